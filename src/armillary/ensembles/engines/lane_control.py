@@ -18,7 +18,6 @@ from armillary.ensembles.engines.engine import LEFT_OVER
 from armillary.ensembles.engines.lane_steps import LaneFrame, lengths
 from armillary.ensembles.plan import KEPT, MEASURED, Plan
 from armillary.llvm.building.builder import Local, Operand, Value
-from armillary.runtime.integrators.records import Method
 from armillary.runtime.loop.layout import Phase, Reason
 from armillary.runtime.loop.stepper import not_finite
 from armillary.runtime.loop.thresholds.mass_thresholds import FIRST_STEPS, NOWHERE, SHORT_STEPS
@@ -26,7 +25,7 @@ from armillary.runtime.loop.thresholds.step_thresholds import LEAST_ERROR
 from armillary.runtime.solver.language.lanes import LaneSolver
 
 WANTED = ("advance", "settle", "set_nests", "dense_state")  # functions of the solver
-KEPT_VECTORS = ("state", "trial", "k0")
+KEPT_VECTORS = ("state", "trial", "k0", "g_start")
 
 WHOLES = ("count", "stride")
 ADDRESSES = ("settings", "atol", "times", "want", "place", "halt")
@@ -54,6 +53,8 @@ class AdaptiveSteps(LaneFrame):
     """The loop for a method that chooses its steps."""
 
     interpolates = True  # rows may lie inside steps
+    features: tuple[str, ...] = ()  # of the solver, besides those that the program decides
+    n_events = 0
 
     def __init__(
         self,
@@ -66,8 +67,10 @@ class AdaptiveSteps(LaneFrame):
         self.stride = self.whole_argument("stride")
         self.setting = {name: self.outside("settings")[i] for i, name in enumerate(SETTINGS)}
         self.places["finish"] = self.places["state"]  # rows are found as soon as a step is accepted
-        features = {"NORMALISE"} if plan.program.normalises else set()
-        self.solver = self.lane_solver(plan.method, features)
+        self.method = plan.method
+        self.solver = self.lane_solver(WANTED if plan.method.adaptive else WANTED[:2])
+        # At the end of a step nothing begins anew, for there is nothing that happens.
+        self.after_step = self.lane_solver(["settle"], {"restart": False, "choose_step": False})
         self.next = Local(self, self.whole(0))
         self.prepared = Local(self, self.whole(0))
         self["own"] = -1.0
@@ -88,10 +91,22 @@ class AdaptiveSteps(LaneFrame):
             self.step()
         self.give()
 
-    def lane_solver(self, method: Method, features: Collection[str]) -> LaneSolver:
-        """The functions of the solver in this loop."""
-        given = {"end_at_small_step": end_at_small_step}
-        return LaneSolver(self, method, WANTED, features=features, kept=KEPT_VECTORS, given=given)
+    def lane_solver(self, wanted: Collection[str], facts: Mapping[str, bool] | None = None) -> LaneSolver:
+        """Functions of the solver in this loop."""
+        return LaneSolver(
+            self,
+            self.method,
+            wanted,
+            features=[*self.features, *(["NORMALISE"] if self.program.normalises else [])],
+            facts=facts,
+            kept=KEPT_VECTORS,
+            sizes=dict.fromkeys(("Reals", "N_EVENTS"), self.n_events),
+            given={"end_at_small_step": end_at_small_step, "rank_may_fall": rank_may_fall},
+        )
+
+    def rank_may_fall(self, t_new: Value, h: Value) -> Value:
+        """Lanes in which constraints may lose rank in a step."""
+        return self.of_kind(self.kind, 0.0).differs(0.0)
 
     def goes_on(self) -> Value:
         """Lanes whose run, if there is one, has not ended and is not left."""
@@ -178,7 +193,7 @@ class AdaptiveSteps(LaneFrame):
         with self.when(self.any(arrived)):
             self.prepared.set(0)
             self.rows(arrived)
-            self.solver("settle", where=arrived)
+            self.after_step("settle", where=arrived)
         self.leave_still_runs(active)
 
     def leave_still_runs(self, active: Value) -> None:
@@ -246,3 +261,7 @@ def end_at_small_step(f: AdaptiveSteps, where: Value) -> None:
     """The end of a run whose step has become too small; lanes do not find the state to blame."""
     wrong = not_finite(f, f.vector("trial"), f.vector("ratio"))
     f.put(where, "status", f.choose(wrong, float(Reason.DIVERGED), float(Reason.TOO_SMALL)))
+
+
+def rank_may_fall(f: AdaptiveSteps, where: Value | None, t_new: Value, h: Value) -> Value:
+    return f.rank_may_fall(t_new, h)

@@ -14,22 +14,13 @@ Fixed steps lead from grid point to grid point, at which all rows are due; each 
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from math import inf
 
-from armillary.ensembles.engines.lane_control import (
-    ADDRESSES,
-    KEPT_VECTORS,
-    WANTED,
-    AdaptiveSteps,
-    end_at_small_step,
-    rooms_of,
-)
+from armillary.ensembles.engines.lane_control import ADDRESSES, AdaptiveSteps, rooms_of
 from armillary.ensembles.plan import Plan
 from armillary.llvm.building.builder import Local, Operand, Span, Value
 from armillary.llvm.building.emitter import REAL, WHOLE, Raw
 from armillary.program.equations import DerivedEquations
-from armillary.runtime.integrators.records import Method
 from armillary.runtime.loop.layout import FIELDS, LoopShape, Phase, Reason
 from armillary.runtime.loop.thresholds.change_thresholds import (
     BELIEVED,
@@ -40,7 +31,6 @@ from armillary.runtime.loop.thresholds.change_thresholds import (
     WEAK_RANK,
 )
 from armillary.runtime.loop.thresholds.step_thresholds import EPSILON
-from armillary.runtime.solver.language.lanes import LaneSolver
 
 # Of each run: the part of its room that a lane has too, and what a lane changes of that.
 _ROOM = ("state", "memory", "k0", "sign", "g_start")
@@ -53,6 +43,8 @@ _CALM = ("restart", "pending", "changing", "choose_step", "passing", "continues"
 
 class StepsBetweenEvents(AdaptiveSteps):
     """The loop for a program of one configuration, and records and rooms of a shape."""
+
+    features = ("BETWEEN_EVENTS",)
 
     def __init__(
         self,
@@ -77,17 +69,6 @@ class StepsBetweenEvents(AdaptiveSteps):
         rooms["per_size"] = rooms["state"]
         addresses = ("visited", *ADDRESSES, "run_controls", "run_rooms")
         super().__init__(plan, lanes, rooms, addresses)
-
-    def lane_solver(self, method: Method, features: Collection[str]) -> LaneSolver:
-        return LaneSolver(
-            self,
-            method,
-            WANTED if method.adaptive else WANTED[:2],
-            features={*features, "BETWEEN_EVENTS"},
-            kept=(*KEPT_VECTORS, "g_start"),
-            sizes=dict.fromkeys(("Reals", "N_EVENTS"), self.n_events),
-            given={"end_at_small_step": end_at_small_step, "rank_may_fall": rank_may_fall},
-        )
 
     def events(self, t: Value, state: Span) -> None:
         self.generated("events", t, state, "constants", "memory", "g")
@@ -185,6 +166,9 @@ class StepsBetweenEvents(AdaptiveSteps):
     def count(self, run: Value, name: str) -> Value:
         return Value(self, self.builder.load(self._field(run, name), WHOLE))
 
+    def begin(self) -> None:
+        """Nothing: a run that is taken has its derivative and its next step."""
+
     def leave_still_runs(self, active: Value) -> None:
         """Nothing: the single run's loop does so."""
 
@@ -193,7 +177,7 @@ class StepsBetweenEvents(AdaptiveSteps):
     def rank_may_fall(self, t_new: Value, h: Value) -> Value:
         """Lanes in which constraints may lose rank in a step, or are looked at after it."""
         if self.rank is None:
-            return self.of_kind(self.kind, 0.0).differs(0.0)
+            return super().rank_may_fall(t_new, h)
         ulp = EPSILON * self.most(self.magnitude(self["t"]), self.magnitude(t_new))
         weak = self.vector("g")[self.rank] <= 1e-6 * WEAK_RANK
         looks = weak & (t_new >= self["look"] - 16.0 * ulp)
@@ -222,7 +206,3 @@ class StepsBetweenEvents(AdaptiveSteps):
                 rate = self.magnitude(rates[m + first]) * per_size[m + first]
                 largest.set(self.most(rate, largest.get()))
         return fast.get(), quickens.get()
-
-
-def rank_may_fall(f: StepsBetweenEvents, where: Value | None, t_new: Value, h: Value) -> Value:
-    return f.rank_may_fall(t_new, h)

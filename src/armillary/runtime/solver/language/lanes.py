@@ -31,8 +31,8 @@ def _squares(f: Stepper, where: Value | None, values: Value) -> Value:
 class LaneSolver:
     """Functions of the solver with one method, for a loop over lanes.
 
-    ``kept`` are vectors that the loop keeps from step to step, ``sizes`` those of vectors by kind, ``given``
-    functions that it has in another way.
+    ``facts`` are decided fields of the run. ``kept`` are vectors that the loop keeps from step to step,
+    ``sizes`` those of vectors by kind, ``given`` functions that it has in another way.
     """
 
     def __init__(
@@ -42,6 +42,7 @@ class LaneSolver:
         wanted: Collection[str],
         *,
         features: Collection[str] = (),
+        facts: Mapping[str, bool] | None = None,
         kept: Collection[str] = (),
         sizes: Mapping[str, int] | None = None,
         given: Mapping[str, Given] | None = None,
@@ -49,18 +50,19 @@ class LaneSolver:
         tableau = method.tableau
         assert tableau is not None
         control = vars(tableau.control) if tableau.control else {}
-        facts = {
+        decided = {
             "adaptive": method.adaptive,
             "dense": True,
             "end_enters_error": tableau.end_enters_error,
             "has_two_errors": len(tableau.errors) > 1,
+            **(facts or {}),
         }
         features = {*features, "ADAPTIVE"} if method.adaptive else features
         own = {"squares": _squares, **(given or {})}
         self.frame, self.kept = frame, kept
         self.code = SolverCode(
             None,
-            read_solver(features, (method,), tuple(wanted), facts=facts, given=own, commented=False),
+            read_solver(features, (method,), tuple(wanted), facts=decided, given=own, commented=False),
             sizes={"N_STATES": frame.states, **(sizes or {})},
             known={"order": float(tableau.order), **control},
             tables={},

@@ -273,7 +273,8 @@ class _Fold(ast.NodeTransformer):
         return ast.Constant(node.id in self.features) if node.id in FEATURES else node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        return ast.Constant(self.facts[node.attr]) if node.attr in self.facts else node
+        decided = node.attr in self.facts and isinstance(node.ctx, ast.Load)
+        return ast.Constant(self.facts[node.attr]) if decided else node
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         self.generic_visit(node)
