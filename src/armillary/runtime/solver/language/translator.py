@@ -79,8 +79,10 @@ _LOOPS = (
 # The first file has the record, and functions too.
 _CONTACTS = (
     *("armillary.mechanics.contact:problem.py",) * 2,
+    "armillary.mechanics.contact:held_rows.py",
     "armillary.mechanics.contact:independent_rows.py",
     "armillary.mechanics.contact:statuses.py",
+    "armillary.mechanics.contact:status_search.py",
 )
 # Constants, as numbers of the same names in other places.
 CONSTANTS: dict[str, float] = {
