@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pytest
 
 from armillary.algebra.expression import as_expr
+from armillary.mechanics.contact import blocks
 from armillary.mechanics.contact.blocks import ContactBlock, ContactShape
 from armillary.mechanics.contact.few_rows import FewForces, find_few_forces, share_few_forces
 
@@ -108,3 +111,39 @@ def test_formulas_leave_nearly_dependent_and_contradictory_rows_to_the_solver() 
     J, D, free = _rows(2)
     J[3], D[3] = J[1] + 1e-3 * J[0], D[1] + 1e-3 * D[0]
     assert bool(as_expr(_find(J, D, free, np.array([0.0, 1, 0, 1]), np.zeros(4)).doubtful).data)
+
+
+class _UsedVectors(blocks._Vectors):
+    """Vectors that hold what another problem has left, as those of compiled code do."""
+
+    def __init__(self, lengths: Mapping[str, int]) -> None:
+        super().__init__(lengths)
+        rng = np.random.default_rng(len(lengths))
+        for values in self.__dict__.values():
+            values[:] = (
+                rng.integers(0, 2, len(values)) if values.dtype == int else rng.normal(size=len(values))
+            )
+
+
+@pytest.mark.parametrize("name", blocks.ENTRIES)
+def test_solutions_do_not_depend_on_what_another_problem_left(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two feet stick: four rows of three freedoms contradict each other, then one slides, or both hold."""
+    problem = {"active": [1, 1], "rests": [1, 1], "friction": [0.3, 0.5], "before": [1, 1]}
+    for seed in range(4):
+        J, D, free = _rows(seed)
+        for held, weight in (
+            ([1, 1, 1, 1], [0] * 4),
+            ([1, 0, 1, 1], [0, 0.3, 0, 0]),
+            ([0, 0, 1, 1], [0] * 4),
+        ):
+            known = problem if name == "contact_problem" else {"held": held, "weight": weight}
+            given = {**known, "static": [0.4, 0.6], "natural": [1.0, 1.0]}
+            fresh = _solve(name, J, D, free, **given)
+            with monkeypatch.context() as patch:
+                patch.setattr(blocks, "_Vectors", _UsedVectors)
+                used = _solve(name, J, D, free, **given)
+            for field, values in fresh.items():
+                n = 1 if field == "failed" else len(values)  # the others say nothing
+                assert np.array_equal(used[field][:n], values[:n]), field

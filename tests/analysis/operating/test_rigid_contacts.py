@@ -136,6 +136,8 @@ def test_a_start_that_overlaps_is_lifted_and_one_that_is_apart_is_named() -> Non
     with pytest.raises(arm.ArmillaryError, match="start where 'floor', which is open at the start, touches"):
         disc().equilibrium(starts={"b.q2": 0.9})
     assert disc().equilibrium(starts={"b.q2": 0.9}, memory={"floor_status": 1})["b.q2"] == pytest.approx(0.4)
+    # No unknown changes the rate of b.u2 while the contact is open: another start is tried all the same.
+    assert disc().equilibrium(starts=[{"b.q2": 0.9}, {"b.q2": 0.3}])["b.q2"] == pytest.approx(0.4)
 
 
 def test_steady_motion_rolls_or_slides_as_it_starts() -> None:

@@ -346,6 +346,12 @@ class Problem:
         """The conditions."""
         return tuple(self.conditions.labels[i] for i in self.rows)
 
+    @property
+    def open_contacts(self) -> list[str]:
+        """Names of contacts that are open: no forces of theirs are in the rates."""
+        found = self.conditions.contacts
+        return [c.name for c in found if c.gap is not None and self.request.memory[c.status] == 0]
+
     def shown(self, row: int, value: float) -> str:
         """Return a value of a condition with its units."""
         factor, units = self.conditions.row_units[row]
@@ -543,21 +549,27 @@ def _idle_input(made: Problem, name: str) -> ArmillaryError:
 
 
 def _without_constant(made: Problem, start: np.ndarray) -> Problem:
-    """Return the problem without conditions that no unknown changes, which must hold already."""
+    """Return the problem without conditions that no unknown changes, which must hold already.
+
+    One that a contact may change stays if it does not: the search then says which contact is open.
+    """
     depends = made.conditions.depends[made.rows][:, made.unknown].any(axis=1)
     if depends.all():
         return made
     here = made.values.values(start)
-    for i in made.rows[~depends]:
+    kept = depends.copy()
+    for k in np.flatnonzero(~depends):
+        i = int(made.rows[k])
         off = here[i] - made.wanted[i]
-        if not abs(off) <= 1e-9 * (1.0 + abs(made.wanted[i])):
+        kept[k] = not abs(off) <= 1e-9 * (1.0 + abs(made.wanted[i]))
+        if kept[k] and not made.open_contacts:
             value, want = made.shown(i, here[i]), made.shown(i, made.wanted[i])
             raise ArmillaryError(
                 f"'{made.conditions.equations.system.name}' has no such operating point: "
                 f"{made.conditions.labels[i]} is {value}, not {want}, whatever the unknowns are "
                 f"({listed(made.names)}); {made.remedy(i)}"
             )
-    return replace(made, rows=made.rows[depends], constant=made.rows[~depends])
+    return replace(made, rows=made.rows[kept], constant=made.rows[~kept])
 
 
 def _check_counts(made: Problem) -> Problem:

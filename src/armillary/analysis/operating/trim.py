@@ -325,15 +325,12 @@ def _why_not(made: Problem, root: Root) -> str:
     held = [n for n, at in zip(made.names, root.held, strict=True) if at]
     bound = f", with {listed(held)} at a bound" if held else ""
     wider = ", widen bounds=" if held else ""
-    contacts = made.conditions.equations.system.contacts
-    if contacts:
-        places = {c.name: c.status for c in made.conditions.contacts}
-        apart = [name for name in contacts if made.request.memory[places[name]] == 0]
-        if apart:
-            wider += (
-                f", start where '{apart[0]}', which is open at the start, touches (or close it with "
-                f"memory={{'{apart[0]}_status': 1}})"
-            )
+    if made.open_contacts:
+        apart = made.open_contacts[0]
+        wider += (
+            f", start where '{apart}', which is open at the start, touches (or close it with "
+            f"memory={{'{apart}_status': 1}})"
+        )
     return (
         f"no operating point of '{name}' was found{count}. Nearest to one{bound}, what cannot be met is"
         f"{''.join(lines)}\n{made.remedy(worst)}{wider}, or start elsewhere with starts="

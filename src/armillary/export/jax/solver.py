@@ -178,15 +178,22 @@ def contact_texts(sources: Sequence[ContactSource], width: int) -> list[str]:
     """Return the functions that sections call, with all that they need."""
     if not sources:
         return []
+    sources = [_with_forces(source) for source in sources]
     lines = ["# " + "-" * 76 + " contacts", ""]
     lines += [f"{name} = {value!r}" for name, value in contact_constants(sources).items()]
     return ["\n".join([*lines, ""]), *(text for source in sources for text in _contact_solver(source, width))]
 
 
+def _with_forces(source: ContactSource) -> ContactSource:
+    """Return a source that has a function of forces: derivatives of decisions call it."""
+    if any(block.name == _FORCES for block in source.called.values()):
+        return source
+    forces = ContactBlock(_FORCES, source.block.shape)
+    return ContactSource({**source.called, f"{_FORCES}{source.tag}": forces}, source.tag)
+
+
 def _contact_solver(source: ContactSource, width: int) -> list[str]:
-    block = source.block
     forces = {n: b for n, b in source.called.items() if b.name == _FORCES}
-    forces = forces or {f"{_FORCES}{source.tag}": ContactBlock(_FORCES, block.shape)}
     known = forces | {n: b for n, b in source.called.items() if b.name == _RATES}
     printer = JaxContacts(ContactSource(known, source.tag))
     texts = [_data_text(printer, width), printer.text(), *map(printer.block_function, known)]

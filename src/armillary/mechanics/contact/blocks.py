@@ -31,13 +31,14 @@ LENGTHS: dict[str, Callable[[int, int, int], int]] = {
 FIELDS: dict[str, str] = dict(problem.Contacts.__annotations__)  # vectors of the solver, with their kinds
 Vectors = dict[str, list[Given]]  # of expressions, by name
 _ROWS = ("jacobian", "columns", "free", "unloaded")
+_KNOWN = ("held", "weight", "offset", "static", "static_capacity")
 NOT_FOUND, DOUBTFUL, WITHOUT_REBOUND = 1, 2, 3  # of the first element of `failed`
 # Of each block: the function of the solver, the vectors that it takes and those that it gives.
 ENTRIES: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
-    "contact_rates": ("solve_rates", (*_ROWS, "asked", "held", "weight", "offset"), ("force", "loaded")),
+    "contact_rates": ("solve_rates", (*_ROWS, "asked", *_KNOWN), ("force", "loaded")),
     "contact_forces": (
         "solve_forces",
-        (*_ROWS, "asked", "held", "weight", "offset", "static", "static_capacity", "least", "natural"),
+        (*_ROWS, "asked", *_KNOWN, "least", "natural"),
         ("force", "loaded", "force_size", "most"),
     ),
     "contact_problem": (
@@ -135,7 +136,7 @@ class ContactBlock(BlockFunction):
         rates_alone = self.name == "contact_rates"
         block = ContactBlock("contact_rates" if rates_alone else "contact_forces", self.shape)
         # Of derivatives of friction there are no limits.
-        limits = [] if rates_alone else [0] * (4 * len(self.shape.rows))
+        limits = [0] * ((2 if rates_alone else 4) * len(self.shape.rows))
         unloaded = [plus(x, y) for x, y in zip(moved["unloaded"], moved_speeds, strict=True)]
         asked = given.get("asked", [1, *[0] * (len(self.shape.rows) - 1)])
         matrices = [*given["jacobian"], *given["columns"]]

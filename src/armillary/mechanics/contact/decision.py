@@ -99,9 +99,10 @@ class ContactRows:
 
     def hold(self, free: Sequence[Scalar], held: Sequence[Scalar], wanted: fn.Operand = 1) -> Loads:
         """Return the forces, or impulses, that hold rows; others have none, and none if not ``wanted``."""
-        none = [0] * len(held)
+        none, unlimited = [0] * len(held), [0] * self.count
         given = {**self.given, "free": free, "held": held, "weight": none, "offset": none}
-        found = self.rates.solve(**given, asked=self.ask(wanted))
+        limits = {"static": unlimited, "static_capacity": unlimited}
+        found = self.rates.solve(**given, **limits, asked=self.ask(wanted))
         forces, changes = ([fn.select(wanted, x, 0) for x in found[name]] for name in ("force", "loaded"))
         return Loads(forces, changes)
 

@@ -39,6 +39,8 @@ def solve_rates(run: Contacts) -> None:
         measure_rows(run)
         for i in range(N_CONTACT_ROWS):
             run.slack[i] = 0.0
+        for c in range(N_CONTACTS):
+            run.least[c] = 0.0
         solve_held_rows(run)
     load_speeds(run)
 

@@ -396,13 +396,16 @@ def _find_forces(
     Rates need no forces of redundant rows, which take longer to find. Few rows have formulas, and the solver
     is called where these are in doubt.
     """
-    known = {**rows.given, "free": free, "held": held, "weight": weight, "offset": offset}
-    limits: dict[str, Sequence[Scalar]] = {
+    known: dict[str, Sequence[Scalar]] = {
+        **rows.given,
+        "free": free,
+        "held": held,
+        "weight": weight,
+        "offset": offset,
         "static": [0 if state.is_brake or not state.slip else state.held for state in states],
         "static_capacity": [state.held if state.is_brake else 0 for state in states],
-        "least": [0] * len(states),
-        "natural": [state.natural for state in states],
     }
+    limits = {"least": [0] * len(states), "natural": [state.natural for state in states]}
     shape = rows.forces.shape
     # Rounding makes forces of a contact without a load.
     least: list[Scalar] = [0] * shape.count
@@ -427,7 +430,7 @@ def _find_forces(
     doubt = fn.named(as_expr(few.doubtful), "contact_doubt")
     rates = rows.rates.solve(**known, asked=rows.ask(doubt))
     loads = Loads(replace(doubt, rates["force"], few.forces), replace(doubt, rates["loaded"], few.changes))
-    shares = share_few_forces(shape, few, limits["static"], limits["static_capacity"])
+    shares = share_few_forces(shape, few, known["static"], known["static_capacity"])
     most, exceeded = bound_few_normals(shape, few, holds, weight, limits["natural"], shares)
     several = fn.or_(doubt, fn.or_(few.redundant_count > 1, exceeded))
     several = fn.named(as_expr(several), "contact_several")
