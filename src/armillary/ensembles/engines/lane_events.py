@@ -170,7 +170,11 @@ class StepsBetweenEvents(AdaptiveSteps):
         """Nothing: a run that is taken has its derivative and its next step."""
 
     def leave_still_runs(self, active: Value) -> None:
-        """Nothing: the single run's loop does so."""
+        """Runs that have not advanced in their first steps under error control are left: the single run's
+        loop asks the same after as many steps, and ends them.
+        """
+        if self.interpolates:
+            super().leave_still_runs(active)
 
     # ------------------------------------------------------------ rank of constraints
 
