@@ -310,8 +310,11 @@ def _flat(array: ExpressionVector | ExpressionMatrix) -> tuple[list[Expr], tuple
     return [e for row in array for e in row], array.shape
 
 
-def check_smooth(equations: DerivedEquations) -> None:
-    """Raise an error if the motion jumps or the states differ from the described coordinates and speeds."""
+def check_smooth(equations: DerivedEquations, *, may_stop: bool = True) -> None:
+    """Raise an error if the motion jumps or the states differ from the described coordinates and speeds.
+
+    ``may_stop``: events that only end a run are allowed.
+    """
     equations.check_use("linear model")
     system = equations.system
     if not equations.described_states:
@@ -324,11 +327,11 @@ def check_smooth(equations: DerivedEquations) -> None:
             f"'{system.name}' has contacts that come and go (such as '{next(iter(system.contacts))}'), so "
             "its motion jumps; control needs rates that are smooth: describe contact by a spring and damper"
         )
-    # An event that only ends a run changes no motion: what is steered does not reach it, or ends there too.
     acting = [
         e.name
         for e in equations.targets.watched
-        if e.name not in INTERNAL_EVENTS and not (e.stop and not (e.changes or e.lock or e.unlock))
+        if e.name not in INTERNAL_EVENTS
+        and not (may_stop and e.stop and not (e.changes or e.lock or e.unlock))
     ]
     if acting:
         raise ArmillaryError(

@@ -35,7 +35,7 @@ class EnvironmentTerms:
         parameters: DataMapping | None,
     ) -> None:
         equations = model.equations
-        check_smooth(equations)
+        check_smooth(equations, may_stop=False)  # steps of environments do not look for events
         self.table, self.described = model.parameter_table, model.state()
         self.states, self.ports = state_ports(equations), input_ports(equations, list(inputs))
         memories = list(equations.system.memories)
