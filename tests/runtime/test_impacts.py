@@ -124,7 +124,7 @@ def rod(friction: object, **compliance: float) -> arm.Model:
 
 @pytest.fixture(scope="module")
 def rods() -> dict[float, arm.Model]:
-    return {mu: rod(mu) for mu in (1.3, 1.4)}
+    return {mu: rod(mu) for mu in (1.3, 1.33333, 1.4)}
 
 
 def sliding(angle: float, speed: float, turn: float) -> dict[str, float]:
@@ -148,6 +148,19 @@ def test_a_sliding_rod_jams_above_the_known_friction(rods: dict[float, arm.Model
     assert [e.name for e in run.events] == ["tip_touch"] and run.events[0].time < 1e-12
     assert "1 impact without collision" in str(run.info["contacts"])
     rods[1.4].simulate(0.01, initial=sliding(worst, 5.0, 0.0))  # dragged behind
+
+
+def test_a_large_force_that_falls_does_not_jam(rods: dict[float, arm.Model]) -> None:
+    """Just below that friction the tip presses with 2.5e6 N, and slides. It turns the rod until
+    ω² sin θ = g lifts the tip, which has not stopped: an impact would end at 3.354 rad/s."""
+    angle = math.atan(2.0)
+    run = rods[1.33333].simulate(1e-5, initial=sliding(angle, -5.0, 0.0))
+    assert run["tip"][0] == pytest.approx(G / (1.6 - 1.2 * 1.33333), rel=1e-6)  # 1 + 3 cos² θ = 1.6
+    turn = math.sqrt(G / math.sin(angle))
+    across = math.cos(angle) * turn
+    speeds = [run.final[f"rod.u{i}"] for i in (1, 2, 3)]
+    assert np.allclose(speeds, [-5.0 + 4 / 3 * across, across, turn], atol=2e-4)
+    assert "contacts" not in run.info and run.final["tip_status"] == 0
 
 
 def test_jamming_is_the_limit_of_a_stiff_contact() -> None:

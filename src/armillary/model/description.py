@@ -178,6 +178,7 @@ class RigidContact:
     opened: Expr | None = None
     longest: Expr | None = None
     size: Expr | None = None
+    pressed: Expr | None = None
     direction: tuple[Expr, ...] = ()
     gap: Expr | None = None
     closing: Expr | None = None

@@ -219,6 +219,9 @@ def decide(
         if c.direction:
             slides = fn.equal(code, 2)
             memories |= {d: fn.select(slides, e, d) for d, e in zip(c.direction, direction, strict=True)}
+        if isinstance(c.pressed, Expr):
+            slid = fn.select(fn.equal(fn.absolute(code), 2), solution["force"][c.normal_row], 0)
+            memories[c.pressed] = fn.select(stays, c.pressed, slid)
         if not c.is_brake:
             memories |= _flight(c, time, hits[c.name], fn.equal(code, 0))
     # Contacts in doubt jam: this event happens again at once. Where they have, there is no way out.

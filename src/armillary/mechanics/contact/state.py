@@ -44,6 +44,7 @@ STILL_IN_PLANE = 2e-5
 # still have as much after the drift of others was taken away.
 BACK_IN_PLANE = 1e-9
 WITHIN = 0.966  # cosine of the angle (15°) that a slide may turn away from the direction of the memory
+GROWN = 2.0  # times the normal force after the last event: one that grows while the contact slides
 LEAST = 1e-12  # of accelerations, which decisions take as none
 WEAK = 1e-11  # of the forces that make up a force: a force that is none
 
@@ -65,6 +66,7 @@ class ContactState:
     last: Expr = ZERO  # time of its last impact, or −1e30
     opened: Expr = ZERO  # time at which it opened last, or −1e30
     longest: Expr = ZERO  # flight of its present bounces
+    pressed: Scalar = 0  # its normal force after the last event, if it slid then
     length: Scalar = 1  # of the geometry that the gap is made of
     slow: Scalar = 0  # a velocity of slip that is none
     reversal: Scalar = 0  # a velocity against the slide that is none
@@ -147,6 +149,12 @@ class ContactState:
             fn.named(fn.select(some, v / fn.select(some, length, 1), d), f"{self.name}_direction")
             for v, d in zip(turned, self.direction, strict=True)
         ]
+
+    def jam_bound(self, most: Scalar) -> fn.Operand:
+        """Return the normal force with which a slide jams, where ``most`` is not zero: one that has also grown
+        since the last event. A force that is large from the beginning has a motion, in which it may fall.
+        """
+        return fn.select(most > 0, fn.maximum(most, times(GROWN, self.pressed)), 0)
 
     def limit(self, push: Scalar, *, held: bool) -> Scalar:
         """Return the greatest friction with a normal force."""

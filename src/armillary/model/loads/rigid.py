@@ -298,6 +298,8 @@ def _add(
         "longest": (0.0, TIME, "s", "longest flight of its present bounces"),
         "size": (0.0, gap.dimension, None, "size of what its gap is made of"),
     }
+    if slip is not None:
+        hidden["pressed"] = (0.0, push.dimension, None, "normal force with which its slide went on")
     if slip is not None and len(slip.sliding) > 1:
         hidden |= {f"direction{i}": (0.0, ONE, None, "direction of its slide") for i in (1, 2)}
     made = {}
@@ -314,6 +316,7 @@ def _add(
         opened=made["opened"],
         longest=made["longest"],
         size=made["size"],
+        pressed=made.get("pressed"),
         direction=tuple(made[label] for label in made if label.startswith("direction")),
         gap=gap,
         closing=closing,

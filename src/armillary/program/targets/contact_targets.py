@@ -176,7 +176,10 @@ def contact_targets(
 
     contacts = system.contacts.values()
     law = next((c.law for c in contacts if c.push is not None), "newton")
-    most = [fn.named(as_expr(x), "contact_most") for x in forces.most]
+    most = [
+        fn.named(as_expr(state.jam_bound(x)), "contact_most")
+        for state, x in zip(states, forces.most, strict=True)
+    ]
     jams = [_jams(state, found, x) for state, x in zip(states, most, strict=True)]
     made = decide(matrices, states, velocities, plain(system.time), law, moved, jams)
     spoiled = fn.sqrt(times(-1, as_expr(made.failed)))  # not a number where no outcome is admissible
@@ -312,6 +315,7 @@ def _states(
                 least=fn.named(fn.select(later, times(DEEP / LEAST, length) / since, 0), f"{c.name}_least"),
                 turning=fn.named(as_expr(times(TURNING, pace)), f"{c.name}_turning"),
                 direction=tuple(plain(d) for d in c.direction),
+                pressed=0 if c.pressed is None else plain(c.pressed),
                 settle=c.settle,
                 **{name: fn.named(plain(x), f"{c.name}_{name}") for name, x in read.items() if x is not None},
             )
