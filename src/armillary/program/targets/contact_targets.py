@@ -409,7 +409,10 @@ def _find_forces(
         "static": [0 if state.is_brake or not state.slip else state.held for state in states],
         "static_capacity": [state.held if state.is_brake else 0 for state in states],
     }
-    limits = {"least": [0] * len(states), "natural": [state.natural for state in states]}
+    limits: dict[str, Sequence[Scalar]] = {
+        "least": [0] * len(states),
+        "natural": [state.natural for state in states],
+    }
     shape = rows.forces.shape
     # Rounding makes forces of a contact without a load.
     least: list[Scalar] = [0] * shape.count
