@@ -42,7 +42,9 @@ def folder() -> Path | None:
 
 
 def _ours(place: Path) -> bool:
-    """Whether no other user can write machine code there: it is this user's folder, or does not exist yet."""
+    """Return whether no other user can write machine code there: it is this user's folder, or does not exist
+    yet.
+    """
     try:
         about = place.stat()
     except OSError:
@@ -62,7 +64,7 @@ def _usual() -> Path:
 
 
 def digest(*parts: str) -> str:
-    """The name under which something is kept."""
+    """Return the name under which something is kept."""
     made = hashlib.blake2b(digest_size=20)
     for part in parts:
         raw = part.encode()
@@ -72,7 +74,7 @@ def digest(*parts: str) -> str:
 
 
 def fetch(name: str) -> bytes | None:
-    """The data kept under a name; `None` if there are none, or damaged ones."""
+    """Return the data kept under a name; `None` if there are none, or damaged ones."""
     place = folder()
     if place is None:
         return None
@@ -92,7 +94,7 @@ def fetch(name: str) -> bytes | None:
 
 
 def _checksum(name: str, content: bytes) -> bytes:
-    """A checksum of a name and its content."""
+    """Return a checksum of a name and its content."""
     return hashlib.blake2b(content, digest_size=20, key=name.encode()).digest()
 
 
@@ -115,7 +117,7 @@ def keep(name: str, content: bytes) -> None:
 
 
 def size() -> tuple[int, int]:
-    """The number of files kept, and their bytes."""
+    """Return the number of files kept, and their bytes."""
     found = _entries(folder())
     return len(found), sum(length for _, length, _ in found)
 
@@ -182,7 +184,7 @@ Made = TypeVar("Made")
 def kept_per_object(
     make: Callable[Concatenate[Owner, Others], Made],
 ) -> Callable[Concatenate[Owner, Others], Made]:
-    """A function that makes its result once for each first argument, the owner, and hashable others.
+    """Return a function that makes its result once for each first argument, the owner, and hashable others.
 
     A result must not hold its owner, which would then never be freed. Threads that make the same one at the
     same time all have the first.

@@ -25,7 +25,7 @@ def aligned(
 
 
 def counted(number: int, noun: str) -> str:
-    """A number with its noun: 1 event, 2 events."""
+    """Return a number with its noun: 1 event, 2 events."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
@@ -42,7 +42,7 @@ class Html(str):
 def html_table(
     header: Sequence[str], rows: Sequence[Sequence[str]], sides: str = "", *, caption: str = ""
 ) -> Html:
-    """An HTML table, for notebooks and pages; empty without rows.
+    """Return an HTML table, for notebooks and pages; empty without rows.
 
     Every cell, heading and caption is escaped, unless it is `Html`; ``sides`` is as in `aligned`.
     """
@@ -61,7 +61,7 @@ def html_table(
 
 
 def html_text(text: str) -> Html:
-    """A text as HTML, with its special characters escaped; `Html` unchanged."""
+    """Return a text as HTML, with its special characters escaped; `Html` unchanged."""
     from html import escape
 
     return text if isinstance(text, Html) else Html(escape(text))

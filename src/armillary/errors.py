@@ -81,7 +81,7 @@ class PictureWarning(UserWarning):
 
 
 def require(module: str, *, extra: str, purpose: str) -> ModuleType:
-    """An optional module, imported now; if it is not installed, the error names the extra to install.
+    """Return an optional module, imported now; if it is not installed, the error names the extra to install.
 
     `purpose` is a plural noun ("NetCDF files") or starts with "to" ("to save NetCDF"):
 
@@ -99,8 +99,8 @@ def require(module: str, *, extra: str, purpose: str) -> ModuleType:
 
 
 def shorten_message(message: str) -> str:
-    """A message in which nothing quoted and no word is longer than a line: a damaged file may hold any names;
-    and in which what follows a question begins a sentence: did you mean 'x'? There are x, y.
+    """Return a message in which nothing quoted and no word is longer than a line: a damaged file may hold any
+    names; and in which what follows a question begins a sentence: did you mean 'x'? There are x, y.
     """
     message = re.sub(r"'\?; (\w)", lambda first: f"'? {first[1].upper()}", message)
     message = re.sub(r"(?<!\w)'[^'\n]{150,}'(?!\w)", lambda name: f"{name[0][:60]}…'", message)
@@ -108,7 +108,7 @@ def shorten_message(message: str) -> str:
 
 
 def shown(value: object) -> str:
-    """A value in a message, on one line and not too long."""
+    """Return a value in a message, on one line and not too long."""
     try:
         text = " ".join(repr(value).split())
     except ValueError:  # a whole number of thousands of digits
@@ -117,7 +117,7 @@ def shown(value: object) -> str:
 
 
 def _closest(name: str, folded: Iterable[str]) -> list[str]:
-    """The closest name, in a list; of the three closest one with the same letters comes first."""
+    """Return the closest name, in a list; of the three closest one with the same letters comes first."""
     from difflib import get_close_matches  # imported here: only a mistake needs it
 
     close = get_close_matches(name.casefold(), list(folded), n=3)
@@ -125,7 +125,9 @@ def _closest(name: str, folded: Iterable[str]) -> list[str]:
 
 
 def nearest(name: object, known: Iterable[str]) -> str:
-    """The end of a sentence about an unknown name: "; did you mean 'x'?", or "" if no known name is close."""
+    """Return the end of a sentence about an unknown name: "; did you mean 'x'?", or "" if no known name is
+    close.
+    """
     if not isinstance(name, str):
         return ""
     by_folded = {candidate.casefold(): candidate for candidate in known}
@@ -134,7 +136,7 @@ def nearest(name: object, known: Iterable[str]) -> str:
 
 
 def nearest_file(name: str, known: Iterable[str]) -> str:
-    """The same about a file; that two names end alike does not make them close."""
+    """Return the same about a file; that two names end alike does not make them close."""
     by_stem = {PurePath(candidate).stem: candidate for candidate in known}
     close = _closest(PurePath(name).stem, [stem.casefold() for stem in by_stem])
     found = [candidate for stem, candidate in by_stem.items() if stem.casefold() in close]
@@ -142,13 +144,15 @@ def nearest_file(name: str, known: Iterable[str]) -> str:
 
 
 def there_are(known: Iterable[str]) -> str:
-    """All that there is, for a sentence about an unknown name."""
+    """Return all that there is, for a sentence about an unknown name."""
     names = list(known)
     return f"there {'is' if len(names) < 2 else 'are'} {', '.join(names) or 'none'}"
 
 
 def suggestion(name: object, known: Iterable[str]) -> str:
-    """The end of a sentence about an unknown name: the nearest known one, or all where none is close."""
+    """Return the end of a sentence about an unknown name: the nearest known one, or all where none
+    is close.
+    """
     return nearest(name, known) or f"; {there_are(known)}"
 
 
@@ -159,7 +163,7 @@ def alternatives(known: Iterable[str]) -> str:
 
 
 def outside() -> int:
-    """The stacklevel of a warning: how many calls up the first is that is not of this package."""
+    """Return the stacklevel of a warning: how many calls up the first is that is not of this package."""
     level, frame = 1, sys._getframe(1)
     ours = ("armillary", "functools")  # values are cached by the latter
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ours:
@@ -168,7 +172,7 @@ def outside() -> int:
 
 
 def _pointer(text: str, column: int) -> str:
-    """The line of `text` that holds the character at `column`, and a caret below it."""
+    """Return the line of `text` that holds the character at `column`, and a caret below it."""
     column = min(max(column, 0), len(text))
     start = text.rfind("\n", 0, column) + 1
     line = text[start:].partition("\n")[0]

@@ -205,7 +205,7 @@ class ModelEnvironment(gymnasium.Env):  # type: ignore[misc]  # the library may 
 
 
 def stable_baselines(env: ModelEnvironments) -> LibraryObject:
-    """The copies as a ``VecEnv`` of Stable-Baselines3; they must begin anew in the "same step"."""
+    """Return the copies as a ``VecEnv`` of Stable-Baselines3; they must begin anew in the "same step"."""
     purpose = "to hand environments to Stable-Baselines3"
     base: LibraryObject = require("stable_baselines3.common.vec_env", extra="learn", purpose=purpose)
     if not env._same_step:

@@ -96,7 +96,9 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def reason(error: OSError) -> str:
-    """The operating system's error, and the remedy; libraries put its words into longer ones of theirs."""
+    """Return the operating system's error, and the remedy; libraries put its words into longer ones of
+    theirs.
+    """
     number = error.errno or next((n for n in _REMEDIES if os.strerror(n) in str(error)), 0)
     refused = os.strerror(number).lower() if number else str(error).strip().partition("\n")[0]
     return f"{refused}; {_REMEDIES.get(number, 'save it elsewhere')}"

@@ -117,7 +117,7 @@ _TIMES: tuple[Given, ...] = (0.01, "10 ms", "2 min")
 
 
 def _setting(*what: Given, **more: Given) -> dict[str, Setting]:
-    """The metadata of a field."""
+    """Return the metadata of a field."""
     return {"setting": Setting(*what, **more)}
 
 
@@ -192,14 +192,14 @@ class RunSettings:
 
     @classmethod
     def from_file(cls, values: DataMapping) -> Self:
-        """The record from values by the keys of files, read by `Setting.read`."""
+        """Return the record from values by the keys of files, read by `Setting.read`."""
         given = {name: values[key] for name, key in FILE_KEYS.items() if key in values}
         start = given.get("t0", 0.0)
         return cls(**{**given, "t0": start, "t_end": start + given["t_end"]})
 
     @classmethod
     def among(cls, arguments: DataMapping) -> tuple[Self, DataTable]:
-        """The record of the settings among arguments by name, and the other arguments."""
+        """Return the record of the settings among arguments by name, and the other arguments."""
         own = {name: value for name, value in arguments.items() if name in SETTINGS}
         return cls(**own), {name: value for name, value in arguments.items() if name not in SETTINGS}
 
@@ -269,8 +269,8 @@ _kept_settings: Callable[..., RunSettings] = lru_cache(maxsize=KEPT, typed=True)
 def run_settings(
     verb: Callable[..., object], t_end: float | str, **given: Unpack[SettingOptions]
 ) -> RunSettings:
-    """The record of the settings of a call of a verb, the same object for the same values and types; arrays
-    and lists, which may change, are read each time.
+    """Return the record of the settings of a call of a verb, the same object for the same values and types;
+    arrays and lists, which may change, are read each time.
     """
     try:
         return _kept_settings(t_end, **given)
@@ -280,7 +280,9 @@ def run_settings(
 
 
 def expanded_signature(options: type) -> Callable[[Verb], Verb]:
-    """A verb with ``**settings: Unpack[options]``, whose signature shows each of them with its default."""
+    """Return a verb with ``**settings: Unpack[options]``, whose signature shows each of them with its
+    default.
+    """
 
     def expand(verb: Verb) -> Verb:
         own = inspect.signature(verb)

@@ -14,7 +14,8 @@ _WIDE = 110
 
 
 def toml_text(data: DataMapping, sections: Mapping[str, int]) -> str:
-    """A document; ``sections`` gives for each top-level table the depth of its headers: 1 for ``[gravity]``
+    """Return a document; ``sections`` gives for each top-level table the depth of its headers: 1 for
+    ``[gravity]``
     with a key per line, 2 for ``[bodies.A]``."""
     lines = [_pair(key, value) for key, value in data.items() if not _has_header(key, value, sections)]
     for key, value in data.items():
@@ -50,7 +51,7 @@ def _pair(key: str, value: object) -> str:
 
 
 def _wrap_list(key: str, values: list[Given]) -> str:
-    """A long list over several lines."""
+    """Return a long list over several lines."""
     rows: list[str] = [""]
     for item in values:
         shown = f"{toml_value(item)}, "
@@ -80,11 +81,11 @@ def toml_value(value: Given) -> str:
 
 
 def toml_string(text: str) -> str:
-    """A text between quotes; every character reads back unchanged."""
+    """Return a text between quotes; every character reads back unchanged."""
     shown = json.dumps(text, ensure_ascii=False)
     return shown.replace("\x7f", "\\u007f")
 
 
 def toml_key(key: str) -> str:
-    """A key, between quotes if it is not plain."""
+    """Return a key, between quotes if it is not plain."""
     return key if _BARE.match(key) else toml_string(key)

@@ -322,3 +322,19 @@ def test_ipopt_finds_the_same_motion():
     assert theirs.solved and theirs.cost == pytest.approx(ours.cost, rel=1e-7)
     short = cart_pole().optimize("F^2", solver="ipopt", **{**how, "duration": 0.2, "intervals": 5})
     assert not short.solved and short.violations
+
+
+def test_an_event_that_only_ends_runs_does_not_stand_in_the_way():
+    """The double integrator from rest to rest in 1 s: ∫ F² dt = 12."""
+    s = arm.System("ends")
+    body = s.body("b", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    s.input("F", units="N")
+    s.force("push", "F", s.ground.x, at=body.com)
+    s.event("far", "b.q1 - 100", stop=True)
+    end = {"b.q1": 1.0, "b.u1": 0.0}
+    found = (
+        s.derive()
+        .compile()
+        .optimize("F^2", duration=1.0, inputs=["F"], final=end, intervals=8, accuracy=None)
+    )
+    assert found.solved and found.cost == pytest.approx(12.0, rel=1e-8)

@@ -38,15 +38,15 @@ def largest_violation(
     """Return the greatest violation of 0 ≤ λ_N ⟂ z_N ≥ 0 and of Coulomb's law, λ_T = the nearest point of the
     cone's section to λ_T − z_T, as a share of the greatest velocity."""
     z = J @ (J.T @ force) + free
-    worst = 0.0
+    found = [0.0]
     for (n, slip), mu in zip(rows, friction, strict=True):
-        worst = max(worst, abs(force[n] - max(force[n] - z[n], 0.0)))
+        found.append(abs(force[n] - np.maximum(force[n] - z[n], 0.0)))
         if slip:
             wanted = force[list(slip)] - z[list(slip)]
             length = float(np.linalg.norm(wanted))
             inside = wanted * min(1.0, mu * max(force[n], 0.0) / length) if length > 0.0 else wanted
-            worst = max(worst, float(np.linalg.norm(inside - force[list(slip)])))
-    return worst / float(np.abs(free).max())
+            found.append(float(np.linalg.norm(inside - force[list(slip)])))
+    return float(np.max(found)) / float(np.abs(free).max())
 
 
 @pytest.mark.parametrize("seed", range(6))

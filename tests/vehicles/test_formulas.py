@@ -16,6 +16,12 @@ from armillary.vehicles.suspensions.compliance import MEASURED, PULLS
 TYRE = veh.BrushTyre(slip_stiffness=18.0, friction=1.0, vertical_damping=0.0, radius=0.32)
 
 
+class FakeRun(dict[str, np.ndarray]):
+    """Columns of a run without events."""
+
+    events = ()
+
+
 def test_air_pushes_by_its_areas() -> None:
     """Accelerations of a body at a velocity with all components, and its yaw."""
     s = arm.System("body")
@@ -55,7 +61,7 @@ def test_a_wheel_on_a_tilted_road_is_pressed_by_its_depth_along_the_normal(
 def test_random_steering_has_the_deviation_that_was_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[np.ndarray] = []
 
-    def keep(car: object, duration: float, speed: float, steer: tuple[Any, Any]) -> arm.Run:
+    def keep(car: object, duration: float, speed: float, steer: tuple[Any, Any], **_: object) -> arm.Run:
         seen.append(np.asarray(steer[1]))
         raise KeyboardInterrupt
 
@@ -83,7 +89,7 @@ def test_a_car_is_unsafe_if_both_wheels_of_a_side_lift_off(gone: tuple[str, ...]
     }
     for name in ("lateral acceleration", "roll angle", "sideslip angle"):
         columns[name] = np.zeros(3)
-    found = open_loop._rollover("J-turn", columns)  # type: ignore[arg-type]
+    found = open_loop._rollover("J-turn", FakeRun(columns))  # type: ignore[arg-type]
     assert found.passed is safe
     assert found["least load of a wheel"] == (0.0 if gone else 2000.0)
 

@@ -44,7 +44,7 @@ def reals(value: Given, what: str, error: Error = ArmillaryError) -> np.ndarray:
 
 
 def from_zero(value: object, what: str, most: float = np.inf) -> float:
-    """A number from 0 to ``most``."""
+    """Return a number from 0 to ``most``."""
     found = plain_float(value)
     if found is None or not 0 <= found <= most:
         ends = ", zero or more" if most == np.inf else f" from 0 to {most:g}"
@@ -53,7 +53,7 @@ def from_zero(value: object, what: str, most: float = np.inf) -> float:
 
 
 def count(value: object, what: str, error: Error = ArmillaryError) -> int:
-    """A positive whole number."""
+    """Return a positive whole number."""
     found = positive_whole(value)
     if found is None:
         raise error(f"{what} must be a positive whole number, not {shown(value)}")
@@ -61,7 +61,7 @@ def count(value: object, what: str, error: Error = ArmillaryError) -> int:
 
 
 def index(value: Given, length: int, what: str, error: Error = ArmillaryError) -> int:
-    """The place of one of several, from 0, or from −1 backwards."""
+    """Return the place of one of several, from 0, or from −1 backwards."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not whole or not -length <= value < length:
         numbers = f"; they are numbered 0 to {length - 1}" if length else ""
@@ -70,7 +70,7 @@ def index(value: Given, length: int, what: str, error: Error = ArmillaryError) -
 
 
 def text(value: object, what: str, error: Error = ArmillaryError) -> str:
-    """A text."""
+    """Return a text."""
     if not isinstance(value, str):
         raise error(f"{what} must be a text, not {shown(value)}")
     if not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
@@ -108,7 +108,7 @@ def place(name: object, known: Sequence[str], missing: str) -> int:
 
 
 def unknown_name(name: object, known: Collection[str], missing: str) -> UnknownNameError:
-    """The error about a name that is none of the known ones; ``missing`` is its beginning."""
+    """Return the error about a name that is none of the known ones; ``missing`` is its beginning."""
     given = name if isinstance(name, str) else shown(name)
     hint = nearest(name, known) or (f"; {there_are(known)}" if len(known) <= _FEW else "")
     return UnknownNameError(f"{missing} '{given}'{hint}")
@@ -173,7 +173,9 @@ def names_by_number(value: object) -> Mapping[int, Given]:
 
 
 def item_count(value: Given) -> int:
-    """The number of items of a list, tuple or array; −1 for a text, and for an object without items."""
+    """Return the number of items of a list, tuple or array; −1 for a text, and for an object
+    without items.
+    """
     if isinstance(value, str):
         return -1
     try:
@@ -183,7 +185,7 @@ def item_count(value: Given) -> int:
 
 
 def several(value: object, what: str, error: Error = ArmillaryError) -> list[Given]:
-    """A list of things; a text alone is a list of one."""
+    """Return a list of things; a text alone is a list of one."""
     if isinstance(value, str):
         return [value]
     if not isinstance(value, Iterable):
@@ -204,7 +206,7 @@ def core_of(given: Given) -> Given:
 
 
 def instance(value: object, kind: type[Kind], what: str, error: Error = ArmillaryError) -> Kind:
-    """An object of a class; ``what`` describes the need in errors."""
+    """Return an object of a class; ``what`` describes the need in errors."""
     if not isinstance(value, kind):
         raise error(f"{what} is needed, not {shown(value)}")
     return value
@@ -220,7 +222,7 @@ def unsigned_zeros(values: object) -> np.ndarray:
 
 
 def file_path(value: Given, what: str, error: Error = ArmillaryError) -> Path:
-    """A path that a user gave."""
+    """Return a path that a user gave."""
     try:
         name = os.fspath(value)
     except TypeError:
@@ -240,7 +242,7 @@ def file_path(value: Given, what: str, error: Error = ArmillaryError) -> Path:
 
 
 def read_only(values: object) -> np.ndarray:
-    """A copy of an array that cannot be written."""
+    """Return a copy of an array that cannot be written."""
     found = np.array(values)
     found.setflags(write=False)
     return found
@@ -253,7 +255,7 @@ Class = TypeVar("Class", bound=type)
 
 
 def records_arguments(cls: Class) -> Class:
-    """A class whose objects keep the arguments of their outermost ``__init__``."""
+    """Return a class whose objects keep the arguments of their outermost ``__init__``."""
     # mypy: the initialiser of a class is replaced by one that records.
     make = cls.__init__  # type: ignore[misc]
 
@@ -267,7 +269,7 @@ def records_arguments(cls: Class) -> Class:
 
 
 def arguments_of(made: object) -> DataTable | None:
-    """The arguments that an object was made with, by name; None for one that does not record them."""
+    """Return the arguments that an object was made with, by name; None for one that does not record them."""
     if is_dataclass(made) and not isinstance(made, type):
         return {f.name: getattr(made, f.name) for f in fields(made)}
     given = getattr(made, "__dict__", {}).get("_given")
@@ -287,7 +289,7 @@ def bound_arguments(signature: inspect.Signature, args: tuple[object, ...], opti
 
 
 def independent_copy(value: Given) -> Given:
-    """A value that later changes of the user's lists, tables and arrays do not reach."""
+    """Return a value that later changes of the user's lists, tables and arrays do not reach."""
     if isinstance(value, dict):
         return {key: independent_copy(item) for key, item in value.items()}
     if type(value) in (list, tuple):

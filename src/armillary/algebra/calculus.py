@@ -109,7 +109,7 @@ def _partials(node: Expr) -> list[Expr]:
 
 
 def node_derivative(node: Expr, rates: list[Expr]) -> Expr:
-    """The derivative of a node, from its operands' derivatives."""
+    """Return the derivative of a node, from its operands' derivatives."""
     if node.kind == "sum":
         return total(zip(node.data[1], rates, strict=True))
     if node.kind == "product":
@@ -256,7 +256,7 @@ _NUMERIC: dict[str, Callable[..., NumericValue]] = {
 
 
 def nominal(expression: Expr) -> Expr:
-    """The expression with all coordinates and speeds at zero (Sayers 1990, Table 5.3.4)."""
+    """Return the expression with all coordinates and speeds at zero (Sayers 1990, Table 5.3.4)."""
     moving = ("coordinate", "speed", "acceleration")
     expression = as_expr(expression)
     return substitute(expression, {s: ZERO for s in symbols(expression) if s.data.role in moving})
@@ -275,7 +275,9 @@ def constant_part(expression: Expr) -> Expr:
 
 
 def solve_for(expression: Expr, unknown: Expr) -> Expr:
-    """The value of a symbol that makes an expression zero, which must be linear in it (Table 5.3.4)."""
+    """Return the value of a symbol that makes an expression zero, which must be linear in it
+    (Table 5.3.4).
+    """
     expression, unknown = as_expr(expression), _checked_symbol(unknown, "solve_for")
     factor = derivative(expression, unknown)
     if factor is ZERO:
@@ -316,7 +318,7 @@ def partial_derivative(node: Expr, by: Expr) -> Expr:
 
 
 def finite_or_zero(slope: Expr) -> Expr:
-    """A slope, or zero where it is infinite or no number."""
+    """Return a slope, or zero where it is infinite or no number."""
     finite: Expr = fn.select(abs(slope) <= _STEEPEST, slope, ZERO)
     return finite
 
@@ -353,7 +355,9 @@ def below_choices(roots: Sequence[Expr]) -> set[Expr]:
 
 
 def may_be_infinite(node: Expr) -> bool:
-    """Whether a slope of the node may be infinite, or no number, where some of its operands are finite."""
+    """Return whether a slope of the node may be infinite, or no number, where some of its operands are
+    finite.
+    """
     if node.kind == "product":
         return any([n < 1 for n in node.data[1]])
     smooth = ("sin", "cos", "tanh", "atan", *_PIECEWISE_CONSTANT, "select", "min", "max", "abs")
@@ -361,14 +365,14 @@ def may_be_infinite(node: Expr) -> bool:
 
 
 def may_be_steep(node: Expr) -> bool:
-    """Whether a slope of the node may be infinite where its value is finite."""
+    """Return whether a slope of the node may be infinite where its value is finite."""
     if node.kind == "product":
         return any([n % 1 for n in node.data[1]])
     return node.kind == "call" and node.data in ("asin", "acos", "pow")
 
 
 def node_tangent(node: Expr, rates: list[Expr]) -> Expr:
-    """The rate of a node from those of its operands."""
+    """Return the rate of a node from those of its operands."""
     if node.kind == "product" and any([n % 1 for n in node.data[1]]):
         return total([(1, term) for term in _product_terms(node, rates)])
     own = _OWN.get(node.data) if node.kind == "call" and isinstance(node.data, str) else None
@@ -383,7 +387,9 @@ def _product_terms(node: Expr, rates: list[Expr]) -> Iterable[Expr]:
 
 
 def _unless_still(term: Expr, rate: Expr, steep: Expr) -> Expr:
-    """A term that is zero where its rate is, also at ``steep`` = 0, where its other factor is infinite."""
+    """Return a term that is zero where its rate is, also at ``steep`` = 0, where its other factor is
+    infinite.
+    """
     if rate.kind == "number":
         return term
     found: Expr = fn.select(fn.and_(fn.equal(steep, 0), fn.equal(rate, 0)), ZERO, term)

@@ -97,15 +97,17 @@ def deduce(equations: Sequence[tuple[Expr, Dimension | None, str]]) -> dict[Expr
 
 
 def _is_amplitude(node: Expr) -> bool:
-    """Whether a symbol is a modal coordinate or its rate: its units hide in the numbers of its shapes, so
-    no expression that contains it determines a dimension.
+    """Return whether a symbol is a modal coordinate or its rate: its units hide in the numbers of its shapes,
+    so no expression that contains it determines a dimension.
     """
     moving = ("coordinate", "speed", "acceleration")
     return node.kind == "symbol" and node.dimension is None and node.data.role in moving
 
 
 def holds_bare_numbers(node: Expr) -> bool:
-    """Whether a bare number may stand for a quantity: 9.81, 1 + t, or a gain of one left out in −5*x − v."""
+    """Return whether a bare number may stand for a quantity: 9.81, 1 + t, or a gain of one left out in −5*x −
+    v.
+    """
     if node.kind == "number":
         return node.dimension is ONE
     if node.kind == "product":  # the sign of a sum
@@ -137,8 +139,8 @@ def _form(node: Expr, forms: dict[Expr, Monomial], system: _System, where: str) 
 
 
 def _may_be_bare_number(node: Expr) -> bool:
-    """Whether the number of a product may be a bare one: beside factors of unknown dimension that are not
-    undeclared symbols, products with a bare number and with a plain one are the same node.
+    """Return whether the number of a product may be a bare one: beside factors of unknown dimension that are
+    not undeclared symbols, products with a bare number and with a plain one are the same node.
     """
     bare = node.unit is ONE and node.dimension is None and abs(node.data[0]) != 1
     return bare and not any([base.undeclared for base in node.args])
@@ -180,7 +182,7 @@ def _call_form(node: Expr, forms: dict[Expr, Monomial], system: _System, where: 
 
 
 def _bare(node: Expr) -> Monomial:
-    """The unknown dimension of a node made of bare numbers."""
+    """Return the unknown dimension of a node made of bare numbers."""
     return Monomial(ONE, {node: Fraction(1)})
 
 
@@ -228,7 +230,7 @@ class _System:
         self.guesses: list[tuple[Monomial, Monomial, Demand]] = []
 
     def reduce_form(self, form: Monomial) -> Monomial:
-        """The form in free unknowns only."""
+        """Return the form in free unknowns only."""
         for symbol in [s for s in form.unknowns if s in self.solved]:
             form = _replace_unknown(form, symbol, self.solved[symbol])
         return form

@@ -156,7 +156,7 @@ class Expr(DisplayedNode):
 
 
 def number(value: float, dimension: Dimension | None = ONE) -> Expr:
-    """A number as a node; model data carry their dimension, plain literals are dimensionless."""
+    """Return a number as a node; model data carry their dimension, plain literals are dimensionless."""
     value = whole(value)
     if value == 0:
         dimension = ONE
@@ -175,7 +175,7 @@ def symbol(
     smallness: int = 0,
     undeclared: bool = False,
 ) -> Expr:
-    """A named quantity. The same name, role, owner and description give the same node.
+    """Return a named quantity. The same name, role, owner and description give the same node.
 
     ``undeclared``: it has an unknown dimension. Symbols of derivations have none at all. The node holds its
     owner, so an owner should be a small object that holds no model. Owners are distinguished by their ids,
@@ -203,7 +203,7 @@ def _operand(value: object) -> Expr | None:
 
 
 def as_expr(value: object) -> Expr:
-    """A number or expression as an expression; an error for anything else."""
+    """Return a number or expression as an expression; an error for anything else."""
     node = _operand(value)
     if node is None:
         raise ExpressionError(f"{value!r} is not a scalar: expected a number or an expression")
@@ -391,7 +391,7 @@ def divide_exactly(e: Expr, factor: Expr) -> Expr:
 
 
 def multiply(a: Expr, b: Expr) -> Expr:
-    """The product a·b with numbers folded and equal bases collected into powers."""
+    """Return the product a·b with numbers folded and equal bases collected into powers."""
     if a.kind == "number":
         return _times_number(b, a)
     if b.kind == "number":
@@ -435,7 +435,7 @@ def _times_number(e: Expr, value: Expr) -> Expr:
 
 
 def with_unit(e: Expr, unit: Dimension | None) -> Expr:
-    """The expression times a number 1 of this dimension; `None` stands for an unknown dimension."""
+    """Return the expression times a number 1 of this dimension; `None` stands for an unknown dimension."""
     if e.kind == "number":
         return number(e.data, dimension_product(e.dimension, unit))
     if e.kind != "product":
@@ -467,7 +467,7 @@ def _product_node(
     dimension: Dimension | None,
     unit: Dimension | None,
 ) -> Expr:
-    """The node of a product, whose sign is outside of it."""
+    """Return the node of a product, whose sign is outside of it."""
     size = abs(coefficient)
     if size == 1 and exponents == (1,) and unit is ONE:
         made = args[0]
@@ -480,7 +480,7 @@ def _product_node(
 
 
 def scale(e: Expr, c: float) -> Expr:
-    """The expression times a plain number."""
+    """Return the expression times a plain number."""
     if c == 1:
         return e
     if c == 0:
@@ -495,7 +495,7 @@ def scale(e: Expr, c: float) -> Expr:
 
 
 def _without_coefficient(e: Expr) -> Expr:
-    """A product without its number."""
+    """Return a product without its number."""
     return _product_node(e.args, 1, e.data[1], e.dimension, e.unit)
 
 
@@ -577,13 +577,15 @@ def general_power(base: Expr, exponent: Expr) -> Expr:
 
 
 def call(function: object, args: tuple[Expr, ...], dimension: Dimension | None = ONE) -> Expr:
-    """A function of arguments as a node, without simplification: use the functions of ``functions.py``."""
+    """Return a function of arguments as a node, without simplification: use the functions of
+    ``functions.py``.
+    """
     args = tuple([number(a.data) if a.kind == "number" and a.dimension is None else a for a in args])
     return intern(Expr, "call", args, function, dimension, ("call", function, args, dimension))
 
 
 def compare(relation: str, a: object, b: object) -> Expr:
-    """A comparison: 1 where it holds, else 0."""
+    """Return a comparison: 1 where it holds, else 0."""
     left, right = as_expr(a), as_expr(b)
     if left.kind == "number" and right.kind == "number":
         x, y = left.data, right.data

@@ -46,7 +46,8 @@ class Signed(str):
 
 
 def let(definition: Expr, name: str = "z") -> Expr:
-    """An intermediate value: opaque to simplification, computed once. Trivial definitions pass through.
+    """Return an intermediate value: opaque to simplification, computed once. Trivial definitions pass
+    through.
 
     A negative product becomes the negated value of the positive product, unless its name is ``Signed``.
     """
@@ -65,7 +66,7 @@ def let(definition: Expr, name: str = "z") -> Expr:
 
 
 def with_smallness(definition: Expr, smallness: float, name: str = "z") -> Expr:
-    """An intermediate value of a declared order of smallness, whatever the order of its definition."""
+    """Return an intermediate value of a declared order of smallness, whatever the order of its definition."""
     return _intermediate(definition, name, smallness)
 
 
@@ -107,14 +108,16 @@ class KeptName(str):
 
 
 def keep_visible(definition: Expr, name: str) -> Expr:
-    """An intermediate value with a separate line in the generated program, however often it is used."""
+    """Return an intermediate value with a separate line in the generated program, however often it
+    is used.
+    """
     if definition.constant:
         return definition
     return intern(Expr, "let", (definition,), KeptName(name), definition.dimension, ("let", definition, name))
 
 
 def with_definition(value: Expr, definition: Expr) -> Expr:
-    """An intermediate value with another definition."""
+    """Return an intermediate value with another definition."""
     name = value.data
     if value.smallness != value.args[0].smallness:
         return with_smallness(definition, value.smallness, name)
@@ -124,14 +127,14 @@ def with_definition(value: Expr, definition: Expr) -> Expr:
 
 
 def with_stated_dimension(x: Expr | float, dimension: Dimension, name: str) -> Expr:
-    """An intermediate value of this dimension, where the numbers in it hide what units they have."""
+    """Return an intermediate value of this dimension, where the numbers in it hide what units they have."""
     if not isinstance(x, Expr) or x.kind == "number":
         return number(x.data if isinstance(x, Expr) else x, dimension)
     return intern(Expr, "let", (x,), name, dimension, ("let", x, name, dimension))
 
 
 def freeze_long_sum(definition: Expr, name: str = "k") -> Expr:
-    """A constant sum that has grown long, closed to further opening, so that chains stay linear."""
+    """Return a constant sum that has grown long, closed to further opening, so that chains stay linear."""
     if definition.kind != "sum" or len(definition.args) <= _LONG:
         return definition
     return _intermediate(definition, name, None)
@@ -162,7 +165,8 @@ _ANY_DIMENSION = ("abs", "sign")
 
 
 def _dimensionless(name: str, x: Expr) -> Expr:
-    """The argument of a function of plain numbers. sin(t) is sin(1*t), with a 1 in rad/s that need not be
+    """Return the argument of a function of plain numbers. sin(t) is sin(1*t), with a 1 in rad/s that need not
+    be
     written, just as sin(2*t) has a bare 2."""
     if x.dimension is None or x.dimension is ONE:
         return x
@@ -175,7 +179,7 @@ def _dimensionless(name: str, x: Expr) -> Expr:
 
 
 def _of_time(x: Expr) -> bool:
-    """Whether an expression holds numbers and the time alone."""
+    """Return whether an expression holds numbers and the time alone."""
     stack, seen = [x], {x}
     while stack:
         node = stack.pop()
@@ -200,7 +204,9 @@ def _of_numbers(name: str, numeric: Callable[..., Operand], *given: Operand) -> 
 
 
 def _numeric(x: Operand) -> bool:
-    """Whether NumPy's functions take a value: numbers, arrays of them or of objects, and quantities."""
+    """Return whether NumPy's functions take a value: numbers, arrays of them or of objects,
+    and quantities.
+    """
     if type(x) is float:
         return True
     if isinstance(x, complex | float | int | np.ndarray | np.generic | list | tuple):
@@ -210,7 +216,7 @@ def _numeric(x: Operand) -> bool:
 
 
 def operand(value: Operand, what: str) -> Operand:
-    """An argument of a law of scalars: an expression, a real number, or an array of these."""
+    """Return an argument of a law of scalars: an expression, a real number, or an array of these."""
     if isinstance(value, Expr):
         return value
     if not _numeric(value) or np.iscomplexobj(value):
@@ -307,12 +313,12 @@ def sign(x: Operand) -> Operand:
 
 
 def floor(x: Operand) -> Operand:
-    """The largest whole number that is not above the argument."""
+    """Return the largest whole number that is not above the argument."""
     return _unary("floor", x)
 
 
 def ceil(x: Operand) -> Operand:
-    """The smallest whole number that is not below the argument."""
+    """Return the smallest whole number that is not below the argument."""
     return _unary("ceil", x)
 
 
@@ -364,7 +370,7 @@ def atan2(y: Operand, x: Operand) -> Operand:
 
 
 def _positive(x: Expr) -> bool:
-    """Whether x is certainly not negative: an absolute value, a root or an even power."""
+    """Return whether x is certainly not negative: an absolute value, a root or an even power."""
     if x.kind == "call":
         return x.data in ("abs", "exp")
     if x.kind == "product":
@@ -373,12 +379,12 @@ def _positive(x: Expr) -> bool:
 
 
 def minimum(a: Operand, b: Operand) -> Operand:
-    """The smaller of two values."""
+    """Return the smaller of two values."""
     return _extreme("min", np.minimum, a, b)
 
 
 def maximum(a: Operand, b: Operand) -> Operand:
-    """The larger of two values."""
+    """Return the larger of two values."""
     return _extreme("max", np.maximum, a, b)
 
 
@@ -396,7 +402,7 @@ def _extreme(name: str, numeric: Callable[[Operand, Operand], Operand], a: Opera
 
 
 def _shared_dimension(a: Expr, b: Expr) -> Dimension | None:
-    """The dimension of a place that either value may take; bare numbers fit anywhere."""
+    """Return the dimension of a place that either value may take; bare numbers fit anywhere."""
     if a.kind == "number" and b.kind == "number":
         return None
     if a.kind == "number":
@@ -469,7 +475,7 @@ def named(x: Expr, name: str) -> Expr: ...
 @overload
 def named(x: Numeric, name: str) -> Numeric: ...
 def named(x: Operand, name: str) -> Operand:
-    """An intermediate value: a ``let`` for expressions, the value itself for numbers and arrays."""
+    """Return an intermediate value: a ``let`` for expressions, the value itself for numbers and arrays."""
     return let(x, name) if isinstance(x, Expr) else x
 
 
@@ -478,7 +484,9 @@ def display_value(x: Expr, name: str) -> Expr: ...
 @overload
 def display_value(x: Numeric, name: str) -> Numeric: ...
 def display_value(x: Operand, name: str) -> Operand:
-    """An intermediate value that the generated program shows; the value itself for numbers and arrays."""
+    """Return an intermediate value that the generated program shows; the value itself for numbers
+    and arrays.
+    """
     return keep_visible(x, name) if isinstance(x, Expr) else x
 
 
@@ -498,7 +506,9 @@ _BUILDERS: dict[str, Callable[..., Operand]] = {
 
 
 def rebuild_call(node: Expr, args: Sequence[Expr]) -> Expr | None:
-    """The same function of other arguments, simplified; None for functions that this file has no rule for."""
+    """Return the same function of other arguments, simplified; None for functions that this file has no rule
+    for.
+    """
     builder = _BUILDERS.get(node.data) if isinstance(node.data, str) else None
     return builder(*args) if builder else None
 

@@ -47,7 +47,7 @@ def jacobian(results: Sequence[Expr], by: Sequence[Expr]) -> dict[Element, Expr]
 
 
 def columns_forward(results: Sequence[Expr], by: Sequence[Expr]) -> dict[Element, Expr]:
-    """The same elements, column by column."""
+    """Return the same elements, column by column."""
     found: dict[Element, Expr] = {}
     for j, s in enumerate(by):
         column = tangents(results, {s: UNIT})
@@ -56,8 +56,8 @@ def columns_forward(results: Sequence[Expr], by: Sequence[Expr]) -> dict[Element
 
 
 def nest_products(results: Sequence[Expr], by: Sequence[Expr]) -> list[Expr]:
-    """The same values, with products of many factors as products of two: first of what depends on the fewest
-    variables. The slopes of n factors take n (n − 2) products, those of nested ones 2 (n − 2).
+    """Return the same values, with products of many factors as products of two: first of what depends on the
+    fewest variables. The slopes of n factors take n (n − 2) products, those of nested ones 2 (n − 2).
     """
     known: dict[Expr, Expr] = {}
     held: dict[Expr, int] = {s: 1 << j for j, s in enumerate(by)}  # sets of variables, as bits
@@ -141,8 +141,8 @@ class _Network:
             self._after[a].add(v)
 
     def _factor(self, v: int, a: int) -> Expr:
-        """The slope of a node by one of its operands. Below a choice it is zero where it is infinite, so
-        that a side that is not taken does not make the product with zero undefined.
+        """Return the slope of a node by one of its operands. Below a choice it is zero where it is infinite,
+        so that a side that is not taken does not make the product with zero undefined.
         """
         found, node = self._rate(v, a, UNIT), self._nodes[v]
         if found.kind != "number" and node in self._chosen and may_be_infinite(node):
@@ -150,7 +150,7 @@ class _Network:
         return found
 
     def _rate(self, v: int, a: int, rate: Expr) -> Expr:
-        """The rate of a node where one of its operands has this rate."""
+        """Return the rate of a node where one of its operands has this rate."""
         return node_tangent(self._nodes[v], [rate if b == a else ZERO for b in self._operands[v]])
 
     def elements(self) -> dict[Element, Expr]:

@@ -35,7 +35,7 @@ _EXACT = 2**53
 
 
 def whole(value: float) -> float:
-    """The same value, as an int where that is exact, so that 2 and 2.0 are one node and print as 2."""
+    """Return the same value, as an int where that is exact, so that 2 and 2.0 are one node and print as 2."""
     if isinstance(value, int) and -_EXACT < value < _EXACT:
         return value
     try:
@@ -62,13 +62,15 @@ def number_power(value: float, exponent: float) -> float:
 
 
 def positive_whole(value: object) -> int | None:
-    """A positive whole number that a user gave, of 64 bits; None for whatever else."""
+    """Return a positive whole number that a user gave, of 64 bits; None for whatever else."""
     number = None if isinstance(value, bool) else plain_float(value)
     return int(number) if number is not None and 1 <= number < 2**63 and number == int(number) else None
 
 
 def plain_float(value: Given) -> float | None:
-    """A number that a user gave, as a float; None for text, True, and whatever else is not a number."""
+    """Return a number that a user gave, as a float; None for text, True, and whatever else is not
+    a number.
+    """
     if isinstance(value, str | bool):
         return None
     try:
@@ -204,7 +206,7 @@ def intern(
     smallness: float | None = None,
     unit: Dimension | None = ONE,
 ) -> NodeType:
-    """The one node for this key, made if it is not there yet; ``smallness`` where it was declared."""
+    """Return the one node for this key, made if it is not there yet; ``smallness`` where it was declared."""
     known = _table.get(key)
     if known is not None:
         found: NodeType | None = known()
@@ -326,7 +328,7 @@ def negate(node: NodeType) -> NodeType:
 
 
 def settle(node: NodeType) -> NodeType:
-    """The node with its digest and order, which an opposite has not from the beginning."""
+    """Return the node with its digest and order, which an opposite has not from the beginning."""
     try:
         node.order  # noqa: B018
     except AttributeError:
@@ -366,7 +368,7 @@ def _forget(entry: _Entry, table: dict[tuple[object, ...], _Entry] = _table) -> 
 
 
 def _stable(data: object) -> object:
-    """A node's data for its digest: equal in every process, unlike the hash of a string."""
+    """Return a node's data for its digest: equal in every process, unlike the hash of a string."""
     if isinstance(data, str):
         return _checksum(data)
     if isinstance(data, tuple | int | float):
@@ -407,7 +409,7 @@ def _readable_order(args: tuple[Node, ...]) -> str:
 
 @lru_cache(4096)
 def _natural(name: str) -> str:
-    """The name with numbers of six digits, so that 2 comes before 10."""
+    """Return the name with numbers of six digits, so that 2 comes before 10."""
     return re.sub(r"\d+", lambda m: m.group().zfill(6), name)
 
 
@@ -431,7 +433,7 @@ Names: TypeAlias = Mapping[Any, str]  # by nodes of the class of the expression
 
 
 def text(expression: Node, names: Names | None = None, limit: int | None = None) -> str:
-    """The expression as one line, e.g. ``m*(L*cos(q) - x)^2``.
+    """Return the expression as one line, e.g. ``m*(L*cos(q) - x)^2``.
 
     What the graph shares the text repeats, so it may become exponentially long: ``limit`` stops it after that
     many characters, with dots.

@@ -79,7 +79,7 @@ _SHORT = 8
 def parse(
     text: str, names: Callable[[str], object], functions: Functions = BY_NAME, *, checked: bool = True
 ) -> Parsed:
-    """The expression, vector or other object that a text means.
+    """Return the expression, vector or other object that a text means.
 
     ``names`` gives the object for a name, or raises; ``functions`` gives for a name a callable and the number
     of its arguments, or the least and the greatest number. ``checked`` makes sums of different dimensions an
@@ -221,7 +221,7 @@ class _Parser:
         self._fail(f"an operator is missing before '{word if kind != 'mark' else '('}'", column)
 
     def _enclosing(self) -> _Open | None:
-        """The parenthesis that is open here, with all inside it reduced to one operand."""
+        """Return the parenthesis that is open here, with all inside it reduced to one operand."""
         self._reduce(0)
         top = self.stack[-1] if self.stack else None
         return top if isinstance(top, _Open) else None
@@ -320,7 +320,7 @@ class _Parser:
             raise self._locate_error(error, odd[0] if odd else items[0][2]) from error
 
     def _balance_chain(self, chain: _Chain) -> Parsed:
-        """A long product of scalars, or sum of vectors, in pairs of pairs: n log n instead of n²."""
+        """Return a long product of scalars, or sum of vectors, in pairs of pairs: n log n instead of n²."""
         parts: list[tuple[Parsed, int]] = []
         for symbol, v, column in chain.items:
             if symbol == "-":
@@ -347,7 +347,9 @@ class _Parser:
     def _call_foreign_code(
         self, column: int, what: str, function: Callable[..., object], *arguments: object
     ) -> Parsed:
-        """A value made by someone else's code; what goes wrong there is reported here, with the place."""
+        """Return a value made by someone else's code; what goes wrong there is reported here, with
+        the place.
+        """
         try:
             return function(*arguments)
         except ArmillaryError as error:
@@ -358,7 +360,7 @@ class _Parser:
             raise ExpressionError(message + detail, self.text, column) from error
 
     def _locate_error(self, error: ArmillaryError, column: int) -> ArmillaryError:
-        """The same error, pointing at the character unless it already does."""
+        """Return the same error, pointing at the character unless it already does."""
         if isinstance(error, ExpressionError):
             return error if error.text else ExpressionError(error.message, self.text, column)
         if type(error) is UnitsError:

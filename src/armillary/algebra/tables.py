@@ -67,7 +67,7 @@ class Piecewise:
         self.digest = self._content_digest()
 
     def _content_digest(self) -> int:
-        """A number made of the content alone, the same in every process."""
+        """Return a number made of the content alone, the same in every process."""
         import hashlib  # here, with OpenSSL: models without tables do not need it
 
         head = repr((self.name, self.outside, self.coefficients.shape))
@@ -242,7 +242,7 @@ class Table(Piecewise):
         x_units: str | None = None,
         y_units: str | None = None,
     ) -> Table:
-        """A table of two columns of a file, each by its heading or its number from 1.
+        """Return a table of two columns of a file, each by its heading or its number from 1.
 
         Units are those given, else those in the headings, "speed [rpm]". The name is the file's without
         its ending where none is given. Separators may be commas, semicolons (decimal commas too) or tabs.
@@ -472,13 +472,13 @@ def _cells(file: Path, n: int, line: str, separator: str) -> list[str]:
 
 
 def _cell_number(cell: str, decimal: bool, finite: bool) -> float | None:
-    """The number in a cell; None for anything else, also for 1_000, a number of Python's alone."""
+    """Return the number in a cell; None for anything else, also for 1_000, a number of Python's alone."""
     value = None if "_" in cell else _parse_cell(cell, decimal)
     return value if value is not None and (math.isfinite(value) or not finite) else None
 
 
 def _parse_cell(cell: str, decimal: bool) -> float | None:
-    """A cell as a number of Python's, nan and inf too; a line of such cells holds no headings."""
+    """Return a cell as a number of Python's, nan and inf too; a line of such cells holds no headings."""
     try:
         return float(cell.replace(",", ".") if decimal else cell)
     except ValueError:
@@ -486,7 +486,9 @@ def _parse_cell(cell: str, decimal: bool) -> float | None:
 
 
 def _heading(cell: str) -> tuple[str, str]:
-    """A name and units that stand in brackets after it; a bracket that holds none belongs to the name."""
+    """Return a name and units that stand in brackets after it; a bracket that holds none belongs to
+    the name.
+    """
     found = re.match(_HEADING, cell)
     if found is None:
         return cell, ""

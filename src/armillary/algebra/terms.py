@@ -19,12 +19,14 @@ AnyNode = TypeVar("AnyNode", bound=Node)
 
 
 def short(node: Node) -> str:
-    """A node as messages show it."""
+    """Return a node as messages show it."""
     return printing.text(node, limit=60)
 
 
 def common_dimension(terms: Sequence[Node], *, checked: bool = True) -> Dimension | None:
-    """The dimension that all terms of known dimension share; where two differ, an error (unchecked: None)."""
+    """Return the dimension that all terms of known dimension share; where two differ, an error (unchecked:
+    None).
+    """
     dimension: Dimension | None = None
     where = terms[0]
     for e in terms:
@@ -61,12 +63,14 @@ def factors(e: AnyNode) -> Iterable[tuple[AnyNode, float]]:
 
 
 def unlike(terms: Sequence[tuple[Node, float]]) -> bool:
-    """Whether terms differ in more than constant factors, which is almost always; no node is made for it."""
+    """Return whether terms differ in more than constant factors, which is almost always; no node is made for
+    it.
+    """
     return len({_variable_factors(e) for e, _ in terms}) == len(terms)
 
 
 def _variable_factors(e: Node) -> object:
-    """The variable bases and exponents of a term, by which terms differ in more than constant factors.
+    """Return the variable bases and exponents of a term, by which terms differ in more than constant factors.
 
     Constants stand first among the factors.
     """
@@ -80,7 +84,7 @@ def _variable_factors(e: Node) -> object:
 
 
 def common_factors(nodes: Sequence[AnyNode]) -> dict[AnyNode, float]:
-    """The factors that all of some terms have, each with its least exponent."""
+    """Return the factors that all of some terms have, each with its least exponent."""
     first, last = nodes[0], nodes[-1]
     others = {*last.args} if last.kind == "product" else {last}
     if others.isdisjoint(first.args if first.kind == "product" else (first,)):
@@ -161,7 +165,7 @@ def sum_of_two(c: float, a: NodeType, d: float, b: NodeType) -> NodeType | None:
 
 
 def pair_node(args: tuple[NodeType, NodeType], sign: int, dimension: Dimension | None) -> NodeType:
-    """The node of a + b or a − b in canonical order."""
+    """Return the node of a + b or a − b in canonical order."""
     data = SUM_OF_TWO if sign == 1 else DIFFERENCE
     return intern(type(args[0]), "sum", args, data, dimension, (*args, sign))
 

@@ -18,7 +18,7 @@ ScalarMap = Callable[[Scalar], Scalar]
 
 
 def is_zero(x: Scalar) -> bool:
-    """Whether a scalar is known to be zero before the model runs (arrays never are)."""
+    """Return whether a scalar is known to be zero before the model runs (arrays never are)."""
     kind = type(x)
     if kind is Expr:
         return x is ZERO
@@ -26,7 +26,7 @@ def is_zero(x: Scalar) -> bool:
 
 
 def is_constant(x: Scalar) -> bool:
-    """Whether a scalar is the same throughout a run: a number, or an expression of parameters."""
+    """Return whether a scalar is the same throughout a run: a number, or an expression of parameters."""
     return not isinstance(x, Expr) or x.constant
 
 
@@ -147,18 +147,18 @@ def unit(i: int) -> Triple:
 
 
 def vanishes(triple: Sequence[Scalar]) -> bool:
-    """Whether all three are known to be zero."""
+    """Return whether all three are known to be zero."""
     return all(is_zero(a) for a in triple)
 
 
 def named(triple: Sequence[Scalar], name: str) -> Triple:
-    """The triple as intermediate values name_x, name_y, name_z."""
+    """Return the triple as intermediate values name_x, name_y, name_z."""
     x, y, z = triple
     return fn.named(x, f"{name}_x"), fn.named(y, f"{name}_y"), fn.named(z, f"{name}_z")
 
 
 def add(*triples: Sequence[Scalar]) -> Triple:
-    """The sum of triples."""
+    """Return the sum of triples."""
     x, y, z = triples[0] if triples else ZEROS
     for a, b, c in triples[1:]:
         x, y, z = plus(x, a), plus(y, b), plus(z, c)
@@ -166,13 +166,13 @@ def add(*triples: Sequence[Scalar]) -> Triple:
 
 
 def scaled(triple: Sequence[Scalar], factor: Scalar) -> Triple:
-    """The triple times a scalar."""
+    """Return the triple times a scalar."""
     x, y, z = triple
     return times(x, factor), times(y, factor), times(z, factor)
 
 
 def negative(triple: Sequence[Scalar]) -> Triple:
-    """The triple reversed."""
+    """Return the triple reversed."""
     return scaled(triple, -1)
 
 
@@ -224,12 +224,12 @@ def matrix_sum(*matrices: Matrix) -> Matrix:
 
 
 def scaled_matrix(a: Matrix, factor: Scalar) -> Matrix:
-    """The matrix times a scalar."""
+    """Return the matrix times a scalar."""
     return joined(scaled(row, factor) for row in a)
 
 
 def transposed(a: Matrix) -> Matrix:
-    """The transpose."""
+    """Return the transpose."""
     (a11, a12, a13), (a21, a22, a23), (a31, a32, a33) = a
     return (a11, a21, a31), (a12, a22, a32), (a13, a23, a33)
 
@@ -251,12 +251,12 @@ def skew_product(a: Triple, b: Triple) -> Matrix:
 
 
 def named_matrix(a: Sequence[Sequence[Scalar]], name: str) -> Matrix:
-    """A matrix with its elements as intermediate values name_11, name_12, …"""
+    """Return a matrix with its elements as intermediate values name_11, name_12, …"""
     return joined(joined(fn.named(a[i][j], f"{name}_{i + 1}{j + 1}") for j in range(3)) for i in range(3))
 
 
 def named_symmetric(a: Sequence[Sequence[Scalar]], name: str) -> Matrix:
-    """A symmetric matrix with its upper elements as intermediate values."""
+    """Return a symmetric matrix with its upper elements as intermediate values."""
     out = [list(row) for row in a]
     for i in range(3):
         for j in range(i, 3):

@@ -123,7 +123,7 @@ class Truncation:
         self.neglected = NeglectedTerms()
 
     def sum(self, terms: Terms, constant: float) -> tuple[Terms, float]:
-        """The terms and the number of a sum that are worth keeping."""
+        """Return the terms and the number of a sum that are worth keeping."""
         orders = [e.smallness for e, _ in terms]
         if not any(orders):
             return terms, constant
@@ -168,11 +168,13 @@ class Truncation:
         return self._series(found, rest)
 
     def flat(self, y: Expr, x: Expr) -> bool:
-        """Whether atan2(y, x) is a small angle: y is small beside an x that is positive at the defaults."""
+        """Return whether atan2(y, x) is a small angle: y is small beside an x that is positive at the
+        defaults.
+        """
         return y.smallness > x.smallness and _positive(x)
 
     def below(self, x: Expr, limit: Expr) -> bool:
-        """Whether x < limit is decided: a small quantity without units lies below 1."""
+        """Return whether x < limit is decided: a small quantity without units lies below 1."""
         return x.smallness > 0 and x.dimension is ONE and limit.kind == "number" and limit.data >= 1
 
     def _length(self, order: float) -> int:
@@ -210,7 +212,7 @@ class Truncation:
             roots = result
 
     def _needs(self, roots: Sequence[Expr], order: list[Expr]) -> dict[Expr, float]:
-        """The highest order that matters of every node."""
+        """Return the highest order that matters of every node."""
         need = {node: -math.inf for node in order}
         for root in roots:
             need[root] = root.smallness + self.keep
@@ -229,7 +231,7 @@ class Truncation:
         return need
 
     def _within(self, node: Expr, args: list[Expr], last: float) -> Expr:
-        """A node on new operands; a sum without its terms beyond the last order that matters."""
+        """Return a node on new operands; a sum without its terms beyond the last order that matters."""
         if last < node.smallness:
             return node
         if node.kind == "sum" and not node.constant and any([a.smallness > last for a in node.args]):
@@ -295,12 +297,12 @@ def _tangent(a: Expr, n: int, sign: int = 1) -> list[Expr]:
 
 
 def _arctangent(a: Expr, n: int) -> list[Expr]:
-    """The integral of 1/(1 + (a + x)²)."""
+    """Return the integral of 1/(1 + (a + x)²)."""
     return _integrate_series(_power_series([UNIT + a * a, scale(a, 2), UNIT], -1, n), fn.atan(a))
 
 
 def _arcsine(a: Expr, n: int) -> list[Expr]:
-    """The integral of 1/√(1 − (a + x)²)."""
+    """Return the integral of 1/√(1 − (a + x)²)."""
     slope = _power_series([_nonzero(UNIT - a * a), scale(a, -2), scale(UNIT, -1)], -0.5, n)
     return _integrate_series(slope, fn.asin(a))
 
@@ -344,7 +346,9 @@ _COEFFICIENTS: dict[str, Callable[[Expr, int], list[Expr]]] = {
 
 
 def _positive(x: Expr) -> bool:
-    """Whether a product of numbers and parameters is positive, as far as their defaults do not deny it."""
+    """Return whether a product of numbers and parameters is positive, as far as their defaults do not deny
+    it.
+    """
     if x.kind == "number":
         found: bool = x.data > 0
         return found

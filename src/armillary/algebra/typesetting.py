@@ -68,8 +68,8 @@ def name_parts(name: str) -> NameParts:
 
 
 def fraction_of(value: float) -> tuple[int, int] | None:
-    """A number as a fraction that people write, 5/4 for 1.25 and 1/3 for 0.333333333333; None for others,
-    whole numbers among them.
+    """Return a number as a fraction that people write, 5/4 for 1.25 and 1/3 for 0.333333333333; None for
+    others, whole numbers among them.
     """
     for below in _BELOW:
         above = round(value * below)
@@ -79,8 +79,8 @@ def fraction_of(value: float) -> tuple[int, int] | None:
 
 
 def _rank(factor: Node) -> int:
-    """The place of a factor in a product as textbooks write it: m g l θ̇ cos θ. Masses and inertias, gravity,
-    other constants, lengths, variables, sums in parentheses, rates, functions.
+    """Return the place of a factor in a product as textbooks write it: m g l θ̇ cos θ. Masses and inertias,
+    gravity, other constants, lengths, variables, sums in parentheses, rates, functions.
     """
     if factor.kind == "symbol":
         name = factor.data.name
@@ -103,19 +103,19 @@ class Notation(ABC):
 
     @abstractmethod
     def word(self, word: str) -> str:
-        """A word of a name, or a whole number in it."""
+        """Return a word of a name, or a whole number in it."""
 
     @abstractmethod
     def name(self, name: str) -> str:
-        """A name with its subscripts, owners and dots."""
+        """Return a name with its subscripts, owners and dots."""
 
     @abstractmethod
     def plain(self, digits: str) -> str:
-        """A number without an exponent."""
+        """Return a number without an exponent."""
 
     @abstractmethod
     def ten(self, mantissa: str, exponent: int) -> str:
-        """A number with a power of ten; the mantissa may be empty, or a sign."""
+        """Return a number with a power of ten; the mantissa may be empty, or a sign."""
 
     @abstractmethod
     def function(self, name: str) -> str:
@@ -151,7 +151,7 @@ class Notation(ABC):
 
     @abstractmethod
     def bold(self, letter: str) -> str:
-        """The name of a matrix or vector."""
+        """Return the name of a matrix or vector."""
 
     @abstractmethod
     def matrix(self, rows: Sequence[Sequence[str]]) -> str:
@@ -159,7 +159,7 @@ class Notation(ABC):
 
     @abstractmethod
     def break_lines(self, left: str, lines: Sequence[str]) -> str:
-        """An equation whose right side takes several lines."""
+        """Return an equation whose right side takes several lines."""
 
     @abstractmethod
     def label_below(self, inside: str, label: str) -> str:
@@ -168,7 +168,7 @@ class Notation(ABC):
     # ------------------------------------------------------------------------------------------- the walk
 
     def typeset(self, expression: Node, limit: int | None = None) -> str:
-        """The expression; empty if longer than ``limit`` characters."""
+        """Return the expression; empty if longer than ``limit`` characters."""
         out: list[str] = []
         length = 0
         stack: Pieces = [(expression, SUM)]
@@ -374,14 +374,16 @@ LATEX = _Latex()
 
 
 def latex(expression: Node, limit: int | None = None) -> str:
-    """The expression in LaTeX, without dollar signs; empty if longer than ``limit`` characters."""
+    """Return the expression in LaTeX, without dollar signs; empty if longer than ``limit`` characters."""
     if not isinstance(expression, Node):
         raise ExpressionError(f"latex: {shown(expression)} is not an expression")
     return LATEX.typeset(expression, limit)
 
 
 def name_latex(name: str) -> str:
-    r"""A name as mathematics, e.g. ``A.q1`` as ``q_{1}^{A}``, and its rate ``A.q1'`` with a dot over q."""
+    """ "Return a name as mathematics, e.g. ``A.q1`` as ``q_{1}^{A}``, and its rate ``A.q1'`` with a dot over
+    q.
+    """
     return LATEX.name(name)
 
 
@@ -508,12 +510,14 @@ MATHML = _MathMl()
 
 
 def mathml(expression: Node, limit: int | None = None) -> str:
-    """The inside of a ``<math>`` element; empty if longer than ``limit`` characters."""
+    """Return the inside of a ``<math>`` element; empty if longer than ``limit`` characters."""
     return MATHML.typeset(expression, limit)
 
 
 def name_mathml(name: str) -> str:
-    """A name as mathematics: A.q1 is q with the subscript 1 and A as a superscript, A.q1' its rate, q̇."""
+    """Return a name as mathematics: A.q1 is q with the subscript 1 and A as a superscript, A.q1' its rate,
+    q̇.
+    """
     return MATHML.name(name)
 
 

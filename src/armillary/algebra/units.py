@@ -61,7 +61,7 @@ class Dimension:
 
 
 def unit_power(unit: str, exponent: Fraction) -> str:
-    """A unit to a power as text: m, m^2, m^(1/2)."""
+    """Return a unit to a power as text: m, m^2, m^(1/2)."""
     if exponent == 1:
         return unit
     return f"{unit}^{exponent}" if exponent.denominator == 1 else f"{unit}^({exponent})"
@@ -74,7 +74,7 @@ def _dimension_product(a: Dimension, b: Dimension) -> Dimension:
 
 @cache
 def power(a: Dimension, exponent: float | Fraction) -> Dimension:
-    """The dimension of x**exponent for x of dimension a."""
+    """Return the dimension of x**exponent for x of dimension a."""
     n = Fraction(exponent).limit_denominator(64)
     return Dimension(*(x * n for x in a.exponents))
 
@@ -233,7 +233,7 @@ _SYMBOLS = {word: symbol for symbol, words in _WORDS.items() for word in words.s
 
 
 def _known_unit(name: str) -> tuple[float, Dimension] | None:
-    """A unit by name; the plain name wins, so that min is a minute and not a milli-inch."""
+    """Return a unit by name; the plain name wins, so that min is a minute and not a milli-inch."""
     name = _SYMBOLS.get(name, name)
     known = _PLAIN.get(name) or _PREFIXED.get(name)
     if known is not None:
@@ -259,7 +259,7 @@ _LONGEST_POWER = 100
 
 
 def parse_unit(text: str) -> Unit:
-    """The unit that a text means, e.g. ``parse_unit("deg/s")`` is (0.0174…, 1/s)."""
+    """Return the unit that a text means, e.g. ``parse_unit("deg/s")`` is (0.0174…, 1/s)."""
     if not isinstance(text, str):
         raise UnitsError(f"units must be a text such as 'N*m', not {shown(text)}")
     return _parse_unit(text)
@@ -363,12 +363,12 @@ def _unreadable(text: str, why: str) -> UnitsError:
 
 
 def to_si(value: Given, unit: str | Unit) -> Given:
-    """A number or array given in ``unit``, in SI."""
+    """Return a number or array given in ``unit``, in SI."""
     return value * (parse_unit(unit) if isinstance(unit, str) else unit).scale
 
 
 def is_quantity(value: object) -> bool:
-    """Whether the value brings its own units, as Pint's quantities do."""
+    """Return whether the value brings its own units, as Pint's quantities do."""
     # Pint need not be installed.
     return hasattr(value, "magnitude") and hasattr(value, "units") and hasattr(value, "to_base_units")
 
@@ -398,7 +398,7 @@ _NAMED = {ONE: "1", _PRESSURE: "Pa", _POWER: "W", _VOLTAGE: "V", _VOLTAGE / _CUR
 
 
 def si_text(dimension: Dimension) -> str:
-    """The customary SI text of a dimension, e.g. N, N*m, N/m, N*s/m, kg*m^2; base units where none is.
+    """Return the customary SI text of a dimension, e.g. N, N*m, N/m, N*s/m, kg*m^2; base units where none is.
 
     One mass over time is written with a newton (kg/s is N*s/m, a damping rate, not a mass flow).
     """

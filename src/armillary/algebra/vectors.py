@@ -72,7 +72,7 @@ class Frame:
         return self.x, self.y, self.z
 
     def vector(self, components: Sequence[Scalar]) -> Vector:
-        """The vector with these components along x, y, z."""
+        """Return the vector with these components along x, y, z."""
         return Vector({(self, i): c for i, c in enumerate(components)})
 
     def __repr__(self) -> str:
@@ -170,7 +170,7 @@ class Combination:
         raise ExpressionError(f"the {type(self).__name__.lower()} '{self}' cannot be pickled: {_OF_SYSTEM}")
 
     def map(self, function: Callable[[Scalar], Scalar]) -> Self:
-        """The same with the function applied to every coefficient."""
+        """Return the same with the function applied to every coefficient."""
         return type(self)({key: function(c) for key, c in self.terms.items()})
 
 
@@ -230,7 +230,7 @@ class Dyadic(Combination):
 
 
 def outer(a: Vector, b: Vector) -> Dyadic:
-    """The dyadic a b."""
+    """Return the dyadic a b."""
     for given in (a, b):
         if not isinstance(given, Vector):
             raise ExpressionError(f"outer() needs two vectors, not {shown(given)}")
@@ -323,7 +323,7 @@ def direction(a: Vector) -> Vector:
 
 
 def project(a: Vector, normal: Vector) -> Vector:
-    """The part of a vector in the plane with this normal (Sayers 1990, ``dot-plane``, eq. 5.3.8)."""
+    """Return the part of a vector in the plane with this normal (Sayers 1990, ``dot-plane``, eq. 5.3.8)."""
     _check_vector(a, "project")
     n = direction(normal)
     found: Vector = a - n * dot(a, n)

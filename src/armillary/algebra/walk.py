@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def operands_first(roots: Iterable[Expr], ends: Container[Expr] = ()) -> list[Expr]:
-    """Every node that the roots reach, each once, after its operands; not beyond the ``ends``."""
+    """Return every node that the roots reach, each once, after its operands; not beyond the ``ends``."""
     done: set[Expr] = set()
     order: list[Expr] = []
     for node in roots:
@@ -77,7 +77,7 @@ def held_places(roots: Sequence[Expr], of: Sequence[Expr]) -> list[list[int]]:
 
 
 def rebuild(node: Expr, args: list[Expr]) -> Expr:
-    """The same operation on other operands, simplified again."""
+    """Return the same operation on other operands, simplified again."""
     if node.kind == "sum":
         constant, coefficients = node.data
         terms = list(zip(coefficients, args, strict=True))
@@ -109,7 +109,7 @@ def product_of(factors: Sequence[Expr]) -> Expr:
 
 
 def transform(roots: Iterable[Expr], replace: Callable[[Expr], Expr | None]) -> list[Expr]:
-    """The roots with every node for which ``replace`` gives another expression replaced by it."""
+    """Return the roots with every node for which ``replace`` gives another expression replaced by it."""
     roots = list(roots)
     new: dict[Expr, Expr] = {}
     for node in operands_first(roots):
@@ -123,7 +123,7 @@ def transform(roots: Iterable[Expr], replace: Callable[[Expr], Expr | None]) -> 
 
 
 def substitute(expression: Expr, values: Mapping[Any, object]) -> Expr:  # by nodes or names, or both
-    """The expression with symbols (or any nodes) replaced, simplified again.
+    """Return the expression with symbols (or any nodes) replaced, simplified again.
 
     A symbol may be given by its name, and its value as a number, which then has the dimension of the symbol.
     """
@@ -138,7 +138,7 @@ def substitute(expression: Expr, values: Mapping[Any, object]) -> Expr:  # by no
 
 
 def _symbols_by_name(name: object, root: Expr) -> list[Expr]:
-    """The symbols of this name in an expression."""
+    """Return the symbols of this name in an expression."""
     held = symbols(root)
     found = [s for s in held if s.data.name == name]
     if not found:
@@ -172,7 +172,9 @@ class Undimensioned:
         return self if self.truncation is None else Undimensioned(self._smallness).with_values(self._given)
 
     def with_values(self, values: Mapping[Expr, Expr]) -> Undimensioned:
-        """The same reader with some nodes read as given expressions, which are without dimensions already."""
+        """Return the same reader with some nodes read as given expressions, which are without dimensions
+        already.
+        """
         reader = Undimensioned(self._smallness, self.truncation)
         reader._given = {**self._given, **values}
         reader._known = dict(reader._given)
@@ -279,5 +281,5 @@ def rebuild_simply(node: Expr, args: list[Expr]) -> Expr | None:
 
 
 def is_negative(e: Expr) -> bool:
-    """Whether an expression is the negative of a value that is no product."""
+    """Return whether an expression is the negative of a value that is no product."""
     return e.kind == "product" and e.data == (-1, (1,)) and e.unit is ONE

@@ -137,7 +137,9 @@ def inverse_equations(
     loads: Sequence[Load] | None = None,
     acting: Mapping[int, Expr] | None = None,
 ) -> InverseEquations:
-    """The inverse dynamics of a system with its loads, or others, over the tree with regrouped inertia."""
+    """Return the inverse dynamics of a system with its loads, or others, over the tree with regrouped
+    inertia.
+    """
     refuse_rigid_contacts(equations, "inverse dynamics")
     with derivation(), neglect_as_in_derivation(equations):
         described = described_equations(equations)
@@ -233,7 +235,7 @@ def described_equations(equations: DerivedEquations) -> DerivedEquations:
 
 
 def _is_described(equations: DerivedEquations) -> bool:
-    """Whether the state holds the description's coordinates and speeds."""
+    """Return whether the state holds the description's coordinates and speeds."""
     own = [equations.reduction.plain(u) for u in equations.reduction.independent(equations.system)]
     states = equations.targets.speeds
     return len(own) == len(states) and all(u is s for u, s in zip(own, states, strict=True))
@@ -310,7 +312,9 @@ class Actuated:
 
 
 def add_actuators(equations: DerivedEquations, names: Sequence[str], units: Mapping[str, str]) -> Actuated:
-    """The equations with actuators: names of speeds, of loads, or of inputs and parameters of loads."""
+    """Return the equations with actuators: names of speeds, of loads, or of inputs and parameters
+    of loads.
+    """
     system = equations.system
     speeds = {u.data.name: i for i, u in enumerate(system.speeds)}
     made: list[Actuator] = []

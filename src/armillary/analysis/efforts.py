@@ -52,9 +52,9 @@ def run_places(
     rates: Callable[[Places], np.ndarray],
     speeds: object = None,
 ) -> Places:
-    """The rows of a run. ``udot`` are the rates of its speeds; left out, ``rates`` finds them as the model
-    has them, and "spline" takes the slopes of cubic splines through the speeds, or through the coordinates
-    where the run has no speeds.
+    """Return the rows of a run. ``udot`` are the rates of its speeds; left out, ``rates`` finds them as the
+    model has them, and "spline" takes the slopes of cubic splines through the speeds, or through the
+    coordinates where the run has no speeds.
     """
     if speeds is not None:
         raise ArmillaryError("inverse(run): the speeds are those of the run; leave u out")
@@ -110,7 +110,7 @@ def _run_column(run: Run, node: Expr, factor: float | None = None) -> np.ndarray
 def _rate_of_coordinate(
     run: Run, equations: DerivedEquations, symbols: dict[str, Expr], name: str
 ) -> np.ndarray:
-    """A speed that is the rate of a coordinate, as the slope of that."""
+    """Return a speed that is the rate of a coordinate, as the slope of that."""
     rates = equations.system.rates
     found = [q for q in equations.system.coordinates if rates[q] is symbols[name] and q.data.name in run]
     if not found:
@@ -165,7 +165,7 @@ class Efforts:
             array.setflags(write=False)
 
     def keys(self) -> tuple[str, ...]:
-        """The names, so that ``dict(efforts)`` is possible."""
+        """Return the names, so that ``dict(efforts)`` is possible."""
         return self.names
 
     def __getitem__(self, name: str) -> NumericValue:
@@ -178,7 +178,9 @@ class Efforts:
     # ------------------------------------------------------------ handed on
 
     def as_run(self) -> Run:
-        """The efforts over time as columns ``effort(speed)`` of a run; rows without times count from 0."""
+        """Return the efforts over time as columns ``effort(speed)`` of a run; rows without times count from
+        0.
+        """
         columns = {
             f"effort({name})": (self[name], self.units[name], self._about(name)) for name in self.names
         }
@@ -219,7 +221,7 @@ class Efforts:
         self.as_run().save(path)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A table with a column per effort, indexed by time."""
+        """Return a table with a column per effort, indexed by time."""
         return self.as_run().to_pandas()
 
     def plot(
@@ -229,7 +231,7 @@ class Efforts:
         title: str | None = None,
         show: bool = False,
     ) -> Figure | None:
-        """A figure of efforts over time."""
+        """Return a figure of efforts over time."""
         chosen = [f"effort({name})" for name in names or self.names if self[name] is not None]
         return self.as_run().plot(*chosen, path=path, title=title, show=show)
 
@@ -457,7 +459,7 @@ class InverseModel:
     def rows(
         self, name: str, places: Places, parameters: Mapping[str, object] | None, inputs: np.ndarray
     ) -> np.ndarray:
-        """The results of a function at places, a row each."""
+        """Return the results of a function at places, a row each."""
         if not places.shape:
             t, y, stored, given = float(places.t[0]), places.states[0], places.memory[0], inputs[0]
             return self.functions(name, t, y, parameters, stored, given)[None]
@@ -485,7 +487,7 @@ _made = kept_per_object(InverseModel)
 def inverse_model(
     model: CompiledModel, actuators: Sequence[str] | None = None, reactions: Sequence[str] = ()
 ) -> InverseModel:
-    """The inverse dynamics of a model, made once for each choice of actuators and reactions."""
+    """Return the inverse dynamics of a model, made once for each choice of actuators and reactions."""
     base = model.base
     chosen = None if actuators is None else _checked_names(actuators, "actuators=")
     wanted = _reaction_names(base, reactions)

@@ -50,7 +50,7 @@ class Places:
 
 
 def _repeat_for_parameters(places: Places, parameters: Mapping[str, object] | None) -> Places:
-    """A single place once for each of the parameters' values, where some are arrays."""
+    """Return a single place once for each of the parameters' values, where some are arrays."""
     given = table(parameters, "parameters=", ParameterError)
     counts = {len(value) for value in given.values() if np.ndim(value) == 1}
     if len(counts) != 1:
@@ -240,7 +240,7 @@ class PieceFunctions:
         return self._values(name, lambda: _flat(getattr(self.pieces, name)), at)
 
     def jacobian(self, of: object, axes: object, at: PiecePlace) -> np.ndarray:
-        """The Jacobian of a point or body."""
+        """Return the Jacobian of a point or body."""
         key = _identity(of), _identity(axes)
         return self._values(key, lambda: _flat(self.pieces.jacobian(of, axes)), at)
 
@@ -252,7 +252,7 @@ class PieceFunctions:
         return {name: rows[..., i, :] for i, name in enumerate(forces)}
 
     def quantity(self, name: str, at: PiecePlace) -> Given:
-        """An energy, or a vector along the ground's axes, of ``QUANTITIES``."""
+        """Return an energy, or a vector along the ground's axes, of ``QUANTITIES``."""
 
         def make_parts() -> tuple[list[Expr], tuple[int, ...]]:
             parts = self.pieces.quantity(QUANTITIES[name](self.pieces.system))
@@ -297,21 +297,24 @@ class PieceFunctions:
 
 
 def _identity(thing: object) -> Given:
-    """The identity of a point or body: a point that is made twice is the same point."""
+    """Return the identity of a point or body: a point that is made twice is the same point."""
     if isinstance(thing, Point):
         return thing.body.name, thing.coordinates
     return thing.name if isinstance(thing, Body) else repr(thing)
 
 
 def _flat(array: ExpressionVector | ExpressionMatrix) -> tuple[list[Expr], tuple[int, ...]]:
-    """All elements in order, and the shape."""
+    """Return all elements in order, and the shape."""
     if isinstance(array, ExpressionVector):
         return list(array), (len(array),)
     return [e for row in array for e in row], array.shape
 
 
-def check_smooth(equations: DerivedEquations) -> None:
-    """Raise an error if the motion jumps or the states differ from the described coordinates and speeds."""
+def check_smooth(equations: DerivedEquations, *, may_stop: bool = True) -> None:
+    """Raise an error if the motion jumps or the states differ from the described coordinates and speeds.
+
+    ``may_stop``: events that only end a run are allowed.
+    """
     equations.check_use("linear model")
     system = equations.system
     if not equations.described_states:
@@ -324,7 +327,12 @@ def check_smooth(equations: DerivedEquations) -> None:
             f"'{system.name}' has contacts that come and go (such as '{next(iter(system.contacts))}'), so "
             "its motion jumps; control needs rates that are smooth: describe contact by a spring and damper"
         )
-    acting = [e.name for e in equations.targets.watched if e.name not in INTERNAL_EVENTS]
+    acting = [
+        e.name
+        for e in equations.targets.watched
+        if e.name not in INTERNAL_EVENTS
+        and not (may_stop and e.stop and not (e.changes or e.lock or e.unlock))
+    ]
     if acting:
         raise ArmillaryError(
             f"event '{acting[0]}' of '{system.name}' may change the motion while it is being steered; take "

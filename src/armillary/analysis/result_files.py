@@ -49,7 +49,7 @@ def refuse_damage(path: str | os.PathLike[str], what: str) -> Iterator[None]:
 
 
 def read_result(path: str | os.PathLike[str], what: str, key: str) -> DataTable:
-    """The content of a JSON file of this kind, which has this key."""
+    """Return the content of a JSON file of this kind, which has this key."""
     target = file_path(path, "path")
     try:
         content = json.loads(read_limited(target, _LARGEST))

@@ -27,7 +27,7 @@ _SHOWN = 8  # outputs that a summary lists
 
 
 def split_derivatives(model: CompiledSensitiveModel, whole: Run) -> Sensitivities:
-    """A run of a model with derivatives as the run itself and the derivatives apart."""
+    """Return a run of a model with derivatives as the run itself and the derivatives apart."""
     of, to = model.equations.of, model.directions
     names = tuple(name for name in whole.names if name in model.base.output_names)
     run = _select_columns(whole, names)
@@ -46,7 +46,7 @@ def split_derivatives(model: CompiledSensitiveModel, whole: Run) -> Sensitivitie
 
 
 def _select_columns(run: Run, names: Sequence[str]) -> Run:
-    """A run with some of its columns."""
+    """Return a run with some of its columns."""
     chosen = [run.names.index(name) for name in names]
     return replace(run, names=tuple(names), values=np.ascontiguousarray(run.values[:, chosen]))
 
@@ -109,7 +109,7 @@ class Sensitivities:
     # ------------------------------------------------------------ handed on
 
     def as_run(self) -> Run:
-        """The derivatives as the columns of a run, d(output)/d(parameter)."""
+        """Return the derivatives as the columns of a run, d(output)/d(parameter)."""
         pairs = [(o, name) for o in self.of for name in self.to]
         labels = tuple(derivative_name(o, name) for o, name in pairs)
         units = self.units
@@ -125,7 +125,9 @@ class Sensitivities:
         )
 
     def to_xarray(self) -> xarray.Dataset:
-        """A dataset with a variable per output over (time, to); coordinate ``per``: the units of ``to``."""
+        """Return a dataset with a variable per output over (time, to); coordinate ``per``: the units of
+        ``to``.
+        """
         xr = require("xarray", extra="data", purpose="Labelled datasets")
         variables = {}
         for i, o in enumerate(self.of):
@@ -145,7 +147,7 @@ class Sensitivities:
         return found
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A table with a column per (output, parameter), indexed by time."""
+        """Return a table with a column per (output, parameter), indexed by time."""
         pd = require("pandas", extra="data", purpose="Tables")
         columns = pd.MultiIndex.from_product([self.of, self.to], names=["of", "to"])
         index = pd.Index(self.time, name="time")

@@ -139,7 +139,7 @@ def trim(
 
 
 def _as_options(message: str) -> str:
-    """A message about arguments of `Model.trim`, about the options that give them."""
+    """Return a message about arguments of `Model.trim`, about the options that give them."""
     message = re.sub(r"rates=\{'([^']*)': …\} \(None for any\)", r"--rate \1=… ('any' for any)", message)
     message = message.replace("; use trim", "; leave out --rest")
     return re.sub(r"\b(\w+)=(\[…\]|\{[^}]*\})?", lambda m: _OPTIONS.get(m[1], m[0]), message)
@@ -161,7 +161,7 @@ def _check_format(output: str, branch: bool) -> None:
 def _write_requested_files(
     simulation: Simulation, op: OperatingPoint, branch: Branch | None, output: str | None, plot: str | None
 ) -> list[str]:
-    """The files that were requested."""
+    """Return the files that were requested."""
     if output is not None:
         if output.lower().endswith(".toml"):
             _write_run_file(simulation, op, output)

@@ -101,7 +101,7 @@ def _warn(message: Warning | str, *_: object, **__: object) -> None:
 
 
 def report_error(error: BaseException, *, debug: bool, json: bool) -> int:
-    """The exit code for an error, which is printed on stderr as a sentence."""
+    """Return the exit code for an error, which is printed on stderr as a sentence."""
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else 0 if error.code is None else FAILED
     if isinstance(error, BrokenPipeError):  # the reader of our output has gone
@@ -118,7 +118,7 @@ def report_error(error: BaseException, *, debug: bool, json: bool) -> int:
 
 
 def _messages(error: BaseException) -> tuple[list[str], int]:
-    """The messages of an error, and its exit code."""
+    """Return the messages of an error, and its exit code."""
     if isinstance(error, click.Abort | KeyboardInterrupt | EOFError):
         return ["interrupted"], INTERRUPTED
     if isinstance(error, click.UsageError):
@@ -143,7 +143,7 @@ def _messages(error: BaseException) -> tuple[list[str], int]:
 
 
 def _split_location(message: str) -> DataTable:
-    """A message with its file and line apart, where it begins with them."""
+    """Return a message with its file and line apart, where it begins with them."""
     found = re.match(r"([^\s:][^:\n]*\.\w+):(\d+): ", message)
     if not found:
         return {"message": message}

@@ -38,7 +38,7 @@ _BY_MACHINE = re.compile(r"\$\(if \$\(filter ([^,]*),\$\(shell uname -m\)\),([^,
 
 
 def makefile_flags(text: str) -> list[str]:
-    """The compiler's options in an exported Makefile, for this machine."""
+    """Return the compiler's options in an exported Makefile, for this machine."""
     chosen = _BY_MACHINE.sub(lambda part: part[2 if platform.machine() in part[1].split() else 3], text)
     values = dict(re.findall(r"^(\w+) \?= (.*)$", chosen, re.MULTILINE))
     return re.sub(r"\$\((\w+)\)", lambda name: values[name[1]], values["CFLAGS"]).split()

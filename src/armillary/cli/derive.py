@@ -240,7 +240,7 @@ def export(
 
 
 def _export_settings(simulation: Simulation, language: str) -> DataTable:
-    """The values of a run file that the writer takes; values that would be lost are an error."""
+    """Return the values of a run file that the writer takes; values that would be lost are an error."""
     from armillary.errors import ArmillaryError
 
     given, taken = simulation.given_values(), (*_TAKEN.get(language, ()), "inputs")

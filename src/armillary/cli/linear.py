@@ -202,7 +202,7 @@ def _read_numbers(text: str) -> list[float]:
 
 
 def _json_of_modes(found: Given) -> DataTable:
-    """The result as data for scripts."""
+    """Return the result as data for scripts."""
     from armillary.analysis.modes.modes import Modes
     from armillary.analysis.modes.root_locus import RootLocus
 

@@ -72,7 +72,7 @@ def options_in_file(command: click.Command, name: str, source: str) -> DataTable
 
 
 def _keys(option: click.Parameter) -> list[str]:
-    """The keys of an option: its long forms without dashes; of an argument its name."""
+    """Return the keys of an option: its long forms without dashes; of an argument its name."""
     return [text.lstrip("-") for text in option.opts if text.startswith("--") or text[:1] != "-"]
 
 
@@ -150,7 +150,7 @@ def format_examples(command: click.Command, formatter: click.HelpFormatter) -> N
 
 
 def command(examples: str) -> Callable[[AnyFunction], Command]:
-    """A command, with example lines for its help."""
+    """Return a command, with example lines for its help."""
     return click.command(cls=Command, epilog=examples)
 
 
@@ -226,7 +226,7 @@ def names_study(source: str) -> bool:
 
 
 def run_file(source: str) -> RunFile:
-    """The run file at a path, or one that only names the model there; a run file names its model."""
+    """Return the run file at a path, or one that only names the model there; a run file names its model."""
     from armillary.errors import ArmillaryError
     from armillary.files.model.documents import read_document
     from armillary.run_files.run_file import RunFile
@@ -255,12 +255,12 @@ held_option = click.option(
 
 
 def plot_option(what: str) -> Callable[[AnyFunction], AnyFunction]:
-    """The option for a picture of some outputs."""
+    """Return the option for a picture of some outputs."""
     return click.option("--plot", type=click.Path(), help=f"Draw {what}: .png, .svg, .pdf or .html.")
 
 
 def names_option(*declarations: str, help: str) -> Callable[[AnyFunction], AnyFunction]:
-    """An option for a list of names, with commas or repeated."""
+    """Return an option for a list of names, with commas or repeated."""
 
     def complete_names(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> list[str]:
         return [name.strip() for text in given for name in text.split(",") if name.strip()]
@@ -269,7 +269,7 @@ def names_option(*declarations: str, help: str) -> Callable[[AnyFunction], AnyFu
 
 
 def model_argument(function: Callable[..., object]) -> AnyFunction:
-    """A run file or model, and as ``loading`` how to load it; a file cannot grant itself trust."""
+    """Return a run file or model, and as ``loading`` how to load it; a file cannot grant itself trust."""
 
     @click.argument("source", metavar="RUN_FILE|MODEL", type=ModelType())
     @trust_option
@@ -302,7 +302,7 @@ def _loading(trust: bool, importing: tuple[str, ...]) -> DataTable:
 
 
 def _run_option(key: str, setting: Setting) -> AnyFunction:
-    """The option for a setting of the table [run]."""
+    """Return the option for a setting of the table [run]."""
 
     def names() -> Iterable[str]:
         from armillary.run_files.resolve import known_names
@@ -378,7 +378,7 @@ def emit_result(
     data: Mapping[str, object],
     text: str,
 ) -> int:
-    """The result of a command: the files that --output and --plot name, and ``data`` or ``text``."""
+    """Return the result of a command: the files that --output and --plot name, and ``data`` or ``text``."""
     if output is not None:
         found.save(output)
     if plot is not None:
@@ -393,14 +393,16 @@ def emit_result(
 def simulation(
     source: str, loading: DataMapping, settings: DataMapping, assignments: tuple[str, ...] = ()
 ) -> Simulation:
-    """The run file or model at a path, with the values of the command line instead of the file's values."""
+    """Return the run file or model at a path, with the values of the command line instead of the file's
+    values.
+    """
     from armillary.run_files.execute import Simulation
 
     return Simulation(_overridden(run_file(source), settings, assignments), **loading)
 
 
 def simulation_argument(function: Callable[..., object]) -> AnyFunction:
-    """A run file or model with values of the command line; the command gets both as ``simulation``."""
+    """Return a run file or model with values of the command line; the command gets both as ``simulation``."""
 
     @model_argument
     @settings_option
@@ -426,7 +428,7 @@ def study_setup(
     settings: Mapping[str, object],
     assignments: tuple[str, ...] = (),
 ) -> StudySetup:
-    """The study file at a path, with the values of the command line instead of the file's values."""
+    """Return the study file at a path, with the values of the command line instead of the file's values."""
     from armillary.studies.study_file import StudyFile, StudySetup
 
     return StudySetup(_overridden(StudyFile.read(source), settings, assignments), **loading)
@@ -441,7 +443,7 @@ def _overridden(file: File, settings: Mapping[str, object], assignments: tuple[s
 
 
 def name_and_text(text: str) -> tuple[str, str]:
-    """The name and the text behind the sign of equality."""
+    """Return the name and the text behind the sign of equality."""
     name, sign, value = text.partition("=")
     if not sign or not name.strip() or not value.strip():
         raise click.UsageError(f"'{text}' is not of the form NAME=FROM:TO:COUNT, or NAME=1,2,3")
@@ -468,7 +470,7 @@ def values_with_units(name: str, text: str) -> tuple[np.ndarray, str]:
 
 
 def values_of(name: str, text: str, own: str) -> np.ndarray:
-    """The same values in the units ``own`` of the name."""
+    """Return the same values in the units ``own`` of the name."""
     from armillary.results.record import conversion
 
     values, units = values_with_units(name, text)
@@ -505,7 +507,9 @@ def read_bounds(text: object, option: str) -> tuple[Given, Given]:
 
 
 def linear_model_options(function: Callable[..., object]) -> AnyFunction:
-    """A model with its operating point, inputs and outputs; the command gets the linear model as ``lin``."""
+    """Return a model with its operating point, inputs and outputs; the command gets the linear model as
+    ``lin``.
+    """
 
     @simulation_argument
     @point_option

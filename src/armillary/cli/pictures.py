@@ -223,7 +223,7 @@ def live(
 
 
 def _with_limits(text: str) -> Given:
-    """A name, or a name with its limits."""
+    """Return a name, or a name with its limits."""
     name, sign, limits = text.partition("=")
     if not sign:
         return name

@@ -86,7 +86,7 @@ def faint(text: str) -> str:
 
 
 def seconds(value: float) -> str:
-    """A time as people read it: 1.2 s, 35 ms, 120 ns."""
+    """Return a time as people read it: 1.2 s, 35 ms, 120 ns."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if value >= size:
             return f"{value / size:.3g} {unit}"
@@ -94,7 +94,7 @@ def seconds(value: float) -> str:
 
 
 def partial_run(simulate: Callable[[], Run]) -> tuple[Run, SimulationError | None]:
-    """A run as far as it came, and the error that ended it early, if one did."""
+    """Return a run as far as it came, and the error that ended it early, if one did."""
     try:
         return simulate(), None
     except SimulationError as error:
@@ -104,6 +104,6 @@ def partial_run(simulate: Callable[[], Run]) -> tuple[Run, SimulationError | Non
 
 
 def failure_with_data(failure: SimulationError, file: Path | None) -> SimulationError:
-    """The same error with the place of the data in files."""
+    """Return the same error with the place of the data in files."""
     message = str(failure).removesuffix("; the data so far are in the error's .run")
     return SimulationError(f"{message}; the data so far are in '{file}'" if file is not None else message)

@@ -44,7 +44,7 @@ def spreads(study: Study, names: Sequence[str] | None = None) -> dict[str, dict[
 
 
 def metrics_table(study: Study, names: Sequence[str] | None = None) -> str:
-    """The metrics of a study, a line each."""
+    """Return the metrics of a study, a line each."""
     rows = []
     for name, spread in spreads(study, names).items():
         numbers = [f"{value:.5g}" for value in list(spread.values())[:-1]]
@@ -56,13 +56,13 @@ def metrics_table(study: Study, names: Sequence[str] | None = None) -> str:
 
 
 def metrics_of_run(study: Study, run: int) -> dict[str, float]:
-    """The metrics of one run as the study has them."""
+    """Return the metrics of one run as the study has them."""
     table = study.table()
     return {name: float(table[name].iloc[run]) for name in study.metrics if name in table}
 
 
 def sensitivities(study: Study, names: Sequence[str]) -> tuple[dict[str, Sensitivity], dict[str, str]]:
-    """The sensitivities of metrics; and the reasons where they cannot be computed."""
+    """Return the sensitivities of metrics; and the reasons where they cannot be computed."""
     found, unknown = {}, {}
     known = study.table().columns
     for name in names:
@@ -185,8 +185,8 @@ def run(
 def _open(
     source: str, settings: DataTable, assignments: tuple[str, ...], trust: bool
 ) -> tuple[Study, list[str]]:
-    """The study of a file, or the one in a folder, with the number of runs of the command; and its title,
-    where it has one.
+    """Return the study of a file, or the one in a folder, with the number of runs of the command; and its
+    title, where it has one.
     """
     from armillary.errors import ArmillaryError
 

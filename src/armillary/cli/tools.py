@@ -88,7 +88,7 @@ def _pluralize(number: int, noun: str) -> str:
 
 
 def _examine(opened: Callable[[], Simulation], derive: bool, warnings: list[str]) -> str:
-    """The system's name; errors are raised, doubts appended."""
+    """Return the system's name; errors are raised, doubts appended."""
     import warnings as python_warnings
 
     with python_warnings.catch_warnings(record=True) as caught:
@@ -246,7 +246,7 @@ def examples(action: str, name: str | None, folder: str, force: bool, json_wante
 
 
 def _title(path: Path) -> str:
-    """The first line of a program's docstring, or of the first comment in a text."""
+    """Return the first line of a program's docstring, or of the first comment in a text."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
         return (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0]

@@ -309,7 +309,9 @@ class RunMap:
     def _work(
         self, arrays: dict[str, np.ndarray], first: int, last: int, grid: StepGrid, store: int
     ) -> dict[str, int | np.ndarray]:
-        """The fields of a loop over some rows; arrays without a number get one, for they need an address."""
+        """Return the fields of a loop over some rows; arrays without a number get one, for they need an
+        address.
+        """
         f, t = self.functions, self.tableau
         n, m, p, s, steps = (
             self.width, len(self.inputs), len(self.parameters), t.stages, len(grid.lengths),
@@ -438,8 +440,8 @@ def check_differentiable(equations: DerivedEquations, *, through_events: bool = 
 
 
 def _improved_rates(equations: DerivedEquations) -> list[Expr]:
-    """The rates as the passes have left them, with parameters in place of constants: walked backwards they
-    take 8 % less time (a quadruped) than as they were derived.
+    """Return the rates as the passes have left them, with parameters in place of constants: walked backwards
+    they take 8 % less time (a quadruped) than as they were derived.
     """
     program = equations.program
     constants = dict(zip(program.constants, program.precompute.results, strict=True))
@@ -447,7 +449,7 @@ def _improved_rates(equations: DerivedEquations) -> list[Expr]:
 
 
 def _settled_states(equations: DerivedEquations) -> tuple[Expr, ...] | None:
-    """All states after the end of a step: loops closed, Euler parameters unit; None: as they are."""
+    """Return all states after the end of a step: loops closed, Euler parameters unit; None: as they are."""
     t = equations.targets
     if not t.renewed and not t.corrected:
         return None

@@ -47,8 +47,8 @@ ENTRIES = ("run_rows", "pull_rows", "keep_one", "back_one")
 
 
 def loop_text() -> str:
-    """The LLVM text of the loops, functions of the fields: ``run_rows`` forwards, ``pull_rows`` forwards and
-    back, and for a single run the two ways apart, ``keep_one`` and ``back_one``.
+    """Return the LLVM text of the loops, functions of the fields: ``run_rows`` forwards, ``pull_rows``
+    forwards and back, and for a single run the two ways apart, ``keep_one`` and ``back_one``.
     """
     module = IRModule()
     step, back = _step(module), _step_back(module)
@@ -59,7 +59,7 @@ def loop_text() -> str:
 
 @cache
 def adjoint_loops() -> RoutineMethod:
-    """The loops, compiled once for all models."""
+    """Return the loops, compiled once for all models."""
     return compiled_method("adjoint", loop_text, [Path(__file__)], ENTRIES)
 
 
@@ -76,7 +76,7 @@ def _hold(f: Routine, row: Value, k: Value, i: Value) -> Value:
 
 
 def _stored(f: Routine, slot: Value, i: Value) -> Span:
-    """A state that the way forward has kept: of stage i, or before it was settled."""
+    """Return a state that the way forward has kept: of stage i, or before it was settled."""
     return Span(f, f.vector("stored").at((slot * (f["stages"] + f["settles"]) + i) * f["states"]))
 
 

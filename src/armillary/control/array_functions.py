@@ -337,7 +337,7 @@ def _side_by_side(moves: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def checked_time(t: object) -> float:
-    """A plain number: functions do not have derivatives by time."""
+    """Return a plain number: functions do not have derivatives by time."""
     try:
         found = float(t)  # type: ignore[arg-type]  # whatever is no number raises
     except (TypeError, ValueError) as error:

@@ -110,7 +110,7 @@ class CardEnvironments:
 
 
 def environment_kernel(program: Program, terms: EnvironmentTerms, precision: str) -> Kernel:
-    """The kernel of one step of all copies."""
+    """Return the kernel of one step of all copies."""
     writer = SectionWriter(program, frozenset(terms.drawn))
     rates, *others = writer.ordinary()
     functions = "\n".join([rates, *others, *writer.normalise()])
@@ -131,7 +131,7 @@ def environment_kernel(program: Program, terms: EnvironmentTerms, precision: str
 
 
 def _step() -> str:
-    """A step of rk4 in place, at times in double precision."""
+    """Return a step of rk4 in place, at times in double precision."""
 
     def derivatives(part: float, state: str) -> str:
         time = {0.0: "t", 1.0: "t + h"}.get(part, f"t + {fraction(part)} * h")

@@ -22,7 +22,7 @@ def make_callback(
     jacobian: Derivative | None = None,
     reverse: Derivative | None = None,
 ) -> LibraryObject:
-    """A function of CasADi that calls one of Python, which gives the elements of sparse results.
+    """Return a function of CasADi that calls one of Python, which gives the elements of sparse results.
 
     ``jacobian`` and ``reverse`` make the functions of its derivatives, under the names that CasADi gives.
     CasADi holds no reference to a callback: keep it.

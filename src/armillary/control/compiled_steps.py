@@ -74,7 +74,7 @@ def step_rows(
 
 
 def step_text() -> str:
-    """The LLVM text of ``armillary_step_rows(fields)``."""
+    """Return the LLVM text of ``armillary_step_rows(fields)``."""
     module = IRModule()
     f = routine(module, ROWS, "step_rows", NOTHING, public=True)
     n, m, parts = f["states"], f["inputs"], f["parts"]
@@ -129,7 +129,7 @@ def roll(
 
 
 def roll_text() -> str:
-    """The LLVM text of ``armillary_roll(fields)``."""
+    """Return the LLVM text of ``armillary_roll(fields)``."""
     module = IRModule()
     f = routine(module, ROLLOUTS, "roll", NOTHING, public=True)
     N, n, m = f["steps"], f["states"], f["inputs"]

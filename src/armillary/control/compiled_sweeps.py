@@ -59,7 +59,9 @@ def differentiate_steps(
     v: np.ndarray,
     h: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The ends of steps of length h, and their derivatives by [x, v]: steps × states × (states + inputs)."""
+    """Return the ends of steps of length h, and their derivatives by [x, v]: steps × states × (states +
+    inputs).
+    """
     (N, n), m = x.shape, v.shape[1]
     ends, found = np.empty((N, n)), np.empty((N, n, n + m))
     work = {
@@ -114,7 +116,7 @@ def sweep_back(
 
 
 def steps_text() -> str:
-    """The LLVM text of ``armillary_differentiate_steps(fields)``."""
+    """Return the LLVM text of ``armillary_differentiate_steps(fields)``."""
     module = IRModule()
     f = routine(module, STEPS, "differentiate_steps", NOTHING, public=True)
     n, m = f["states"], f["inputs"]
@@ -175,7 +177,7 @@ def _chain(f: Routine, out: Span, seed: Span, bent: Span) -> None:
 
 
 def sweep_text() -> str:
-    """The LLVM text of ``armillary_sweep_back(fields)``."""
+    """Return the LLVM text of ``armillary_sweep_back(fields)``."""
     module = IRModule()
     cholesky, solve = _cholesky_text(module), _solve_text(module)
     box = _box_text(module, cholesky, solve)

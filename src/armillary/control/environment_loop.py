@@ -41,7 +41,7 @@ ROUNDING = 1e-9  # s by which a time limit may be missed
 
 
 def environment_program(equations: DerivedEquations, results: Sequence[Expr]) -> Program:
-    """The program of the rates, with these results as its outputs."""
+    """Return the program of the rates, with these results as its outputs."""
     columns = tuple(OutputColumn(f"result {i + 1}", "", "", x) for i, x in enumerate(results))
     wanted = replace(
         equations.targets, columns=columns, watched=(), events=(), updates=(), fires=(), geometry=()

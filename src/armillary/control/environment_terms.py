@@ -35,7 +35,7 @@ class EnvironmentTerms:
         parameters: DataMapping | None,
     ) -> None:
         equations = model.equations
-        check_smooth(equations)
+        check_smooth(equations, may_stop=False)  # steps of environments do not look for events
         self.table, self.described = model.parameter_table, model.state()
         self.states, self.ports = state_ports(equations), input_ports(equations, list(inputs))
         memories = list(equations.system.memories)
@@ -76,12 +76,12 @@ class EnvironmentTerms:
         return dict(sorted(found.items()))
 
     def parameter_values(self, program: Program) -> dict[Expr, float]:
-        """All parameters of a program in its units; drawn ones at their lowest."""
+        """Return all parameters of a program in its units; drawn ones at their lowest."""
         inside = self.table.inside_columns({name: low for name, (low, _) in self.drawn.items()})
         return {s: float(inside[s.data.name]) for s in program.parameters}
 
     def settings(self, program: Program, h: float, limit: float) -> np.ndarray:
-        """The tables that a kernel reads, one after another."""
+        """Return the tables that a kernel reads, one after another."""
         start, drawn = self.start_limits, np.array(list(self.drawn_limits(program).values())).reshape(-1, 2)
         parts = [
             [h, limit], self.factors, *start.T, *drawn.T, *self.bounds.T, self.memory,

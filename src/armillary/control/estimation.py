@@ -89,7 +89,7 @@ def estimate(
     step: float | None = None,
     parameters: DataMapping | None = None,
 ) -> Estimate:
-    """The filter over data; see ``stages/control.py``, whose verb it is."""
+    """Return the filter over data; see ``stages/control.py``, whose verb it is."""
     one_of(method, METHODS, "method=")
     problem = _Problem(model, data, outputs, inputs, process, measurement, step, parameters)
     names = [p.name for p in problem.states]
@@ -229,7 +229,7 @@ class _Problem:
     def estimate(
         self, model: CompiledModel, track: _Track, method: str, parameters: DataMapping | None
     ) -> Estimate:
-        """A track as a user receives it."""
+        """Return a track as a user receives it."""
         if not np.isfinite(track.x).all():
             k = int(np.argmin(np.isfinite(track.x).all(axis=1)))
             raise ArmillaryError(
@@ -253,7 +253,7 @@ class _Extended:
         self.problem = problem
 
     def filter(self, x: np.ndarray, P: np.ndarray) -> _Track:
-        """All data once."""
+        """Return all data once."""
         p, rows = self.problem, []
         predicted, across = x, np.zeros_like(P)
         for k in range(len(p.time)):
@@ -295,7 +295,7 @@ class _Unscented:
         return mean, rows - mean
 
     def filter(self, x: np.ndarray, P: np.ndarray) -> _Track:
-        """All data once."""
+        """Return all data once."""
         p, rows = self.problem, []
         predicted, across = x, np.zeros_like(P)
         for k in range(len(p.time)):

@@ -69,7 +69,7 @@ class _Cost:
     h: float
 
     def of(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """The whole cost of motions x (rows, knots, states) and v."""
+        """Return the whole cost of motions x (rows, knots, states) and v."""
         off = x - self.target
         running = np.einsum("rki,ij,rkj->r", off[:, :-1], self.Q, off[:, :-1])
         running += np.einsum("rki,ij,rkj->r", v, self.R, v)
@@ -94,7 +94,7 @@ def ilqr(
     tolerance: float = 1e-9,
     second: bool = False,
 ) -> IteratedRegulator:
-    """The best inputs from a start; see ``stages/control.py``, whose verb it is."""
+    """Return the best inputs from a start; see ``stages/control.py``, whose verb it is."""
     motion = steered_plant(model, inputs)
     motion.check_independent("ilqr")
     h = from_zero(step, "step")

@@ -99,7 +99,7 @@ class InteriorPoint:
         return Solution(p.leave(s.x), p.leave_multipliers(s.y), k, status, errors[1], errors[2])
 
     def _inside(self, x: np.ndarray) -> np.ndarray:
-        """A point between the bounds, away from them."""
+        """Return a point between the bounds, away from them."""
         p = self.p
         width = p.high - p.low
         with np.errstate(invalid="ignore"):
@@ -118,7 +118,7 @@ class InteriorPoint:
         return y if np.max(np.abs(y), initial=0.0) <= 1e3 and np.isfinite(y).all() else np.zeros(self.p.rows)
 
     def _errors(self, s: _State, mu: float) -> tuple[float, float, float]:
-        """The largest of all, of the constraints, and of the slope and complementarity."""
+        """Return the largest of all, of the constraints, and of the slope and complementarity."""
         if self._measured is None or self._measured[0] is not s.x or self._measured[1] is not s.y:
             self._measured = (s.x, s.y, *self._measure(s))
         _, _, c, slope, gap_scale, gaps = self._measured
@@ -126,7 +126,7 @@ class InteriorPoint:
         return max(c, rest), c, rest
 
     def _measure(self, s: _State) -> tuple[float, float, float, np.ndarray]:
-        """The largest violation and slope, and products of gaps and duals with their scale."""
+        """Return the largest violation and slope, and products of gaps and duals with their scale."""
         p = self.p
         slope = p.gradient(s.x) + p.transposed(s.x, s.y) - s.low + s.high
         c = float(np.max(np.abs(p.constraints(s.x)), initial=0.0))
@@ -185,7 +185,7 @@ class InteriorPoint:
     def _direction(
         self, s: _State, hessian: np.ndarray, sigma: np.ndarray, right: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, Solve] | None:
-        """The step, with as much regularisation as makes it lead down."""
+        """Return the step, with as much regularisation as makes it lead down."""
         p, n = self.p, len(s.x)
         delta, tries, dual = 0.0, 0, 0.0
         while True:
@@ -274,7 +274,7 @@ class InteriorPoint:
     def _accepts(
         self, x: np.ndarray, theta: float, phi: float, rate: float, size: float
     ) -> tuple[bool, bool]:
-        """Whether the filter takes a point, and whether the old one joins the filter."""
+        """Return whether the filter takes a point, and whether the old one joins the filter."""
         now = float(np.abs(self.p.constraints(x)).sum())
         if not np.isfinite(now) or now > self.theta_max:
             return False, False
@@ -336,7 +336,7 @@ class InteriorPoint:
 
 
 def _to_bound(gap: np.ndarray, change: np.ndarray, fraction: float) -> float:
-    """The part of a change that leaves 1 − fraction of each gap."""
+    """Return the part of a change that leaves 1 − fraction of each gap."""
     towards = change < 0
     with np.errstate(invalid="ignore", divide="ignore"):
         longest = np.min(fraction * gap[towards] / -change[towards], initial=1.0)

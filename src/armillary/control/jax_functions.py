@@ -34,7 +34,7 @@ class JaxFunctions(LibraryFunctions):
 
 
 def to_jax(functions: ArrayFunctions) -> JaxFunctions:
-    """The functions in JAX; see ``stages/control.py``, whose verb it is."""
+    """Return the functions in JAX; see ``stages/control.py``, whose verb it is."""
     jax = require("jax", extra="jax", purpose="to make functions of JAX")
     return fill_library_functions(
         JaxFunctions, functions, lambda name, function: _bridge(jax, name, function, functions)
@@ -48,7 +48,7 @@ class _Host:
         self.jax, self.function = jax, function
 
     def shape(self, x: LibraryObject, v: LibraryObject) -> tuple[int, ...]:
-        """The shape of the results."""
+        """Return the shape of the results."""
         lead = x.shape[:-1]
         return (*lead, *self.function.shape(v.shape[len(lead) :]))
 
@@ -75,7 +75,7 @@ class _Host:
 
 @cache
 def _push_primitive() -> LibraryObject:
-    """The change of a function at (x, v, p) along (ẋ, v̇, ṗ), in which it is linear."""
+    """Return the change of a function at (x, v, p) along (ẋ, v̇, ṗ), in which it is linear."""
     purpose = "to make functions of JAX"
     jax, core, ad, batching, mlir = (
         require(name, extra="jax", purpose=purpose)

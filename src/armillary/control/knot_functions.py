@@ -88,7 +88,7 @@ class KnotFunctions:
         return self._compile(self.results)
 
     def values(self, at: Knots, parameters: object = None) -> np.ndarray:
-        """The results, a row for each knot."""
+        """Return the results, a row for each knot."""
         if all(r.kind == "number" for r in self.results):
             return np.tile([float(r.data) for r in self.results], (len(at), 1))
         return self._rows(self.value_functions, at, parameters)
@@ -108,7 +108,7 @@ class KnotFunctions:
         return _compiled_pattern(self._entries, self._compile)
 
     def with_jacobian(self, name: str) -> tuple[Pattern, ModelFunctions]:
-        """The results and then the elements of the Jacobian, as one compiled function."""
+        """Return the results and then the elements of the Jacobian, as one compiled function."""
 
         def compile_both(elements: list[Expr]) -> ModelFunctions:
             both = [*self._differentiated[0], *elements]

@@ -28,7 +28,7 @@ def motion_run(
     parameters: DataMapping | None,
     info: DataTable,
 ) -> Run:
-    """The run of states and inputs at given times, in the model's own units."""
+    """Return the run of states and inputs at given times, in the model's own units."""
     at = Knots(time, x, motion.memory(v), np.empty((len(x), 0)))
     values = _outputs(model).values(at, dict(parameters or {}))
     table = model.parameter_table

@@ -109,11 +109,11 @@ class NonlinearProgram:
         )
 
     def join(self, x: np.ndarray, v: np.ndarray, p: np.ndarray, T: float) -> np.ndarray:
-        """All variables."""
+        """Return all variables."""
         return np.concatenate([x.ravel(), v.ravel(), p, [T] if self.fixed is None else []])
 
     def knots(self, z: np.ndarray, at: slice = slice(None)) -> Knots:
-        """All points, or some, as places of compiled functions."""
+        """Return all points, or some, as places of compiled functions."""
         whole: Knots = self._once("knots", z, lambda: self._all_knots(z))
         if at == slice(None):
             return whole
@@ -173,13 +173,13 @@ class NonlinearProgram:
     # ------------------------------------------------------------ values
 
     def objective(self, z: np.ndarray) -> float:
-        """The cost."""
+        """Return the cost."""
         inside, first, last = self._values(z)
         running = self.duration(z) * float(self.mesh.weights @ inside[:, self.n])
         return running + float(first[0] + last[0])
 
     def constraints(self, z: np.ndarray) -> np.ndarray:
-        """All rows."""
+        """Return all rows."""
         inside, first, last = self._values(z)
         x, v, _ = self.split(z)
         T, n = self.duration(z), self.n

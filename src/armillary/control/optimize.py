@@ -119,7 +119,7 @@ def optimize(
     solver: str = "embedded",
     **phase: Given,
 ) -> Optimum:
-    """The best motion; see ``stages/control.py``, whose verb it is."""
+    """Return the best motion; see ``stages/control.py``, whose verb it is."""
     if not isinstance(periodic, Mapping):
         names = [str(name) for name in several(periodic, "periodic=")]
         states = [p.name for p in state_ports(model.equations)]
@@ -141,7 +141,7 @@ def optimize_phases(
     iterations: int = 500,
     solver: str = "embedded",
 ) -> PhasedOptimum:
-    """The motion through given phases that minimises the sum of their costs, by direct collocation.
+    """Return the motion through given phases that minimises the sum of their costs, by direct collocation.
 
     Contacts that close and open in a given sequence, impacts and switched inputs are phases: each has its
     model, its duration and its limits, and ``Phase.link`` has how it begins. Settings are as for
@@ -172,7 +172,7 @@ def _read_search(
 
 
 def _read_phases(phases: Sequence[Phase]) -> list[Problem]:
-    """The problems of all phases, with what arrives in each and departs from it."""
+    """Return the problems of all phases, with what arrives in each and departs from it."""
     links = [_read_link(phases, i) for i in range(len(phases))]
     return [
         read_problem(
@@ -252,7 +252,7 @@ def _motion_of(program: NonlinearProgram, z: np.ndarray) -> Motion:
 
 
 def _refined(motion: Motion, errors: np.ndarray, accuracy: float) -> Motion:
-    """The motion on a mesh whose intervals with too large an error are divided."""
+    """Return the motion on a mesh whose intervals with too large an error are divided."""
     mesh = motion.mesh
     parts = np.ceil((errors / accuracy) ** (1 / (mesh.order + 1)) * 1.1)
     parts = np.clip(np.where(errors > accuracy, np.maximum(parts, 2), 1), 1, _PARTS)
@@ -337,7 +337,7 @@ def _narrower(a: float, b: float, side: int) -> float:
 
 
 def variable_name(problem: Problem, program: NonlinearProgram, i: int) -> str:
-    """A variable of a program in words."""
+    """Return a variable of a program in words."""
     if i >= program.last:
         return "the duration"
     if i >= program.first_p:

@@ -54,7 +54,7 @@ class Optimum:
         return self
 
     def signals(self) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """The inputs over time, for ``simulate(inputs=…)``."""
+        """Return the inputs over time, for ``simulate(inputs=…)``."""
         return {name: (self.run.time, self.run[name]) for name in self._inputs}
 
     _inputs: tuple[str, ...] = ()
@@ -104,7 +104,7 @@ class Outcome:
 def optimum_of(
     model: CompiledModel, problem: Problem, program: NonlinearProgram, motion: Motion, how: Outcome
 ) -> Optimum:
-    """The result of a search, for one phase."""
+    """Return the result of a search, for one phase."""
     places = np.append((program.mesh.ends[:-1, None] + np.diff(program.mesh.ends)[:, None] * _BETWEEN), 1.0)
     x, v = motion.at(places)
     x[-1], x[0] = motion.x[-1], motion.x[0]
@@ -128,7 +128,9 @@ def optimum_of(
 def violations(
     problems: Sequence[Problem], program: PhasedProgram, limits: Limits, z: np.ndarray
 ) -> dict[str, float]:
-    """The largest violation of each kind of constraint, in the model's own units, the largest first."""
+    """Return the largest violation of each kind of constraint, in the model's own units, the
+    largest first.
+    """
     c = program.constraints(z)
     off = np.maximum(np.maximum(limits.row_low - c, c - limits.row_high), 0.0)
     found: dict[str, float] = {}
@@ -167,7 +169,7 @@ def _phase_violations(
 
 
 def message_of(problems: Sequence[Problem], how: Outcome) -> str:
-    """The end of a search in words."""
+    """Return the end of a search in words."""
     solution, error, accuracy = how.solution, how.errors[-1], how.accuracy
     named = "; ".join(f"{name}: {value:.3g}" for name, value in list(how.violations.items())[:_SHOWN])
     systems = " and ".join(dict.fromkeys(f"'{p.system}'" for p in problems))

@@ -40,7 +40,7 @@ class PhasedProgram:
         self._single = self.phases[0] if len(self.phases) == 1 and not links[0] else None
 
     def parts(self, z: np.ndarray) -> list[np.ndarray]:
-        """The variables of each phase."""
+        """Return the variables of each phase."""
         if len(self.phases) == 1:
             return [z]
         return [z[a:b] for a, b in zip(self.starts[:-1], self.starts[1:], strict=True)]
@@ -60,7 +60,7 @@ class PhasedProgram:
     # ------------------------------------------------------------ values and derivatives
 
     def objective(self, z: np.ndarray) -> float:
-        """The cost of all phases."""
+        """Return the cost of all phases."""
         return sum(p.objective(own) for p, own in zip(self.phases, self.parts(z), strict=True))
 
     def gradient(self, z: np.ndarray) -> np.ndarray:
@@ -70,7 +70,7 @@ class PhasedProgram:
         return np.concatenate([p.gradient(own) for p, own in zip(self.phases, self.parts(z), strict=True)])
 
     def constraints(self, z: np.ndarray) -> np.ndarray:
-        """All rows."""
+        """Return all rows."""
         if self._single is not None:
             return self._single.constraints(z)
         found = np.zeros(self.rows)
@@ -124,7 +124,7 @@ class PhasedProgram:
     # ------------------------------------------------------------ bounds
 
     def limits(self, each: Sequence[Limits]) -> Limits:
-        """The bounds of all phases; links are equations."""
+        """Return the bounds of all phases; links are equations."""
         links = np.zeros(self.rows - int(self.row_starts[-1]))
         low, high, row_low, row_high = (
             [getattr(part, name) for part in each] for name in Limits.__match_args__

@@ -86,7 +86,7 @@ class Plant:
             )
 
     def start(self, model: CompiledModel, initial: Initial, parameters: DataMapping | None) -> np.ndarray:
-        """A state from initial values as for ``simulate``."""
+        """Return a state from initial values as for ``simulate``."""
         return model.state(initial, parameters)
 
     def memory(self, v: np.ndarray) -> np.ndarray:
@@ -190,7 +190,9 @@ class Plant:
         parameters: DataMapping | None = None,
         parts: int = 1,
     ) -> StepDerivatives:
-        """The ends of steps and the exact derivatives of these steps, by the chain rule through RK4."""
+        """Return the ends of steps and the exact derivatives of these steps, by the chain rule
+        through RK4.
+        """
         part, n, m = h / parts, len(self.states), len(self.inputs)
         by_state = np.broadcast_to(np.eye(n), (len(x), n, n))
         by_input = np.zeros((len(x), n, m))
@@ -218,7 +220,7 @@ class Plant:
 
 @kept_per_object
 def plant(model: object, inputs: tuple[str, ...]) -> Plant:
-    """The rates of a model with these inputs, compiled once."""
+    """Return the rates of a model with these inputs, compiled once."""
     return Plant(compiled_model(model), inputs)
 
 
@@ -231,7 +233,7 @@ def steered_plant(model: CompiledModel, inputs: Iterable[object]) -> Plant:
 
 
 def state_ports(equations: DerivedEquations) -> tuple[Port, ...]:
-    """The states of a model, in order."""
+    """Return the states of a model, in order."""
     described = {s.data.name: s for s in equations.system.moving()}
     found = [(described.get(s.data.name, s), s) for s in equations.targets.integrated]
     return tuple(Port(s.data.name, own.data.units or "", state_factor(own), s) for own, s in found)

@@ -77,7 +77,7 @@ class PredictiveRegulator:
         return size * len(self.states) * 2 + self.passes * size * (size + 1)
 
     def plan(self, state: object, passes: int | None = None) -> np.ndarray:
-        """The inputs over the horizon from a state, a row for each step, after some ``passes``."""
+        """Return the inputs over the horizon from a state, a row for each step, after some ``passes``."""
         x = self._deviation(state)
         size = len(self.H)
         low, high = (np.tile(b - self.held, self.horizon) for b in (self.low, self.high))
@@ -91,7 +91,7 @@ class PredictiveRegulator:
         return np.asarray(self.held + W.reshape(self.horizon, -1))
 
     def input(self, state: object) -> np.ndarray:
-        """The inputs at a state: numbers in the order of ``states``, or by name, the rest as at the
+        """Return the inputs at a state: numbers in the order of ``states``, or by name, the rest as at the
         operating point.
         """
         found: np.ndarray = self.plan(state)[0]
@@ -108,8 +108,8 @@ class PredictiveRegulator:
         return np.asarray(found - self.offset)
 
     def expressions(self, system: Description, states: Sequence[str] | None = None) -> list[Expr]:
-        """The inputs as expressions of the states of a description, which has bodies of the same names, or of
-        ``states``: texts of what stands for each, such as inputs that are measured.
+        """Return the inputs as expressions of the states of a description, which has bodies of the same
+        names, or of ``states``: texts of what stands for each, such as inputs that are measured.
 
         Hold them over a step by a memory, ``s.memory("F", update=…, every=step)``.
         """
@@ -145,7 +145,7 @@ class PredictiveRegulator:
         return [self.linear.units.get(name, "") for name in self.inputs]
 
     def _reading(self, system: Description, name: str, offset: float) -> Expr:
-        """The deviation of a state, in stated units and without a dimension."""
+        """Return the deviation of a state, in stated units and without a dimension."""
         node = parse_text(system, name, "the state of a predictive regulator", {}, checked=False)
         if not isinstance(node, Expr):
             raise ArmillaryError(f"'{name}' is no state of '{system.name}'")
@@ -160,7 +160,7 @@ class PredictiveRegulator:
 
 
 def _scaled(factor: float, x: Expr) -> Expr:
-    """A product without a dimension: quantities of all kinds are added."""
+    """Return a product without a dimension: quantities of all kinds are added."""
     return number(float(factor), None) * x
 
 

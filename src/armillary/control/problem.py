@@ -75,7 +75,7 @@ def read_problem(
     parameters: DataMapping | None,
     t0: float,
 ) -> Problem:
-    """The problem that the arguments of ``model.optimize`` state, or of one phase.
+    """Return the problem that the arguments of ``model.optimize`` state, or of one phase.
 
     ``arrivals`` are values at the beginning that follow from the end of the phase before, ``departures``
     values at the end from which the next phase begins.
@@ -138,7 +138,7 @@ class ExpressionReader:
         self.ports = tuple(ports)
 
     def read(self, value: object, where: str) -> Expr:
-        """An expression without dimensions, accelerations or unknown parameters of the description."""
+        """Return an expression without dimensions, accelerations or unknown parameters of the description."""
         equations, system = self.equations, self.equations.system
         columns = {c.name: c.expression for c in equations.targets.columns}
         if isinstance(value, str) and value in columns:
@@ -206,7 +206,7 @@ class ExpressionReader:
         ends: tuple[Sequence[Condition], Sequence[Condition]],
         links: tuple[Sequence[Condition], Sequence[Condition]],
     ) -> Functions:
-        """All functions, to be compiled."""
+        """Return all functions, to be compiled."""
         first, last = ([c.expression for c in (*own, *link)] for own, link in zip(ends, links, strict=True))
         equations, t = self.equations, self.equations.targets
         unknown = [p.symbol for p in self.ports]
@@ -238,7 +238,7 @@ def limit_pair(given: object, what: str) -> tuple[object, object]:
 
 
 def _range(given: object, factor: float, what: str) -> Range:
-    """A number, or (low, high) of which None is no limit."""
+    """Return a number, or (low, high) of which None is no limit."""
     if given is not None and np.array(given, dtype=object).ndim == 0:
         value = _number(given, what) * factor
         return value, value

@@ -46,7 +46,7 @@ def values_and_jacobian(
 
 
 def _tree(equations: DerivedEquations) -> TreeRates | None:
-    """The rates of a tree in the description's own states, if loads are a small part of them."""
+    """Return the rates of a tree in the description's own states, if loads are a small part of them."""
     if not equations.described_states or equations.system.contacts:
         return None
     found = tree_rates(equations)

@@ -96,7 +96,7 @@ class OutputRegulator:
 
 
 def lqr(linear: LinearModel, Q: object, R: object, N: object = None) -> Regulator:
-    """The gain that minimises the quadratic cost of a linear model, continuous or discrete.
+    """Return the gain that minimises the quadratic cost of a linear model, continuous or discrete.
 
     Q weighs states, R inputs, N (states × inputs) their products: numbers, numbers by name, rows of the
     diagonal, or matrices, in stated units.
@@ -190,7 +190,7 @@ def riccati_back(times: np.ndarray, matrices: np.ndarray, final: np.ndarray) -> 
 def kalman(
     linear: LinearModel, process: object, measurement: object, noise_inputs: bool = False
 ) -> KalmanGain:
-    """The steady Kalman filter for white noise of given intensities.
+    """Return the steady Kalman filter for white noise of given intensities.
 
     ``process`` is the covariance of noise on the states' rates (with ``noise_inputs`` that on the inputs),
     ``measurement`` that on the outputs: numbers, numbers by name, rows of the diagonal, or matrices.
@@ -220,7 +220,9 @@ def kalman(
 
 
 def lqg(linear: LinearModel, Q: object, R: object, process: object, measurement: object) -> OutputRegulator:
-    """The regulator of measured outputs: LQR on the estimate of a Kalman filter, continuous models alone."""
+    """Return the regulator of measured outputs: LQR on the estimate of a Kalman filter, continuous models
+    alone.
+    """
     if linear.step is not None:
         raise ArmillaryError("lqg takes a continuous model; call it before discretize")
     regulator, estimator = lqr(linear, Q, R), kalman(linear, process, measurement)

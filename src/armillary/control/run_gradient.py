@@ -95,7 +95,7 @@ def run_gradient(
     inputs: object = None,
     ignore_jumps: bool = False,
 ) -> RunGradient:
-    """The gradient of a run; see ``stages/control.py``, whose verb it is."""
+    """Return the gradient of a run; see ``stages/control.py``, whose verb it is."""
     flag(ignore_jumps, "ignore_jumps=")
     if cost is None and final_cost is None and sample_cost is None:
         raise ArmillaryError("gradient: give cost=, final_cost= or sample_cost=, the scalar to differentiate")
@@ -192,7 +192,7 @@ class _GradientRun:
         return {d.name: described[d.name] / d.factor for d in varied} | said
 
     def _interpolation(self, name: str) -> str:
-        """The way of a driven input from one instant to the next."""
+        """Return the way of a driven input from one instant to the next."""
         assert self.driven is not None
         memory = self.equations.system.memories[name]
         return self.driven.signals[name].interpolation or memory.interpolation or "linear"
@@ -233,7 +233,7 @@ class _GradientRun:
         return self.driven.stops(s.t0, s.t_end, s.integrator.adaptive) if self.driven else None
 
     def _accepted(self, settings: IntegrationSettings) -> np.ndarray:
-        """The ends of the steps that the run itself takes, which must stay in one configuration."""
+        """Return the ends of the steps that the run itself takes, which must stay in one configuration."""
         from armillary.runtime.models.run_record import recorded_run, run_info
 
         model, every_step = self.model, replace(settings, sample=None)
@@ -542,7 +542,7 @@ def _step_grid(
 
 
 def _union(times: np.ndarray, more: np.ndarray, near: float) -> np.ndarray:
-    """Both rows of increasing times together; of times that are nearly equal the later row's."""
+    """Return both rows of increasing times together; of times that are nearly equal the later row's."""
     apart = np.abs(more[np.clip(np.searchsorted(more, times), 0, len(more) - 1)] - times) > near
     apart &= np.abs(more[np.clip(np.searchsorted(more, times) - 1, 0, len(more) - 1)] - times) > near
     return np.union1d(times[apart], more)

@@ -97,7 +97,7 @@ class ScaledProgram:
         return known[1]
 
     def objective(self, x: np.ndarray) -> float:
-        """The scaled cost."""
+        """Return the scaled cost."""
         cost = self._once("cost", x, lambda: np.array(self.program.objective(self.whole(x))))
         return self.cost_scale * float(cost)
 

@@ -152,6 +152,6 @@ class Mesh:
         return type(self)(self.method, np.append(np.concatenate(cuts), 1.0))
 
     def locate(self, tau: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The interval of each time in [0, 1], and the place in it."""
+        """Return the interval of each time in [0, 1], and the place in it."""
         e = np.clip(np.searchsorted(self.ends, tau, side="right") - 1, 0, self.intervals - 1)
         return e, (tau - self.ends[e]) / np.diff(self.ends)[e]

@@ -163,11 +163,11 @@ class ShootingProgram(NonlinearProgram):
     # ------------------------------------------------------------ values and first derivatives
 
     def objective(self, z: np.ndarray) -> float:
-        """The cost."""
+        """Return the cost."""
         return super().objective(z) + float(self._runs(z)[1].sum())
 
     def constraints(self, z: np.ndarray) -> np.ndarray:
-        """All rows."""
+        """Return all rows."""
         found = super().constraints(z)
         found[: self.defects] -= self._runs(z)[0].ravel()
         return found

@@ -99,7 +99,7 @@ class SymmetricFactors:
             self._allocate(2 * self._width)
 
     def solve(self, right: np.ndarray) -> np.ndarray:
-        """The solution for one right-hand side."""
+        """Return the solution for one right-hand side."""
         found = np.array(right, dtype=float)
         _method()("solve_symmetric", self._fields({"values": found, "right": found}))
         return found
@@ -132,12 +132,14 @@ class _Front:
         self.f.put_index("state", self.f.whole(0), size)
 
     def open(self, i: Value, group: Value) -> Value:
-        """Whether the variable at a place has all its elements, so that it may be eliminated."""
+        """Return whether the variable at a place has all its elements, so that it may be eliminated."""
         return self.f.index("group", self.f.index("members", i)) <= group
 
 
 def text() -> str:
-    """The LLVM text of ``armillary_factor_symmetric(fields)`` and ``armillary_solve_symmetric(fields)``."""
+    """Return the LLVM text of ``armillary_factor_symmetric(fields)`` and
+    ``armillary_solve_symmetric(fields)``.
+    """
     module = IRModule()
     enter, swap = _enter_text(module), _swap_text(module)
     single, double = _single_text(module), _double_text(module)
@@ -153,7 +155,7 @@ def _count(f: Routine, name: str, more: Value | int) -> None:
 
 
 def _enter_text(module: IRModule) -> Routine:
-    """The place of a variable in the front, which it enters with zeros; −1 if the front is full."""
+    """Return the place of a variable in the front, which it enters with zeros; −1 if the front is full."""
     f = routine(module, _LAYOUT, "enter_front", WHOLE, WHOLE)
     front, variable = _Front(f), f.argument(1)
     known = f.index("place", variable)
@@ -282,7 +284,9 @@ def _double_text(module: IRModule) -> Routine:
 
 
 def _size_beside(f: Routine, row: Span, size: Value, *own: Value) -> Value:
-    """The Euclidean norm of a row without some of its elements, as sums that do not wait for one another."""
+    """Return the Euclidean norm of a row without some of its elements, as sums that do not wait for one
+    another.
+    """
     rest = f.dot(size, row, row)
     for value in own:
         rest = rest - value * value

@@ -31,7 +31,7 @@ class TorchFunctions(LibraryFunctions):
 
 
 def to_torch(functions: ArrayFunctions) -> TorchFunctions:
-    """The functions in PyTorch; see ``stages/control.py``, whose verb it is."""
+    """Return the functions in PyTorch; see ``stages/control.py``, whose verb it is."""
     torch = require("torch", extra="torch", purpose="to make functions of PyTorch")
     return fill_library_functions(
         TorchFunctions, functions, lambda name, function: _bridge(torch, name, function, functions)

@@ -41,7 +41,7 @@ class TrackingRegulator:
     inputs: tuple[str, ...]
 
     def at(self, t: float, state: Sequence[float] | np.ndarray) -> np.ndarray:
-        """The inputs at a time and state (coordinates, speeds, own states, in stated units)."""
+        """Return the inputs at a time and state (coordinates, speeds, own states, in stated units)."""
         i = int(np.clip(np.searchsorted(self.time, t, side="right") - 1, 0, len(self.time) - 2))
         share = np.clip((t - self.time[i]) / (self.time[i + 1] - self.time[i]), 0.0, 1.0)
         K, x, v = (a[i] + share * (a[i + 1] - a[i]) for a in (self.K, self.state, self.input))
@@ -49,7 +49,9 @@ class TrackingRegulator:
         return found
 
     def signals(self, name: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """The law as data over time for the inputs that ``tracking_inputs(system, name, …)`` declares."""
+        """Return the law as data over time for the inputs that ``tracking_inputs(system, name,
+        …)`` declares.
+        """
         found = {}
         for i in range(len(self.inputs)):
             found[f"{name}_v{i + 1}"] = (self.time, self.input[:, i])
@@ -93,7 +95,7 @@ def lqr_along(
     final: object = None,
     parameters: DataMapping | None = None,
 ) -> TrackingRegulator:
-    """The gains along a run; see ``stages/control.py``, whose verb it is."""
+    """Return the gains along a run; see ``stages/control.py``, whose verb it is."""
     motion = steered_plant(model, inputs)
     motion.check_independent("lqr_along")
     t, x, v = run_samples(motion, run)

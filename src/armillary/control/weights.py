@@ -13,7 +13,7 @@ _ROUNDING = 1e-12  # of the largest eigenvalue: what is below zero by less is ze
 
 
 def weight_matrix(given: object, names: Sequence[str], what: str, *, positive: bool = False) -> np.ndarray:
-    """A symmetric matrix that is not negative (``positive``: nor zero in any direction).
+    """Return a symmetric matrix that is not negative (``positive``: nor zero in any direction).
 
     A number counts for every name; a mapping has numbers by name, the rest zero; a row is the diagonal.
     """

@@ -76,7 +76,7 @@ def mark_weak_runs(plan: Plan, outcome: Outcome) -> None:
 
 
 def _masses_suffice(plan: Plan) -> bool:
-    """Whether the parameters of a batch, which all runs share as far as masses depend on them, exclude
+    """Return whether the parameters of a batch, which all runs share as far as masses depend on them, exclude
     places without mass.
     """
     starts = plan.starts
@@ -118,7 +118,7 @@ def _kinds(plan: Plan) -> list[list[int]]:
 
 
 def _suspect(plan: Plan, i: int, state: np.ndarray, kinds: list[list[int]]) -> bool:
-    """Whether the speeds at the end are enormous beside what the start lets expect."""
+    """Return whether the speeds at the end are enormous beside what the start lets expect."""
     parameters, start, memory = plan.starts.block(i, i + 1)
     instance = Instance(plan.code, known=plan.code.constants_inside(parameters[:, 0]))
     rates = instance.derivatives(plan.settings.t0, start[:, 0], memory[:, 0])
@@ -204,7 +204,7 @@ class Prepared:
         return self.run(starts, threads, progress)
 
     def run(self, starts: Starts, threads: int | None, progress: bool | Callable[[int], None]) -> Batch:
-        """All runs of some starts."""
+        """Return all runs of some starts."""
         count = self.engine.threads or min(thread_count(threads), starts.runs)
         began = time.perf_counter()
         plan = replace(self.plan, starts=starts)
@@ -290,7 +290,7 @@ def check_precision(precision: str) -> None:
 
 
 def thread_count(threads: int | None) -> int:
-    """The number of threads: as requested, or one for each core."""
+    """Return the number of threads: as requested, or one for each core."""
     if threads is None:
         return processors()
     count = positive_whole(threads)
@@ -304,7 +304,7 @@ def _one_of(what: str, value: str, known: Sequence[str]) -> None:
 
 
 def _make_all(plan: Plan, engine: Engine, threads: int, progress: bool | Callable[[int], None]) -> Outcome:
-    """All runs, in chunks by several threads. Chunks leave no trace in the numbers."""
+    """Return all runs, in chunks by several threads. Chunks leave no trace in the numbers."""
     engine.halt[0] = 0.0
     engine.make_ready()
 

@@ -76,7 +76,7 @@ class Slot(NamedTuple):
     where: Operand = None  # None: at every row
 
     def value_after_row(self, old: object) -> Operand:
-        """The number after a row at which the condition holds."""
+        """Return the number after a row at which the condition holds."""
         return self.reduction.step(old, self.value)
 
 
@@ -95,11 +95,11 @@ class Metric:
     # ------------------------------------------------------------ formulas
 
     def observed(self, y: Operand) -> Operand:
-        """The value of a row, from the output."""
+        """Return the value of a row, from the output."""
         return y
 
     def own_slots(self, row: MetricRow) -> tuple[Slot, ...]:
-        """The slots, by formulas for a row."""
+        """Return the slots, by formulas for a row."""
         raise NotImplementedError
 
     def result(self, slots: Operand, t_first: float) -> Operand:
@@ -113,12 +113,12 @@ class Metric:
     # ------------------------------------------------------------ what follows from them
 
     def slots(self, row: MetricRow) -> tuple[Slot, ...]:
-        """All slots; time and value of the row are the last ones where the next row needs them."""
+        """Return all slots; time and value of the row are the last ones where the next row needs them."""
         kept = (Slot(LAST, row.t), Slot(LAST, row.y)) if self.keeps_row else ()
         return (*self.own_slots(row), *kept)
 
     def row(self, t: object, y: object, slots: Sequence[object]) -> MetricRow:
-        """A row with the one before, as the slots have it."""
+        """Return a row with the one before, as the slots have it."""
         return MetricRow(t, self.observed(y), *(slots[-2:] if self.keeps_row else ()))
 
     @property
@@ -132,12 +132,12 @@ class Metric:
         return 1
 
     def value(self, slots: np.ndarray, t_first: float) -> np.ndarray:
-        """The metric of many runs from their slots, one column per run."""
+        """Return the metric of many runs from their slots, one column per run."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(self.result(slots, t_first))
 
     def slots_of(self, time: np.ndarray, values: np.ndarray) -> list[float]:
-        """The slots after all rows of a history."""
+        """Return the slots after all rows of a history."""
         seen = self.observed(values)
         before = (np.concatenate([[nan], a[:-1]]) for a in (time, seen))
         found = []
@@ -150,7 +150,7 @@ class Metric:
         return found
 
     def of(self, time: object, values: object) -> Operand:
-        """The metric of a history: a number, or an array for a histogram."""
+        """Return the metric of a history: a number, or an array for a histogram."""
         t, y = np.asarray(time, dtype=float), np.asarray(values, dtype=float)
         if not len(t):
             return np.full(self.size, nan) if self.several else nan
@@ -165,7 +165,7 @@ class Metric:
 
     @classmethod
     def read(cls, arguments: str, text: str) -> Metric:
-        """The metric from the arguments in its text; names of outputs may hold commas and brackets."""
+        """Return the metric from the arguments in its text; names of outputs may hold commas and brackets."""
         return cls(_metric_name(arguments, text))
 
 
@@ -334,7 +334,7 @@ _SHORT = {"min": "minimum", "max": "maximum", "last": "final", "average": "mean"
 
 
 def read_metric(text: str) -> Metric:
-    """A metric from its text: kind(output) or kind(output, number, …)."""
+    """Return a metric from its text: kind(output) or kind(output, number, …)."""
     kind, bracket, rest = text.strip().partition("(")
     kind = _SHORT.get(kind.strip(), kind.strip())
     if kind not in KINDS:

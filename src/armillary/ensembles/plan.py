@@ -134,7 +134,7 @@ def plan(
     metrics: Metrics | None = None,
     runs: int | None = None,
 ) -> Plan:
-    """The plan of a batch; see ``simulate_batch`` for what the arguments mean."""
+    """Return the plan of a batch; see ``simulate_batch`` for what the arguments mean."""
     equations = model.equations
     contacts = bool(equations.system.contacts)
     settings = complete_settings(given, equations.method_family, contacts=contacts)
@@ -227,7 +227,7 @@ def _check_output(model: CompiledModel, name: str, where: str) -> None:
 
 
 def restrict_outputs(program: Program, names: Sequence[str], columns: Sequence[str]) -> Program:
-    """The program with just these outputs."""
+    """Return the program with just these outputs."""
     if tuple(columns) == tuple(names):
         return program
     results = [program.outputs.results[list(names).index(name)] for name in columns]
@@ -285,7 +285,7 @@ def _snap_times(times: np.ndarray, others: np.ndarray, near: float) -> np.ndarra
 
 
 def _samples(t0: float, t_end: float, sample: Given, step: float | None) -> float:
-    """The number of samples, computed without making them."""
+    """Return the number of samples, computed without making them."""
     if sample is None:
         return (t_end - t0) / step + 1 if step else ROWS + 1
     return SampleTimes(sample, float(t0), float(t_end)).count

@@ -83,7 +83,7 @@ def write_batch(batch: Batch, path: Path) -> None:
 
 
 def read_batch(path: str | os.PathLike[str]) -> DataTable:
-    """The fields of the batch in a file that `write_batch` made."""
+    """Return the fields of the batch in a file that `write_batch` made."""
     target = file_path(path, "the file of a batch")
     if target.suffix.lower() != ".nc":
         raise ArmillaryError(
@@ -262,7 +262,9 @@ class Batch(PickledValue):
         return found
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A table with a row per run: what differs, metrics, status. Histograms and histories do not fit."""
+        """Return a table with a row per run: what differs, metrics, status. Histograms and histories do not
+        fit.
+        """
         pd = require("pandas", extra="data", purpose="Tables")
         flat = {name: values for name, values in self.metrics.items() if values.ndim == 1}
         labels = labels_of(metric=flat, varied=self.varied)["varied"]
@@ -275,7 +277,9 @@ class Batch(PickledValue):
         return table
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """A file of the batch: NetCDF (.nc), which `load_batch` reads, or the table (.csv, .parquet)."""
+        """Write a file of the batch: NetCDF (.nc), which `load_batch` reads, or the table
+        (.csv, .parquet).
+        """
         target = Path(path)
         kind = target.suffix.lower()
         if kind not in (".nc", ".csv", ".parquet"):
@@ -293,7 +297,7 @@ class Batch(PickledValue):
     # ------------------------------------------------------------ pictures
 
     def fan(self, output: str, **options: Given) -> Figure:
-        """The spread of an output over time: median, bands of runs, some single runs.
+        """Draw the spread of an output over time: median, bands of runs, some single runs.
 
         ``options``: ``bands=(0.5, 0.9)``, ``singles=5``, ``title``, ``path`` of a file to save it.
         """
@@ -316,7 +320,8 @@ class Batch(PickledValue):
         theme: str | None = None,
         path: str | os.PathLike[str] | None = None,
     ) -> MotionView | Path:
-        """All runs at once as a cloud, in the browser or a notebook, or with ``path`` as an .html file.
+        """Return all runs at once as a cloud, in the browser or a notebook, or with ``path`` as an .html
+        file.
 
         Runs are coloured by ``colour``, a metric or something that differs between them. The histories of
         all coordinates must be kept (``outputs=``). ``model`` is needed for a batch without its model.
@@ -328,7 +333,7 @@ class Batch(PickledValue):
         return show_page(page) if path is None else write_html(page, path)
 
     def histogram(self, name: str, **options: Given) -> Figure:
-        """The histogram of a metric; ``options``: ``bins``, ``title``, ``path``."""
+        """Draw the histogram of a metric; ``options``: ``bins``, ``title``, ``path``."""
         from armillary.results.plots import distributions
 
         return distributions.histogram(
@@ -348,7 +353,7 @@ class Batch(PickledValue):
         return distributions.scatter(*groups, units=self.units, **options)
 
     def _single(self, name: str) -> np.ndarray:
-        """The quantities with one number per run."""
+        """Return the quantities with one number per run."""
         values = self[name]
         if values.ndim > 1:
             raise ArmillaryError(f"'{name}' has more than one number per run")
@@ -364,7 +369,7 @@ class Batch(PickledValue):
         return facts + html_table(_HEAD, self._rows(), _SIDES)
 
     def _facts(self) -> list[str]:
-        """A description of the batch, in sentences."""
+        """Return a description of the batch, in sentences."""
         facts = [f"Batch of {counted(self.runs, 'run')} of '{self.system}'"]
         made = self.runs - np.count_nonzero(self.status == STATUS[NOT_RUN])
         if made < self.runs:
@@ -392,7 +397,9 @@ class Batch(PickledValue):
 
 
 def load_batch(path: str | os.PathLike[str]) -> Batch:
-    """The batch in a .nc file that `Batch.save` wrote. Tables (.csv, .parquet) are for other programs."""
+    """Return the batch in a .nc file that `Batch.save` wrote. Tables (.csv, .parquet) are for
+    other programs.
+    """
     return Batch(**read_batch(path))
 
 
@@ -412,7 +419,7 @@ def _missing_note(values: np.ndarray) -> str:
 
 
 def _words(words: Sequence[str], numbers: np.ndarray) -> np.ndarray:
-    """A word for each number; where all are the same, it is stored once."""
+    """Return a word for each number; where all are the same, it is stored once."""
     if numbers.size and np.all(numbers == numbers[0]):
         return np.broadcast_to(np.array(words[numbers[0]]), numbers.shape)
     found: np.ndarray = np.array(words)[numbers]
@@ -420,7 +427,7 @@ def _words(words: Sequence[str], numbers: np.ndarray) -> np.ndarray:
 
 
 def batch_of(plan: Plan, outcome: Outcome, info: Mapping[str, object]) -> Batch:
-    """The results as users read them."""
+    """Return the results as users read them."""
     model, columns = plan.model, {c.name: c for c in plan.model.equations.targets.columns}
     good = (outcome.status == FINISHED) | (outcome.status == EVENT)
     all_good = bool(good.all())

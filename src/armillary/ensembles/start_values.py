@@ -21,7 +21,7 @@ _MOST = 2**30  # runs of a batch
 
 
 def differs(value: Given) -> bool:
-    """Whether a value is one per run."""
+    """Return whether a value is one per run."""
     if isinstance(value, str):
         return False
     if isinstance(value, list | tuple):
@@ -61,7 +61,7 @@ def initial_by_name(model: CompiledModel, initial: object) -> DataTable:
 
 
 def without_texts(value: Given, read: Callable[[str], float]) -> Given:
-    """The values of all runs with texts such as "3 mm" read one by one."""
+    """Return the values of all runs with texts such as "3 mm" read one by one."""
     texts = isinstance(value, list | tuple) or getattr(value, "dtype", np.dtype(float)).kind in "UO"
     return [read(v) if isinstance(v, str) else v for v in value] if texts else value
 
@@ -88,7 +88,7 @@ def column_of(value: Given, where: str, factor: float, units: Given, dimension: 
 
 
 def run_count(lengths: dict[str, int], runs: int | None) -> int:
-    """The number of runs; an error where the arrays do not agree."""
+    """Return the number of runs; an error where the arrays do not agree."""
     found = dict(lengths)
     if runs is not None:
         wanted = positive_whole(runs)
@@ -146,8 +146,8 @@ class VariedValues:
         return tuple(name for name in self._parameters if (name in self.columns["parameters"]))
 
     def _columns(self) -> dict[str, dict[str, np.ndarray]]:
-        """The values that differ between runs, by kind and name, in the model's own units. Where they were
-        given, plain arrays in stated units take their place.
+        """Return the values that differ between runs, by kind and name, in the model's own units. Where they
+        were given, plain arrays in stated units take their place.
         """
         table, system = self.table, self.model.equations.system
         found: dict[str, dict[str, np.ndarray]] = {"parameters": {}, "initial": {}, "memory": {}}
@@ -202,11 +202,11 @@ class VariedValues:
         return found | {f"input '{name}'": s.runs for name, s in signals.items() if s.runs is not None}
 
     def share(self, kind: str) -> DataTable:
-        """The values that are the same in all runs, as they were given."""
+        """Return the values that are the same in all runs, as they were given."""
         return {name: value for name, value in self._given[kind].items() if not differs(value)}
 
     def given(self) -> dict[str, dict[str, np.ndarray]]:
-        """The values that differ between runs, by kind and name, in stated units."""
+        """Return the values that differ between runs, by kind and name, in stated units."""
         return {
             kind: {name: values for name, values in found.items() if differs(values)}
             for kind, found in self._given.items()

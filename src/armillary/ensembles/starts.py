@@ -44,7 +44,7 @@ from armillary.untyped import DataTable
 
 
 def can_find(model: CompiledModel) -> bool:
-    """Whether starts of this kind of model are found here: derivatives of starts and contacts that are
+    """Return whether starts of this kind of model are found here: derivatives of starts and contacts that are
     decided at the start are not.
     """
     kind = type(model)
@@ -115,7 +115,7 @@ class FoundStarts:
         place_mass_centres(self.model.equations, self.q.T, self.u.T, self._values, named)
 
     def packed(self) -> np.ndarray:
-        """The states of the program."""
+        """Return the states of the program."""
         second = self.u[:, self.model.independent_speeds]
         if self.model.equations.conversion is not None:
             second = self._convert_speeds(second)
@@ -277,8 +277,8 @@ class Starts(VariedValues):
         return self.block_with_motion(i0, i1)[:3]
 
     def block_with_motion(self, i0: int, i1: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """The same, and [coordinates, all speeds, states] at the start, where loops may have to be closed:
-        from a state alone, dependent speeds do not follow where they were chosen poorly.
+        """Return the same, and [coordinates, all speeds, states] at the start, where loops may have to be
+        closed: from a state alone, dependent speeds do not follow where they were chosen poorly.
         """
         parameters = self._parameter_columns(i0, i1)
         state, memory, motion = self._start_states(i0, i1)
@@ -295,7 +295,7 @@ class Starts(VariedValues):
         return parameters
 
     def compact(self, i0: int, i1: int) -> CompactBlock:
-        """The same as ``block``, with what all runs share once."""
+        """Return the same as ``block``, with what all runs share once."""
         columns = {
             self.table.names.index(name): column[i0:i1] for name, column in self.columns["parameters"].items()
         }
@@ -355,7 +355,7 @@ class Starts(VariedValues):
         return instance.pack_state(place), place.memory, place.motion
 
     def _start_or_failure(self, i: int) -> Columns:
-        """The start of one run among others: they start even if it cannot."""
+        """Return the start of one run among others: they start even if it cannot."""
         try:
             return self._single_start(i)
         except ArmillaryError as error:

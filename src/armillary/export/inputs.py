@@ -96,7 +96,9 @@ def _in_single(pieces: SignalPieces) -> SignalPieces:
 
 
 def _lookup(name: str, pieces: SignalPieces, time: Expr) -> Expr:
-    """The table of an input at the time; after the last instant one more piece holds the last value."""
+    """Return the table of an input at the time; after the last instant one more piece holds the
+    last value.
+    """
     breaks = np.append(pieces.breaks, pieces.breaks[-1] + 1.0)
     end = "clamp" if np.any(pieces.coefficients[0]) or np.any(pieces.coefficients[-1]) else "zero"
     found = Piecewise(name, [breaks], pieces.coefficients[1:], [end], [None], None)

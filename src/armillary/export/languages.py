@@ -43,7 +43,7 @@ _OWN_CODE = {
 
 
 def _own(language: str) -> str:
-    """The remedy for a function that cannot travel."""
+    """Return the remedy for a function that cannot travel."""
     return _OWN_CODE.get(language, "give it to simulate(on_start=…) of the exported module")
 
 

@@ -111,7 +111,7 @@ class Element:
         return found[0]
 
     def need(self, tag: str) -> Element:
-        """The child of this kind."""
+        """Return the child of this kind."""
         return self.only(tag) or self.fail(f"it needs a <{tag}> inside")
 
     def take_whole(self) -> None:
@@ -130,7 +130,7 @@ class Element:
         return key in self.attributes
 
     def text(self, key: str, default: str | None = None) -> str:
-        """A text; an error if it is missing and there is no default."""
+        """Return a text; an error if it is missing and there is no default."""
         self.read.add(key)
         value = self.attributes.get(key, default)
         return value if value is not None else self.fail(f"its attribute '{key}' is missing")
@@ -145,7 +145,7 @@ class Element:
         return value
 
     def number(self, key: str, default: float | None = None, *, least: float = -math.inf) -> float:
-        """A finite number."""
+        """Return a finite number."""
         return self.numbers(key, 1, None if default is None else [default], least=least)[0]
 
     def numbers(
@@ -187,7 +187,7 @@ class Element:
 
 
 def read_xml(path: str | os.PathLike[str]) -> Element:
-    """The root element of a file."""
+    """Return the root element of a file."""
     file = Path(path)
     try:
         return parse_xml(read_limited(file, LARGEST), file.name)
@@ -196,7 +196,7 @@ def read_xml(path: str | os.PathLike[str]) -> Element:
 
 
 def parse_xml(data: bytes, file: str) -> Element:
-    """The root element of a text; ``file`` stands in messages."""
+    """Return the root element of a text; ``file`` stands in messages."""
     body = data.lstrip()
     early = data[: len(data) - len(body)] if body.startswith(b"<?xml") else b""
     lines = early.count(b"\n")

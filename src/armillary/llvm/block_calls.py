@@ -27,7 +27,7 @@ class BlockCalls(Instructions):
     places: Places
 
     def value(self, node: Expr) -> str:
-        """The value of a node."""
+        """Return the value of a node."""
         raise NotImplementedError
 
     def block(self, node: Expr) -> str:

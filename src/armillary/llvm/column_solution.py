@@ -91,7 +91,7 @@ class ColumnCode:
         self._parts += [self._block_code(blocks) for blocks in self._blocks]
 
     def _blocks_of(self, group: Group, width: int) -> _Blocks:
-        """The blocks of a group, with their right sides in the work."""
+        """Return the blocks of a group, with their right sides in the work."""
         count = -(-len(group.columns) // width)
         lanes = (*group.columns, *[None] * (count * width - len(group.columns)))
         factors = self.solution.factors
@@ -254,13 +254,13 @@ def _branches(paths: Mapping[int, list[int]], blocks: Sequence[_Blocks]) -> dict
 
 
 def _together(near: Sequence[int], path: Sequence[int]) -> bool:
-    """Whether unknowns are neighbours on a way to the ground, as their coefficients are."""
+    """Return whether unknowns are neighbours on a way to the ground, as their coefficients are."""
     first = path.index(near[0]) if near else 0
     return len(near) > 0 and list(near) == list(path[first : first + len(near)])
 
 
 def _near(path: Sequence[int], group: Group) -> tuple[int, ...]:
-    """The unknowns with right sides on a way to the ground: all up to one of them."""
+    """Return the unknowns with right sides on a way to the ground: all up to one of them."""
     return tuple([j for j in path if j in group.near])
 
 
@@ -370,7 +370,7 @@ class _Writer:
         self._label = "entry"
 
     def load(self, array: str, place: int) -> list[str]:
-        """A value of all columns."""
+        """Return a value of all columns."""
         places = range(place, place + self._width, self._lanes)
         return [self._emit(f"load {self._type}, ptr {self._at(array, i)}, align 8") for i in places]
 
@@ -423,7 +423,7 @@ class _Writer:
         self.operations = alone + _times(self.operations, times)
 
     def move_array(self, array: str, place: int, step: int, i: str) -> str:
-        """An array from a place on, that moves by a step each time."""
+        """Return an array from a place on, that moves by a step each time."""
         offset = self._emit(f"mul nuw nsw i64 {i}, {step}")
         return self._emit(f"getelementptr inbounds double, ptr {self._at(array, place)}, i64 {offset}")[1:]
 

@@ -86,7 +86,9 @@ def _terms_alone(nodes: Sequence[Expr], results: Iterable[Expr], vectors: Set[Ex
 
 
 def is_plain(node: Expr) -> bool:
-    """Whether a product is one of two or more factors, without powers but squares and without divisions."""
+    """Return whether a product is one of two or more factors, without powers but squares and without
+    divisions.
+    """
     coefficient, exponents = node.data
     if len(exponents) == 1:
         found: bool = exponents[0] == 2 or (exponents[0] == 1 and coefficient != 1 and coefficient != -1)

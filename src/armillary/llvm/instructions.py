@@ -25,12 +25,12 @@ LABEL_TEXT = '!1 = !{!"order"}\ndeclare void @llvm.codeview.annotation(metadata)
 
 
 def real(value: float) -> str:
-    """A double as LLVM writes it: its bits."""
+    """Return a double as LLVM writes it: its bits."""
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
 def number_of_bits(bits: int) -> float:
-    """The double of these bits, by which a whole number is loaded as others are."""
+    """Return the double of these bits, by which a whole number is loaded as others are."""
     found: float = struct.unpack("<d", struct.pack("<q", bits))[0]
     return found
 
@@ -61,7 +61,7 @@ class ValueTypes:
         return "f64" if self.single else f"v{self.lanes}f64"
 
     def number(self, value: float) -> str:
-        """A number as an operand."""
+        """Return a number as an operand."""
         return real(value) if self.single else f"splat (double {real(value)})"
 
     def whole(self, value: int) -> str:
@@ -164,7 +164,7 @@ class Instructions:
         return self.call("copysign", size, sign)
 
     def compare(self, how: str, a: Operand, b: Operand) -> str:
-        """A mask: whether a and b compare so in each lane."""
+        """Return a mask: whether a and b compare so in each lane."""
         return self.emit(f"fcmp {how} {self.real} {self.operand(a)}, {self.operand(b)}")
 
     def both(self, a: str, b: str) -> str:
@@ -180,7 +180,7 @@ class Instructions:
         )
 
     def clamp(self, a: str, low: float, high: float) -> str:
-        """The nearest value between two; NaN stays."""
+        """Return the nearest value between two; NaN stays."""
         a = self.choose(self.compare("olt", a, low), low, a)
         return self.choose(self.compare("ogt", a, high), high, a)
 
@@ -198,7 +198,7 @@ class Instructions:
     # ---------------------------------------------------------------- branches and functions
 
     def elements(self, array: str, places: str) -> str:
-        """An element of a constant array for each lane."""
+        """Return an element of a constant array for each lane."""
         p = self.emit(f"getelementptr inbounds double, ptr @{array}, {self.bits} {places}")
         if self.types.single:
             return self.emit(f"load double, ptr {p}")
@@ -226,7 +226,9 @@ class Instructions:
         return [self.emit(f"phi {self.real} [ {a}, %first ], [ {b}, %rare ]") for a, b in ways]
 
     def library(self, function: str, name: str, x: str) -> str:
-        """The library's function on each lane, in a function ``name``: rare, so kept out of the way."""
+        """Return the library's function on each lane, in a function ``name``: rare, so kept out of
+        the way.
+        """
         v = self.real
         lines = []
         value = "undef"

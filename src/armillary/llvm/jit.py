@@ -35,12 +35,14 @@ LlvmObject: TypeAlias = Any  # a module, engine, machine or builder of llvmlite,
 
 
 def holds_addresses(text: str) -> bool:
-    """Whether code holds the address of something outside, which is another one in the next process."""
+    """Return whether code holds the address of something outside, which is another one in the
+    next process.
+    """
     return "inttoptr" in text and _ADDRESS.search(text) is not None
 
 
 def is_arranged(text: str) -> bool:
-    """Whether a module holds arranged code (arrangement.py), as lines or as words."""
+    """Return whether a module holds arranged code (arrangement.py), as lines or as words."""
     return LABEL in text or "module asm" in text
 
 
@@ -175,7 +177,7 @@ def tier(name: str) -> Iterator[None]:
 
 
 def quick() -> bool:
-    """Whether a tier or ``ARMILLARY_COMPILE`` is "quick".
+    """Return whether a tier or ``ARMILLARY_COMPILE`` is "quick".
 
     LLVM then translates without optimising. Code is not arranged and has no vectors of branches; products and
     sums are not fused, so last digits may differ. This pays for short runs of models that change all the
@@ -188,12 +190,12 @@ def quick() -> bool:
 
 
 def machine_settings() -> tuple[object, ...]:
-    """The user's settings of machine code, as a key."""
+    """Return the user's settings of machine code, as a key."""
     return os.environ.get("ARMILLARY_CPU"), os.environ.get("ARMILLARY_COMPILE"), _tier.get()
 
 
 def features() -> dict[str, bool]:
-    """The features of this processor, by LLVM's names.
+    """Return the features of this processor, by LLVM's names.
 
     ``ARMILLARY_CPU`` takes features away ("-fma,-avx"), to see what a processor without them would compute.
     """
@@ -236,8 +238,8 @@ def vector_doubles() -> int:
 
 
 def waits_for_parts() -> bool:
-    """Whether one load of several numbers waits for the cache where each was stored by itself: on x86-64.
-    Neoverse cores put a load together from two stores.
+    """Return whether one load of several numbers waits for the cache where each was stored by itself: on
+    x86-64. Neoverse cores put a load together from two stores.
     """
     return not quick() and _host().triple.startswith("x86_64")
 
@@ -248,14 +250,14 @@ def _taken_away() -> list[str]:
 
 
 def _fuses() -> bool:
-    """Whether products and sums may be fused: not where "fma" is taken away. On arm64, where every processor
-    fuses, LLVM has no such feature, so the permission itself is taken out of the modules.
+    """Return whether products and sums may be fused: not where "fma" is taken away. On arm64, where every
+    processor fuses, LLVM has no such feature, so the permission itself is taken out of the modules.
     """
     return "fma" not in _taken_away()
 
 
 def without_fusion(text: str) -> str:
-    """A module without fused operations: products are rounded before they are added to."""
+    """Return a module without fused operations: products are rounded before they are added to."""
     return _PRODUCT_AND_SUM.sub(
         r"%product.\1 = fmul \2 \3, \4\n  %\1 = fadd \2 %product.\1, \5", text.replace(" contract ", " ")
     )
@@ -283,8 +285,8 @@ def _has(*names: str) -> bool:
 
 
 def encodes() -> str:
-    """The instruction set in which machine code of arranged sections is written here, "arm64" or "x86_64";
-    "" where LLVM writes all code. So it does on Windows, where large stack frames need more.
+    """Return the instruction set in which machine code of arranged sections is written here, "arm64" or
+    "x86_64"; "" where LLVM writes all code. So it does on Windows, where large stack frames need more.
     """
     triple = _host().triple
     if "windows" in triple or not _fuses() or quick():

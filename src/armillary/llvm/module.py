@@ -55,13 +55,13 @@ class Module:
         return {group.array for group in self.shared.groups}
 
     def need(self, name: str, make: Callable[[], str]) -> str:
-        """The name of a helper, written on its first use."""
+        """Return the name of a helper, written on its first use."""
         if name not in self.helpers:
             self.helpers[name] = make()
         return name
 
     def sines(self, lanes: int) -> str:
-        """The name of the function of a vector's sines and cosines."""
+        """Return the name of the function of a vector's sines and cosines."""
         if self.compiled_sines is not None:
             name, declared = self.compiled_sines(lanes)
             self.helpers[name] = declared

@@ -84,13 +84,13 @@ class Writer(BlockCalls):
         self.flags: dict[str, str] = {}  # comparisons, by their values 1 or 0
 
     def body(self, name: str) -> str:
-        """The lines of the function of this name."""
+        """Return the lines of the function of this name."""
         return "\n".join(self.lines)
 
     # ---------------------------------------------------------------- operands
 
     def value(self, node: Expr) -> str:
-        """The value of a node."""
+        """Return the value of a node."""
         value, opposite = self.signed_value(node)
         if not opposite:
             return value
@@ -100,7 +100,9 @@ class Writer(BlockCalls):
         return self.turned[node]
 
     def signed_value(self, node: Expr) -> tuple[str, bool]:
-        """The value of a node (at hand, a number, or loaded now), and whether its sign is the other one."""
+        """Return the value of a node (at hand, a number, or loaded now), and whether its sign is the other
+        one.
+        """
         if node.kind == "let":
             node = strip_lets(node)
         found = self.values.get(node)
@@ -109,7 +111,7 @@ class Writer(BlockCalls):
         return found, node in self.opposite
 
     def find_value(self, node: Expr) -> str:
-        """A value that is not computed in its turn."""
+        """Return a value that is not computed in its turn."""
         if node.kind == "number":
             return self.number(float(node.data))
         if node in self.fused_products:  # but wanted by itself
@@ -131,14 +133,14 @@ class Writer(BlockCalls):
         return found
 
     def driven_input(self, index: int) -> str:
-        """An input over time: its memory holds the address of its data."""
+        """Return an input over time: its memory holds the address of its data."""
         lanes = self.module.lanes
         self.module.need("signal", lambda: signal_function(lanes))
         name, place = "signal" if lanes == 1 else "signals", self.load("memory", index)
         return self.emit(f"call {self.real} @{name}({self.real} %t, {self.real} {place})")
 
     def load(self, array: str, index: int, kind: str = "") -> str:
-        """An element of an array, or those from there on that a vector of another ``kind`` holds."""
+        """Return an element of an array, or those from there on that a vector of another ``kind`` holds."""
         return self.emit(f"load {kind or self.module.real}, ptr {self.element(array, index)}, align 8")
 
     def element(self, array: str, index: int) -> str:
@@ -159,9 +161,9 @@ class Writer(BlockCalls):
             self.store(self.unsigned_zero(value) if section.name == "outputs" else value, *place)
 
     def unsigned_zero(self, value: str) -> str:
-        """A value that users see, in which a zero has no sign: −0.0 + 0.0 is 0.0. For all rows of a long run
-        at once NumPy would take 6 to 25 ns for a row of 18 numbers, and its vectors of 512 bits lower the
-        clock of Skylake cores: the next 1,000 steps of the arm took 5 % longer.
+        """Return a value that users see, in which a zero has no sign: −0.0 + 0.0 is 0.0. For all rows of a
+        long run at once NumPy would take 6 to 25 ns for a row of 18 numbers, and its vectors of 512 bits
+        lower the clock of Skylake cores: the next 1,000 steps of the arm took 5 % longer.
         """
         return self.add(value, self.zero()) if value[0] == "%" else value
 
@@ -169,7 +171,9 @@ class Writer(BlockCalls):
         return self.types.number(0.0)
 
     def result(self, section: ProgramSection, i: int) -> str:
-        """The value of a result. Sections that renew the memory keep the address of an input's data."""
+        """Return the value of a result. Sections that renew the memory keep the address of an
+        input's data.
+        """
         place = self.places.get(section.results[i])
         if isinstance(place, Driven) and section.name.startswith(("update", "fire")):
             return self.load("memory", place.index)
@@ -219,7 +223,7 @@ class Writer(BlockCalls):
         return self.with_terms(node, value, opposite, terms)
 
     def with_terms(self, node: Expr, value: str, opposite: bool, terms: list[tuple[float, Expr]]) -> str:
-        """A sum of a value and further terms; ``opposite`` where the value has the other sign."""
+        """Return a sum of a value and further terms; ``opposite`` where the value has the other sign."""
         for c, term in terms:
             if term.kind == "let":
                 term = strip_lets(term)
@@ -238,7 +242,7 @@ class Writer(BlockCalls):
         return value
 
     def beginning(self, terms: list[tuple[float, Expr]]) -> int:
-        """The place of the first term that is at hand, or else of one that has a number before it."""
+        """Return the place of the first term that is at hand, or else of one that has a number before it."""
         scaled = 0
         for i, (c, term) in enumerate(terms):
             if strip_lets(term) not in self.fused_products:
@@ -265,7 +269,9 @@ class Writer(BlockCalls):
         return self.emit(f"call {v} @llvm.fmuladd.{self.types.suffix}({v} {a}, {v} {b}, {v} {c})")
 
     def split(self, product: Expr) -> tuple[str, str, bool]:
-        """The last factor of a product, what the others come to, and whether the sign is the other one."""
+        """Return the last factor of a product, what the others come to, and whether the sign is the other
+        one.
+        """
         found = self.splits.get(product)
         if found is None:
             values, minus = self.factors(product)
@@ -320,7 +326,7 @@ class Writer(BlockCalls):
         return self.emit(f"fadd contract <{LANES} x double> {products}, {product}")
 
     def run_total(self, products: Products, value: str | None) -> str:
-        """All lanes of such a vector and a value."""
+        """Return all lanes of such a vector and a value."""
         reduce = f"llvm.vector.reduce.fadd.v{LANES}f64"
         self.module.need(reduce, lambda: f"declare double @{reduce}(double, <{LANES} x double>) nounwind")
         start = value if value is not None else real(-0.0)
@@ -373,7 +379,7 @@ class Writer(BlockCalls):
         return value
 
     def power(self, base: str, exponent: float) -> str:
-        """A power, computed once: products that hold it each have it as a factor of their own."""
+        """Return a power, computed once: products that hold it each have it as a factor of their own."""
         found = self.powers.get((base, exponent))
         if found is None:
             found = self.powers[base, exponent] = self._new_power(base, exponent)
@@ -450,7 +456,7 @@ class Writer(BlockCalls):
         return self.library_call(kind, *args)
 
     def flag(self, value: str) -> str:
-        """Whether a value is not zero."""
+        """Return whether a value is not zero."""
         return self.flags.get(value) or self.compare("une", value, 0.0)
 
     def truth(self, flag: str) -> str:
@@ -460,7 +466,7 @@ class Writer(BlockCalls):
         return value
 
     def library_call(self, name: str, *args: str) -> str:
-        """A function of the C library, or the vector one in its place."""
+        """Return a function of the C library, or the vector one in its place."""
         if self.module.lanes > 1:
             symbol, text = vector_math.function(name, self.module.lanes)
             name = self.module.need(symbol, lambda: text)
@@ -514,7 +520,7 @@ class Writer(BlockCalls):
 
 
 def _lanes(n: int) -> int:
-    """The vector length for n angles: the next power of two."""
+    """Return the vector length for n angles: the next power of two."""
     lanes = 1
     while lanes < n:
         lanes *= 2

@@ -245,8 +245,8 @@ class PackWriter(Writer):
         return self.lane(self._elementary(node.data, one, 2, size), 0, 2)
 
     def _elementary(self, name: str, x: str, lanes: int, size: float) -> str:
-        """An elementary function of a vector whose elements are at most of this ``size``. Functions of angles
-        that may be large have branches, and are calls.
+        """Return an elementary function of a vector whose elements are at most of this ``size``. Functions of
+        angles that may be large have branches, and are calls.
         """
         near = vector_math.near_function(name, size)
         if near is not None:
@@ -317,7 +317,7 @@ class PackWriter(Writer):
         return self.emit(f"shufflevector {kind} {vector}, {kind} poison, <{len(places)} x i32> <{mask}>")
 
     def together(self, values: list[str]) -> str:
-        """A vector of single values."""
+        """Return a vector of single values."""
         vector, kind = "poison", f"<{len(values)} x double>"
         for i, value in enumerate(values):
             vector = self.emit(f"insertelement {kind} {vector}, double {value}, i64 {i}")
@@ -329,7 +329,7 @@ class PackWriter(Writer):
         return self.emit(f"shufflevector {kind} {one}, {kind} poison, <{count} x i32> zeroinitializer")
 
     def lane_numbers(self, values: tuple[float, ...]) -> str:
-        """A number for each lane, from the array of numbers where the function has one."""
+        """Return a number for each lane, from the array of numbers where the function has one."""
         literal = f"<{', '.join(f'double {real(v)}' for v in values)}>"
         if self._array is None:
             return literal
@@ -403,5 +403,5 @@ def _same_number(writer: PackWriter, count: int, value: float) -> str:
 
 
 def _same_bits(writer: PackWriter, count: int, value: int) -> str:
-    """A whole number for each lane, loaded as the number of these bits."""
+    """Return a whole number for each lane, loaded as the number of these bits."""
     return writer.as_bits(_same_number(writer, count, number_of_bits(value)))

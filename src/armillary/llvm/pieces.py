@@ -41,7 +41,7 @@ def plain_angles(section: ProgramSection) -> list[Expr]:
 
 
 def is_grouped_call(node: Expr) -> bool:
-    """Whether a node is the sine or cosine of a symbol, which are computed together."""
+    """Return whether a node is the sine or cosine of a symbol, which are computed together."""
     return node.data in ("sin", "cos") and node.args[0].kind == "symbol"
 
 
@@ -72,7 +72,7 @@ def cut(
     loading: bool,
     first: Set[Expr] | None = None,
 ) -> Cut:
-    """A section in pieces of about this ``size``, or in one where it has at most ``whole`` operations;
+    """Return a section in pieces of about this ``size``, or in one where it has at most ``whole`` operations;
     ``loading`` where LLVM arranges loads of numbers. ``first``: operations of a piece before that one.
     """
     pieces = _pieces(section, size, whole, loading=loading, first=first)
@@ -93,8 +93,8 @@ def cut(
 def _pieces(
     section: ProgramSection, size: int, whole: int, *, loading: bool, first: Set[Expr] | None = None
 ) -> list[list[Expr]]:
-    """The nodes, cut into pieces of about this ``size`` where they are more than ``whole``; ``loading`` where
-    LLVM arranges loads of numbers from an array.
+    """Return the nodes, cut into pieces of about this ``size`` where they are more than ``whole``;
+    ``loading`` where LLVM arranges loads of numbers from an array.
     """
     early = [n for n in section.nodes if n.kind == "call" and is_grouped_call(n)]
     grouped = set(early)

@@ -45,7 +45,7 @@ def lookup_function(name: str, table: Piecewise, lanes: int = 1) -> str:
 
 
 def _pad_breaks(breaks: np.ndarray) -> np.ndarray:
-    """The left breaks of all intervals, and NaN up to a power of two: nothing is beyond it."""
+    """Return the left breaks of all intervals, and NaN up to a power of two: nothing is beyond it."""
     left = np.asarray(breaks[:-1], dtype=float)
     return np.concatenate([left, np.full((1 << (len(left) - 1).bit_length()) - len(left), np.nan)])
 

@@ -96,7 +96,7 @@ def llvm_text(
 
 
 def process_text(program: Program) -> str:
-    """The whole program for the processor of this process."""
+    """Return the whole program for the processor of this process."""
     program = for_this_machine(program)
     sines = compiled_sines if quick() else None
     return llvm_text(
@@ -109,7 +109,9 @@ def process_text(program: Program) -> str:
 
 
 def for_this_machine(program: Program) -> Program:
-    """The program with packs no wider than the registers that are used, without where there are none."""
+    """Return the program with packs no wider than the registers that are used, without where there
+    are none.
+    """
     return for_lanes(program, vector_doubles())
 
 
@@ -282,7 +284,7 @@ def _call_arguments(arguments: str) -> str:
 
 
 def _renews_states(program: Program) -> bool:
-    """Whether states that depend on all others are renewed after each step."""
+    """Return whether states that depend on all others are renewed after each step."""
     units = 4 * len(program.quaternions)
     return program.normalises and not program.corrected and len(program.renewed) != units
 
@@ -394,7 +396,7 @@ def _renew_states(module: Module, program: Program, arguments: str, places: Plac
 
 
 def _some(module: Module, name: str, mask: str) -> list[str]:
-    """Whether a mask is set in some lane."""
+    """Return whether a mask is set in some lane."""
     if module.lanes == 1:
         return [f"  {name} = or i1 {mask}, false"]
     function, flags = f"@llvm.vector.reduce.or.v{module.lanes}i1", f"<{module.lanes} x i1>"
@@ -403,7 +405,7 @@ def _some(module: Module, name: str, mask: str) -> list[str]:
 
 
 def _in_sizes(program: Program, i: int, types: ValueTypes) -> list[str]:
-    """A correction %dc in terms of the size of its coordinate, %rc."""
+    """Return a correction %dc in terms of the size of its coordinate, %rc."""
     v, size = types.real, program.correction_sizes[i] if program.correction_sizes else UNIT
     if size.kind == "number":
         return [f"  %rc{i} = fdiv {v} %dc{i}, {types.number(float(size.data))}"]
@@ -544,8 +546,8 @@ def _computed_inputs(section: ProgramSection, places: Places) -> list[Expr]:
 
 
 def is_arithmetic(section: ProgramSection, places: Places) -> bool:
-    """Whether all operations can be written here: no functions except grouped calls of states, min, max and
-    abs; given values only from arrays; exponents only multiples of ½.
+    """Return whether all operations can be written here: no functions except grouped calls of states, min,
+    max and abs; given values only from arrays; exponents only multiples of ½.
     """
     given = {s for s, place in places.items() if isinstance(place, tuple)}
     states = {s for s in given if places[s][0] == "state"}

@@ -22,7 +22,7 @@ LIMIT = LARGEST_ANGLE  # larger angles go to the library
 
 
 def within_limit(v: Instructions, x: str) -> str:
-    """A mask: which angles are small enough."""
+    """Return a mask: which angles are small enough."""
     return v.compare("olt", v.size(x), LIMIT)
 
 
@@ -51,7 +51,7 @@ def reduced_by_short_parts(v: Instructions, x: str, shifted: str) -> tuple[str, 
 
 
 def odd(v: Instructions, n: str) -> str:
-    """A mask: whether whole numbers are odd."""
+    """Return a mask: whether whole numbers are odd."""
     return v.emit(f"icmp slt {v.bits} {v.integer('shl', n, 63)}, {v.types.whole(0)}")
 
 
@@ -322,7 +322,7 @@ def _half_turn_sine(v: Instructions, x: str, shifted: str, turns: str) -> str:
 
 
 def _kernels(v: Instructions, r: str, e: str) -> tuple[str, str]:
-    """The sine and cosine of r − e."""
+    """Return the sine and cosine of r − e."""
     w = v.fused_product_sum(v.mul(r, -0.5), r, v.mul(r, e))
     z = v.mul(r, r)
     square = v.mul(z, z)
@@ -332,5 +332,5 @@ def _kernels(v: Instructions, r: str, e: str) -> tuple[str, str]:
 
 
 def _flip_sign(v: Instructions, value: str, sign: str) -> str:
-    """The value with its sign changed where the first bit of another is set."""
+    """Return the value with its sign changed where the first bit of another is set."""
     return v.as_reals(v.integer("xor", v.as_bits(value), sign))

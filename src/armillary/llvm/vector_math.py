@@ -184,13 +184,13 @@ def atan(v: Instructions, x: str) -> str:
 
 
 def _odd(v: Instructions, value: str, x: str, size: str) -> str:
-    """A value that is not negative with the sign of x, by two instructions on every machine."""
+    """Return a value that is not negative with the sign of x, by two instructions on every machine."""
     sign = v.integer("xor", v.as_bits(x), v.as_bits(size))
     return v.as_reals(v.integer("xor", v.as_bits(value), sign))
 
 
 def atan2(v: Instructions, y: str, x: str) -> str:
-    """The angle of (x, y) within 0.9 ulp, in all four quadrants; signs of zeros count, as in C."""
+    """Return the angle of (x, y) within 0.9 ulp, in all four quadrants; signs of zeros count, as in C."""
     a, b = v.size(y), v.size(x)
     infinite_a, infinite_b = (v.compare("oeq", size, math.inf) for size in (a, b))
     infinite = v.either(infinite_a, infinite_b)
@@ -206,7 +206,7 @@ def atan2(v: Instructions, y: str, x: str) -> str:
 
 
 def _angle(v: Instructions, a: str, b: Operand, left: str = "") -> str:
-    """The angle of (b, a) in the first quadrant, or of (−b, a) where ``left`` is set."""
+    """Return the angle of (b, a) in the first quadrant, or of (−b, a) where ``left`` is set."""
     above = v.compare("ogt", a, b)
     large, small = v.choose(above, a, b), v.choose(above, b, a)
     near = v.compare("ogt", v.add(small, small), large)
@@ -426,7 +426,7 @@ def _log2(v: Instructions, x: str) -> tuple[str, str]:
 
 
 def _times(v: Instructions, a: tuple[Operand, Operand], b: tuple[Operand, Operand]) -> tuple[str, str]:
-    """The product of two pairs."""
+    """Return the product of two pairs."""
     product, lost = v.product_of(a[0], b[0])
     lost = v.fma(a[0], b[1], lost)
     return product, lost if a[1] == 0.0 else v.fma(a[1], b[0], lost)
@@ -443,7 +443,7 @@ def _exp2(v: Instructions, p: str, p_low: str) -> str:
 
 
 def _special(v: Instructions, x: str, y: str, size: str, value: str) -> str:
-    """The value with its sign, where x is negative, and where x or y is 0, 1, infinite or NaN."""
+    """Return the value with its sign, where x is negative, and where x or y is 0, 1, infinite or NaN."""
     y_size = v.size(y)
     whole, even = _is_whole(v, y_size), _is_whole(v, v.mul(y_size, 0.5))
     sign = v.choose(even, 1.0, v.choose(whole, x, 1.0))
@@ -457,7 +457,7 @@ def _special(v: Instructions, x: str, y: str, size: str, value: str) -> str:
 
 
 def _is_whole(v: Instructions, size: str) -> str:
-    """A mask: whether a number that is not negative is whole, as all are from 2⁵² on."""
+    """Return a mask: whether a number that is not negative is whole, as all are from 2⁵² on."""
     rounded = v.sub(v.add(size, 2.0**52), 2.0**52)
     return v.either(v.compare("oeq", rounded, size), v.compare("oge", size, 2.0**52))
 

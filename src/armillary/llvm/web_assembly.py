@@ -80,7 +80,7 @@ def _with_host(text: str) -> str:
 
 
 def _single(name: str, symbol: str, arguments: tuple[str, ...]) -> str:
-    """A function of numbers by one of vectors."""
+    """Return a function of numbers by one of vectors."""
     taken = ", ".join(f"double {a}" for a in arguments)
     lines = [f"  {a}v = bitcast double {a} to <1 x double>" for a in arguments]
     passed = ", ".join(f"<1 x double> {a}v" for a in arguments)
@@ -107,7 +107,7 @@ define double @atan(double %x) nounwind {
 
 
 def _atan2() -> str:
-    """The angle of (x, y) within 1.5 ulp, from one rounded quotient; see ``atan2`` of vector_math.py.
+    """Return the angle of (x, y) within 1.5 ulp, from one rounded quotient; see ``atan2`` of vector_math.py.
 
     That function's corrections of the quotient take twice as long where products and sums are not fused. It
     is called where x and y are both tiny, huge or not finite.
@@ -164,7 +164,7 @@ def _fused_function(name: str, lanes: int) -> str:
 
 
 def _product_error(v: Instructions, product: str) -> str:
-    """The rounding error of a·b."""
+    """Return the rounding error of a·b."""
     (a, a_low), (b, b_low) = _split(v, "%a"), _split(v, "%b")
     rest = v.sub(v.mul(a, b), product)
     rest = v.add(v.add(rest, v.mul(a, b_low)), v.mul(a_low, b))
@@ -172,7 +172,7 @@ def _product_error(v: Instructions, product: str) -> str:
 
 
 def _split(v: Instructions, x: str) -> tuple[str, str]:
-    """The upper and the lower half of the digits of a number (Veltkamp 1968)."""
+    """Return the upper and the lower half of the digits of a number (Veltkamp 1968)."""
     large = v.mul(x, _SPLIT)
     high = v.sub(large, v.sub(large, x))
     return high, v.sub(x, high)
@@ -235,7 +235,7 @@ class Reader:
         return self.data[self.at - 1]
 
     def whole(self, signed: bool = False) -> int:
-        """A number of seven bits per byte (LEB128)."""
+        """Return a number of seven bits per byte (LEB128)."""
         value = shift = 0
         while True:
             byte = self.byte()
@@ -257,7 +257,7 @@ class Reader:
 
 
 def whole(value: int) -> bytes:
-    """A number that is not negative, seven bits per byte."""
+    """Return a number that is not negative, seven bits per byte."""
     found = bytearray()
     while value > 0x7F:
         found.append(value & 0x7F | 0x80)
@@ -266,7 +266,7 @@ def whole(value: int) -> bytes:
 
 
 def signed_bytes(value: int) -> bytes:
-    """A signed number, seven bits per byte."""
+    """Return a signed number, seven bits per byte."""
     found = bytearray()
     while not -0x40 <= value < 0x40:
         found.append(value & 0x7F | 0x80)
@@ -320,8 +320,8 @@ def link_module(
     table: Sequence[str] = (),
     stack: int = STACK,
 ) -> Linked:
-    """The module of an object with these functions exported, and ``room`` bytes of memory for the host;
-    ``table`` are the functions that are called by address, and ``stack`` are the bytes of the stack.
+    """Return the module of an object with these functions exported, and ``room`` bytes of memory for the
+    host; ``table`` are the functions that are called by address, and ``stack`` are the bytes of the stack.
 
     ``hosts`` are functions that the object does not define, each with the names of a module and a function
     of the host.
@@ -447,7 +447,7 @@ def _imports(found: _Object, hosts: Mapping[str, tuple[str, str]]) -> tuple[list
 
 
 def _place_segments(found: _Object, stack: int) -> tuple[list[int], list[tuple[int, bytes]], int]:
-    """The address of each segment, the segments with theirs, and where they end."""
+    """Return the address of each segment, the segments with theirs, and where they end."""
     reader = Reader(found.sections.get(_DATA, b"\0"))
     places: list[int] = []
     segments: list[bytes] = []
@@ -475,7 +475,7 @@ def _place_segments(found: _Object, stack: int) -> tuple[list[int], list[tuple[i
 
 
 def _value(symbol: _Symbol, places: Sequence[int]) -> int:
-    """The value of a symbol in the code: an index or an address."""
+    """Return the value of a symbol in the code: an index or an address."""
     if symbol.kind != 1:
         return symbol.index
     assert symbol.index >= 0, f"the object has no data '{symbol.name}'"
@@ -492,7 +492,7 @@ def _functions(found: _Object) -> Iterator[tuple[int, int]]:
 
 
 def _body(found: _Object, body: tuple[int, int], values: Sequence[int]) -> bytes:
-    """A function with its references filled in, with its length before it."""
+    """Return a function with its references filled in, with its length before it."""
     code, (start, end) = found.sections[_CODE], body
     pieces, done = [], start
     for r in found.code:  # in the order of their places
@@ -540,7 +540,7 @@ def web_assembly(
 
 @cache
 def _builder(quick: bool) -> tuple[LlvmObject, LlvmObject]:
-    """A target machine with vectors of 128 bits, and LLVM's passes for it; none if ``quick``."""
+    """Return a target machine with vectors of 128 bits, and LLVM's passes for it; none if ``quick``."""
     llvm = prepare_llvm()
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()

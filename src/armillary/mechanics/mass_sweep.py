@@ -53,7 +53,7 @@ class LinkInertias:
         return _Table([link.offset for link in self.links if link.parent >= 0]).made_of("parameter")
 
     def own_inertias(self, values: Values) -> list[np.ndarray]:
-        """Each link's own 6×6 inertia, for rigid links."""
+        """Return each link's own 6×6 inertia, for rigid links."""
         entries = self._own.at(values)
         if not entries:
             return []
@@ -62,7 +62,7 @@ class LinkInertias:
         )
 
     def at(self, values: Values) -> list[LinkArrays]:
-        """All links' numbers, with scalars or equally long arrays for the symbols."""
+        """Return all links' numbers, with scalars or equally long arrays for the symbols."""
         if self._geometry is None:
             self._geometry = _Table([_geometry_entries(link) for link in self.links])
         found = zip(self._own.at(values), self._geometry.at(values), strict=True)
@@ -107,11 +107,11 @@ class _Table:
         self._symbols = symbols(*nodes)
 
     def made_of(self, role: str) -> bool:
-        """Whether all symbols have a role."""
+        """Return whether all symbols have a role."""
         return all(s.data.role == role for s in self._symbols)
 
     def at(self, values: Values) -> list[np.ndarray]:
-        """An array of places by entries for each row; symbols without a value count as one."""
+        """Return an array of places by entries for each row; symbols without a value count as one."""
         missing = {s: 1.0 for s in self._symbols if s not in values and s.data.name not in values}
         with np.errstate(all="ignore"):
             found = dict(zip(self._nodes, self._evaluate({**values, **missing}), strict=True))
@@ -138,7 +138,9 @@ def _own_entries(link: Link) -> list[Scalar]:
 
 
 def _geometry_entries(link: Link) -> list[Scalar]:
-    """The parent's axes in the link's, row by row; the offset; the columns of the modes that move it."""
+    """Return the parent's axes in the link's, row by row; the offset; the columns of the modes that
+    move it.
+    """
     turned = [link.rotation.to_parent(unit(i)) for i in range(3)]
     entries = [x for column in turned for x in column]  # the transpose of v_parent = R v_link
     entries += link.offset
@@ -158,7 +160,7 @@ def _spatial(entries: np.ndarray) -> np.ndarray:
 
 
 def _tilde(a: np.ndarray) -> np.ndarray:
-    """The matrices of a ×."""
+    """Return the matrices of a ×."""
     out = np.zeros((len(a), 3, 3))
     out[:, 0, 1], out[:, 0, 2], out[:, 1, 2] = -a[:, 2], a[:, 1], -a[:, 0]
     return out - out.transpose(0, 2, 1)
@@ -218,7 +220,7 @@ class Pivot:
         return [v / self.sizes[place] for v in sparse_basis(loose)]
 
     def move_link(self, twist: np.ndarray, rates: np.ndarray, width: int) -> np.ndarray:
-        """The link's twist and modal speeds with these rates of its freedoms."""
+        """Return the link's twist and modal speeds with these rates of its freedoms."""
         out = np.zeros(width)
         out[:6] = twist
         out[self.indices] += self.signs * rates
@@ -240,7 +242,7 @@ def sparse_basis(vectors: np.ndarray) -> np.ndarray:
 
 
 def active(link: Link) -> tuple[list[Freedom], list[int], np.ndarray]:
-    """The unknown degrees of freedom of a link, their places in its twist, and their signs."""
+    """Return the unknown degrees of freedom of a link, their places in its twist, and their signs."""
     found = [(d, d.direction, d.sign) for d in link.freedoms if not d.prescribed]
     if link.modes is not None:
         found += [(d, 6 + p, 1) for p, d in enumerate(link.modes.freedoms) if not d.prescribed]
@@ -248,7 +250,7 @@ def active(link: Link) -> tuple[list[Freedom], list[int], np.ndarray]:
 
 
 def sweep(links: LinkInertias, values: Values) -> list[Pivot]:
-    """The pivots of all links at places; not a number at a place where the links' geometry is not."""
+    """Return the pivots of all links at places; not a number at a place where the links' geometry is not."""
     places = links.at(values)
     felt = [p.inertia.copy() for p in places]
     made_of = [_diagonal(p.inertia) for p in places]
@@ -265,8 +267,8 @@ def sweep(links: LinkInertias, values: Values) -> list[Pivot]:
 
 
 def least_share(links: LinkInertias, values: Values) -> float:
-    """The least share of all pivots at one place if what hangs on a link added nothing to them; 0 where an
-    inertia is not positive, so that something might be taken away.
+    """Return the least share of all pivots at one place if what hangs on a link added nothing to them; 0
+    where an inertia is not positive, so that something might be taken away.
     """
     places = links.at(values)
     made_of = [_diagonal(p.inertia) for p in places]
@@ -312,7 +314,7 @@ def _diagonal(E: np.ndarray) -> np.ndarray:
 
 
 def _handed_on(made_of: np.ndarray, place: LinkArrays, width: int) -> np.ndarray:
-    """The sum of a link's inertias, at its parent: J + m r² about the origin, m, and through modes."""
+    """Return the sum of a link's inertias, at its parent: J + m r² about the origin, m, and through modes."""
     turning, moving = made_of[:, 0], made_of[:, 3]
     out = np.zeros((len(made_of), width))
     out[:, :3] = (turning + moving * place.length**2)[:, None]

@@ -54,14 +54,14 @@ class ThreeAngles(NamedTuple):
     of_sine: float
 
     def is_locked(self, angles: np.ndarray) -> np.ndarray:
-        """Whether the axes lie in a plane, by values of the second angle."""
+        """Return whether the axes lie in a plane, by values of the second angle."""
         determinant = self.of_cosine * np.cos(angles) + self.of_sine * np.sin(angles)
         return np.asarray(np.abs(determinant) < _IN_A_PLANE)
 
 
 def joints_of_three_angles(system: Description, coordinates: Sequence[str]) -> tuple[ThreeAngles, ...]:
-    """The joints of a system whose axes may come to lie in a plane, as far as axes are numbers; numbers are
-    those among the coordinates of the state, which has none that is prescribed.
+    """Return the joints of a system whose axes may come to lie in a plane, as far as axes are numbers;
+    numbers are those among the coordinates of the state, which has none that is prescribed.
     """
     number = {q: i for i, q in enumerate(coordinates)}
     found = []
@@ -112,7 +112,7 @@ class MotionWithoutMass:
 
 
 def check_masses(system: Description, configuration: Configuration) -> list[MotionWithoutMass]:
-    """An error that lists every joint that can move without moving any mass.
+    """Return an error that lists every joint that can move without moving any mass.
 
     Returns motions without mass that only the constraints hold: a formalism for trees cannot solve for these.
     """
@@ -146,13 +146,13 @@ def inertial_parameters(system: Description) -> set[str]:
 
 
 def tree_masses(system: Description, configuration: Configuration) -> tuple[Masses, Undimensioned]:
-    """A system's masses, and its symbols without dimensions, of which their expressions are made."""
+    """Return a system's masses, and its symbols without dimensions, of which their expressions are made."""
     plain, given = with_given(system, Undimensioned(), configuration)
     return Masses(system, build_tree(system, plain, given=given, split_free_bodies=True)), plain
 
 
 def singular_mass_text(system: Description, loose: Sequence[MotionWithoutMass]) -> str:
-    """The text of an error that lists motions without mass."""
+    """Return the text of an error that lists motions without mass."""
     remedy = "mass or inertia"
     if system.flexibles:
         remedy += " (a Beam: polar=, its moment of inertia per length about its axis)"
@@ -179,7 +179,7 @@ class Masses:
         self.turns = {d.index: d.direction < LINEAR for link in tree.links for d in link.degrees}
 
     def own_inertia_suffices(self, values: Values) -> bool:
-        """Whether each link's own inertia resists each of its freedoms.
+        """Return whether each link's own inertia resists each of its freedoms.
 
         Other links only add to a pivot, so that no sweep is needed then, at this or any other place.
         """
@@ -194,7 +194,7 @@ class Masses:
         )
 
     def least_share(self, values: Values) -> float:
-        """A bound that no pivot's share falls below, at any place that has these distances of links.
+        """Return a bound that no pivot's share falls below, at any place that has these distances of links.
 
         What hangs on a link only adds to its pivots, so that G ≥ SᵀE S + A with its own inertia E; the share
         is compared with all that the pivot is made of. 0 where inertias are no functions of parameters
@@ -205,7 +205,7 @@ class Masses:
         return least_share(self.links, values)
 
     def shares(self, values: Values) -> np.ndarray:
-        """The remaining share of each link's weakest freedom, of the inertias in it: links × places.
+        """Return the remaining share of each link's weakest freedom, of the inertias in it: links × places.
 
         Infinite for links without freedoms.
         """
@@ -235,7 +235,7 @@ class Masses:
     def massless_motions(
         self, values: Values, found: Sequence[ConstraintRow] = ()
     ) -> list[MotionWithoutMass]:
-        """The motions without mass that constraints leave, if there are any at each of the places."""
+        """Return the motions without mass that constraints leave, if there are any at each of the places."""
         pivots = sweep(self.links, values)
         with np.errstate(invalid="ignore"):
             weak = np.min([p.share for p in pivots], axis=0) < SINGULAR
@@ -267,7 +267,9 @@ class Masses:
         values: Values,
         at: int,
     ) -> MotionWithoutMass:
-        """The motion in words that begins with a link's freedoms, at one of the places and its values."""
+        """Return the motion in words that begins with a link's freedoms, at one of the places and
+        its values.
+        """
         own = [d for d in pivots[first].freedoms if abs(speeds[d.index]) > 0.0]
         body = self.bodies[self.system.speeds[own[0].index]]
         vector = np.zeros(len(self.system.speeds))
@@ -309,7 +311,7 @@ def _matrix_numbers(matrix: Matrix, values: Values) -> np.ndarray:
 
 
 def own_share(directions: Sequence[int], E: np.ndarray) -> np.ndarray:
-    """The share of a link's own inertia in its weakest freedom, at each place; 1 without freedoms."""
+    """Return the share of a link's own inertia in its weakest freedom, at each place; 1 without freedoms."""
     indices = list(directions)
     if not indices:
         return np.ones(len(E))
@@ -347,7 +349,7 @@ def motions_left_by(
 
 
 def _combine_motions(z: np.ndarray, motions: Sequence[MotionWithoutMass]) -> MotionWithoutMass:
-    """A combination of motions, named after the one that has the largest part in it."""
+    """Return a combination of motions, named after the one that has the largest part in it."""
     parts = [motion for x, motion in zip(z, motions, strict=True) if abs(x) > _SAME]
     first = motions[int(np.argmax(np.abs(z)))]
     if len(parts) == 1:
@@ -357,19 +359,19 @@ def _combine_motions(z: np.ndarray, motions: Sequence[MotionWithoutMass]) -> Mot
 
 
 def _axis(v: np.ndarray) -> str:
-    """A direction in figures, its largest component positive."""
+    """Return a direction in figures, its largest component positive."""
     v = v / np.linalg.norm(v)
     v = v * (1.0 if v[np.argmax(np.abs(v) > np.max(np.abs(v)) * (1 - 1e-9))] > 0 else -1.0)
     return f"({', '.join(f'{round(x, 4) + 0.0:.4g}' for x in v)})"
 
 
 def at_place(values: Values, place: int) -> dict[Expr, NumericValue]:
-    """The values at one of the places."""
+    """Return the values at one of the places."""
     return {s: x[place] if np.ndim(x) else x for s, x in values.items()}
 
 
 def _without_start(values: Values) -> dict[Expr, NumericValue]:
-    """The places of a sample but the first, where joints and constraints may be singular."""
+    """Return the places of a sample but the first, where joints and constraints may be singular."""
     return {s: x[1:] if np.ndim(x) else x for s, x in values.items()}
 
 
@@ -435,7 +437,7 @@ class RunMasses:
         return rows(self.system, self._tree[1])
 
     def why_singular(self, values: Mapping[str, float]) -> str:
-        """The joints that can move without moving any mass, in words; "" where there are none.
+        """Return the joints that can move without moving any mass, in words; "" where there are none.
 
         Loops are not closed for this: near by, constraints have the same rank or a higher one.
         """
@@ -466,7 +468,7 @@ class RunMasses:
         return {self._tree[1](self.system.parameters[name]): value for name, value in values.items()}
 
     def all_singular(self, values: Mapping[str, NumericValue], runs: int) -> dict[int, str]:
-        """The results of ``why_singular`` by run number; values that differ between them are arrays.
+        """Return the results of ``why_singular`` by run number; values that differ between them are arrays.
 
         With very many suspects the later ones share the words of the first; where constraints hold motions
         without mass in all of them, later ones are checked only where a parameter is zero.

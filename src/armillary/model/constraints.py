@@ -74,7 +74,7 @@ def constrain(
     on: BodyLike | None = None,
     about: Words = "",
 ) -> Constraint:
-    """An expression that stays zero: of coordinates (and time), or linear in the speeds.
+    """Return an expression that stays zero: of coordinates (and time), or linear in the speeds.
 
     The derivation chooses the speed that each constraint eliminates, unless ``eliminate`` names it. Where
     the force that keeps the constraint is known to act at a point along a direction, ``at`` and ``along``
@@ -139,7 +139,7 @@ def _check_variables(value: Expr, where: str) -> None:
 
 
 def constraint_name(system: Description, name: str | None, kind: str) -> str:
-    """The name that a user gives a constraint, or a new one after its kind."""
+    """Return the name that a user gives a constraint, or a new one after its kind."""
     if name is None:
         count = 1
         while any(known.split(" ")[0] == f"{kind}{count}" for known in system.constraints):
@@ -162,7 +162,7 @@ def add_constraint(
     load: Load | None,
     about: str,
 ) -> Constraint:
-    """A constraint of the description, with the symbol of the force that keeps it."""
+    """Return a constraint of the description, with the symbol of the force that keeps it."""
     given_up = (
         None if eliminate is None else find_speed(system, eliminate, f"constraint '{name}', eliminate=")
     )
@@ -328,7 +328,7 @@ def close_joint(
     length: ExpressionLike | None = None,
     name: str | None = None,
 ) -> tuple[Constraint, ...]:
-    """A whole joint closed at once between a point of one body and a point of another.
+    """Add a whole joint closed at once between a point of one body and a point of another.
 
     ``kind``: "spherical", "revolute", "universal", "prismatic", "cylindrical", "fixed" or "distance".
     ``axis`` is a letter or three numbers where both bodies have the same components, or a pair, one in the
@@ -388,12 +388,12 @@ def _loop_ends(system: Description, p: object, q: object, where: str) -> tuple[P
 
 
 def _outer(p: Point, q: Point) -> Body:
-    """The body further from the ground: along its axes its own joints have simple factors."""
+    """Return the body further from the ground: along its axes its own joints have simple factors."""
     return max(p.body, q.body, key=lambda b: sum(1 for _ in motion.lineage(b)))
 
 
 def _coincide(system: Description, p: Point, q: Point, axes: Sequence[Vector]) -> bool:
-    """Whether nothing is left of the distance: three directions, or two in a plane that it never
+    """Return whether nothing is left of the distance: three directions, or two in a plane that it never
     leaves.
     """
     if len(axes) == 3:
@@ -473,7 +473,7 @@ def _rod(system: Description, label: str, p: Point, q: Point, length: object, wh
 
 
 def _velocity(p: Point) -> Vector:
-    """The velocity of a point, in the form that is short for its place in the tree."""
+    """Return the velocity of a point, in the form that is short for its place in the tree."""
     deep = sum(1 for _ in motion.lineage(p.body)) > _LONG
     return motion.velocity_along_chain(p) if deep else motion.velocity(p)
 
@@ -483,7 +483,7 @@ def _is_moving(speed: Expr) -> bool:
 
 
 def _rigid_root(body: Body) -> Body:
-    """The body to which others are fixed, the nearest to the ground."""
+    """Return the body to which others are fixed, the nearest to the ground."""
     while body.parent is not None and not body.assembly.steps:
         body = body.parent
     return body
@@ -505,7 +505,7 @@ def _unit_force(name: str, axis: Vector, p: Point, q: Point | None) -> Load:
 
 
 def _perpendicular_axis(axis: Given) -> Triple:
-    """A unit triple across a unit axis: a coordinate axis where the axis is one."""
+    """Return a unit triple across a unit axis: a coordinate axis where the axis is one."""
     for i in range(3):
         if axis[i] in (1, -1) and isinstance(axis[i], int | float):
             return UNIT_AXES["yzx"[i]]

@@ -70,7 +70,7 @@ from armillary.untyped import Given
 
 
 def dimension_of(units: str | None, otherwise: Dimension | None) -> Dimension | None:
-    """The dimension of units, where any are stated."""
+    """Return the dimension of units, where any are stated."""
     return otherwise if units is None else parse_unit(units).dimension
 
 
@@ -87,14 +87,14 @@ def units_text(system: Description, dimension: Dimension | None) -> str | None:
 
 
 def coefficient(system: Description, value: object, where: str, dimension: Dimension | None) -> Expr:
-    """An expression; a plain number has the dimension that is expected, or none that is known."""
+    """Return an expression; a plain number has the dimension that is expected, or none that is known."""
     if dimension is None and isinstance(value, int | float) and not isinstance(value, bool):
         return as_expr(finite_number(value, where))
     return read_expression(system, value, where, dimension)
 
 
 def expressions_of(system: Description, values: object, where: str) -> list[Expr]:
-    """A list of expressions."""
+    """Return a list of expressions."""
     if not isinstance(values, list | tuple):
         raise ModelError(f"{where}: {shown(values)} is not a list of expressions such as ['b.q1', 'b.u1']")
     return [read_expression(system, value, where) for value in values]
@@ -116,14 +116,14 @@ def block_state(
     units: str | None,
     about: str,
 ) -> Expr:
-    """A state whose rate is a function of it."""
+    """Return a state whose rate is a function of it."""
     node = state(system, name, initial=initial, units=units, about=about)
     rate(system, node, value(node))
     return node
 
 
 def block_output(system: Description, name: str, value: Expr, dimension: Dimension | None) -> Expr:
-    """An expression of a known dimension that texts call by a name, kept whole in the equations."""
+    """Return an expression of a known dimension that texts call by a name, kept whole in the equations."""
     check_new_name(system, name, "block")
     made: Expr = named(value, name)
     if dimension is not None and value.dimension is not dimension:
@@ -144,7 +144,7 @@ def lag(
     units: UnitText | None = None,
     about: Words = "",
 ) -> Expr:
-    """A first-order lag, τ ẏ = K u − y: a state with the block's name, which starts at ``initial``.
+    """Add a first-order lag, τ ẏ = K u − y: a state with the block's name, which starts at ``initial``.
 
     ``units`` are the units of y; left out, y has the dimension of u.
     """
@@ -171,7 +171,7 @@ def second_order_lag(
     units: UnitText | None = None,
     about: Words = "",
 ) -> Expr:
-    """A second-order lag, ÿ = ω² (K u − y) − 2 ζ ω ẏ: a state with the block's name, and its rate,
+    """Add a second-order lag, ÿ = ω² (K u − y) − 2 ζ ω ẏ: a state with the block's name, and its rate,
     ``name_rate``. ``frequency`` is ω in rad/s, ``damping`` is ζ; it starts at ``initial``, at rest.
     """
     where = f"second-order lag '{name}'"
@@ -203,7 +203,7 @@ def rate_limit(
     units: UnitText | None = None,
     about: Words = "",
 ) -> Expr:
-    """A signal that follows another with the lag ``time_constant``, at a rate between −``falling`` and
+    """Return a signal that follows another with the lag ``time_constant``, at a rate between −``falling`` and
     ``rising`` (both positive; ``falling`` left out is ``rising``): a state with the block's name.
     """
     where = f"rate limit '{name}'"
@@ -241,7 +241,7 @@ def pid(
     units: UnitText | None = None,
     about: Words = "",
 ) -> Expr:
-    """The output of a PID controller of an error, limited to ``low`` … ``high``, in ``units``.
+    """Return the output of a PID controller of an error, limited to ``low`` … ``high``, in ``units``.
 
     ``derivative`` is the rate of the error, if it is available (minus a speed, say); else the error's rate is
     taken behind a lag of time constant ``filter``, kd/(10 kp) by default, that starts at zero. ``tracking``

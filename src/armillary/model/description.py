@@ -293,7 +293,7 @@ class Description:
         return [*self.coordinates, *self.speeds, *(s.symbol for s in self.states.values())]
 
     def extent(self) -> int:
-        """The number of entries of the description."""
+        """Return the number of entries of the description."""
         made: list[Sized] = [self.bodies, self.loads, self.outputs, self.memories, self.states, self.events]
         made += [self.constraints, self.prescriptions, self.reactions, self.efforts, self.armatures]
         return sum(len(things) for things in made)

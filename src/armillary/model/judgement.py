@@ -57,7 +57,7 @@ def _declare_order(system: Description, things: tuple[object, ...], order: int) 
 
 
 def _quantity_of(system: Description, thing: object, word: str) -> Expr:
-    """The quantity of a declaration, without a number before it."""
+    """Return the quantity of a declaration, without a number before it."""
     known = set(system.parameters)
     node = read_expression(system, thing, f"declared {word}")
     for name in set(system.parameters) - known:  # a text would make a parameter of an unknown name

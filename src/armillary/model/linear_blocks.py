@@ -66,8 +66,9 @@ def transfer_function(
     units: UnitText | None = None,
     about: Words = "",
 ) -> Expr:
-    """The output of a transfer function, from rest. Coefficients belong to powers of s, the highest first, as
-    SciPy has them: numbers, in seconds, or expressions of parameters. The states are ``name_x1``, ….
+    """Return the output of a transfer function, from rest. Coefficients belong to powers of s, the highest
+    first, as SciPy has them: numbers, in seconds, or expressions of parameters. The states are ``name_x1``,
+    ….
 
     ``units`` are the units of the output; left out, it has the dimension of the input.
     """
@@ -105,9 +106,9 @@ def delay(
     units: UnitText | None = None,
     about: Words = "",
 ) -> Expr:
-    """A signal later by ``time``, by a Padé approximant of an order up to 10. Before the start of a run the
-    signal was ``initial``. A step is approached with small oscillations of order ``order``; a signal that is
-    slow beside the delay is followed closely.
+    """Return a signal later by ``time``, by a Padé approximant of an order up to 10. Before the start of a
+    run the signal was ``initial``. A step is approached with small oscillations of order ``order``; a signal
+    that is slow beside the delay is followed closely.
     """
     where = f"delay '{name}'"
     if isinstance(order, bool) or not isinstance(order, int) or not 1 <= order <= _MOST:
@@ -149,9 +150,10 @@ def linear_model(
     units: Annotated[Sequence[str], ListOf(UNITS)] = (),
     about: Words = "",
 ) -> tuple[Expr, ...]:
-    """The outputs of a linear model, ẋ = A x + B u, y = C x + D u; ``name_y1``, … in texts, or the name alone
-    for a single output. The matrices are numbers in the model's own units (SI); ``A`` may be an object that
-    has all four, such as a result of ``model.linearize`` or a state space of SciPy or python-control.
+    """Return the outputs of a linear model, ẋ = A x + B u, y = C x + D u; ``name_y1``, … in texts, or the
+    name alone for a single output. The matrices are numbers in the model's own units (SI); ``A`` may be an
+    object that has all four, such as a result of ``model.linearize`` or a state space of SciPy or
+    python-control.
 
     ``units`` are the units of the outputs, in order; ``initial`` are the states ``name_x1``, … at the start.
     """
@@ -202,7 +204,7 @@ def _polynomial(system: Description, coefficients: object, where: str) -> list[E
 
 
 def _per_time(ratio: Expr, dimension: Dimension | None, power: int) -> Expr:
-    """A ratio of coefficients; a plain number is one per second to a power."""
+    """Return a ratio of coefficients; a plain number is one per second to a power."""
     if ratio.kind != "number" or dimension is None:
         return ratio
     return number(float(ratio.data), dimension / TIME**power)
@@ -229,7 +231,7 @@ def _observer_states(
 
 
 def _number_of(node: Expr, name: str) -> Expr:
-    """The number of an expression in the model's own units."""
+    """Return the number of an expression in the model's own units."""
     return node if node.dimension in (None, ONE) else with_stated_dimension(node, ONE, name)
 
 

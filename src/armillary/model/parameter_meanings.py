@@ -123,7 +123,7 @@ class _ParameterUse(NamedTuple):
 
 
 def parameter_descriptions(system: Description) -> dict[str, str]:
-    """The meaning of every parameter: as stated, else by the first use; empty for unused ones."""
+    """Return the meaning of every parameter: as stated, else by the first use; empty for unused ones."""
     found = {name: node.data.about for name, node in system.parameters.items()}
     open_ones = {node for name, node in system.parameters.items() if not found[name]}
     if not open_ones:
@@ -141,7 +141,7 @@ def parameter_descriptions(system: Description) -> dict[str, str]:
 
 
 def _alone(expression: Expr) -> bool:
-    """Whether an expression is a symbol or its negative."""
+    """Return whether an expression is a symbol or its negative."""
     node = _inner(expression)
     negative = node.kind == "product" and node.data == (-1, (1,))
     return (_inner(node.args[0]) if negative else node).kind == "symbol"
@@ -228,7 +228,7 @@ def _uses_in_triple(values: Iterable[Scalar], phrase: str) -> Iterator[_Paramete
 
 
 def _describe_use(parameter: Expr, place: _ParameterUse, dimension: Dimension | None) -> str:
-    """The words for a parameter in an expression: found on the way from the whole down to it."""
+    """Return the words for a parameter in an expression: found on the way from the whole down to it."""
     holders = _holders(parameter, place.expression)
     node, negative, words = _inner(place.expression), False, ""
     while node is not parameter:
@@ -254,7 +254,7 @@ def _describe_use(parameter: Expr, place: _ParameterUse, dimension: Dimension | 
 
 
 def _inner(node: Expr) -> Expr:
-    """The node behind names that were given to it."""
+    """Return the node behind names that were given to it."""
     while node.kind == "let":
         node = node.args[0]
     return node

@@ -263,7 +263,7 @@ _LONG = 12
 
 
 def jacobian(of: Point | Body, axes: Body | None = None) -> ExpressionMatrix:
-    """The Jacobian of a point's velocity by all speeds of its system, J with v = J u + v₀.
+    """Return the Jacobian of a point's velocity by all speeds of its system, J with v = J u + v₀.
 
     Rows are the components vx, vy, vz along the axes of the ground, or of the body ``axes``; for a body, the
     components of its origin's velocity, and wx, wy, wz of its angular velocity. v₀ comes from given motions.

@@ -148,7 +148,7 @@ def state(
     units: UnitText | None = None,
     about: Words = "",
 ) -> Expr:
-    """A continuous state of the user's own: an expression for loads, outputs, events and other rates.
+    """Add a continuous state of the user's own: an expression for loads, outputs, events and other rates.
 
     ``rate`` (text, expression or number) is its derivative by time, in the model's units; it may hold the
     state itself. If it refers to quantities that are described later, leave it out and give it with
@@ -166,8 +166,8 @@ def state(
 def new_variable(
     system: Description, kind: str, name: str, initial: object, units: str | None, about: str
 ) -> tuple[Expr, float, float]:
-    """The symbol of a new state or memory, its initial value in the model's units, and the factor of its
-    own units to those.
+    """Return the symbol of a new state or memory, its initial value in the model's units, and the factor of
+    its own units to those.
     """
     check_new_name(system, name, kind)
     text(about, f"the description of {kind} '{name}'", ModelError)
@@ -208,7 +208,7 @@ def _set_rate(system: Description, node: Expr, expression: object) -> None:
 
 
 def state_rates(system: Description) -> dict[Expr, Expr]:
-    """All states of the user's own with their rates; an error names one that has none."""
+    """Return all states of the user's own with their rates; an error names one that has none."""
     for name, record in system.states.items():
         if record.rate is None:
             raise ModelError(f"state '{name}' has no rate; give it with s.rate('{name}', …)")
@@ -234,9 +234,9 @@ def memory(
     units: UnitText | None = None,
     about: Words = "",
 ) -> Expr:
-    """A discrete state; ``initial`` is in ``units``. ``update`` (text or expression, may use the memory's own
-    old value) is applied once per step, or with ``every`` once per period (in seconds), first one period
-    after the start of a run; events may change it too.
+    """Add a discrete state; ``initial`` is in ``units``. ``update`` (text or expression, may use the
+    memory's own old value) is applied once per step, or with ``every`` once per period (in seconds), first
+    one period after the start of a run; events may change it too.
     """
     node, start, factor = new_variable(system, "memory", name, initial, units, about)
     system.memories[name] = Memory(node, start, None, about, factor=factor)
@@ -258,9 +258,9 @@ def input(
     units: UnitText | None = None,
     about: Words = "",
 ) -> Expr:
-    """A signal from outside: ``simulate(inputs={name: (t, y)})`` drives it by data over time. Without them it
-    is constant, ``default`` or what ``memory=`` sets; it is an input of an FMU and an argument of exported
-    code.
+    """Return a signal from outside: ``simulate(inputs={name: (t, y)})`` drives it by data over time. Without
+    them it is constant, ``default`` or what ``memory=`` sets; it is an input of an FMU and an argument of
+    exported code.
 
     ``interpolation`` joins the data where they do not say themselves: "hold", "linear", "smooth" (cubics that
     never overshoot) or "cubic" (a spline with continuous second derivative). The rate of an input,
@@ -340,7 +340,7 @@ def _renew_periodically(system: Description, memory: Expr, update: object, every
 
 
 def make_clock(system: Description, name: str, period: float, about: str) -> tuple[Expr, dict[Expr, Expr]]:
-    """A memory of the time of the next tick, and what a tick makes of it.
+    """Return a memory of the time of the next tick, and what a tick makes of it.
 
     Ticks are counted, tₙ = t₀ + n·period: a sum of periods would drift away from them.
     """

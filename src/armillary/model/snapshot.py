@@ -45,7 +45,9 @@ def snapshot(system: Description) -> Description:
 
 
 def changeable(system: Description) -> Description:
-    """A copy of a description that verbs can change; equations that were derived from it keep their own."""
+    """Return a copy of a description that verbs can change; equations that were derived from it keep their
+    own.
+    """
     return _copy(system, frozen=False)
 
 
@@ -159,7 +161,7 @@ def find_differences(one: Description, other: Description) -> list[str]:
 
 
 def plain_entries(system: Description, table: str) -> DataTable:
-    """The records of one kind, by name, as plain data."""
+    """Return the records of one kind, by name, as plain data."""
     content = getattr(system, table)
     if isinstance(content, Mapping):
         return {_key_name(key): plain_record(item) for key, item in content.items()}
@@ -174,7 +176,7 @@ def _key_name(key: object) -> str:
 
 
 def plain_record(value: object) -> Given:
-    """A record as nested tuples of numbers and texts."""
+    """Return a record as nested tuples of numbers and texts."""
     if isinstance(value, Expr):
         return _plain_symbol(value) if value.kind == "symbol" else Whole(value)
     if isinstance(value, Vector):
@@ -216,7 +218,9 @@ class Whole:
 
 
 def _same_values(one: Expr, other: Expr) -> bool:
-    """Whether values agree to rounding at places small and large, of both signs; some must be finite."""
+    """Return whether values agree to rounding at places small and large, of both signs; some must
+    be finite.
+    """
     places = {}
     for s in symbols(one, other):
         random = np.random.default_rng(crc32(s.data.name.encode()))
@@ -244,7 +248,7 @@ def _plain_symbol(node: Expr) -> tuple[Given, ...]:
 
 
 def _plain_body(body: Body) -> tuple[Given, ...]:
-    """A body without its system and its children."""
+    """Return a body without its system and its children."""
     parts = (
         body.at,
         body.orient,

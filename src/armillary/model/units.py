@@ -60,11 +60,11 @@ class UnitSystem:
         return found
 
     def factor(self, unit: Unit) -> float:
-        """The factor from ``unit`` to the model's units."""
+        """Return the factor from ``unit`` to the model's units."""
         return unit.scale / self.scale(unit.dimension)
 
     def unit_text(self, dimension: Dimension | None) -> str:
-        """The system's own unit of a dimension, for labels."""
+        """Return the system's own unit of a dimension, for labels."""
         if dimension is None or dimension is ONE:
             return ""
         if self._is_si:
@@ -80,7 +80,7 @@ class UnitSystem:
         return _unit_quotient([*ordered, ("s", time + 2 * mass), *electric])
 
     def joint_text(self, dimension: Dimension) -> str:
-        """The unit of a joint's coordinate or speed; one without a dimension is an angle."""
+        """Return the unit of a joint's coordinate or speed; one without a dimension is an angle."""
         if dimension is ONE:
             return self.angle
         return f"{self.angle}/s" if dimension is RATE else self.unit_text(dimension)
@@ -91,7 +91,7 @@ class UnitSystem:
 
 
 def _unit_quotient(powers: list[tuple[str, float]]) -> str:
-    """A product of powers of units as engineers write it: in*lb*s^2, lb/in."""
+    """Return a product of powers of units as engineers write it: in*lb*s^2, lb/in."""
     parts = [(unit, n) for unit, n in powers if n]
     above = "*".join(f"{u}^{n:g}" if n != 1 else u for u, n in parts if n > 0)
     below = "".join(f"/{u}^{-n:g}" if n != -1 else f"/{u}" for u, n in parts if n < 0)
@@ -115,13 +115,13 @@ SYSTEMS = {system.name: system for system in (*_IN_RADIANS, *_IN_DEGREES)}
 
 
 def unit_system(name: str) -> UnitSystem:
-    """A unit system by name."""
+    """Return a unit system by name."""
     one_of(name, SYSTEMS, "unknown unit system ", ModelError)
     return SYSTEMS[name]
 
 
 def default_value(node: Expr) -> float | None:
-    """The default of a parameter in the units of its system; `None` if it has none."""
+    """Return the default of a parameter in the units of its system; `None` if it has none."""
     parameter = node.data
     if parameter.default is None:
         return None
@@ -132,15 +132,15 @@ def default_value(node: Expr) -> float | None:
 
 
 def state_factor(node: Expr) -> float:
-    """The factor from the stated units of a coordinate or speed to the units of its model: π/180 for an angle
-    in degrees, else 1.
+    """Return the factor from the stated units of a coordinate or speed to the units of its model: π/180 for
+    an angle in degrees, else 1.
     """
     units = node.data.units
     return node.data.owner.units.factor(parse_unit(units)) if units else 1.0
 
 
 def stated_value(inside: float, factor: float) -> float:
-    """The shortest number in stated units that becomes exactly ``inside`` when it is multiplied with
+    """Return the shortest number in stated units that becomes exactly ``inside`` when it is multiplied with
     ``factor``, where there is one: an echo file must give the same run again. Several may: 30 deg and
     29.999999999999996 deg are one angle in radians.
     """
@@ -154,7 +154,8 @@ _NUMBER = re.compile(r"[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _NUMBER_AND_UNIT = re.compile(rf"\s*({_NUMBER.pattern})\s*(.*)\Z", re.DOTALL)
 # After a number, unlike a unit: an operator (but "-" alone is a unit), or another number.
 _ARITHMETIC = re.compile(r"[*/+^]|-.|[\d.]+\Z")
-_ARITHMETIC_AND_UNIT = re.compile(r"(.*(?:[\d.)]|pi))\s+([^\W\d_].*)\Z", re.DOTALL)  # "pi/18 rad"
+# "pi/18 rad"; compiled at its first use, since few texts need it.
+_ARITHMETIC_AND_UNIT = r"(?s)(.*(?:[\d.)]|pi))\s+([^\W\d_].*)\Z"
 _LONGEST = 200  # characters of a value; what is longer is not a number that somebody wrote
 
 
@@ -163,7 +164,7 @@ class BadValueError(ArmillaryError):
 
 
 def read_number(value: object, units: str, system: UnitSystem, dimension: Dimension | None) -> float:
-    """A value in ``units``, from a plain number in them or from text that may bring its own.
+    """Return a value in ``units``, from a plain number in them or from text that may bring its own.
 
     Without ``units`` the quantity is in the model's own, and its dimension decides which texts fit; where
     that is not known either, any do. What follows a number is a unit, or else the whole is arithmetic.
@@ -196,8 +197,8 @@ def text_number(
     dimension: Dimension | None = None,
     error: Error = ParameterError,
 ) -> float:
-    """A number in ``units`` from a text such as "50 cm", which may have its own units; an error begins with
-    ``what`` it is for.
+    """Return a number in ``units`` from a text such as "50 cm", which may have its own units; an error begins
+    with ``what`` it is for.
     """
     try:
         return read_number(value, units, system, dimension)
@@ -206,18 +207,18 @@ def text_number(
 
 
 def about_value(what: str, error: ArmillaryError) -> str:
-    """The sentence of an error in reading a value, which begins with what the value is for."""
+    """Return the sentence of an error in reading a value, which begins with what the value is for."""
     return f"{what}{' ' if isinstance(error, BadValueError) else ': '}{error}"
 
 
 def read_seconds(value: object) -> float:
-    """A time: a plain number of seconds, or text with a unit, "10 ms"."""
+    """Return a time: a plain number of seconds, or text with a unit, "10 ms"."""
     return read_number(value, "s", SYSTEMS["SI"], TIME)
 
 
 def in_seconds(name: str, value: object) -> Given:
-    """A time in text or with its unit (Pint), or several of them, as numbers of seconds, and other values
-    unchanged; ``name``: the argument.
+    """Return a time in text or with its unit (Pint), or several of them, as numbers of seconds, and other
+    values unchanged; ``name``: the argument.
     """
     try:
         if is_quantity(value):
@@ -235,7 +236,7 @@ def in_seconds(name: str, value: object) -> Given:
 
 
 def seconds(value: object, what: str, error: Error = ArmillaryError) -> float:
-    """A time in seconds, which may be infinite, from a number or from text with a unit."""
+    """Return a time in seconds, which may be infinite, from a number or from text with a unit."""
     try:
         return real(in_seconds(what, value), what, error)
     except ArmillaryError as wrong:
@@ -243,15 +244,15 @@ def seconds(value: object, what: str, error: Error = ArmillaryError) -> float:
 
 
 def number_and_unit(text: str) -> tuple[str, str]:
-    """The number or arithmetic in a text, and the unit after it; "" if there is none."""
+    """Return the number or arithmetic in a text, and the unit after it; "" if there is none."""
     found = _NUMBER_AND_UNIT.match(text)
     if found is None or _ARITHMETIC.match(found[2]):
-        found = _ARITHMETIC_AND_UNIT.match(text)
+        found = re.match(_ARITHMETIC_AND_UNIT, text)
     return (found[1], found[2].strip()) if found is not None else (text, "")
 
 
 def check_finite(value: float) -> float:
-    """The value, if it is a finite number."""
+    """Return the value, if it is a finite number."""
     try:
         number = float(value)
     except OverflowError:
@@ -262,7 +263,7 @@ def check_finite(value: float) -> float:
 
 
 def arithmetic(text: str, units: str = "") -> float:
-    """The finite number that a text such as "pi/2" means; names other than pi mean nothing here."""
+    """Return the finite number that a text such as "pi/2" means; names other than pi mean nothing here."""
     if _NUMBER.fullmatch(text.strip()):
         return check_finite(float(text.replace("_", "")))
     wrong = BadValueError(f"needs a number, or text such as '{_example(units)}', not {shown(text)}")

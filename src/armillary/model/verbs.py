@@ -64,7 +64,7 @@ class Identity:
         self._snapshots.add(snapshot)
 
     def rate(self, symbol: Expr) -> Expr | None:
-        """The time derivative of a symbol; None for a constant."""
+        """Return the time derivative of a symbol; None for a constant."""
         for holder in (self.system, *self._snapshots):
             if holder is not None and symbol in holder.rates:
                 rate = holder.rates[symbol]
@@ -83,7 +83,9 @@ def register_ground(ground: Frame, system: Description) -> None:
 
 
 def system_of(arguments: Iterable[object]) -> Description | None:
-    """The system that bodies, points, vectors or expressions are about; `None` if they belong to none."""
+    """Return the system that bodies, points, vectors or expressions are about; `None` if they belong
+    to none.
+    """
     for argument in arguments:
         found: Given
         if isinstance(argument, Vector):
@@ -134,7 +136,9 @@ class Call(NamedTuple):
 
 
 def records_calls(function: Function) -> Function:
-    """A function that users call, whose calls are recorded by the system that its arguments are about."""
+    """Return a function that users call, whose calls are recorded by the system that its arguments
+    are about.
+    """
 
     @wraps(function)
     def recording(*arguments: object, **options: object) -> Given:
@@ -172,7 +176,7 @@ def undo_on_error(system: Description, owner: object = None) -> Iterator[None]:
 
 
 def all_or_nothing(function: Function) -> Function:
-    """A function that calls several verbs of its first argument, a system: all of them, or none."""
+    """Return a function that calls several verbs of its first argument, a system: all of them, or none."""
 
     @wraps(function)
     def whole(system: Description, *args: object, **options: object) -> Given:
@@ -197,7 +201,7 @@ def undo_always(system: Description) -> Iterator[list[str]]:
 
 
 def _way_back(system: Description, owner: object = None) -> Callable[[], None]:
-    """The function that restores the present content of all tables and lists of a description.
+    """Return the function that restores the present content of all tables and lists of a description.
 
     All that a description records are tables and lists: of the system and its recorder, of its bodies
     (points) and of their flexible parts (nodes). None is named here, so that none can be forgotten. Lists of
@@ -265,7 +269,7 @@ class EntryForm:
         self.is_body = is_body  # the entry also holds the body's points, nodes and flexible part
 
     def key_of(self, argument: str) -> str:
-        """The key that stands for an argument, or lists it with others."""
+        """Return the key that stands for an argument, or lists it with others."""
         names = ((key, (n,) if isinstance(n, str) else n) for key, n in self.arguments.items())
         return next((key for key, listed in names if argument in listed), argument)
 
@@ -322,7 +326,7 @@ class Verb:
         self.name, self.function, self.form = function.__name__, function, form
 
     def parameters(self) -> dict[str, inspect.Parameter]:
-        """The parameters of the function after the system or body, by name."""
+        """Return the parameters of the function after the system or body, by name."""
         return dict(list(_signature(self.function).parameters.items())[1:])
 
     @cached_property
@@ -356,8 +360,8 @@ VERBS: dict[str, Verb] = {}  # all verbs by name, in the order in which they are
 
 
 def verb(form: TextForm) -> Callable[[Function], Function]:
-    """A function of a system, or of one of its bodies, as a verb: recorded once it has succeeded; where it
-    fails it leaves nothing behind. A verb that another verb calls is part of that one.
+    """Return a function of a system, or of one of its bodies, as a verb: recorded once it has succeeded;
+    where it fails it leaves nothing behind. A verb that another verb calls is part of that one.
     """
 
     def decorate(function: Function) -> Function:
@@ -409,7 +413,7 @@ def _signature(function: Callable[..., object]) -> inspect.Signature:
 
 
 def _needed_arguments(signature: inspect.Signature) -> str:
-    """The arguments that a verb needs, and whether it takes more."""
+    """Return the arguments that a verb needs, and whether it takes more."""
     found = list(signature.parameters.values())[1:]
     required = [p.name for p in found if p.default is p.empty and p.kind is not p.VAR_KEYWORD]
     return ", ".join([*required, *(["…"] if len(required) < len(found) else [])])
@@ -422,8 +426,8 @@ QUANTITIES: dict[str, tuple[AnyFunction, Given]] = {}  # functions that texts ma
 
 
 def quantity(arguments: object = 0) -> Callable[[Function], Function]:
-    """A function of a system that gives an expression or vector: texts may call it too, with this number of
-    arguments besides the system (or the least and the greatest), and its calls are recorded.
+    """Return a function of a system that gives an expression or vector: texts may call it too, with this
+    number of arguments besides the system (or the least and the greatest), and its calls are recorded.
     """
 
     def decorate(function: Function) -> Function:

@@ -93,7 +93,7 @@ class _Branches:
 
 
 def _joint(body: Body, exact: bool) -> Hashable:
-    """The joint of a body; ``exact`` with its axes, whichever way they point."""
+    """Return the joint of a body; ``exact`` with its axes, whichever way they point."""
     about = body.joint.describe().replace("-", "") if exact else type(body.joint).__name__
     return about, len(body.coordinates), len(body.speeds)
 
@@ -123,7 +123,7 @@ class Pack:
 
 
 def strip_lets(node: Expr) -> Expr:
-    """A node without the names of intermediate values around it."""
+    """Return a node without the names of intermediate values around it."""
     while node.kind == "let":
         node = node.args[0]
     return node
@@ -147,7 +147,7 @@ _PLAIN = frozenset((1, -1))
 
 
 def possible_packs(nodes: Sequence[Expr], alike: Sequence[Column]) -> list[Pack]:
-    """All packs of nodes that may be computed as one, users first."""
+    """Return all packs of nodes that may be computed as one, users first."""
     numbering = _Numbering(nodes, alike)
     own, images = numbering.own, numbering.images
     real = [n for n in nodes if n.kind != "let"]
@@ -213,7 +213,7 @@ def _packable(node: Expr) -> bool:
 
 
 def _difference(a: Expr, b: Expr) -> int:
-    """The number of coefficients of two nodes that differ in size."""
+    """Return the number of coefficients of two nodes that differ in size."""
     if a.kind == "call":
         return 0
     sizes = [sorted(map(abs, (n.data[0], *n.data[1]))) for n in (a, b)]
@@ -268,7 +268,9 @@ def _best(
 
 
 def _factor_kinds(node: Expr) -> Sequence[float]:
-    """The part of coefficients or exponents that is the same in all lanes: whether there is a coefficient."""
+    """Return the part of coefficients or exponents that is the same in all lanes: whether there is a
+    coefficient.
+    """
     factors: tuple[float, ...] = node.data[1]
     return _without_number(factors) if node.kind == "sum" else factors
 
@@ -326,7 +328,7 @@ class _Numbering:
             self._place(node)
 
     def period(self, node: Expr) -> int:
-        """The number of applications of σ until a node is its own image."""
+        """Return the number of applications of σ until a node is its own image."""
         return self._periods.get(node, 1)
 
     def _place(self, node: Expr) -> None:
@@ -351,7 +353,7 @@ class _Numbering:
             branch[node] = chosen[0]
 
     def _key(self, node: Expr, operands: list[int]) -> tuple[object, ...]:
-        """The key that nodes of one number share, from the numbers of their operands."""
+        """Return the key that nodes of one number share, from the numbers of their operands."""
         kind, data = node.kind, node.data
         if data is PRODUCT_OF_TWO or data is SUM_OF_TWO or data is DIFFERENCE:  # most often
             a, b = operands

@@ -82,7 +82,7 @@ class PassChecker:
         self._constants = constants
 
     def section(self, name: str, roots: Sequence[Expr]) -> Callable[[str, Graph], None]:
-        """The check after each pass over the results of a section; these are checked at once."""
+        """Return the check after each pass over the results of a section; these are checked at once."""
 
         def after(step: str, graph: Graph) -> None:
             def fault(line: int, message: str) -> Exception:
@@ -195,7 +195,7 @@ def _check_packs(section: ProgramSection, place: dict[Expr, int], fault: Fault) 
 
 
 def _same_operation(a: Expr, b: Expr) -> bool:
-    """Whether two nodes are one operation, up to their operands and numbers."""
+    """Return whether two nodes are one operation, up to their operands and numbers."""
     if a.kind != b.kind or len(a.args) != len(b.args):
         return False
     if a.kind == "sum":

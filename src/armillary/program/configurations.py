@@ -84,7 +84,7 @@ def with_changes(
 
 
 def with_ratings(equations: DerivedEquations, ratings: Sequence[Expr]) -> Program:
-    """The program with the ratings of choices of dependent speeds as its only section of changes."""
+    """Return the program with the ratings of choices of dependent speeds as its only section of changes."""
     with derivation():
         targets, system = equations.targets, equations.system
         motion = (*targets.coordinates, *(_before(system, u) for u in system.speeds), *targets.states)
@@ -96,12 +96,12 @@ def _ratings(ratings: Sequence[Expr]) -> StepSection:
 
 
 def _before(system: Description, u: Expr) -> Expr:
-    """The symbol of a speed in a motion."""
+    """Return the symbol of a speed in a motion."""
     return symbol(f"{u.data.name} of the motion", owner=system.identity)
 
 
 def _free(system: Description, u: Expr) -> Expr:
-    """The symbol of 1 for a speed that may change, 0 for one that stays."""
+    """Return the symbol of 1 for a speed that may change, 0 for one that stays."""
     return symbol(f"{u.data.name} may change", owner=system.identity)
 
 
@@ -119,14 +119,14 @@ def _leave(equations: DerivedEquations) -> StepSection:
 
 
 def adjustable(system: Description) -> bool:
-    """Whether events without locks set speeds that constraints may decide."""
+    """Return whether events without locks set speeds that constraints may decide."""
     return bool(system.constraints) and any(
         not (event.lock or event.unlock) for event, _, _ in speed_settings(system)
     )
 
 
 def sets_dependent_speeds(equations: DerivedEquations) -> bool:
-    """Whether events without locks set dependent speeds, to what a motion determines."""
+    """Return whether events without locks set dependent speeds, to what a motion determines."""
     dependents = set(equations.dependents)
     return any(
         u.data.name in dependents
@@ -234,7 +234,7 @@ class LockingEvent:
         return " and ".join(f"'{event.name}'" for event in self.events)
 
     def text(self) -> str:
-        """The change, in words."""
+        """Return the change, in words."""
         parts = [("locks", self.lock), ("unlocks", self.unlock)]
         many = len(self.events) > 1
         verbs = [(verb.removesuffix("s") if many else verb, us) for verb, us in parts]
@@ -242,12 +242,12 @@ class LockingEvent:
         return f"event{'s' if many else ''} {self.names} {done}"
 
     def after(self, locked: LockSet) -> LockSet:
-        """The locks afterwards."""
+        """Return the locks afterwards."""
         return (locked | self.lock) - self.unlock
 
     def held_speeds(self, locked: LockSet) -> LockSet:
-        """The speeds held while the impulse of the locks acts: those released at this instant, too, unless
-        its speed is set.
+        """Return the speeds held while the impulse of the locks acts: those released at this instant, too,
+        unless its speed is set.
         """
         return self.after(locked) | (locked - self.sets)
 
@@ -281,7 +281,9 @@ class LockSets:
 
 
 def happenings(system: Description) -> list[LockingEvent]:
-    """The events that may happen at one instant and lock or unlock, in the order of the description."""
+    """Return the events that may happen at one instant and lock or unlock, in the order of
+    the description.
+    """
     found: dict[tuple[Expr, int], list[EventRecord]] = {}
     for event in system.events.values():
         for direction in (event.direction,) if event.direction else (1, -1):
@@ -291,7 +293,7 @@ def happenings(system: Description) -> list[LockingEvent]:
 
 
 def lock_sets(system: Description) -> LockSets:
-    """All sets of locked speeds that events can lead to, nearest to the start first."""
+    """Return all sets of locked speeds that events can lead to, nearest to the start first."""
     first = initial_configuration(system).locked
     reasons = {first: "as derived"}
     possible = [(h, _Crossing(system, h)) for h in happenings(system)]
@@ -332,7 +334,7 @@ class _Crossing:
         self.once = self._rate is not None and self._rate.constant
 
     def possible(self, locked: LockSet) -> bool:
-        """Whether it can with these speeds locked."""
+        """Return whether it can with these speeds locked."""
         if self._rate is None:
             return True
         still = {s: zero for name in locked for s, zero in self._still[name].items()}
@@ -344,7 +346,7 @@ def _names(symbols_: Iterable[Expr]) -> LockSet:
 
 
 def in_words(locked: Sequence[str] | LockSet) -> str:
-    """The locked speeds by their names."""
+    """Return the locked speeds by their names."""
     return ", ".join(sorted(locked)) or "none"
 
 
@@ -404,7 +406,9 @@ class ConfigurationTable:
     # ------------------------------------------------------------ what a run needs
 
     def equations(self, number: int) -> DerivedEquations:
-        """The equations of a configuration, with the sections of changes; derived at their first use."""
+        """Return the equations of a configuration, with the sections of changes; derived at their
+        first use.
+        """
         number = index(number, len(self), "configuration", ModelError)
         if number not in self._equations:
             entry, first = self.listed[number], self.derived
@@ -441,8 +445,8 @@ class ConfigurationTable:
         return found
 
     def following(self, number: int) -> dict[str, int]:
-        """The configuration that follows each event that can happen, by the event's name: the first of its
-        group. Events of one instant are listed together.
+        """Return the configuration that follows each event that can happen, by the event's name: the first of
+        its group. Events of one instant are listed together.
         """
         locked = self.listed[number].configuration.locked
         return {
@@ -502,7 +506,7 @@ _SIDES = "><<>><<"
 
 
 def configurations_of(equations: DerivedEquations) -> ConfigurationTable:
-    """The table of these equations, found at its first use."""
+    """Return the table of these equations, found at its first use."""
     found = vars(equations).get(_KEPT)
     return find_configurations(equations) if found is None else found
 

@@ -59,7 +59,7 @@ Block = Heading | DocumentTable | Displayed
 
 
 def latex_article(title: str, remark: str, blocks: Sequence[Block]) -> str:
-    """The text of a LaTeX article."""
+    """Return the text of a LaTeX article."""
     lines = [
         r"\documentclass{article}",
         r"\usepackage{amsmath}",
@@ -115,7 +115,7 @@ math { font-family: "STIX Two Math", "Latin Modern Math", "Cambria Math",
 
 
 def html_page(title: str, remark: str, blocks: Sequence[Block]) -> str:
-    """The text of an HTML page."""
+    """Return the text of an HTML page."""
     return f"""<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
@@ -149,12 +149,12 @@ def _html_block(block: Block) -> str:
 
 
 def notation_of(markup: str) -> Notation:
-    """The notation of formulas in "latex" or "html" documents."""
+    """Return the notation of formulas in "latex" or "html" documents."""
     return LATEX if markup == "latex" else MATHML
 
 
 def document(markup: str, title: str, remark: str, blocks: Sequence[Block]) -> str:
-    """A whole document in "latex" or "html"."""
+    """Return a whole document in "latex" or "html"."""
     made = latex_article if markup == "latex" else html_page
     return made(title, remark, blocks)
 
@@ -165,7 +165,7 @@ _SHOWN = 40  # characters of an expression in a cell
 
 
 def bodies(system: Description) -> DocumentTable:
-    """All bodies, each below its parent and further in, with joint, coordinates and mass."""
+    """Return all bodies, each below its parent and further in, with joint, coordinates and mass."""
     children: dict[str, list[Body]] = {}
     for body in system.bodies.values():
         children.setdefault(body.parent.name if body.parent else "", []).append(body)
@@ -214,14 +214,16 @@ class Assignment(NamedTuple):
 
 
 def assignments(section: ProgramSection) -> list[Assignment]:
-    """The lines of a section in order."""
+    """Return the lines of a section in order."""
     steps, results = in_steps(section.results, assigned_names(section))
     lines = [Assignment(name.data.name, value, False) for name, value in steps]
     return lines + [Assignment(*pair, True) for pair in zip(section.labels, results, strict=True)]
 
 
 def sections_document(equations: DerivedEquations, sections: list[ProgramSection], markup: str) -> str:
-    """A document in "latex" or "html" with bodies, states, parameters and the equations of sections."""
+    """Return a document in "latex" or "html" with bodies, states, parameters and the equations
+    of sections.
+    """
     system, notation = equations.system, notation_of(markup)
     blocks: list[Block] = [
         bodies(system),
@@ -288,7 +290,7 @@ def write_handout(
     names: str = "short",
     symbols: Symbols = None,
 ) -> Path:
-    """A handout in a file, by the file's suffix .html or .tex; written whole or not at all."""
+    """Write a handout in a file, by the file's suffix .html or .tex; written whole or not at all."""
     markup = _MARKUPS.get(file_path(path, "handout", ModelError).suffix.lower())
     if markup is None:
         raise ModelError(f"handout '{path}': its name must end in {' or '.join(_MARKUPS)}")
@@ -307,7 +309,7 @@ def handout_text(
     names: str = "short",
     symbols: Symbols = None,
 ) -> str:
-    """The text of a handout in "latex" or "html"."""
+    """Return the text of a handout in "latex" or "html"."""
     system, notation = derived.system, notation_of(markup)
     book = textbook(pieces, speeds=speeds, names=names, symbols=symbols)
     given = parameters(system, derived.parameter_units)
@@ -330,7 +332,7 @@ def handout_text(
 
 
 def _has_numbered_coordinates(book: Textbook) -> bool:
-    """Whether coordinates are numbered, so that their sines are abbreviated."""
+    """Return whether coordinates are numbered, so that their sines are abbreviated."""
     return any(entry.symbol.data.name.startswith("q_") for entry in book.coordinates)
 
 
@@ -355,7 +357,7 @@ _ROWS = 40  # of a table
 
 
 def system_html(system: Description) -> str:
-    """The tree of bodies with joints, what acts on them, and a table of parameters."""
+    """Return the tree of bodies with joints, what acts on them, and a table of parameters."""
     kinds = [
         (len(system.speeds), "speed"),
         (len(system.loads), "load"),
@@ -368,7 +370,7 @@ def system_html(system: Description) -> str:
 
 
 def equations_html(derived: DerivedEquations, pieces: Callable[[], Pieces]) -> str:
-    """A summary of the derivation; the equations themselves where they are few and short."""
+    """Return a summary of the derivation; the equations themselves where they are few and short."""
     head = _head(derived)
     if len(derived.speeds) <= _FEW and len(derived.system.bodies) <= 2 * _FEW:
         book = textbook(pieces(), names="full")
@@ -378,7 +380,7 @@ def equations_html(derived: DerivedEquations, pieces: Callable[[], Pieces]) -> s
 
 
 def model_html(derived: DerivedEquations) -> str:
-    """A summary of the compiled model: its motion, and the parameters of runs."""
+    """Return a summary of the compiled model: its motion, and the parameters of runs."""
     shown = [moving(derived.system.moving()), parameters(derived.system)]
     return _head(derived) + html_blocks([_cut(table) for table in shown])
 
@@ -388,7 +390,7 @@ def _head(derived: DerivedEquations) -> str:
 
 
 def _cut(table: DocumentTable) -> DocumentTable:
-    """A table of not too many rows, the last of which has the number of those left out."""
+    """Return a table of not too many rows, the last of which has the number of those left out."""
     more = len(table.rows) - _ROWS
     if more <= 0:
         return table

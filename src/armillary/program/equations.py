@@ -119,7 +119,7 @@ def _fresh(stem: str, taken: set[str], numbers: dict[str, int]) -> str:
 
 
 def _constraint_lines(equations: DerivedEquations) -> list[str]:
-    """Each constraint with the speed that it eliminates, or that it is redundant; given and locked
+    """Return each constraint with the speed that it eliminates, or that it is redundant; given and locked
     speeds.
     """
     by_constraint = {name: speed for speed, name in equations.dependents.items()}
@@ -140,7 +140,7 @@ def _constraint_lines(equations: DerivedEquations) -> list[str]:
 
 
 def report(equations: DerivedEquations) -> Text:
-    """A page about a derivation: bodies, cost by section, gains by pass, seconds by stage."""
+    """Return a page about a derivation: bodies, cost by section, gains by pass, seconds by stage."""
     system = equations.system
     lines = [f"{system.name}: {len(system.bodies)} bodies, {equations.freedom}", ""]
     joints = [body.joint.describe() for body in system.bodies.values()]
@@ -357,7 +357,7 @@ class DerivedEquations:
         return contributions(self)
 
     def show(self, section: str = "derivatives") -> str:
-        """A section of the program as text, one assignment per line."""
+        """Return a section of the program as text, one assignment per line."""
         return listing(self, section)
 
     def report(self) -> str:

@@ -63,7 +63,7 @@ def worthwhile(
 
 
 def neighbours(column: Column, places: Mapping[Expr, object]) -> bool:
-    """Whether inputs are neighbours in an array, in order, so that one instruction loads them."""
+    """Return whether inputs are neighbours in an array, in order, so that one instruction loads them."""
     first = places.get(column[0])
     if not isinstance(first, tuple):
         return False
@@ -128,7 +128,7 @@ class _Choice:
         return near + [p for p in self.column_users.get(pack.lanes, ()) if self._active(p)]
 
     def _pays_off(self, pack: Pack) -> bool:
-        """Whether a pack pays as things are, or is in use no more."""
+        """Return whether a pack pays as things are, or is in use no more."""
         if not self._active(pack):
             return True
         gain = self.saved[pack] - self._taken_out(pack)
@@ -150,7 +150,7 @@ class _Choice:
         return net
 
     def _pack_of(self, column: Column) -> Pack | None:
-        """The pack in use whose lanes a column is, in order."""
+        """Return the pack in use whose lanes a column is, in order."""
         pack = self.home.get(column[0])
         return pack if pack is not None and pack.lanes == column else None
 
@@ -184,7 +184,7 @@ class _Choice:
         return count
 
     def _adds_up(self, user: Expr, pack: Pack) -> bool:
-        """Whether a single operation adds up all lanes of a pack."""
+        """Return whether a single operation adds up all lanes of a pack."""
         return user.kind == "sum" and {*pack.lanes} <= {*map(strip_lets, user.args)}
 
     def _savings(self, pack: Pack) -> int:
@@ -357,7 +357,7 @@ _SIZES = {
 
 
 def _is_packed(node: Expr) -> bool:
-    """Whether a call has code without branches: angles that may be large do not."""
+    """Return whether a call has code without branches: angles that may be large do not."""
     if node.kind != "call" or node.data not in PACKED_CALLS:
         return False
     return node.data not in ANGLES or largest_size(node.args[0]) < LARGEST_ANGLE
@@ -407,7 +407,9 @@ class _Rounds:
             del ready[:width]
 
     def _levels(self, now: int) -> dict[Expr, int]:
-        """The round from which on each node could be taken, if what waits is taken ``now`` at the soonest."""
+        """Return the round from which on each node could be taken, if what waits is taken ``now`` at the
+        soonest.
+        """
         level: dict[Expr, int] = {}
         packs: dict[Column, int] = {}
         calls, mates = self.calls, self.mates
@@ -428,7 +430,7 @@ class _Rounds:
         return level
 
     def _calls_behind(self) -> dict[Expr, int]:
-        """The calls on the longest chain from each node on, its own left out."""
+        """Return the calls on the longest chain from each node on, its own left out."""
         behind: dict[Expr, int] = {}
         for node in reversed(self.nodes):
             own = max([behind.get(n, 0) for n in self.mates.get(node, (node,))])

@@ -230,7 +230,9 @@ class Pieces:
         return ExpressionMatrix("input map", self.names, names, tuple(map(tuple, rows)))
 
     def jacobian(self, of: object, axes: object = None) -> ExpressionMatrix:
-        """The Jacobian of a point's or body's velocity by the independent speeds; see ``arm.jacobian``."""
+        """Return the Jacobian of a point's or body's velocity by the independent speeds; see
+        ``arm.jacobian``.
+        """
         found = parse_text(self.system, of, "jacobian", {}) if isinstance(of, str) else of
         if not isinstance(found, Point | Body):
             raise ModelError(f"jacobian: {shown(of)} is not a point or a body, such as body.com or 'A.com'")
@@ -241,7 +243,9 @@ class Pieces:
             return jacobian_of_rows(found, rows, self.speeds)
 
     def quantity(self, value: object) -> list[Expr]:
-        """A scalar, or a vector's components along the ground's axes, in the state of these equations."""
+        """Return a scalar, or a vector's components along the ground's axes, in the state of
+        these equations.
+        """
         parts = value.components(self.system.ground.frame) if isinstance(value, Vector) else [value]
         with _derivation(self.keep):
             return [self.plain(as_expr(x)) for x in parts]
@@ -285,7 +289,7 @@ class Pieces:
 
 
 def pieces_of(equations: DerivedEquations) -> Pieces:
-    """The pieces of equations by any formalism, in their configuration."""
+    """Return the pieces of equations by any formalism, in their configuration."""
     system, judged = equations.system, equations.judged
     keep = judged.keep if judged else None
     with _derivation(keep):
@@ -316,8 +320,8 @@ def _configuration(equations: DerivedEquations) -> Configuration:
 def _reduce_to_independent_speeds(
     system: Description, plain: Undimensioned, configuration: Configuration
 ) -> Reduction:
-    """The system reduced to its independent speeds; velocities in a parent's axes are freedoms one by one, so
-    that no unknown of the equations is another than the rate of a speed but for a known part.
+    """Return the system reduced to its independent speeds; velocities in a parent's axes are freedoms one by
+    one, so that no unknown of the equations is another than the rate of a speed but for a known part.
     """
     if system.constraints:
         return reduce_system(system, plain, configuration)
@@ -338,7 +342,7 @@ def _without_elasticity(link: Link) -> Link:
 
 
 def _cause(system: Description, load: Load) -> str:
-    """The name of a load, or of the attractor that it comes from."""
+    """Return the name of a load, or of the attractor that it comes from."""
     if load.name in system.loads:
         return load.name
     return next(name for name in system.attractors if load.name.startswith(f"{name}_"))
@@ -421,12 +425,12 @@ LENGTH = 12  # expressions of a pose: d, then R row by row
 
 
 def moving_bodies(equations: DerivedEquations) -> list[Body]:
-    """All bodies but the ground, parents before children."""
+    """Return all bodies but the ground, parents before children."""
     return [body for body in equations.system.bodies.values() if body.parent is not None]
 
 
 def pose_expressions(equations: DerivedEquations) -> list[Expr]:
-    """The poses of all moving bodies in their parents, twelve expressions each."""
+    """Return the poses of all moving bodies in their parents, twelve expressions each."""
     plain = equations.reduction.plain
     found: list[Expr] = []
     for body in moving_bodies(equations):

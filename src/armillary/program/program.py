@@ -251,7 +251,7 @@ class ProgramSection:
 def section(
     name: str, labels: Sequence[str], results: Graph | Sequence[Expr], *, constant: bool = False
 ) -> ProgramSection:
-    """A section with its nodes put in order; ``constant`` ones compute constants and enter them."""
+    """Return a section with its nodes put in order; ``constant`` ones compute constants and enter them."""
     graph = narrow(results if isinstance(results, Graph) else Graph(results))
     nodes, arrival = schedule(graph.order, enter_constants=constant)
     operations = sum_operations(nodes) if constant else graph.operations
@@ -300,7 +300,7 @@ class Program:
         return bool(self.renewed or self.corrected)
 
     def sections(self) -> tuple[ProgramSection, ...]:
-        """All sections, in the order in which they are met."""
+        """Return all sections, in the order in which they are met."""
         return (
             self.precompute,
             self.derivatives,

@@ -140,7 +140,9 @@ def _keep(name: str, choices: Iterable[int]) -> None:
 def program_of(
     system: Description, wanted: Targets, plain: Undimensioned, *, check: bool = False
 ) -> tuple[Program, list[Gain]]:
-    """All sections, improved one by one over shared constants; with ``check``, tested after every pass."""
+    """Return all sections, improved one by one over shared constants; with ``check``, tested after every
+    pass.
+    """
     constants = Constants(taken=system.parameters)
     parameters = tuple(plain(p) for p in system.parameters.values())
     checker = None
@@ -223,7 +225,9 @@ def program_of(
 def with_change_sections(
     program: Program, system: Description, motion: Sequence[Expr], wanted: Sequence[StepSection]
 ) -> Program:
-    """A program with further sections of a motion; constants that only these need follow the others."""
+    """Return a program with further sections of a motion; constants that only these need follow
+    the others.
+    """
     constants = _further_constants(program, system)
     graphs = [hoist(Graph(s.results), constants) for s in wanted]
     changes = tuple(section(s.name, s.labels, g) for s, g in zip(wanted, graphs, strict=True))
@@ -231,7 +235,9 @@ def with_change_sections(
 
 
 def with_partial_section(program: Program, system: Description, wanted: StepSection) -> Program:
-    """A program with a section of its partial derivatives; constants that only it needs follow the others."""
+    """Return a program with a section of its partial derivatives; constants that only it needs follow the
+    others.
+    """
     constants = _further_constants(program, system)
     graph, _ = improve(wanted.results, constants, search=wanted.search)
     found = _with_constants(program, constants, [graph])
@@ -243,7 +249,7 @@ def _further_constants(program: Program, system: Description) -> Constants:
 
 
 def _with_constants(program: Program, constants: Constants, graphs: Sequence[Graph]) -> Program:
-    """A program with the constants that further sections need after its own."""
+    """Return a program with the constants that further sections need after its own."""
     known = set(program.constants)
     more = [c for c in _constants_used(graphs) if c not in known]
     used = (*program.constants, *more)

@@ -63,7 +63,7 @@ class Textbook:
 def textbook(
     pieces: Pieces, *, speeds: str = "u", names: str = "short", symbols: Mapping[str, str] | None = None
 ) -> Textbook:
-    """The print of pieces.
+    """Return the print of pieces.
 
     ``symbols`` are own ones of coordinates and speeds by name, {"pole.q1": "theta"}: their sines are written
     out, and the speed that is the rate of such a coordinate is its symbol with a dot.
@@ -102,7 +102,7 @@ def textbook(
 
 
 def _in_steps(roots: Sequence[Expr]) -> tuple[list[Expr], list[tuple[Expr, Expr]]]:
-    """The roots in terms of intermediate values, and these with their definitions, in order."""
+    """Return the roots in terms of intermediate values, and these with their definitions, in order."""
     whole = section("", [""] * len(roots), roots)
     names = {node: name for node, name in assigned_names(whole).items() if not _is_trig(node)}
     steps, results = in_steps(whole.results, names)
@@ -201,7 +201,7 @@ def _shape(name: str) -> tuple[str, str]:
 
 
 def _looks_like_coordinate(shape: tuple[str, str]) -> bool:
-    """Whether a name would look like a numbered coordinate, speed, sine or cosine."""
+    """Return whether a name would look like a numbered coordinate, speed, sine or cosine."""
     return shape[0] in ("q", "u", "s", "c") and shape[1].isdigit()
 
 
@@ -212,7 +212,7 @@ _LONG = 90  # characters of an equation's right side, as plain text, up to which
 
 
 def equations(book: Textbook, notation: Notation, form: str = FORMS[0]) -> list[str]:
-    """The equations of motion.
+    """Return the equations of motion.
 
     "M u' = f" has the mass matrix and f by causes; "M u' + h = Q" keeps the velocity terms h on the left;
     "rows" is one equation per speed.
@@ -281,8 +281,8 @@ def _equation_lines(book: Textbook, n: Notation) -> list[str]:
 
 
 def _by_causes(left: str, terms: dict[str, Expr], n: Notation) -> str:
-    """An equation whose terms have their causes below them, on one line or one line each; a single negative
-    term has its sign before the brace.
+    """Return an equation whose terms have their causes below them, on one line or one line each; a single
+    negative term has its sign before the brace.
     """
     lines: list[str] = []
     length = 0

@@ -185,7 +185,7 @@ def pair_columns(here: ComparedColumns, there: ComparedColumns, *, interpolate: 
 
 
 def _bend(column: np.ndarray) -> float:
-    """The largest distance of lines between samples from the curve, relative to its size."""
+    """Return the largest distance of lines between samples from the curve, relative to its size."""
     size = np.max(np.abs(column), where=np.isfinite(column), initial=0.0)
     with np.errstate(invalid="ignore", over="ignore"):
         second = np.abs(np.diff(column, 2))
@@ -230,7 +230,7 @@ class Tolerances(NamedTuple):
 def largest_differences(
     pair: Pair, units: Mapping[str, str], tolerances: Tolerances
 ) -> tuple[Difference, ...]:
-    """The differences of a pair's columns, the largest relative one first.
+    """Return the differences of a pair's columns, the largest relative one first.
 
         absolute = max |a − b|,    relative = max |a − b| / max(|a|, |b|)
 

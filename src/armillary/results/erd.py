@@ -94,7 +94,7 @@ def write_erd(path: Path, record: FileContent) -> None:
 
 
 def read_erd(path: Path) -> FileContent:
-    """The record in an ERD file, of ours or of another program."""
+    """Return the record in an ERD file, of ours or of another program."""
     with path.open(encoding="latin-1") as file:
         header = _read_header(file)
         if header.kind == _TEXT:
@@ -164,7 +164,7 @@ def _read_entries(header: _Header, keyword: str) -> list[str]:
 
 
 def _foreign(header: _Header, values: np.ndarray) -> FileContent:
-    """The record of a file that another program wrote.
+    """Return the record of a file that another program wrote.
 
     Time is the sample's number times the step; without a step the first channel is the horizontal axis.
     """
@@ -231,7 +231,7 @@ def _read_binary(path: Path, header: _Header) -> np.ndarray:
 
 
 def _sample_interval(time: np.ndarray) -> float:
-    """The interval of evenly spaced samples, else 0."""
+    """Return the interval of evenly spaced samples, else 0."""
     if time.size < 2 or not np.all(np.isfinite(time)):
         return 0.0
     with np.errstate(over="ignore", invalid="ignore"):

@@ -60,7 +60,7 @@ def write_record(path: str | os.PathLike[str], record: FileContent) -> None:
 
 
 def read_record(path: str | os.PathLike[str]) -> FileContent:
-    """The record in a file that `write_record` made."""
+    """Return the record in a file that `write_record` made."""
     reader = _format(path).read
     require_readable(path)
     try:
@@ -81,7 +81,7 @@ def require_readable(path: str | os.PathLike[str]) -> None:
 
 
 def to_xarray(record: FileContent) -> xarray.Dataset:
-    """A dataset with one variable per output over `time`, its units and description as attributes.
+    """Return a dataset with one variable per output over `time`, its units and description as attributes.
 
     Variables have the outputs' names, as far as NetCDF allows: '/' and control characters become '_'.
     """
@@ -106,7 +106,7 @@ def to_xarray(record: FileContent) -> xarray.Dataset:
 
 
 def to_pandas(record: FileContent) -> pandas.DataFrame:
-    """A table with one column per output, indexed by time."""
+    """Return a table with one column per output, indexed by time."""
     pd = require("pandas", extra="data", purpose="Tables")
     index = pd.Index(record.time, name=record.over)
     return pd.DataFrame(record.values, index=index, columns=list(record.names))
@@ -162,7 +162,7 @@ def require_netcdf() -> None:
 
 
 def netcdf_label(name: str) -> str:
-    """A legal NetCDF name, as close to `name` as may be.
+    """Return a legal NetCDF name, as close to `name` as may be.
 
     Rules of the NetCDF user's guide, "Permitted characters in names": normalised, no '/', no control
     characters, first a letter, a digit, '_' or beyond ASCII, no space at the end.

@@ -10,7 +10,7 @@ from armillary.results.run import FILE_VERSION, Run, run_from_record
 
 
 def load_run(path: str | os.PathLike[str]) -> Run:
-    """The run in a .nc, .parquet, .csv or .erd file, equal to the one that was saved.
+    """Return the run in a .nc, .parquet, .csv or .erd file, equal to the one that was saved.
 
     A .csv or .erd file may be another program's; a CSV table must have a header, with time first.
     """

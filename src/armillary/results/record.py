@@ -62,7 +62,7 @@ def empty_metadata() -> DataTable:
 
 
 def read_metadata(metadata: DataTable, line: str) -> bool:
-    """Whether a line was one of `metadata_lines`; its content is entered."""
+    """Return whether a line was one of `metadata_lines`; its content is entered."""
     match = _LINE.match(line)
     if match is None:
         return False
@@ -79,7 +79,7 @@ def read_metadata(metadata: DataTable, line: str) -> bool:
 def distinct_labels(
     labels: Iterable[str], *, taken: Iterable[str] = (TIME,), width: int | None = None
 ) -> list[str]:
-    """The labels, numbered where one is already taken (time's is); none is longer than `width`."""
+    """Return the labels, numbered where one is already taken (time's is); none is longer than `width`."""
     used, result = set(taken), []
     for label in labels:
         numbered = (_number_label(label, str(number), width) for number in itertools.count(2))
@@ -111,7 +111,9 @@ def label_units(units: str) -> str:
 
 
 def conversion(name: str, source: str, target: str) -> float:
-    """The factor from one unit of an output to another of the same dimension, 1 where one is not known."""
+    """Return the factor from one unit of an output to another of the same dimension, 1 where one is not
+    known.
+    """
     if UNKNOWN in (source, target) or label_units(source) == label_units(target):
         return 1.0
     try:

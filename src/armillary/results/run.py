@@ -206,7 +206,7 @@ class Run:
         return _summarize_run(self)
 
     def _repr_html_(self) -> str:
-        """A table of outputs with small curves, minima and maxima, for notebooks."""
+        """Return a table of outputs with small curves, minima and maxima, for notebooks."""
         from armillary.results.plots.run_plot import run_html
 
         return run_html(self)
@@ -233,7 +233,7 @@ class Run:
         return tuple(chosen) if patterns else self.names
 
     def interpolate(self, times: ArrayLike, name: str) -> np.ndarray:
-        """An output at other times, on straight lines between the samples.
+        """Return an output at other times, on straight lines between the samples.
 
         The error is of second order in the sampling step; sample more finely if that is not enough.
         """
@@ -260,7 +260,8 @@ class Run:
         tolerances: Mapping[str, Tolerance] | None = None,
         interpolate: bool = True,
     ) -> Comparison:
-        """The largest differences of the outputs both runs have, or of the named ones (`A.*` names several).
+        """Return the largest differences of the outputs both runs have, or of the named ones (`A.*` names
+        several).
 
         An output agrees when it differs by no more than atol + rtol times its largest magnitude; `tolerances`
         has other ones by name or pattern: a relative tolerance, or (relative, absolute). Units of equal
@@ -326,7 +327,7 @@ class Run:
         ax: Axes | None = None,
         show: bool = False,
     ) -> Figure | None:
-        """A figure of outputs, by name or pattern (`A.*`); over time, or over output `x`.
+        """Return a figure of outputs, by name or pattern (`A.*`); over time, or over output `x`.
 
         Without a name, outputs of the model are drawn, or all if it has none. Outputs of equal units share a
         panel; values that differ by rounding only are drawn as constant. With `path` it is saved as PNG, SVG,
@@ -351,9 +352,9 @@ class Run:
         arrows: Sequence[str] = (),
         reactions: Sequence[str] = (),
     ) -> Path:
-        """The motion as a file: one HTML page that needs no network (bodies, plots, a time line), a film
-        (.gif, .webp, .mp4), or a picture (.png) of one ``time``; films and pictures need no browser. A scene
-        (.glb, binary glTF 2.0) holds the bodies and their animation for other programs.
+        """Return the motion as a file: one HTML page that needs no network (bodies, plots, a time line), a
+        film (.gif, .webp, .mp4), or a picture (.png) of one ``time``; films and pictures need no browser. A
+        scene (.glb, binary glTF 2.0) holds the bodies and their animation for other programs.
 
         ``view`` is "oblique", "front", "side", "top", or along "x", "y", "z"; ``follow`` keeps a body in the
         picture; ``paths`` are bodies, or points ("rod.tip"), whose paths are drawn. ``size`` is in pixels,
@@ -380,18 +381,20 @@ class Run:
         arrows: Sequence[str] = (),
         reactions: Sequence[str] = (),
     ) -> MotionView:
-        """The motion in the browser, or in a notebook; arguments are as in ``animate``."""
+        """Return the motion in the browser, or in a notebook; arguments are as in ``animate``."""
         from armillary.results.plots.motion import PictureOptions, show_motion
 
         options = PictureOptions(view, follow, paths, theme, speed=speed, arrows=arrows, reactions=reactions)
         return show_motion(self, model, title, options)
 
     def to_xarray(self) -> xarray.Dataset:
-        """A dataset over time, with units, descriptions, parameters and circumstances as attributes."""
+        """Return a dataset over time, with units, descriptions, parameters and circumstances
+        as attributes.
+        """
         return to_xarray(self._record())
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A table with one column per output, indexed by time."""
+        """Return a table with one column per output, indexed by time."""
         return to_pandas(self._record())
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -411,7 +414,7 @@ class Run:
             raise ArmillaryError(f"run of '{self.system}' has no samples")
 
     def _metadata(self) -> DataTable:
-        """All but names and samples, as values that JSON keeps."""
+        """Return all but names and samples, as values that JSON keeps."""
         return {
             "armillary_run": FILE_VERSION,
             "system": self.system,
@@ -425,7 +428,7 @@ class Run:
         }
 
     def _fingerprint(self) -> str:
-        """The metadata as a text, in which NaN equals NaN and the order of keys does not matter."""
+        """Return the metadata as a text, in which NaN equals NaN and the order of keys does not matter."""
         return json.dumps(self._metadata(), sort_keys=True)
 
     def _record(self) -> FileContent:
@@ -485,7 +488,7 @@ def _nonempty(texts: Mapping[str, str]) -> dict[str, str]:
 
 
 def _plain_value(key: str, value: object) -> Info:
-    """A value that every file format keeps."""
+    """Return a value that every file format keeps."""
     plain = value.item() if isinstance(value, np.generic) else value
     if not isinstance(plain, str | int | float):
         raise ArmillaryError(f"info '{key}' must be a text or a number, not {type(value).__name__}")

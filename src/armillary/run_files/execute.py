@@ -56,7 +56,7 @@ def write_echo(path: str | os.PathLike[str], text: str) -> None:
 
 
 def echo_text(file: RunFile, system: System, values: RunValues, run: Run, *, folder: Path) -> str:
-    """The text of an echo file that will lie in ``folder``."""
+    """Return the text of an echo file that will lie in ``folder``."""
     what = f"run of {Path(file.source).name}" if file.source else f"run of {Path(file.model).name}"
     made = run.info.get("created", "")
     lines = [
@@ -157,7 +157,7 @@ def _align_rows(rows: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def _model_path(file: RunFile, folder: Path) -> str:
-    """The model as the echo file names it: relative to its own folder."""
+    """Return the model as the echo file names it: relative to its own folder."""
     path = file.folder / file.model
     if not path.exists():
         return file.model  # the name of an example
@@ -187,7 +187,7 @@ def run(
     on_echo: OnEcho | None = None,
     **options: Given,
 ) -> Run:
-    """The run that a run file describes, with other ``settings`` where given.
+    """Return the run that a run file describes, with other ``settings`` where given.
 
         arm.run("step.toml", {"SPEED": "60 mile/hour", "initial.RB.q1": "2 deg", "run.step": 1e-3})
 
@@ -257,7 +257,7 @@ class Simulation:
             return equations.compile(**{key: given[key].value for key in ("tier",) if key in given})
 
     def run(self, *, progress: bool | Callable[[float], None] = True, on_start: OnStart | None = None) -> Run:
-        """The run with all its outputs."""
+        """Return the run with all its outputs."""
         from armillary.runtime.models.compiled import compiled_model
 
         settings = self.run_settings()
@@ -289,7 +289,7 @@ class Simulation:
             )
 
     def run_settings(self) -> RunSettings:
-        """The settings of the run; an error where its length is not given."""
+        """Return the settings of the run; an error where its length is not given."""
         given = {key: entry.value for key, entry in self.values.settings.items()}
         if "duration" not in given:
             place = f"{self.file.source}: " if self.file.source else ""
@@ -297,8 +297,8 @@ class Simulation:
         return RunSettings.from_file(given)
 
     def given_values(self) -> dict[str, DataTable]:
-        """The values that are not the model's own: parameters, initial values, memories with constant inputs,
-        and inputs over time.
+        """Return the values that are not the model's own: parameters, initial values, memories with constant
+        inputs, and inputs over time.
         """
         values = self.values
         parameters = {name: v.number for name, v in values.parameters.items() if v.given}
@@ -311,7 +311,7 @@ class Simulation:
         return {name: table for name, table in tables.items() if table}
 
     def save(self, made: Run, *, echo: bool = True) -> list[Path]:
-        """The chosen outputs in the results' file, and the echo file; both paths."""
+        """Write the chosen outputs in the results' file, and the echo file; both paths."""
         with self._stage("save"):
             self.select_outputs(made).save(self.results)
             if echo:
@@ -319,7 +319,7 @@ class Simulation:
         return [self.results, self.echo] if echo else [self.results]
 
     def select_outputs(self, made: Run) -> Run:
-        """The run with the outputs that the run file selects."""
+        """Return the run with the outputs that the run file selects."""
         if not self.values.select:
             return made
         columns = [made.names.index(name) for name in self.names]
@@ -327,7 +327,7 @@ class Simulation:
         return replace(made, names=names, values=made.values[:, columns], outputs=names)
 
     def echo_text(self, made: Run) -> str:
-        """The echo file of a run."""
+        """Return the echo file of a run."""
         values = with_changes(self.values, self.changes, made)
         text = echo_text(self.file, self.system, values, made, folder=self.echo.parent)
         return text if self.on_echo is None else text + user_echo(self.on_echo(made))
@@ -371,7 +371,7 @@ class Simulation:
 
 
 def _open(file: RunFile, options: DataTable) -> System:
-    """The model of a run file; a missing one is an error with the line that names it."""
+    """Return the model of a run file; a missing one is an error with the line that names it."""
     try:
         return open_model(file.model, file.folder, **options)
     except NoSuchModelError as error:

@@ -41,7 +41,7 @@ def open_model(
     trust: bool = False,
     **options: object,
 ) -> System:
-    """The system in a model file, whose path is relative to ``folder``, or the example of that name.
+    """Return the system in a model file, whose path is relative to ``folder``, or the example of that name.
 
     A Python file is never executed: a path may come from a run file, which is data. With ``trust`` a text
     model may load the FMUs that it names; ``options`` go to ``arm.load`` for other formats.
@@ -67,7 +67,7 @@ def open_model(
 
 
 def _is_file(path: Path) -> bool:
-    """Whether there is a file; a path that no file can have, too long or with a null, has none."""
+    """Return whether there is a file; a path that no file can have, too long or with a null, has none."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -107,7 +107,7 @@ def _holds_model(path: Path) -> bool:
 
 
 def example_files(name: str) -> list[Path]:
-    """The files of an example: program, text model, and the run files of that model."""
+    """Return the files of an example: program, text model, and the run files of that model."""
     folder = example_folder()
     found = [path for path in sorted(folder.glob(f"{name}.*")) if path.suffix in (".py", *FORMATS)]
     if not found:
@@ -120,7 +120,7 @@ def example_files(name: str) -> list[Path]:
 
 
 def example_module(name: str) -> ModuleType:
-    """An example as a module: its `system()`, its data."""
+    """Return an example as a module: its `system()`, its data."""
     path = example_folder() / f"{name}.py"
     if not path.is_file():
         raise ArmillaryError(f"there is no example '{name}'{nearest(name, example_names())}")
@@ -154,7 +154,7 @@ def example_system(name: str, *, trust: bool = False, **options: object) -> Syst
 
 
 def _load_model_file(path: Path, trust: bool, options: DataTable) -> System:
-    """A model file; only a text model can name machine code, so that there is something to trust."""
+    """Return a model file; only a text model can name machine code, so that there is something to trust."""
     granted = {"trust": True} if trust and path.suffix.lower() == ".toml" else {}
     return load(path, **granted, **options)
 
@@ -165,8 +165,8 @@ SOURCE, START = "on_input", "on_start"
 
 
 def user_input(file: RunFile, function: OnInput | None) -> RunFile:
-    """The run file with the settings that ``function`` makes of its table [user]; what the file sets itself
-    stays. A table that no function reads is an error.
+    """Return the run file with the settings that ``function`` makes of its table [user]; what the file sets
+    itself stays. A table that no function reads is an error.
     """
     if function is None:
         if file.user:

@@ -56,7 +56,7 @@ class FileSignal(NamedTuple):
     source: str
 
     def table_for(self, folder: Path) -> DataTable:
-        """The table for a run file in another folder."""
+        """Return the table for a run file in another folder."""
         if "file" not in self.table:
             return self.table
         path = Path(self.table["file"]).resolve()
@@ -79,12 +79,12 @@ def group_by_input(given: Mapping[str, SourcedValue]) -> dict[str, SourcedValue]
 
 
 def is_signal(value: object) -> bool:
-    """Whether an entry of [inputs] is data over time, and no constant."""
+    """Return whether an entry of [inputs] is data over time, and no constant."""
     return isinstance(value, dict) or (isinstance(value, str) and value.lower().endswith(_SUFFIXES))
 
 
 def file_signal(name: str, entry: SourcedValue, folder: Path) -> FileSignal:
-    """The signal that an entry describes; errors are sentences without the place."""
+    """Return the signal that an entry describes; errors are sentences without the place."""
     table = dict(entry.value) if isinstance(entry.value, dict) else {"file": entry.value}
     known = _OF_POINTS if "t" in table or "y" in table else _OF_FILES
     for key in table:
@@ -139,7 +139,7 @@ class RunValues:
 
 
 def resolve(file: RunFile, system: System) -> RunValues:
-    """The values of a run, or an error with everything that does not fit."""
+    """Return the values of a run, or an error with everything that does not fit."""
     resolver = _Resolver(system)
     parameters = resolver.parameters(file.parameters)
     initial = resolver.initial(file.initial)
@@ -156,7 +156,7 @@ def resolve(file: RunFile, system: System) -> RunValues:
 
 
 def matching_outputs(names: Iterable[str], select: tuple[tuple[str, str], ...]) -> list[str]:
-    """The outputs that patterns match, in the order of the patterns; all if there is no pattern."""
+    """Return the outputs that patterns match, in the order of the patterns; all if there is no pattern."""
     known = list(names)
     if not select:
         return known
@@ -234,7 +234,7 @@ class _Resolver:
         return values
 
     def _joint_of_import(self, name: str) -> str:
-        """The name of a joint of an imported file: by the body that it moves."""
+        """Return the name of a joint of an imported file: by the body that it moves."""
         joints = self.system.imported.joints if self.system.imported is not None else {}
         own = joints.get(name.partition(".")[0])
         return f"; the file's joint '{name.partition('.')[0]}' has {', '.join(own)} here" if own else ""
@@ -320,7 +320,7 @@ def _is_input(memory: Memory) -> bool:
 
 
 def known_names(key: str) -> Iterable[str]:
-    """The names that a setting of [run] may have; empty if its value is not a name."""
+    """Return the names that a setting of [run] may have; empty if its value is not a name."""
     if key == "method":
         from armillary.runtime.integrators import METHODS
 
@@ -341,7 +341,7 @@ def known_names(key: str) -> Iterable[str]:
 
 
 def _setting(key: str, value: object) -> Given:
-    """A value of [run], read and checked."""
+    """Return a value of [run], read and checked."""
     found = RUN_TABLE[key].read(value)
     known = known_names(key)
     if key == "method":

@@ -125,7 +125,7 @@ class RunFile:
 
     @classmethod
     def of_document(cls, document: Document) -> RunFile:
-        """The run file in a TOML document."""
+        """Return the run file in a TOML document."""
         content, problems = document.data, _form_problems(document)
         if not isinstance(content.get("model"), str):
             raise RunFileError(problems)
@@ -159,7 +159,7 @@ class RunFile:
 
     @classmethod
     def of_model(cls, model: str | os.PathLike[str]) -> RunFile:
-        """A run file that only names a model, or an example; results go to the current folder."""
+        """Return a run file that only names a model, or an example; results go to the current folder."""
         return cls(model=str(model), folder=Path(), stem=Path(model).stem)
 
     def setting(self, settings: Mapping[str, object], source: str = "override") -> RunFile:
@@ -180,7 +180,7 @@ class RunFile:
         return replace(self, **tables)
 
     def under(self, other: RunFile) -> RunFile:
-        """The same, but with what another run file sets wherever that sets something."""
+        """Return the same, but with what another run file sets wherever that sets something."""
         attributes = _ATTRIBUTES.values()
         both: DataTable = {a: {**getattr(self, a), **getattr(other, a)} for a in attributes}
         return replace(self, **both)
@@ -190,8 +190,8 @@ _ATTRIBUTES = {table: table for table in TABLES} | {"run": "settings"}
 
 
 def parse_setting(text: str) -> tuple[str, Given]:
-    """The name and value of "SPEED=60 mile/hour" or "run.step=1e-3"; it is a number, true or false where it
-    reads so.
+    """Return the name and value of "SPEED=60 mile/hour" or "run.step=1e-3"; it is a number, true or false
+    where it reads so.
     """
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
@@ -326,5 +326,5 @@ RUN_FILE = KeyedTable(
 
 
 def run_schema() -> DataTable:
-    """The schema of run files."""
+    """Return the schema of run files."""
     return {"$schema": SCHEMA_VERSION, "title": "Armillary run file", **RUN_FILE.schema()}

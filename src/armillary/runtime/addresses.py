@@ -15,7 +15,7 @@ _NOWHERE = _NOTHING.ctypes.data
 
 
 def address(array: np.ndarray) -> int:
-    """The address of an array; of an empty one, of something that is not read."""
+    """Return the address of an array; of an empty one, of something that is not read."""
     if not array.size:
         return _NOWHERE
     buffer: Any = array  # NumPy's types make it a buffer from Python 3.12 on only

@@ -15,7 +15,9 @@ _OFTEN = 0.1  # seconds between two lines
 
 
 def on_terminal() -> bool:
-    """Whether lines on stderr reach a person. A process without a console has no stderr, or a closed one."""
+    """Return whether lines on stderr reach a person. A process without a console has no stderr, or a closed
+    one.
+    """
     try:
         return sys.stderr is not None and sys.stderr.isatty()
     except ValueError:
@@ -62,7 +64,7 @@ _SILENT: AbstractContextManager[None] = nullcontext(None)
 def progress_line(
     wanted: bool | Callable[[float], None], t0: float, t_end: float
 ) -> AbstractContextManager[Callable[[float], None] | None]:
-    """A function to call with the time that a run has reached, or None."""
+    """Return a function to call with the time that a run has reached, or None."""
     if wanted is False or (wanted is True and not on_terminal()):
         return _SILENT
     return _run_line(wanted, t0, t_end)
@@ -82,12 +84,12 @@ def _run_line(
 
 
 def time_left(seconds: float, share: float) -> str:
-    """The time left in words, from the seconds that a share of the work took."""
+    """Return the time left in words, from the seconds that a share of the work took."""
     return f"about {clock(seconds * (1 - share) / share)} left" if share > 0 else ""
 
 
 def clock(seconds: float) -> str:
-    """A time in words: 42 s, 3 min 20 s, 2 h 5 min."""
+    """Return a time in words: 42 s, 3 min 20 s, 2 h 5 min."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

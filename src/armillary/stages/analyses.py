@@ -47,7 +47,7 @@ class ModelAnalyses:
         actuators: Sequence[str] | None = None,
         reactions: Sequence[str] = (),
     ) -> Efforts:
-        """The efforts that give the speeds u the rates ``udot`` at coordinates q, besides all loads.
+        """Return the efforts that give the speeds u the rates ``udot`` at coordinates q, besides all loads.
 
         ``q``, ``u`` and ``udot`` are numbers in the order of ``coordinate_names`` and ``speed_names``, in the
         model's own units, or values by name in stated units; left out, speeds and rates are zero. Arrays with
@@ -112,7 +112,7 @@ class ModelAnalyses:
         outputs: Sequence[str] = (),
         parameters: Mapping[str, object] | None = None,
     ) -> LinearModel:
-        """The linear model of small changes about an operating point: exact A, B, C and D.
+        """Return the linear model of small changes about an operating point: exact A, B, C and D.
 
         ``at`` is None for the start of runs, values by name, a state, an operating point or (run, time); a
         list of these or arrays of values give many, with a leading axis. ``inputs`` are names of parameters,
@@ -152,8 +152,8 @@ class ModelAnalyses:
         memory: Mapping[str, object] | None = None,
         t: float | str = 0.0,
     ) -> OperatingPoint:
-        """A steady motion: a state whose rates are given, zero where they are not, and the inputs that hold
-        it.
+        """Return a steady motion: a state whose rates are given, zero where they are not, and the inputs that
+        hold it.
 
         ``fixed`` are values of states, ``free`` the states to find (left out: all that are not fixed),
         ``rates`` the rates of states other than zero (None: any rate), ``inputs`` the parameters or inputs to
@@ -196,7 +196,8 @@ class ModelAnalyses:
     def trace(
         self, op: OperatingPoint, name: str, start: object, stop: object, *, points: int = 1000
     ) -> Branch:
-        """The branch of operating points through one of them, along ``name`` from ``start`` to ``stop``.
+        """Return the branch of operating points through one of them, along ``name`` from ``start`` to
+        ``stop``.
 
         ``name`` is a parameter or input, or a state that ``op`` has fixed, or one of its prescribed outputs
         or rates. The branch is followed through folds, where ``name`` turns back, and has marks there, where
@@ -364,7 +365,7 @@ class ModelPieces:
         self, of: Point | Body | str, t: Array, q: Array, parameters: Parameters = None, *,
         axes: Body | str | None = None,
     ) -> np.ndarray:  # fmt: skip
-        """The Jacobian of a point or body by the independent speeds; see ``Equations.jacobian``."""
+        """Return the Jacobian of a point or body by the independent speeds; see ``Equations.jacobian``."""
         from armillary.analysis.places import PiecePlace
 
         return self._piece_functions.jacobian(of, axes, PiecePlace(t, q, None, parameters))
@@ -382,7 +383,7 @@ class ModelPieces:
         return self._quantity("strain_energy", t, q, None, parameters)
 
     def total_energy(self, t: Array, q: Array, u: Array, parameters: Parameters = None) -> Given:
-        """The sum of kinetic, potential and strain energy."""
+        """Return the sum of kinetic, potential and strain energy."""
         return self._quantity("total_energy", t, q, u, parameters)
 
     def momentum(self, t: Array, q: Array, u: Array, parameters: Parameters = None) -> np.ndarray:

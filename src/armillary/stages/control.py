@@ -41,7 +41,7 @@ class ModelControl:
         *,
         parameters: Mapping[str, object] | None = None,
     ) -> Regulator:
-        """The gain K of v = −K x that minimises ∫ (xᵀ Q x + vᵀ R v) dt about an operating point.
+        """Return the gain K of v = −K x that minimises ∫ (xᵀ Q x + vᵀ R v) dt about an operating point.
 
         ``at`` is as for ``linearize``. Q weighs states and R inputs: a number for all, numbers by name (the
         rest zero), the diagonal, or a matrix. ``armillary.control.lqr`` takes any linear model, discrete ones
@@ -62,7 +62,7 @@ class ModelControl:
         *,
         parameters: DataMapping | None = None,
     ) -> TrackingRegulator:
-        """The gains that keep the model near a run: v = v̄(t) − K(t) (x − x̄(t)).
+        """Return the gains that keep the model near a run: v = v̄(t) − K(t) (x − x̄(t)).
 
         Q, R and ``final``, the weight of the last deviation (left out: Q), are as for ``lqr``. The linear
         model is exact at every sample of the run; sample it closely.
@@ -116,7 +116,8 @@ class ModelControl:
         tolerance: float = 1e-9,
         second: bool = False,
     ) -> IteratedRegulator:
-        """The inputs, held over each ``step``, that minimise ½ ∫ (δᵀ Q δ + vᵀ R v) dt + ½ δᵀ S δ at the end.
+        """Return the inputs, held over each ``step``, that minimise ½ ∫ (δᵀ Q δ + vᵀ R v) dt + ½ δᵀ S δ at
+        the end.
 
         δ = x − ``target``, zero where it names nothing; S is ``final``. ``inputs`` are names, or names with
         limits (low, high). ``guess`` are inputs for each step to begin with (left out: zero). Derivatives of
@@ -197,7 +198,8 @@ class ModelControl:
         ignore_jumps: bool = False,
         **settings: Unpack[SettingOptions],
     ) -> RunGradient:
-        """The derivatives of ∫ ``cost`` dt + Σ ``sample_cost`` + ``final_cost`` of a run, by the adjoint.
+        """Return the derivatives of ∫ ``cost`` dt + Σ ``sample_cost`` + ``final_cost`` of a run, by the
+        adjoint.
 
         One run and one way back, however many names ``to`` has: parameters, initial values and inputs. An
         input with data in ``inputs`` gives a derivative by each of its values. Costs are texts or expressions
@@ -282,7 +284,7 @@ class ModelControl:
         parameters: DataMapping | None = None,
         t0: float = 0.0,
     ) -> Optimum:
-        """The motion that minimises ∫ ``cost`` dt + ``final_cost``, by collocation or shooting.
+        """Return the motion that minimises ∫ ``cost`` dt + ``final_cost``, by collocation or shooting.
 
         Costs are texts or expressions of states, inputs, parameters and t; ``cost=1`` is the time.
         ``duration`` is a number or (low, high). ``inputs`` are names, or names with limits. ``initial`` and

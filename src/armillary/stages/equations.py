@@ -119,8 +119,8 @@ class Equations(OtherStages):
         return configurations_of(self._core)
 
     def find_configurations(self, limit: int = 16) -> ConfigurationTable:
-        """The configurations that a run can meet, with another limit to their number; ``configurations`` is
-        this table from then on.
+        """Return the configurations that a run can meet, with another limit to their number;
+        ``configurations`` is this table from then on.
         """
         from armillary.program.configurations import find_configurations
 
@@ -169,7 +169,7 @@ class Equations(OtherStages):
         return self._core.contributions
 
     def show(self, section: str = "derivatives") -> str:
-        """A section of the program as text, one assignment per line."""
+        """Return a section of the program as text, one assignment per line."""
         return self._core.show(section)
 
     def report(self) -> str:
@@ -225,8 +225,8 @@ class Equations(OtherStages):
         return self._pieces.input_map
 
     def jacobian(self, of: Point | Body | str, axes: Body | str | None = None) -> ExpressionMatrix:
-        """The Jacobian of a point's velocity by the independent speeds, along the axes of the ground or of
-        ``axes``; for a body, of its origin's velocity, then of its angular velocity.
+        """Return the Jacobian of a point's velocity by the independent speeds, along the axes of the ground
+        or of ``axes``; for a body, of its origin's velocity, then of its angular velocity.
         """
         return self._pieces.jacobian(of, axes)
 
@@ -257,7 +257,7 @@ class Equations(OtherStages):
         names: str = "short",
         symbols: Mapping[str, str] | None = None,
     ) -> str:
-        """The equations as HTML with MathML, which browsers show without a script or network."""
+        """Return the equations as HTML with MathML, which browsers show without a script or network."""
         from armillary.program.documents import html_equations
 
         return html_equations(self._pieces, form, speeds, names, symbols)
@@ -271,7 +271,9 @@ class Equations(OtherStages):
         names: str = "short",
         symbols: Mapping[str, str] | None = None,
     ) -> Path:
-        """A document with tree, symbols, parameters and equations, in a file .html or .tex; see ``latex``."""
+        """Return a document with tree, symbols, parameters and equations, in a file .html or .tex; see
+        ``latex``.
+        """
         from armillary.program.documents import write_handout
 
         return write_handout(self._core, self._pieces, path, form, speeds, names, symbols)
@@ -279,7 +281,7 @@ class Equations(OtherStages):
     # ------------------------------------------------------------ from here to other stages
 
     def compile(self, backend: str = "llvm", *, tier: str = "final") -> Model:
-        """The equations as compiled code in this process.
+        """Return the equations as compiled code in this process.
 
         Code of the tier "quick" is ready in a third to half of the time, and an evaluation takes two to three
         times as long: for the first look at a large model. Its results differ from "final" by rounding.
@@ -327,7 +329,9 @@ class Equations(OtherStages):
         return effort_expressions(self._core, rates)
 
     def base_parameters(self) -> BaseParameters:
-        """The fewest combinations of inertial parameters on which the motion depends, as expressions."""
+        """Return the fewest combinations of inertial parameters on which the motion depends,
+        as expressions.
+        """
         from armillary.analysis.identification.inertial_parameters import base_parameters
 
         return base_parameters(self._core)
@@ -340,7 +344,7 @@ class Equations(OtherStages):
         return MotionPictures(self._core)
 
     def page(self, run: Run, title: str = "", options: PictureOptions | None = None) -> str:
-        """The motion of a run as the text of one HTML page; ``run.animate`` writes it to a file."""
+        """Return the motion of a run as the text of one HTML page; ``run.animate`` writes it to a file."""
         return self.picture.page(run, title, options)
 
     def scene(self, run: Run, path: Path) -> None:

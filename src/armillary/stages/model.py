@@ -99,8 +99,8 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
         return self._core.constants(parameters)
 
     def compile_configurations(self) -> int:
-        """All configurations of ``eom.configurations`` derived and compiled now, and their number; runs
-        do it otherwise when they first meet one.
+        """Return all configurations of ``eom.configurations`` derived and compiled now, and their number;
+        runs do it otherwise when they first meet one.
         """
         return self._core.compile_configurations()
 
@@ -145,14 +145,14 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
     def outputs(
         self, t: float, state: object, parameters: DataMapping | None = None, *, memory: object = None
     ) -> dict[str, float]:
-        """All outputs at a state, by name."""
+        """Return all outputs at a state, by name."""
         return self._core.outputs(t, state, parameters, memory=memory)
 
     def state(
         self, initial: Initial = None, parameters: DataMapping | None = None, t: float = 0.0
     ) -> np.ndarray:
-        """A state from values by name (the rest as described), or from all values in order. Euler parameters
-        are made unit, loops are closed, and speeds made to agree with the constraints.
+        """Return a state from values by name (the rest as described), or from all values in order. Euler
+        parameters are made unit, loops are closed, and speeds made to agree with the constraints.
         """
         return self._core.state(initial, parameters, t)
 
@@ -198,7 +198,7 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
         return self.equations.picture
 
     def page(self, run: Run, title: str = "", options: PictureOptions | None = None) -> str:
-        """The motion of a run as the text of one HTML page; ``run.animate`` writes it to a file."""
+        """Return the motion of a run as the text of one HTML page; ``run.animate`` writes it to a file."""
         return self.equations.page(run, title, options)
 
     def scene(self, run: Run, path: Path) -> None:
@@ -213,8 +213,8 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
         initial: Mapping[str, object] | Sequence[float] | None = None,
         parameters: Mapping[str, object] | None = None,
     ) -> Drawing:
-        """A sketch of the mechanism where runs start, as SVG text, which notebooks show as the picture;
-        ``path`` is a file for it.
+        """Return a sketch of the mechanism where runs start, as SVG text, which notebooks show as the
+        picture; ``path`` is a file for it.
 
         ``view``: "x", "y" or "z" is along that axis of the ground; "auto" along hinges that are all
         parallel, else "oblique".
@@ -233,8 +233,8 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
         theme: str | None = None,
         path: str | os.PathLike[str] | None = None,
     ) -> MotionView | Path:
-        """The system to be posed by hand: a page with a slider for each coordinate, in the browser or a
-        notebook, or with ``path`` as an .html file. Loops are closed while a slider is moved.
+        """Return the system to be posed by hand: a page with a slider for each coordinate, in the browser or
+        a notebook, or with ``path`` as an .html file. Loops are closed while a slider is moved.
         """
         from armillary.results.plots.motion import PictureOptions, show_page, write_html
         from armillary.viewer.page import posing_page
@@ -257,7 +257,7 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
         grab: bool | None = None,
         title: str = "",
     ) -> Path:
-        """A page in which the model itself runs, compiled to WebAssembly: one HTML file, no network.
+        """Write a page in which the model itself runs, compiled to WebAssembly: one HTML file, no network.
 
         ``sliders`` change parameters, initial values and inputs while it runs, ``inputs`` are moved by keys
         and a gamepad too: names, or (name, lowest, highest) in their units; left out, the page chooses some.
@@ -326,7 +326,8 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
     def with_sensitivities(
         self, to: Sequence[object], of: Sequence[str] | None = None, *, ignore_jumps: bool = False
     ) -> SensitiveModel:
-        """The model with derivatives of its outputs ``to`` parameters and initial values as further outputs.
+        """Return the model with derivatives of its outputs ``to`` parameters and initial values as further
+        outputs.
 
         ``to`` are names of parameters, coordinates, speeds, states or memories, ``of`` names of outputs (left
         out: coordinates, speeds, states and the outputs of the description). The derivative of output y by p
@@ -346,7 +347,7 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
         ignore_jumps: bool = False,
         **how: Unpack[RunOptions],
     ) -> Sensitivities:
-        """The derivatives of a run by parameters and initial values, over time; and the run.
+        """Return the derivatives of a run by parameters and initial values, over time; and the run.
 
         ``to``, ``of`` and ``ignore_jumps`` are as in ``with_sensitivities``, other arguments as in
         ``simulate``. Tolerances hold for the motion and for its change per relative change of a parameter.
@@ -383,7 +384,7 @@ class MomentumModel(ConvertedModel):
     def momenta(
         self, t: float, q: object, u: object, parameters: DataMapping | None = None, *, memory: object = None
     ) -> np.ndarray:
-        """The momenta of the state at coordinates q and speeds u."""
+        """Return the momenta of the state at coordinates q and speeds u."""
         return self._core.momenta(t, q, u, parameters, memory=memory)
 
 

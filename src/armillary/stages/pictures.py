@@ -21,7 +21,7 @@ class MotionPictures:
     equations: DerivedEquations
 
     def page(self, run: Run, title: str = "", options: PictureOptions | None = None) -> str:
-        """The motion of a run as the text of one HTML page; ``run.animate`` writes it to a file."""
+        """Return the motion of a run as the text of one HTML page; ``run.animate`` writes it to a file."""
         from armillary.viewer.page import page_of
 
         return page_of(run, self.equations, title, options)
@@ -41,7 +41,7 @@ class MotionPictures:
         return page_of_figures(figures, runs, labels, "choose", title, options)
 
     def cloud(self, batch: Batch, colour: str | None, title: str, options: PictureOptions) -> str:
-        """All runs of a batch as the text of one HTML page, for ``batch.view``."""
+        """Return all runs of a batch as the text of one HTML page, for ``batch.view``."""
         from armillary.viewer.views import cloud_page
 
         return cloud_page(batch, self.equations, colour, title, options)

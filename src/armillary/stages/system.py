@@ -127,7 +127,7 @@ class System(OtherStages, core.SystemCore):
         return from_files, (to_files(self), type(self))
 
     def _repr_html_(self) -> str:
-        """The tree of bodies and a table of parameters, for notebooks."""
+        """Return the tree of bodies and a table of parameters, for notebooks."""
         from armillary.program.documents import system_html
 
         return system_html(self)
@@ -145,7 +145,7 @@ class System(OtherStages, core.SystemCore):
         effort: str = "normal",
         check: bool = False,
     ) -> Equations:
-        """The equations of motion by the cheapest formalism ("auto"), or by the one named. small=False
+        """Return the equations of motion by the cheapest formalism ("auto"), or by the one named. small=False
         ignores declarations of small or large quantities; else sums keep their leading order and ``keep``
         above it. With "momentum", ``axes`` ("ground" or "body") are the axes of a free body's angular
         momentum. effort="high" searches for equations with fewer operations, for up to a minute; the result
@@ -161,13 +161,13 @@ class System(OtherStages, core.SystemCore):
         return equations_stage(made)
 
     def draw(self, path: str | os.PathLike[str] | None = None, *, view: str = "auto") -> Drawing:
-        """A sketch of the mechanism where runs start, as SVG text or, in notebooks, a picture; see
+        """Return a sketch of the mechanism where runs start, as SVG text or, in notebooks, a picture; see
         ``Model.draw``.
         """
         return self.derive().compile().draw(path, view=view)
 
     def view(self, path: str | os.PathLike[str] | None = None, *, view: str = "oblique") -> MotionView | Path:
-        """The system to be posed by hand, with a slider for each coordinate; see ``Model.view``."""
+        """Return the system to be posed by hand, with a slider for each coordinate; see ``Model.view``."""
         return self.derive().compile().view(path=path, view=view)
 
     def compare_formalisms(self) -> Costs:
@@ -178,7 +178,7 @@ class System(OtherStages, core.SystemCore):
 
 
 def load(path: str | os.PathLike[str], **options: object) -> System:
-    """The system in a file: a text model (.toml), a robot (.urdf, or MuJoCo's .xml) or FMUs (.ssp).
+    """Return the system in a file: a text model (.toml), a robot (.urdf, or MuJoCo's .xml) or FMUs (.ssp).
 
     A file is data; nothing in it is executed. ``options`` go to the importers.
 

@@ -76,8 +76,8 @@ _preparing = threading.Lock()
 def run_blocks(
     job: Job, numbers: Sequence[int], values: Sequence[Values] | None = None
 ) -> tuple[list[BlockRecord], float]:
-    """A task: blocks made and written by this worker, unless another has done so meanwhile; and the seconds
-    that took, without those for the model.
+    """Return a task: blocks made and written by this worker, unless another has done so meanwhile; and the
+    seconds that took, without those for the model.
     """
     with _preparing:
         if job not in _prepared:
@@ -255,7 +255,9 @@ class _WaitingBlocks:
                 self._client.cancel(list(self._on_their_way))
 
     def _is_connected(self) -> bool:
-        """Whether the scheduler is there; the client looks for one that was restarted for some seconds."""
+        """Return whether the scheduler is there; the client looks for one that was restarted for some
+        seconds.
+        """
         status = self._client.status
         if status in ("closing", "closed"):
             raise ArmillaryError(

@@ -111,7 +111,7 @@ def _without(data: Given, keys: tuple[str, ...]) -> Given:
 
 
 def make_definition(**content: object) -> Definition:
-    """A definition by this Armillary, with values as a file gives them back."""
+    """Return a definition by this Armillary, with values as a file gives them back."""
     return Definition(plain_data({"armillary": VERSION, **content}))
 
 
@@ -147,7 +147,7 @@ def read_definition(folder: Folder) -> Definition | None:
 
 
 def definition_for_writing(folder: Folder) -> Definition | None:
-    """The same of a folder in which runs are to be made: one with other things in it is refused."""
+    """Return the same of a folder in which runs are to be made: one with other things in it is refused."""
     if (found := read_definition(folder)) is None:
         _check_empty(folder)
     return found
@@ -197,7 +197,7 @@ def check_same(
 
 
 def _other_number(there: Definition, here: Definition, folder: Folder) -> str:
-    """The remedy where only the number of runs differs."""
+    """Return the remedy where only the number of runs differs."""
     as_it_is = (
         f"or take it as it is: open_study('{folder.root}'), on the command line 'armillary study run "
         f"{folder.root}'"
@@ -284,7 +284,7 @@ _ROUNDING = 1e-6  # error of rates and outputs computed in another order
 
 
 def identity(model: CompiledModel) -> DataTable:
-    """A model as data: the digest of its program, and the values that it brings along.
+    """Return a model as data: the digest of its program, and the values that it brings along.
 
     The program's text has equations, outputs, events and formalism; it does not have default values, which
     enter from outside. ``probed`` are values by which the equations are known where their text may be
@@ -306,7 +306,7 @@ def identity(model: CompiledModel) -> DataTable:
 
 
 def _default_values(model: CompiledModel) -> dict[str, dict[str, float | None]]:
-    """The values that a model brings along."""
+    """Return the values that a model brings along."""
     system = model.equations.system
     return {
         "parameters": model.parameters,
@@ -330,7 +330,7 @@ def _values_near_start(model: CompiledModel) -> list[list[float | None]]:
 
 
 def text_differences(folder: Folder, model: CompiledModel) -> str:
-    """The first lines in which the text of a model is another than that in a study's folder."""
+    """Return the first lines in which the text of a model is another than that in a study's folder."""
     try:
         with TemporaryDirectory() as place:
             save(model.equations.system, Path(place) / folder.model.name)
@@ -348,7 +348,7 @@ def text_differences(folder: Folder, model: CompiledModel) -> str:
 
 
 def save_model(model: CompiledModel, folder: Folder) -> str:
-    """The text of a model in its study's folder; why there can be none, where there cannot."""
+    """Return the text of a model in its study's folder; why there can be none, where there cannot."""
     try:
         save(model.equations.system, folder.model)
     except (ModelError, RuntimeError) as error:  # the latter for a link to itself
@@ -367,7 +367,7 @@ def text_checksum(folder: Folder) -> str:
 def rebuild_model(
     folder: Folder, about: DataTable, *, build: str | None = None, trust: bool = False
 ) -> Model:
-    """The model of a study, from the function that builds it or from its text, derived as it was.
+    """Return the model of a study, from the function that builds it or from its text, derived as it was.
 
     The order in which loads were described may get lost in a text: its equations are the same, and their
     rounding may be another. A model that is not the study's is refused. ``trust`` is for the text that the
@@ -390,7 +390,7 @@ def rebuild_model(
 
 
 def _from_text(folder: Folder, about: DataTable, trust: bool) -> System:
-    """The system that the text in a study's folder describes."""
+    """Return the system that the text in a study's folder describes."""
     changed = "text" in about and text_checksum(folder) != about["text"]
     try:
         return load(folder.model, **({"trust": True} if trust and not changed else {}))
@@ -428,7 +428,7 @@ def _equal(one: float | None, other: float | None, error: float, size: float = 0
 
 
 def build_system(place: str) -> System:
-    """The system that an importable function ("package.module:function") makes."""
+    """Return the system that an importable function ("package.module:function") makes."""
     module, colon, name = place.partition(":")
     if not (colon and module and name):
         raise ArmillaryError(

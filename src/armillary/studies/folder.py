@@ -78,7 +78,7 @@ class Folder:
 
     @classmethod
     def at(cls, path: str | os.PathLike[str]) -> Folder:
-        """The folder at a path that a user gave."""
+        """Return the folder at a path that a user gave."""
         return cls(file_path(path, "the folder of a study"))
 
     @property
@@ -87,7 +87,7 @@ class Folder:
         return self.root / UNFINISHED
 
     def record(self, number: int) -> Path:
-        """The record of a block."""
+        """Return the record of a block."""
         return self.blocks / f"{number:08d}"
 
     def make_ready(self) -> None:
@@ -100,7 +100,7 @@ class Folder:
         self.blocks.mkdir(exist_ok=True)
 
     def place(self, target: Path, pieces: Iterable[Bytes]) -> int:
-        """A file of a block, there whole or not at all; when it was last changed, in ns.
+        """Return a file of a block, there whole or not at all; when it was last changed, in ns.
 
         It is not forced onto the disk, which takes 0.4 ms on the fastest: after a power failure the
         checksums show what did not get there.
@@ -187,7 +187,7 @@ class StoreLayout:
         return -(-self.runs // self.block)
 
     def span(self, number: int) -> tuple[int, int]:
-        """The first run of a block, and the one behind its last."""
+        """Return the first run of a block, and the one behind its last."""
         return number * self.block, min((number + 1) * self.block, self.runs)
 
     @property
@@ -210,7 +210,7 @@ class StoreLayout:
         return distinct_labels([column.name for column in self.columns], taken=(RUN,))
 
     def as_data(self) -> DataTable:
-        """All but runs and block, as JSON keeps it."""
+        """Return all but runs and block, as JSON keeps it."""
         columns = [vars(column).copy() for column in self.columns]
         arrays = [{**vars(a), "edges": list(a.edges)} for a in self.arrays]
         return {"columns": columns, "arrays": arrays, "times": _times_as_data(self.times)}
@@ -284,7 +284,7 @@ def _free_space(folder: Folder) -> tuple[float, float]:
 
 
 def in_bytes(number: float) -> str:
-    """A number of bytes as people read it."""
+    """Return a number of bytes as people read it."""
     place = 0
     while number >= 999.5 and place < len(_UNITS) - 1:
         number, place = number / 1000, place + 1  # 999.5 and more would be rounded to 1e+03
@@ -429,7 +429,7 @@ def _description(found: DataTable) -> str:
 
 
 def _is_here(found: DataTable) -> bool:
-    """Whether an owner is a process that this one could see."""
+    """Return whether an owner is a process that this one could see."""
     return found.get("host") == socket.gethostname() and found.get("processes") == _processes()
 
 
@@ -460,7 +460,7 @@ def _read_lock(path: Path) -> DataTable | None:
 
 
 def _processes() -> str:
-    """The namespace of this process: the same number means another process in another container."""
+    """Return the namespace of this process: the same number means another process in another container."""
     with suppress(OSError):
         return os.readlink("/proc/self/ns/pid")
     return ""
@@ -479,7 +479,7 @@ def _alive(pid: object) -> bool:
 
 
 def _disk_time(folder: Path) -> float:
-    """The time now, by the clock that dates the files of a folder."""
+    """Return the time now, by the clock that dates the files of a folder."""
     probe = folder / f".now-{os.urandom(6).hex()}"
     try:
         probe.touch(exist_ok=False)

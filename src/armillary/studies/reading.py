@@ -62,7 +62,7 @@ class RecordedNumbers:
 
 
 def lazy_column(runs: int, dtype: LibraryObject, read: Callable[[int, int], np.ndarray]) -> LibraryObject:
-    """A column as xarray takes it; ``read`` gives the values of the runs from one up to another."""
+    """Return a column as xarray takes it; ``read`` gives the values of the runs from one up to another."""
     from xarray.backends import BackendArray
     from xarray.core import indexing
 
@@ -102,7 +102,7 @@ def lazy_column(runs: int, dtype: LibraryObject, read: Callable[[int, int], np.n
 
 
 def lazy_array(array: LibraryObject, guard: Callable[[], AbstractContextManager[None]]) -> LibraryObject:
-    """An array of the store as xarray takes it, each part of which is read within ``guard()``."""
+    """Return an array of the store as xarray takes it, each part of which is read within ``guard()``."""
     from xarray.backends import BackendArray
     from xarray.core import indexing
 
@@ -162,7 +162,7 @@ def consolidate(folder: Folder, definition: Definition) -> None:
 
 
 def words(codes: np.ndarray) -> np.ndarray:
-    """The statuses of runs, in words; NaN where they have not been made."""
+    """Return the statuses of runs, in words; NaN where they have not been made."""
     found: np.ndarray = np.array(ENDS)[np.where(np.isfinite(codes), codes, NOT_RUN).astype(int)]
     return found
 
@@ -182,7 +182,9 @@ def _schema(layout: StoreLayout, about: str) -> LibraryObject:
 
 
 def is_consolidated(folder: Folder, definition: Definition, *, compare: bool = False) -> bool:
-    """Whether table and columns are there, of all runs, and as they were left; ``compare``: by content."""
+    """Return whether table and columns are there, of all runs, and as they were left; ``compare``: by
+    content.
+    """
     states = read_states(folder, definition.digest, definition.runs)
     return states is not None and all(is_unchanged(path, states[path], compare=compare) for path in states)
 
@@ -215,7 +217,7 @@ def dataset(folder: Folder, definition: Definition, **options: object) -> xarray
 
 
 def _with_read_errors(opened: xarray.Dataset, folder: Folder) -> xarray.Dataset:
-    """The same, in which a chunk that cannot be read when it is used gives a sentence, too."""
+    """Return the same, in which a chunk that cannot be read when it is used gives a sentence, too."""
     zarr = require("zarr", extra="study", purpose="Studies")
     group = zarr.open_group(folder.store, mode="r")
     for name in opened.data_vars:
@@ -271,7 +273,9 @@ def _in_words(codes: Callable[[int, int], np.ndarray], first: int, end: int) -> 
 
 
 def run_table(folder: Folder, definition: Definition) -> pandas.DataFrame:
-    """A pandas table with a row per run: varied values, metrics, how it ended; units in its ``attrs``."""
+    """Return a pandas table with a row per run: varied values, metrics, how it ended; units in
+    its ``attrs``.
+    """
     pd = require("pandas", extra="data", purpose="Tables")
     layout = definition.layout
     if (content := whole_table(folder, definition)) is not None:
@@ -311,7 +315,7 @@ def columns_of(folder: Folder, definition: Definition, *names: str) -> dict[str,
 
 
 def _instead(name: str, layout: StoreLayout, known: Iterable[str]) -> str:
-    """The end of a sentence about a name that is not a number of each run."""
+    """Return the end of a sentence about a name that is not a number of each run."""
     for array in layout.arrays:
         if array.name == name:
             drawn = "a histogram of each run, which histogram" if array.edges else "histories, which fan"
@@ -342,7 +346,7 @@ def history(folder: Folder, definition: Definition, name: str) -> tuple[np.ndarr
 
 
 def _store_array(folder: Folder, array: Array) -> LibraryObject:
-    """An array of the store."""
+    """Return an array of the store."""
     zarr = require("zarr", extra="study", purpose="Studies")
     _require_results(folder)
     return zarr.open_group(folder.store, mode="r")[array.label]

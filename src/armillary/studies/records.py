@@ -74,7 +74,7 @@ def _crc32c() -> LibraryObject:
 
 
 def write_with_checksum(folder: Folder, path: Path, name: str, content: bytes) -> FileState:
-    """A file that ends with the checksum of its content, there whole or not at all."""
+    """Return a file that ends with the checksum of its content, there whole or not at all."""
     crc = crc32c(content)
     changed = folder.place(path, (content, crc.to_bytes(_END, "little")))
     return FileState(name, len(content) + _END, crc, changed)
@@ -91,7 +91,7 @@ def read_with_checksum(path: Path) -> bytes | None:
 
 
 def has_content(path: Path, state: FileState) -> bool:
-    """Whether such a file has the content that was written."""
+    """Return whether such a file has the content that was written."""
     content = read_with_checksum(path)
     return content is not None and len(content) + _END == state.bytes and crc32c(content) == state.crc
 
@@ -111,8 +111,8 @@ def has_size_and_time(path: Path, state: FileState) -> bool | None:
 
 
 def is_unchanged(path: Path, state: FileState, *, compare: bool = False) -> bool:
-    """Whether a file is as it was left: by size and time, or by its content where the time differs or with
-    ``compare``.
+    """Return whether a file is as it was left: by size and time, or by its content where the time differs or
+    with ``compare``.
     """
     seems = has_size_and_time(path, state)
     if seems is False or (seems and not compare):
@@ -201,7 +201,7 @@ def forget_columns(folder: Folder, layout: StoreLayout) -> None:
 
 
 def column_chunks(folder: Folder, layout: StoreLayout) -> list[Path]:
-    """The files that hold the columns; one whose numbers are all NaN has none."""
+    """Return the files that hold the columns; one whose numbers are all NaN has none."""
     return sorted(path for c in layout.columns for path in (folder.store / c.label).glob("c.*"))
 
 
@@ -233,7 +233,9 @@ def _create(
 
 
 def write_chunk(folder: Folder, array: Array, number: int, block: int, values: np.ndarray) -> FileState:
-    """The chunk of a block; the last block may have fewer runs than others, the rest of its chunk is NaN."""
+    """Return the chunk of a block; the last block may have fewer runs than others, the rest of its chunk is
+    NaN.
+    """
     whole = np.ascontiguousarray(values, dtype="<f8")
     if len(whole) < block:
         whole = np.full((block, array.size), np.nan)
@@ -249,7 +251,7 @@ def chunk_path(folder: Folder, label: str, number: int) -> Path:
 
 @cache
 def _compression() -> LibraryObject:
-    """The compression of chunks; the package comes with zarr."""
+    """Return the compression of chunks; the package comes with zarr."""
     return require("numcodecs", extra="study", purpose="Studies").Blosc(**_COMPRESSION, shuffle=1)
 
 
@@ -274,7 +276,7 @@ class BlockRecord:
 def finish_block(
     folder: Folder, layout: StoreLayout, study: str, number: int, made: Made, seconds: float
 ) -> BlockRecord:
-    """The chunks of a block, and then its record."""
+    """Return the chunks of a block, and then its record."""
     pairs = zip(layout.arrays, made.arrays, strict=True)
     chunks = tuple(write_chunk(folder, a, number, layout.block, values) for a, values in pairs)
     first, end = layout.span(number)
@@ -326,7 +328,7 @@ class Finished:
 
 
 def finished_blocks(folder: Folder, layout: StoreLayout, study: str, patience: float = PATIENCE) -> Finished:
-    """The blocks of a study that are finished.
+    """Return the blocks of a study that are finished.
 
     Every record is read and compared with its checksum. So is every chunk whose size or time of change is not
     as in its record, and as many of the others as ``patience`` allows, the newest first: those a crash may
@@ -366,8 +368,8 @@ def _recorded_blocks(folder: Folder) -> Iterator[int]:
 def read_numbers(
     folder: Folder, layout: StoreLayout, study: str, first: int, end: int
 ) -> tuple[np.ndarray, int]:
-    """The numbers (columns, runs) of the runs from one up to another, and how many of them are made; those
-    of the others are NaN, and their status NOT_RUN.
+    """Return the numbers (columns, runs) of the runs from one up to another, and how many of them are made;
+    those of the others are NaN, and their status NOT_RUN.
     """
     found = np.full((len(layout.columns), end - first), np.nan)
     found[[column.kind == STATUS for column in layout.columns]] = NOT_RUN
@@ -388,7 +390,7 @@ def read_numbers(
 
 
 def input_identity(signals: Mapping[str, Signal]) -> dict[str, DataTable]:
-    """The identity of the inputs of a study."""
+    """Return the identity of the inputs of a study."""
     return {
         name: {
             "instants": len(signal),
@@ -420,7 +422,7 @@ def keep_signals(folder: Folder, signals: Mapping[str, Signal]) -> None:
 
 
 def read_signals(folder: Folder, about: Mapping[str, DataMapping]) -> dict[str, Signal]:
-    """The inputs that ``input_identity`` describes, from the study's folder."""
+    """Return the inputs that ``input_identity`` describes, from the study's folder."""
     if not about:
         return {}
     found = {}

@@ -65,13 +65,13 @@ class StudyStatus:
 
 
 def _three_digits(rate: float) -> str:
-    """A rate as people write it: 0.0123, 12.3, 12300."""
+    """Return a rate as people write it: 0.0123, 12.3, 12300."""
     rough = f"{rate:.3g}"
     return f"{float(rough):.0f}" if rate >= 100 else rough
 
 
 def _first_line(reason: str) -> str:
-    """The first line of a reason, or as much of it as a summary has room for."""
+    """Return the first line of a reason, or as much of it as a summary has room for."""
     line = reason.partition("\n")[0].partition(";")[0]
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
 
@@ -177,7 +177,7 @@ class StudyResults:
         return owner(self.path)
 
     def status(self) -> StudyStatus:
-        """The progress: runs made, runs that failed and why."""
+        """Return the progress: runs made, runs that failed and why."""
         found = finished_blocks(self._folder, self._definition.layout, self._definition.digest, patience=0.0)
         return Progress(self._definition.layout, found.records.values()).status
 
@@ -204,11 +204,13 @@ class StudyResults:
         return reading.dataset(self._folder, self._definition, **options)
 
     def table(self) -> pandas.DataFrame:
-        """A table with a row per run: varied values, metrics, status; ``attrs["units"]`` has their units."""
+        """Return a table with a row per run: varied values, metrics, status; ``attrs["units"]`` has their
+        units.
+        """
         return reading.run_table(self._folder, self._definition)
 
     def values(self, run: int) -> dict[str, float]:
-        """The varied values of one run: as it was made, or as the design has them."""
+        """Return the varied values of one run: as it was made, or as the design has them."""
         layout = self._definition.layout
         if plain_float(run) is None or run != int(run):
             raise ArmillaryError(f"runs are whole numbers from 0 on: there is no run {run!r}")
@@ -224,7 +226,7 @@ class StudyResults:
     # ------------------------------------------------------------ pictures
 
     def fan(self, output: str, **options: Given) -> Figure:
-        """The spread of an output over time: median, bands of runs, some single runs.
+        """Draw the spread of an output over time: median, bands of runs, some single runs.
 
         ``options``: ``bands=(0.5, 0.9)``, ``singles=5``, ``title``, ``path`` of a file to save it.
         """
@@ -234,7 +236,7 @@ class StudyResults:
         return distributions.fan(times, values, name=output, units=units, **options)
 
     def histogram(self, metric: str, **options: Given) -> Figure:
-        """The histogram of a metric; ``options``: ``bins``, ``title``, ``path``.
+        """Draw the histogram of a metric; ``options``: ``bins``, ``title``, ``path``.
 
         Of a metric that is a histogram of each run, the mean over all runs.
         """
@@ -267,7 +269,7 @@ class StudyResults:
         )
 
     def sensitivity(self, metric: str, *, level: float = 0.95) -> Sensitivity:
-        """The sensitivity of a metric to each varied quantity; print it, or ``.plot()`` it.
+        """Return the sensitivity of a metric to each varied quantity; print it, or ``.plot()`` it.
 
         Sobol' indices of a "saltelli" design, Morris screening of a "morris" one; of any other the variance
         explained.

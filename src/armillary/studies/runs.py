@@ -66,7 +66,7 @@ class BlockMaker:
         return cls(folder, definition.layout, definition.digest, make_runs)
 
     def make(self, number: int, values: Values) -> BlockRecord:
-        """A block made and written; an error leaves nothing of it that counts."""
+        """Return a block made and written; an error leaves nothing of it that counts."""
         started = time.perf_counter()
         first, end = self.layout.span(number)
         try:
@@ -145,7 +145,7 @@ def arguments(how: DataMapping, vary: Mapping[str, str], values: Mapping[str, ob
 
 
 def layout_of(plan: Plan, vary: Mapping[str, str], runs: int, block: int) -> StoreLayout:
-    """The layout of the results that a study of these runs keeps."""
+    """Return the layout of the results that a study of these runs keeps."""
     outputs = {column.name: column for column in plan.model.equations.targets.columns}
     units, texts = units_of(plan.model), _texts(plan.model)
     arrays, columns = [], []
@@ -197,7 +197,7 @@ def _folder_name(name: str) -> str:
 
 
 def possible(values: Values, make: Callable[[Values], Thing]) -> Thing:
-    """The result of ``make`` for the first run whose values are possible; an error where none is."""
+    """Return the result of ``make`` for the first run whose values are possible; an error where none is."""
     refused: list[ParameterError] = []
     for i in range(_count_of_runs(values)):
         try:
@@ -263,7 +263,7 @@ def _count_of_runs(values: Values) -> int:
 
 
 def _column_numbers(batch: Batch, column: StoredColumn) -> np.ndarray:
-    """The numbers of a column, from a batch."""
+    """Return the numbers of a column, from a batch."""
     if column.kind == METRIC:
         return batch.metrics[column.name]
     if column.kind == STOP:
@@ -288,13 +288,15 @@ def define(
     outputs: Given,
     block: int | None,
 ) -> Definition:
-    """A study's definition; ``how`` are arguments of ``simulate_batch``, inputs over time as signals."""
+    """Return a study's definition; ``how`` are arguments of ``simulate_batch``, inputs over time
+    as signals.
+    """
     check_precision(how.get("precision", "double"))
     vary = {name: kind_of(model, name) for name in design.names}
     asked = {name: str(metric) for name, metric in read_metrics(metrics).items()}
 
     def try_plan(values: Values) -> tuple[DataTable, Plan]:
-        """The settings of runs, and the plan of one, which checks both."""
+        """Return the settings of runs, and the plan of one, which checks both."""
         run = _plain_run(model, how, vary, {name: float(each[0]) for name, each in values.items()})
         settings, others = RunSettings.among(arguments(run, vary, values))
         others.pop("precision", None)
@@ -323,7 +325,7 @@ def define(
 def _plain_run(
     model: CompiledModel, how: DataMapping, vary: Mapping[str, str], first: Mapping[str, float]
 ) -> DataTable:
-    """The settings of runs as plain data: fixed values in their stated units."""
+    """Return the settings of runs as plain data: fixed values in their stated units."""
     run = {key: _json_value(value) for key, value in how.items() if key not in (*KINDS, INPUTS)}
     if INPUTS in how:
         run[INPUTS] = input_identity(how[INPUTS])
@@ -362,7 +364,7 @@ def _memory(model: CompiledModel, name: str, value: object) -> Given:
 
 
 def _json_value(value: object) -> Given:
-    """A value as JSON keeps it."""
+    """Return a value as JSON keeps it."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     return list(value) if isinstance(value, tuple) else value

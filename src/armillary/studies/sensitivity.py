@@ -28,7 +28,7 @@ _BINS = 50  # at most
 
 
 def part_of_variance(x: np.ndarray, y: np.ndarray, level: float) -> tuple[float, float]:
-    """The part of the variance of y that goes with x, and the half width of its interval.
+    """Return the part of the variance of y that goes with x, and the half width of its interval.
 
         1 − (left / (n − p)) / (total / (n − 1))
 
@@ -59,7 +59,7 @@ def part_of_variance(x: np.ndarray, y: np.ndarray, level: float) -> tuple[float,
 
 
 def _explained_share(sums: np.ndarray) -> float:
-    """The part of variance explained, from sums of 1, x, x², y, x y and y² in each bin."""
+    """Return the part of variance explained, from sums of 1, x, x², y, x y and y² in each bin."""
     n, x, xx, y, xy, yy = sums[:, sums[0] > 0]
     total = yy.sum() - y.sum() ** 2 / n.sum()
     if total <= 0:  # only the part that is left out differs
@@ -72,7 +72,7 @@ def _explained_share(sums: np.ndarray) -> float:
 
 
 def _bins_of(x: np.ndarray) -> tuple[np.ndarray, int]:
-    """The bin of each value, and how many bins there are."""
+    """Return the bin of each value, and how many bins there are."""
     most = min(_BINS, round(0.8 * x.size ** (1 / 3)))  # more would lose to chance what they gain in detail
     distinct, places = np.unique(x, return_inverse=True)
     if distinct.size <= 2 * most:  # as many coefficients as so many lines
@@ -177,7 +177,9 @@ class Sensitivity:
         )
 
     def to_pandas(self) -> LibraryObject:
-        """A table with a row for each quantity; the half widths of intervals are in columns named "… ±"."""
+        """Return a table with a row for each quantity; the half widths of intervals are in columns named "…
+        ±".
+        """
         pandas = require("pandas", extra="data", purpose="to make a table")
         columns: dict[str, np.ndarray] = {}
         for column, numbers in self.values.items():
@@ -229,7 +231,7 @@ def sensitivity(
     units: str = "",
     level: float = 0.95,
 ) -> Sensitivity:
-    """The sensitivity of a metric, given by its values in all runs of a design.
+    """Return the sensitivity of a metric, given by its values in all runs of a design.
 
     From a "saltelli" design Sobol' indices, from "morris" Morris screening, both by SALib; from any other the
     variance explained. Runs whose value is not a finite number are left out, and with them the whole group of
@@ -314,7 +316,7 @@ def _morris(design: Design, y: np.ndarray, kept: np.ndarray, level: float) -> Da
 
 
 def _from_any_runs(design: Design, y: np.ndarray, kept: np.ndarray, level: float) -> DataTable:
-    """The variance explained by each quantity alone and the correlation of ranks, from any runs."""
+    """Return the variance explained by each quantity alone and the correlation of ranks, from any runs."""
     inputs = design.block(0, design.runs)
     y = (y[kept] - y[kept].mean()) / y[kept].std()
     found = [part_of_variance(x[kept], y, level) for x in inputs.values()]
@@ -330,7 +332,7 @@ def _from_any_runs(design: Design, y: np.ndarray, kept: np.ndarray, level: float
 
 
 def _both_sides(upper: np.ndarray) -> np.ndarray:
-    """A symmetric matrix from SALib's, which has numbers above its diagonal only."""
+    """Return a symmetric matrix from SALib's, which has numbers above its diagonal only."""
     return np.where(np.isnan(upper), upper.T, upper)
 
 
@@ -347,7 +349,7 @@ _LINE = 110  # letters of a note below bars
 
 
 def bars(sensitivity: Sensitivity, *, title: str | None = None, path: Path | None = None) -> Figure:
-    """The sensitivity of a metric to each varied quantity, the most important on top."""
+    """Draw the sensitivity of a metric to each varied quantity, the most important on top."""
     shown = {name: column for name, column in sensitivity.values.items() if name != "mu"}
     order = sensitivity.order[::-1]
     names = [sensitivity.names[i] for i in order]

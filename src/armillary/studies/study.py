@@ -175,7 +175,8 @@ class Study(StudyResults):
         threads: int | None = None,
         device: str = "cpu",
     ) -> Study:
-        """All runs that are not made yet: in this process, or ``on`` a Dask client or a scheduler's address.
+        """Return all runs that are not made yet: in this process, or ``on`` a Dask client or a scheduler's
+        address.
 
         ``progress`` shows a line on a terminal, or calls a function with the status after each block. On a
         cluster each task uses one thread, unless ``threads`` is more; workers must see the folder under the
@@ -293,7 +294,7 @@ class Study(StudyResults):
             run_there(client, BlockAssignment(job, values, missing, lock, done))
 
     def extend(self, runs: int) -> Study:
-        """The same study with more runs, of a design that begins with the runs it has: random, sobol,
+        """Return the same study with more runs, of a design that begins with the runs it has: random, sobol,
         morris, saltelli. ``run`` then makes the new ones; a last block that was not full is made again.
         """
         folder, design = self._folder, self._require_design()

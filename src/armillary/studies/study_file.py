@@ -135,7 +135,7 @@ class StudyFile:
 
     @classmethod
     def of_document(cls, document: Document) -> StudyFile:
-        """The study file in a TOML document."""
+        """Return the study file in a TOML document."""
         content, problems = document.data, _form_problems(document)
         run = RunFile.of_document(
             replace(document, data={key: value for key, value in content.items() if key in _RUN_KEYS})
@@ -159,7 +159,9 @@ class StudyFile:
         return replace(file, run=replace(run, problems=(*problems, *run.problems)))
 
     def setting(self, settings: Mapping[str, object], source: str = "override") -> StudyFile:
-        """The same with other values: "study.runs", "study.seed", …, and all names of `RunFile.setting`."""
+        """Return the same with other values: "study.runs", "study.seed", …, and all names of
+        `RunFile.setting`.
+        """
         own = {name.removeprefix("study."): v for name, v in settings.items() if name.startswith("study.")}
         problems = [
             f"{source}: there is no setting 'study.{name}'{suggestion(name, STUDY_KEYS)}"
@@ -178,7 +180,7 @@ class StudyFile:
 
 
 def _form_problems(document: Document) -> list[str]:
-    """The errors in its keys, which do not depend on its model."""
+    """Return the errors in its keys, which do not depend on its model."""
     content = document.data
     found = unknown_keys(document, (*_RUN_KEYS, *TABLES))
     found += table_problems(document, {"vary": None, "metrics": None, "study": STUDY_KEYS})
@@ -301,7 +303,7 @@ class StudySetup(Simulation):
         self.folder = self._folder()
 
     def study(self) -> Study:
-        """The study, new or as far as its folder has it.
+        """Return the study, new or as far as its folder has it.
 
         Where the folder's is the same with fewer runs, it is extended, if its design allows that.
         """
@@ -369,7 +371,7 @@ class StudySetup(Simulation):
     # ------------------------------------------------------------ what varies
 
     def _resolve_values(self) -> RunValues:
-        """The values of all runs; one error has all that is wrong with the file."""
+        """Return the values of all runs; one error has all that is wrong with the file."""
         self.vary, problems = self._read_distributions()
         if not problems and self.vary and not self.file.problems:
             problems = self._design_problems()

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 
 def report(folder: str, unfinished: str) -> dict[str, str]:
-    """The environment of a worker: its host, its Armillary (or why it has none), and the study's folder."""
+    """Return the environment of a worker: its host, its Armillary (or why it has none), and the study's
+    folder.
+    """
     import os
     import socket
     import tempfile

@@ -100,7 +100,7 @@ class Car:
         return {"V": speed, **({"driver_gain": 0.0} if "driver_gain" in self.system.parameters else {})}
 
     def _wheel(self, name: str) -> str:
-        """The body of a wheel: its name, or in text models with included wheels NAME_wheel."""
+        """Return the body of a wheel: its name, or in text models with included wheels NAME_wheel."""
         return name if name in self.system.bodies else f"{name}_wheel"
 
     def start(self, speed: float) -> dict[str, float]:

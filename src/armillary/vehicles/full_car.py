@@ -346,7 +346,7 @@ def full_car(
 def _seat_of_corner(
     s: arm.System, corner: Corner, design: AxleDesign, places: Mapping[str, Sequence[float]], sprung: float
 ) -> _Seat:
-    """The preload by virtual work: load of the wheel, weight of the arm and force of the spring.
+    """Return the preload by virtual work: load of the wheel, weight of the arm and force of the spring.
 
     Ratios of motion are those of rigid joints, also where they are bushings.
     """
@@ -365,7 +365,7 @@ def _seat_of_corner(
 
 
 def _seat_of_axle(s: arm.System, axle: SolidAxle, side: int, sprung: float) -> _Seat:
-    """The preload of an axle that heaves without roll."""
+    """Return the preload of an axle that heaves without roll."""
     label = "left" if side > 0 else "right"
     top, foot = axle.seats[f"{label}_spring_top"], axle.seats[f"{label}_spring_foot"]
     heave = {axle.body.q3: 1.0, axle.body.q5: 0.0}
@@ -375,7 +375,7 @@ def _seat_of_axle(s: arm.System, axle: SolidAxle, side: int, sprung: float) -> _
 
 
 def _seat_of_beam(s: arm.System, beam: TwistBeam, corner: Corner, sprung: float) -> _Seat:
-    """The preload of a twist beam whose wheels heave together."""
+    """Return the preload of a twist beam whose wheels heave together."""
     coordinates = [*beam.left.coordinates, *beam.right.coordinates]
     heave = {beam.left.travel: 1.0, beam.right.travel: 1.0}
     top, foot = corner.seats["spring_top"], corner.seats["spring_foot"]
@@ -393,7 +393,7 @@ def _add_leaf(
     side: int,
     sprung: float,
 ) -> tuple[_Seat, Bushing]:
-    """The pack of one side, which carries the load; its damper's seat has no preload."""
+    """Return the pack of one side, which carries the load; its damper's seat has no preload."""
     label = "left" if side > 0 else "right"
     x, y, z = places["spring_foot"]
     eyes = axle.chassis.point(f"{name}_eyes", (x, side * y, z))

@@ -12,7 +12,7 @@ from armillary.verification.rows import Row, expected_text, found_text
 
 
 def run(cases: Iterable[str] | None = None, progress: Callable[[str], None] | None = None) -> list[Row]:
-    """The rows of the named cases, or of all; `progress` is called with the name of each first."""
+    """Return the rows of the named cases, or of all; `progress` is called with the name of each first."""
     rows: list[Row] = []
     chosen = list(CASES) if cases is None else list(cases)
     for name in chosen:
@@ -28,7 +28,7 @@ def run(cases: Iterable[str] | None = None, progress: Callable[[str], None] | No
 
 
 def table(rows: Sequence[Row]) -> str:
-    """The rows as text, a block per case; remarks stand below their rows."""
+    """Return the rows as text, a block per case; remarks stand below their rows."""
     cells = [["quantity", "expected", "found", ""]]
     for row in rows:
         mark = "" if row.verdict == "ok" else row.verdict

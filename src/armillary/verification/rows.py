@@ -46,24 +46,24 @@ class Check(NamedTuple):
 
 
 def difference(quantity: str, tolerance: float, source: str = "", remark: str = "") -> Check:
-    """The largest difference from reference data."""
+    """Return the largest difference from reference data."""
     return Check(quantity, "difference", 0.0, tolerance, source, remark)
 
 
 def value(quantity: str, expected: float, tolerance: float, source: str = "", remark: str = "") -> Check:
-    """A published number."""
+    """Return a published number."""
     return Check(quantity, "value", expected, tolerance, source, remark)
 
 
 def at_most(quantity: str, published: float, source: str = "", remark: str = "") -> Check:
-    """A published count, not to be exceeded."""
+    """Return a published count, not to be exceeded."""
     return Check(quantity, "count", published, 0.0, source, remark)
 
 
 def differs(
     quantity: str, published: float, ours: float, tolerance: float, remark: str, source: str = ""
 ) -> Check:
-    """A published number that contradicts the source's own equations."""
+    """Return a published number that contradicts the source's own equations."""
     return Check(quantity, "differs", published, tolerance, source, remark, ours)
 
 
@@ -98,7 +98,9 @@ class Case(NamedTuple):
     states: tuple[States, ...] = ()
 
     def rows(self) -> list[Row]:
-        """The rows of the computed case; a check without a number fails, and its remark has the reason."""
+        """Return the rows of the computed case; a check without a number fails, and its remark has the
+        reason.
+        """
         rows: list[Row] = []
         found = self.measure()
         for check in self.checks:
@@ -148,7 +150,7 @@ def _found_row(case: Case, check: Check, found: float, remark: str) -> Row:
 
 
 def expected_text(check: Check | Row) -> str:
-    """The expected value: a number with its tolerance, or a bound."""
+    """Return the expected value: a number with its tolerance, or a bound."""
     if check.kind == "count":
         return f"at most {check.expected:.0f}"
     if check.kind == "differs" or not check.tolerance:
@@ -157,7 +159,7 @@ def expected_text(check: Check | Row) -> str:
 
 
 def found_text(row: Row) -> str:
-    """The computed value: a number with the digits of its tolerance, a difference with one digit."""
+    """Return the computed value: a number with the digits of its tolerance, a difference with one digit."""
     if not math.isfinite(row.found):
         return str(row.found)
     if row.kind == "count":
@@ -206,55 +208,57 @@ TRAJECTORIES = 1e-8
 
 
 def reference(name: str) -> DataTable:
-    """The reference data of a case; `data/README.md` lists their sources."""
+    """Return the reference data of a case; `data/README.md` lists their sources."""
     file = resources.files("armillary.verification").joinpath("data", f"{name}.json")
     found: DataTable = json.loads(file.read_text(encoding="utf-8"))
     return found
 
 
 def example(name: str) -> ModuleType:
-    """The module of an example."""
+    """Return the module of an example."""
     return example_module(name)
 
 
 @cache
 def equations(name: str, **options: object) -> Equations:
-    """The equations of an example by the formalism that `derive` chooses, derived once."""
+    """Return the equations of an example by the formalism that `derive` chooses, derived once."""
     found: Equations = example(name).system(**options).derive()
     return found
 
 
 def columns(record: DataMapping, rows: str = "data") -> dict[str, np.ndarray]:
-    """A recorded trajectory as columns by name."""
+    """Return a recorded trajectory as columns by name."""
     data = np.array(record[rows])
     return {name: data[:, i] for i, name in enumerate(record["columns"])}
 
 
 def largest(*numbers: object) -> float:
-    """The largest of numbers or arrays of them; NaN where any is, which the built-in `max` would drop."""
+    """Return the largest of numbers or arrays of them; NaN where any is, which the built-in `max`
+    would drop.
+    """
     return float(np.max(np.concatenate([np.atleast_1d(np.asarray(x, float)).ravel() for x in numbers])))
 
 
 def relative_difference(found: object, expected: object) -> float:
-    """The largest difference, of every number relative to itself."""
+    """Return the largest difference, of every number relative to itself."""
     found, expected = np.asarray(found, float), np.asarray(expected, float)
     return largest(np.abs(found - expected) / np.where(expected == 0, 1.0, np.abs(expected)))
 
 
 def largest_difference(found: object, expected: object) -> float:
-    """The largest difference."""
+    """Return the largest difference."""
     return largest(np.abs(np.asarray(found, float) - np.asarray(expected, float)))
 
 
 def scaled_difference(found: object, expected: object) -> float:
-    """The largest difference relative to the largest magnitude, per column."""
+    """Return the largest difference relative to the largest magnitude, per column."""
     found, expected = np.asarray(found, float), np.asarray(expected, float)
     scale = np.max(np.abs(expected), axis=0)
     return largest(np.abs(found - expected) / np.where(scale > 0, scale, 1.0))
 
 
 def drift(values: np.ndarray, scale: float | None = None) -> float:
-    """The largest change of a constant from its first value, relative to that value or to a scale."""
+    """Return the largest change of a constant from its first value, relative to that value or to a scale."""
     return largest(np.abs(values - values[0])) / float(abs(values[0]) if scale is None else scale)
 
 

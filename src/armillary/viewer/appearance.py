@@ -46,7 +46,7 @@ _ALONG = 181  # places along an orbit
 def part_of(
     shape: Shape, numbers: Numbers, sampled: Sampled, size: float, meshes: MeshStore
 ) -> DataTable | None:
-    """The part of a shape; None for a mesh that cannot be used. ``size`` is a typical length."""
+    """Return the part of a shape; None for a mesh that cannot be used. ``size`` is a typical length."""
     sizes = [max(float(x), 0.0) for x in numbers(shape.sizes)]
     part: DataTable = {"kind": shape.kind, "at": numbers(shape.at).tolist()}
     if shape.kind == "box":
@@ -85,7 +85,9 @@ def part_of(
 
 
 def link_of(shape: Shape, numbers: Numbers, size: float) -> DataTable:
-    """A figure between points: its ends, as (body, place), its radius, and its colour where it has one."""
+    """Return a figure between points: its ends, as (body, place), its radius, and its colour where it has
+    one.
+    """
     given = shape.details
     radius = numbers([given["radius"]])[0] if "radius" in given else _RADII[shape.kind] * size
     made: DataTable = {
@@ -153,7 +155,7 @@ class Bar(NamedTuple):
 
 
 def bars_of(link: DataMapping, places: Sequence[np.ndarray], up: object) -> list[Bar]:
-    """The bars of a link whose points are at these places (rows × 3 each)."""
+    """Return the bars of a link whose points are at these places (rows × 3 each)."""
     kind, radius = link["kind"], link["radius"]
     if kind == "spring":
         return [Bar(helix(radius, 1.0, turns=link.get("coils", 9)), places[0], places[1])]
@@ -166,7 +168,7 @@ def bars_of(link: DataMapping, places: Sequence[np.ndarray], up: object) -> list
 
 
 def _damper(one: np.ndarray, other: np.ndarray, radius: float) -> list[Bar]:
-    """A cylinder of constant length on the first point, a thinner rod from the second into it."""
+    """Return a cylinder of constant length on the first point, a thinner rod from the second into it."""
     distance = np.linalg.norm(other - one, axis=1, keepdims=True)
     along = (other - one) / np.maximum(distance, 1e-12)
     can = _CAN * float(distance[0, 0])
@@ -227,7 +229,7 @@ class Appearance:
         return np.array([float(x) for x in evaluate_all(known, self._values)])
 
     def _sample(self, expression: Expr, places: Mapping[Expr, np.ndarray]) -> np.ndarray:
-        """An expression at many values of some symbols."""
+        """Return an expression at many values of some symbols."""
         values: ValueTable = {**self._values, **{self._plain(s): v for s, v in places.items()}}
         return np.asarray(evaluate(self._plain(expression), values), dtype=float)
 
@@ -241,8 +243,8 @@ class Appearance:
         return list({tuple(x): x for x in map(self.numbers, found)}.values())
 
     def _solid(self, body: Body) -> DataTable | None:
-        """The uniform solid of a body's mass and inertia: a ball where all moments are equal, a cylinder
-        where two are, else a box; None for a body without them.
+        """Return the uniform solid of a body's mass and inertia: a ball where all moments are equal, a
+        cylinder where two are, else a box; None for a body without them.
         """
         mass = float(self.numbers([body.mass])[0])
         inertia = self.numbers([x for row in body.inertia for x in row]).reshape(3, 3)
@@ -272,7 +274,7 @@ class Appearance:
         return {"kind": "box", "size": edges.tolist(), "axes": axes.ravel().tolist(), **place}
 
     def _typical_length(self) -> float:
-        """The middle one of the lengths of a system."""
+        """Return the middle one of the lengths of a system."""
         lengths = [float(np.linalg.norm(p)) for places in self._places.values() for p in places]
         lengths += [_extent(solid) for solid in self._solids.values() if solid is not None]
         parts = [body.flex.part for body in self.bodies if body.flex is not None]
@@ -283,8 +285,8 @@ class Appearance:
         return known[len(known) // 2] if known else 1.0
 
     def parts(self, body: Body) -> list[DataTable]:
-        """The parts of a body, each with its kind, sizes and place in the body's axes: the shapes that it was
-        given or, without any, what follows from its description.
+        """Return the parts of a body, each with its kind, sizes and place in the body's axes: the shapes that
+        it was given or, without any, what follows from its description.
         """
         shapes = [s for s in self._system.shapes.values() if s.body.name == body.name and not s.ends]
         made = [part_of(s, self.numbers, self._sample, self.size, self.meshes) for s in shapes]
@@ -299,7 +301,9 @@ class Appearance:
         return any(shape.kind not in SURROUNDINGS for shape in shapes)
 
     def _is_drawn(self, body: Body) -> bool:
-        """Whether a body without a shape is drawn: where others have one, only if it moves and has a mass."""
+        """Return whether a body without a shape is drawn: where others have one, only if it moves and has a
+        mass.
+        """
         shaped = any(not s.ends and s.kind not in SURROUNDINGS for s in self._system.shapes.values())
         moves = body.parent is not None and bool(body.coordinates)
         return not shaped or (moves and bool(self.numbers([body.mass])[0] > 0))
@@ -324,7 +328,7 @@ class Appearance:
         return [*found, *self._joint(body), *balls]
 
     def _point_mass(self, body: Body) -> DataTable:
-        """A ball, larger than a sleeve that it is in; for one that slides across gravity, a block."""
+        """Return a ball, larger than a sleeve that it is in; for one that slides across gravity, a block."""
         place = {"at": self.numbers(body.com_coordinates).tolist()}
         slides = [axis for kind, axis in self.joint_axes(body) if kind is Slide]
         if len(slides) == 1 and abs(slides[0] @ self.up()) < 0.5:
@@ -341,7 +345,9 @@ class Appearance:
         return [x for x in places if np.linalg.norm(x) > _NONE * self.size]
 
     def joint_axes(self, body: Body) -> list[tuple[type, np.ndarray]]:
-        """The motions of a joint in order, each with its axis in the body's axes; zero for a ball joint."""
+        """Return the motions of a joint in order, each with its axis in the body's axes; zero for a ball
+        joint.
+        """
         found: list[tuple[type, np.ndarray]] = []
         for step in body.assembly.steps:
             if isinstance(step, Turn | Slide):
@@ -354,13 +360,13 @@ class Appearance:
         return found
 
     def _is_free(self, body: Body) -> bool:
-        """Whether a body moves freely in a plane or in space."""
+        """Return whether a body moves freely in a plane or in space."""
         steps = body.assembly.steps
         return any(isinstance(step, Drift) for step in steps) or sum(isinstance(s, Slide) for s in steps) > 1
 
     def _joint(self, body: Body) -> list[DataTable]:
-        """A pin for a hinge, a sleeve for a slide, a ball for a ball joint; nothing for a body that moves
-        freely in a plane or in space.
+        """Return a pin for a hinge, a sleeve for a slide, a ball for a ball joint; nothing for a body that
+        moves freely in a plane or in space.
         """
         if self._is_free(body):
             return []
@@ -424,17 +430,17 @@ class Appearance:
         return pull
 
     def pull(self) -> float:
-        """The acceleration of uniform gravity."""
+        """Return the acceleration of uniform gravity."""
         return float(np.linalg.norm(self._gravity()))
 
     def up(self) -> list[float]:
-        """The direction against gravity, or along z without gravity."""
+        """Return the direction against gravity, or along z without gravity."""
         length = self.pull()
         return [0.0, 0.0, 1.0] if not length > 0 else (-self._gravity() / length + 0.0).tolist()
 
 
 def _extent(solid: DataTable) -> float:
-    """The largest length of a solid."""
+    """Return the largest length of a solid."""
     return float(max([*solid.get("size", ()), 2 * solid.get("radius", 0.0), solid.get("length", 0.0)]))
 
 

@@ -102,7 +102,7 @@ def _describe_arrows(equations: DerivedEquations, look: Appearance) -> tuple[lis
 
 
 def _centre(body: Body, look: Appearance) -> np.ndarray:
-    """The mass centre in the body's axes, without the deflection of a flexible part."""
+    """Return the mass centre in the body's axes, without the deflection of a flexible part."""
     m, *rigid = look.numbers([body.mass, *body.com_coordinates])
     part = None if body.flex is None else body.flex.part
     return np.array(rigid) if part is None else (m * np.array(rigid) + part.first) / (m + part.mass)
@@ -163,7 +163,7 @@ ROWS = 20_000  # of a motion in a page: more are thinned
 
 
 def bodies_of(equations: DerivedEquations, parameters: Mapping[str, float]) -> DataTable:
-    """A figure without a motion: bodies, springs and bending parts with the values of parameters.
+    """Return a figure without a motion: bodies, springs and bending parts with the values of parameters.
 
     The page moves it by its own motion: seven numbers per body of ``bodies``, in this order, then the
     amplitudes of all modes (``web/scripts/motion.js``).
@@ -172,7 +172,7 @@ def bodies_of(equations: DerivedEquations, parameters: Mapping[str, float]) -> D
 
 
 def content_of(look: Appearance) -> DataTable:
-    """The drawing of a system, as data of a page."""
+    """Return the drawing of a system, as data of a page."""
     index = {body.name: i for i, body in enumerate(look.bodies)}
     bodies = [
         {
@@ -214,8 +214,9 @@ class PageFigure:
     meshes: MeshStore
 
     def pack(self) -> DataTable:
-        """The figure as data of a page. Bodies that travel far are placed relative to the bodies that carry
-        them, so that 16 bits resolve their relative places: ``bases`` has the index of that body, or −1.
+        """Return the figure as data of a page. Bodies that travel far are placed relative to the bodies that
+        carry them, so that 16 bits resolve their relative places: ``bases`` has the index of that body, or
+        −1.
         """
         bases = carriers(self.content, self.channels)
         return self.content | {
@@ -233,7 +234,7 @@ class PageFigure:
 def figure_of(
     run: Run, equations: DerivedEquations, options: PictureOptions | None = None, *, arrows: bool = True
 ) -> PageFigure:
-    """The figure of a run; films have no arrows of their own."""
+    """Return the figure of a run; films have no arrows of their own."""
     chosen = options or PictureOptions()
     if run.system != equations.system.name:
         raise ArmillaryError(
@@ -310,8 +311,8 @@ def channels(poses: Poses) -> np.ndarray:
 
 
 def quaternions(R: np.ndarray) -> np.ndarray:
-    """The quaternion e = (x, y, z, w) of each matrix R, which holds 4 e eᵀ: the column with the largest
-    diagonal element, made unit (Shepperd 1978).
+    """Return the quaternion e = (x, y, z, w) of each matrix R, which holds 4 e eᵀ: the column with the
+    largest diagonal element, made unit (Shepperd 1978).
 
     SciPy's Rotation does the same; importing it would take 0.4 s before the first page.
     """
@@ -333,7 +334,7 @@ def quaternions(R: np.ndarray) -> np.ndarray:
 
 
 def _page_rows(run: Run) -> np.ndarray:
-    """All rows of a run, or as many as a page holds, evenly, first and last included."""
+    """Return all rows of a run, or as many as a page holds, evenly, first and last included."""
     if len(run) <= ROWS:
         return np.arange(len(run))
     return np.unique(np.rint(np.linspace(0, len(run) - 1, ROWS)).astype(int))

@@ -36,7 +36,7 @@ def write_frames(frames: Iterator[np.ndarray], place: Path, rate: float) -> None
 
 
 def png_bytes(image: np.ndarray) -> bytes:
-    """A picture as a PNG file."""
+    """Return a picture as a PNG file."""
     height, width, _ = image.shape
     rows = np.concatenate([np.zeros((height, 1), dtype=np.uint8), image.reshape(height, -1)], axis=1)
 
@@ -181,7 +181,7 @@ def _frames(
 
 
 def _floor(points: np.ndarray, up: np.ndarray, reach: float, fine: float | None = None) -> Floor:
-    """A floor under all points, with the grid of the page."""
+    """Return a floor under all points, with the grid of the page."""
     radius = 0.5 * (fine or reach)
     spacing = 10.0 ** np.ceil(np.log10(max(4 * radius, 1e-9))) / 40
     lowest = float(np.min(points @ up)) - 0.01 * reach

@@ -49,7 +49,7 @@ class GltfDocument:
         self._textures: dict[bytes, int] = {}
 
     def add(self, kind: str, entry: DataTable) -> int:
-        """An entry of one of the lists of a document."""
+        """Return an entry of one of the lists of a document."""
         entries = self.content.setdefault(kind, [])
         entries.append(entry)
         return len(entries) - 1
@@ -57,7 +57,7 @@ class GltfDocument:
     # ------------------------------------------------------------ arrays
 
     def _accessor(self, data: np.ndarray, component: int, target: int | None, *, bounds: bool) -> int:
-        """An array (rows × width) of the buffer."""
+        """Return an array (rows × width) of the buffer."""
         rows = np.ascontiguousarray(data.reshape(len(data), -1))
         entry: DataTable = {
             "bufferView": self._view(rows.tobytes(), target),
@@ -70,7 +70,7 @@ class GltfDocument:
         return self.add("accessors", entry)
 
     def _view(self, data: bytes, target: int | None = None) -> int:
-        """A part of the buffer."""
+        """Return a part of the buffer."""
         view = {"buffer": 0, "byteOffset": len(self._binary), "byteLength": len(data)}
         self._binary += data
         self._binary += b"\0" * (-len(self._binary) % 4)
@@ -90,14 +90,14 @@ class GltfDocument:
     # ------------------------------------------------------------ meshes
 
     def texture(self, image: bytes) -> int:
-        """A picture as bytes of JPEG, once each."""
+        """Return a picture as bytes of JPEG, once each."""
         if image not in self._textures:
             source = self.add("images", {"bufferView": self._view(image), "mimeType": "image/jpeg"})
             self._textures[image] = self.add("textures", {"source": source})
         return self._textures[image]
 
     def material(self, colour: str, opacity: float, image: bytes = b"") -> int:
-        """A material of this colour, "#0072b2", times a picture, once each."""
+        """Return a material of this colour, "#0072b2", times a picture, once each."""
         picture = self.texture(image) if image else -1
         key = (colour.lower(), round(opacity, 4), picture)
         if key not in self._materials:
@@ -121,8 +121,8 @@ class GltfDocument:
     def geometry(
         self, surface: DrawnSurface, targets: list[np.ndarray] | None = None, mapped: np.ndarray | None = None
     ) -> DataTable:
-        """A primitive without its material: triangles, displacements of their corners, one per target, and
-        places of corners in a picture.
+        """Return a primitive without its material: triangles, displacements of their corners, one per target,
+        and places of corners in a picture.
         """
         made: DataTable = {
             "attributes": {
@@ -142,7 +142,7 @@ class GltfDocument:
         return self.add("meshes", {"name": name, "primitives": primitives})
 
     def bytes(self) -> bytes:
-        """The file: a header, the JSON and the buffer."""
+        """Return the file: a header, the JSON and the buffer."""
         content = dict(self.content)
         if self._binary:
             content["buffers"] = [{"byteLength": len(self._binary)}]
@@ -173,7 +173,7 @@ def write_glb(run: Run, equations: DerivedEquations, path: Path) -> None:
 
 
 def glb_of(figure: PageFigure, metres: float = 1.0) -> bytes:
-    """The bytes of the file; ``metres`` is the model's unit of length."""
+    """Return the bytes of the file; ``metres`` is the model's unit of length."""
     return _Scene(figure, metres).document.bytes()
 
 
@@ -207,8 +207,8 @@ class _Scene:
             self.document.add("animations", animation)
 
     def _travel(self) -> np.ndarray | None:
-        """The path of a system that travels far, which a separate node takes: single precision would not
-        resolve places on the bodies. Positions are from it then.
+        """Return the path of a system that travels far, which a separate node takes: single precision would
+        not resolve places on the bodies. Positions are from it then.
         """
         way = self.positions.mean(axis=1)
         if max(np.max(np.ptp(way, axis=0)), np.max(np.abs(way))) < _FAR * self.content["size"]:
@@ -258,7 +258,7 @@ class _Scene:
         return nodes
 
     def _mesh(self, part: DataTable, body: DataTable) -> int:
-        """A mesh of a file: its triangles are stored once, whatever colours it has on other bodies."""
+        """Return a mesh of a file: its triangles are stored once, whatever colours it has on other bodies."""
         key = part["mesh"]
         if key not in self.shared:
             found = mesh_surfaces(self.figure.meshes.found[key])

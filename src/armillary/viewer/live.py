@@ -118,7 +118,9 @@ def _movable_quantities(
 
 
 def wanted_sliders(wanted: object, option: str) -> Wanted:
-    """The sliders that a user requested: names, (name, lowest, highest), or a table of limits by name."""
+    """Return the sliders that a user requested: names, (name, lowest, highest), or a table of limits
+    by name.
+    """
     if wanted is None:
         return None
     if isinstance(wanted, Mapping):
@@ -191,7 +193,7 @@ def hand_names(place: int) -> list[str]:
 
 
 def with_hand(equations: DerivedEquations) -> DerivedEquations:
-    """The equations of the same system with the hand's loads on every body that moves."""
+    """Return the equations of the same system with the hand's loads on every body that moves."""
     system = changeable(equations.system)
     for place, moving in enumerate(moving_bodies(equations)):
         body: Body = system.bodies[moving.name]
@@ -273,7 +275,7 @@ _GRABBED = 40  # bodies up to which a page has a hand unasked
 
 
 def write_live(model: CompiledModel, path: str | os.PathLike[str], **options: Given) -> Path:
-    """The page of a model, written whole or not at all; ``options`` go to ``live_page``."""
+    """Write the page of a model, written whole or not at all; ``options`` go to ``live_page``."""
     place = file_path(path, "the page")
     if place.suffix.lower() not in (".html", ".htm"):
         raise ArmillaryError(f"a live model is written as one .html page, not as '{place.name}'")
@@ -297,7 +299,7 @@ def live_page(
     grab: bool | None = None,
     title: str = "",
 ) -> str:
-    """The text of the page."""
+    """Return the text of the page."""
     asked, driven = wanted_sliders(sliders, "sliders="), wanted_sliders(inputs, "inputs=")
     settings = run_settings(live_page, 0.0, step=step, rtol=_RTOL, atol=_ATOL)
     chosen = METHODS_OF_MODULES[step is None] if method is None else text(method, "method")
@@ -347,7 +349,9 @@ def live_page(
 
 
 def _with_hand(equations: DerivedEquations, grab: bool | None) -> DerivedEquations:
-    """The equations with loads for dragging bodies, if ``grab`` is True, or None and they can have them."""
+    """Return the equations with loads for dragging bodies, if ``grab`` is True, or None and they can have
+    them.
+    """
     if grab is False:
         return equations
     if grab is None and len(equations.system.bodies) > _GRABBED:

@@ -46,7 +46,7 @@ class PictureMesh:
         return tuple((first, paint.colour) for first, paint in self.paints)
 
     def plain(self) -> PictureMesh:
-        """The mesh with colours in place of pictures."""
+        """Return the mesh with colours in place of pictures."""
         paints = tuple((first, paint._replace(image=b"")) for first, paint in self.paints)
         return replace(self, paints=paints, mapped=None)
 
@@ -56,7 +56,7 @@ class PictureMesh:
         return np.asarray(self.low + self.step * self.levels)
 
     def pack(self) -> DataTable:
-        """The mesh as JSON data of a page."""
+        """Return the mesh as JSON data of a page."""
         order = self.faces.ravel()
         highest = np.maximum.accumulate(order) + 1
         codes = np.concatenate([[0], highest[:-1]]) - order
@@ -109,7 +109,7 @@ class MeshStore:
         return sum(mesh is not None for mesh in self.found.values())
 
     def key(self, shape: str, file: str, up: str, texture: str = "") -> str | None:
-        """The key of a file's mesh; where it cannot be used a warning, once a file, and None."""
+        """Return the key of a file's mesh; where it cannot be used a warning, once a file, and None."""
         key = hashlib.sha256(f"{file}\n{up}\n{texture}".encode()).hexdigest()[:16]
         if key not in self.found:
             try:
@@ -142,7 +142,7 @@ class MeshStore:
         return None if self.found[key] is None else key
 
     def _limit_pictures(self, mesh: PictureMesh, shape: str, name: str) -> PictureMesh:
-        """A mesh without its pictures where all of them together would take too much room."""
+        """Return a mesh without its pictures where all of them together would take too much room."""
         images = {paint.image for _, paint in mesh.paints}
         if sum(map(len, self._pictures | images)) <= PICTURES:
             self._pictures |= images
@@ -156,7 +156,7 @@ class MeshStore:
         return mesh.plain()
 
     def add_mesh(self, shape: str, corners: Sequence[object], faces: Sequence[object]) -> str | None:
-        """The key of a mesh of given corners, or of their convex hull where there are no faces."""
+        """Return the key of a mesh of given corners, or of their convex hull where there are no faces."""
         key = hashlib.sha256(repr((corners, faces)).encode()).hexdigest()[:16]
         if key not in self.found:
             try:
@@ -168,13 +168,13 @@ class MeshStore:
         return None if self.found[key] is None else key
 
     def pack(self, known: Collection[str] = ()) -> dict[str, DataTable]:
-        """All meshes but those that are known, as JSON data of a page, by key."""
+        """Return all meshes but those that are known, as JSON data of a page, by key."""
         fresh = {key: mesh for key, mesh in self.found.items() if mesh is not None and key not in known}
         return {key: mesh.pack() for key, mesh in fresh.items()}
 
 
 def _upright(surface: Surface, path: Path, up: str) -> Surface:
-    """A surface with the file's upward axis turned to ``up``, by a cyclic change of axes."""
+    """Return a surface with the file's upward axis turned to ``up``, by a cyclic change of axes."""
     if not up:
         return surface
     if (own := upward_axis(path)) is None:
@@ -194,7 +194,7 @@ def upward_axis(path: Path) -> int | None:
 
 
 def picture_mesh(surface: Surface) -> PictureMesh:
-    """A surface with corners of 16 bits and at most ``FINEST`` triangles; flat ones are left out."""
+    """Return a surface with corners of 16 bits and at most ``FINEST`` triangles; flat ones are left out."""
     if not len(surface.faces):
         raise MeshFault("it has no triangles")
     if len(surface.faces) > MOST:

@@ -63,7 +63,9 @@ class JavaScriptPrinter(Printer):
 
 
 def javascript_function(name: str, results: Sequence[Expr], values: Mapping[Expr, str]) -> str:
-    """A function of ``q``, an array, that returns all results; ``values`` holds the text of each symbol."""
+    """Return a function of ``q``, an array, that returns all results; ``values`` holds the text of each
+    symbol.
+    """
     printer = JavaScriptPrinter()
     texts: dict[Expr, Operand] = {}
     lines: list[str] = []
@@ -102,7 +104,7 @@ RECORDED = (
 def page_of(
     run: Run, equations: DerivedEquations, title: str = "", options: PictureOptions | None = None
 ) -> str:
-    """The text of the page of a run."""
+    """Return the text of the page of a run."""
     chosen = options or PictureOptions()
     figure = figure_of(run, equations, chosen)
     span = f"{run.time[0]:g} to {run.time[-1]:g} s"
@@ -143,7 +145,7 @@ def look_of(options: PictureOptions, figure: DataTable) -> DataTable:
 
 
 def page_text(content: DataTable, title: str, scripts: Sequence[str] = RECORDED, code: str = "") -> str:
-    """A page with some content, drawn by files of ``web/scripts`` after its own ``code``."""
+    """Return a page with some content, drawn by files of ``web/scripts`` after its own ``code``."""
     meshes: DataTable = {}
     for store in (figure.pop("meshes", None) for figure in content.get("figures", [])):
         meshes |= {} if store is None else store.pack(meshes)
@@ -172,7 +174,7 @@ def _page_part(name: str) -> str:
 
 @cache
 def _strip_script(name: str) -> str:
-    """A script without comments of whole lines and without what indents it: an eighth of its size."""
+    """Return a script without comments of whole lines and without what indents it: an eighth of its size."""
     lines = (line.strip() for line in _page_part(name).splitlines())
     return "\n".join(line for line in lines if line and not line.startswith("//"))
 
@@ -192,7 +194,7 @@ def posing_page(
     title: str = "",
     options: PictureOptions | None = None,
 ) -> str:
-    """The text of the page, with the position where runs start."""
+    """Return the text of the page, with the position where runs start."""
     equations, given, chosen = model.equations, dict(parameters or {}), options or PictureOptions()
     system, targets = equations.system, model.equations.targets
     plain = equations.reduction.plain
@@ -275,7 +277,7 @@ def sheet(
     names: str = "short",
     symbols: Mapping[str, str] | None = None,
 ) -> MotionView | Path:
-    """A system on one page to print: drawing, bodies, coordinates, parameters, equations of motion.
+    """Return a system on one page to print: drawing, bodies, coordinates, parameters, equations of motion.
 
     It opens in the browser or is shown in a notebook; with ``path``, an .html file, it is written there.
     ``view`` is as for ``s.draw``, ``names`` and ``symbols`` as for ``eom.latex``.
@@ -287,7 +289,7 @@ def sheet(
 def sheet_text(
     system: object, *, view: str = "auto", names: str = "short", symbols: Mapping[str, str] | None = None
 ) -> str:
-    """The text of the page."""
+    """Return the text of the page."""
     if not isinstance(system, Description) or not hasattr(system, "derive"):  # a System: it stands above
         raise ArmillaryError(f"a sheet is made of a system, not of {shown(system)}")
     equations = system.derive()

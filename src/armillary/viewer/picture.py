@@ -66,7 +66,7 @@ class Camera:
         return np.stack([x, y], axis=-1), near
 
     def move(self, shift: np.ndarray) -> Camera:
-        """The camera, moved along with something."""
+        """Return the camera, moved along with something."""
         return replace(self, eye=self.eye + shift)
 
     def rays(self) -> np.ndarray:
@@ -86,7 +86,7 @@ def scene_axes(up: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def direction_of(view: str, up: np.ndarray) -> np.ndarray:
-    """The direction from a scene to the eye, for the name of a view."""
+    """Return the direction from a scene to the eye, for the name of a view."""
     right, front = scene_axes(up)
     ways = {
         "oblique": 0.75 * right - front + 0.5 * up,
@@ -100,7 +100,7 @@ def direction_of(view: str, up: np.ndarray) -> np.ndarray:
 
 
 def fit_camera(points: np.ndarray, view: str, up: np.ndarray, width: int, height: int) -> Camera:
-    """A camera that has all points in its picture."""
+    """Return a camera that has all points in its picture."""
     towards = direction_of(view, up)
     upward = up - towards * (up @ towards)
     if np.linalg.norm(upward) < 1e-6:  # seen along the vertical
@@ -148,7 +148,7 @@ class PixelPlane(NamedTuple):
 
 
 def plane(corners: np.ndarray, values: np.ndarray) -> PixelPlane:
-    """The plane through the values at the corners (faces × 3) of triangles (faces × 3 × 2)."""
+    """Return the plane through the values at the corners (faces × 3) of triangles (faces × 3 × 2)."""
     (x0, y0), (x1, y1), (x2, y2) = (corners[:, k].T for k in range(3))
     area = (x1 - x0) * (y2 - y0) - (x2 - x0) * (y1 - y0)
     area = np.where(np.abs(area) < 1e-12, np.inf, area)
@@ -160,7 +160,7 @@ def plane(corners: np.ndarray, values: np.ndarray) -> PixelPlane:
 
 
 def fragments(corners: np.ndarray, nearness: np.ndarray, width: int, height: int) -> Fragments:
-    """All pixels whose middle lies in a triangle, in the rectangle of the screen."""
+    """Return all pixels whose middle lies in a triangle, in the rectangle of the screen."""
     y = corners[:, :, 1]
     first = np.clip(np.ceil(y.min(axis=1) - 0.5), 0, height).astype(np.int64)
     last = np.clip(np.floor(y.max(axis=1) - 0.5), -1, height - 1).astype(np.int64)
@@ -187,7 +187,9 @@ def fragments(corners: np.ndarray, nearness: np.ndarray, width: int, height: int
 
 
 def nearest(found: Fragments, buffer: np.ndarray) -> Fragments:
-    """The fragments in front of all others and of what the buffer holds, which is brought up to date."""
+    """Return the fragments in front of all others and of what the buffer holds, which is brought up
+    to date.
+    """
     np.maximum.at(buffer, found.pixel, found.nearness)
     seen = found.nearness >= buffer[found.pixel]
     return Fragments(*(a[seen] for a in found))
@@ -265,13 +267,13 @@ class FilmFigure:
         self._count, self._opacity = len(parts), opacity
 
     def place(self, frame: int, body: str, at: object) -> np.ndarray:
-        """A place of a body in the ground's axes; an unknown body counts as the ground."""
+        """Return a place of a body in the ground's axes; an unknown body counts as the ground."""
         b = self.index.get(body, -1)
         found: np.ndarray = self.positions[frame, b] + self.rotations[frame, b] @ np.asarray(at, dtype=float)
         return found
 
     def path(self, body: str, at: object) -> np.ndarray:
-        """The places of a point of a body in all frames."""
+        """Return the places of a point of a body in all frames."""
         b = self.index.get(body, -1)
         found: np.ndarray = self.positions[:, b] + self.rotations[:, b] @ np.asarray(at, dtype=float)
         return found
@@ -284,7 +286,7 @@ class FilmFigure:
         return vertices[kept] if kept.any() else vertices
 
     def paint_frame(self, frame: int) -> Painted:
-        """All surfaces in one frame."""
+        """Return all surfaces in one frame."""
         positions, rotations = self.positions[frame], self.rotations[frame]
         R = rotations[self._owner]
         vertices = np.einsum("nij,nj->ni", R, self._surface.vertices) + positions[self._owner]
@@ -463,7 +465,7 @@ class Painter:
 
 
 def ribbon(points: np.ndarray, camera: Camera, colour: str) -> Painted:
-    """A line of some width on the screen through points."""
+    """Return a line of some width on the screen through points."""
     a, b = points[:-1], points[1:]
     _, near = camera.project(points)
     along = (b - a) - ((b - a) @ camera.forward)[:, None] * camera.forward

@@ -31,8 +31,8 @@ VIEWS = ("auto", "oblique", "x", "y", "z")
 def draw_sketch(
     model: CompiledModel, path: object, *, view: str = "auto", initial: Given = None, parameters: Given = None
 ) -> Drawing:
-    """The sketch of a model in the position where runs start, also written to a file where one is named;
-    "svg" alone names the format.
+    """Return the sketch of a model in the position where runs start, also written to a file where one is
+    named; "svg" alone names the format.
     """
     one_of(view, VIEWS, "there is no view ")
     place = None if path is None or path == "svg" else file_path(path, "the sketch")
@@ -81,7 +81,7 @@ class Sketch:
     # ------------------------------------------------------------ where things are
 
     def place_in_ground(self, body: Body, place: object) -> np.ndarray:
-        """A place of a body, in the ground's axes."""
+        """Return a place of a body, in the ground's axes."""
         if body.name not in self.index:
             return np.asarray(place, dtype=float)
         i = self.index[body.name]
@@ -91,12 +91,14 @@ class Sketch:
         return found
 
     def direction(self, body: Body, axis: np.ndarray) -> np.ndarray:
-        """A direction of a body, in the ground's axes."""
+        """Return a direction of a body, in the ground's axes."""
         found: np.ndarray = self.poses.rotations[0, self.index[body.name]] @ axis
         return found
 
     def _ends(self, body: Body) -> list[np.ndarray]:
-        """The joint of a body, and the places on it where others are attached, else its mass centre."""
+        """Return the joint of a body, and the places on it where others are attached, else its
+        mass centre.
+        """
         found = [
             self.place_in_ground(body, (0, 0, 0)),
             *(self.place_in_ground(body, p) for p in self.look.attachment_points(body)),
@@ -168,7 +170,7 @@ class Sketch:
     # ------------------------------------------------------------ what is drawn
 
     def svg(self) -> str:
-        """The whole drawing."""
+        """Return the whole drawing."""
         ground = self.look.ground
         for surface, colour in self.shapes:
             self._outline(surface, colour)

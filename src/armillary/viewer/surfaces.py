@@ -33,7 +33,7 @@ class DrawnSurface(NamedTuple):
     faces: np.ndarray  # m × 3
 
     def move(self, rotation: np.ndarray, place: object = (0.0, 0.0, 0.0)) -> DrawnSurface:
-        """The surface turned, then shifted."""
+        """Return the surface turned, then shifted."""
         turned = self.vertices @ rotation.T + np.asarray(place, dtype=float)
         return DrawnSurface(turned, self.normals @ rotation.T, self.faces)
 
@@ -51,15 +51,15 @@ def join_surfaces(surfaces: list[DrawnSurface]) -> DrawnSurface:
 
 
 def surface_of(part: DataMapping) -> DrawnSurface | None:
-    """The surface of a part as ``Appearance.parts`` describes it, in the axes of its body; None for a part
-    that has none.
+    """Return the surface of a part as ``Appearance.parts`` describes it, in the axes of its body; None for a
+    part that has none.
     """
     maker = MAKERS.get(part["kind"])
     return None if maker is None else place_surface(maker(part), part)
 
 
 def place_surface(made: DrawnSurface, part: DataMapping) -> DrawnSurface:
-    """A surface made along z, stretched, turned and shifted as its part states."""
+    """Return a surface made along z, stretched, turned and shifted as its part states."""
     if "scale" in part:
         made = scale_surface(made, part["scale"])
     if "axis" in part:
@@ -110,7 +110,7 @@ def lathe(*profiles: object, around: int = _AROUND) -> DrawnSurface:
 
 
 def _arc(radius: float, low: float, high: float, middle: float = 0.0, steps: int = 12) -> np.ndarray:
-    """A part of a circle about a point of the axis, angles from the equator."""
+    """Return a part of a circle about a point of the axis, angles from the equator."""
     a = np.linspace(low, high, steps + 1)
     return np.stack([radius * np.cos(a), middle + radius * np.sin(a), np.cos(a), np.sin(a)], axis=1)
 
@@ -120,7 +120,7 @@ def _sphere(radius: float) -> DrawnSurface:
 
 
 def cylinder(radius: float, length: float, around: int = _AROUND) -> DrawnSurface:
-    """A cylinder about z, its middle at the origin."""
+    """Return a cylinder about z, its middle at the origin."""
     r, h = radius, 0.5 * length
     pieces = max(1, min(12, int(length / (6 * radius)))) if radius > 0 else 1
     side = [(r, x, 1, 0) for x in np.linspace(-h, h, pieces + 1)]
@@ -140,7 +140,7 @@ def _capsule(radius: float, length: float) -> DrawnSurface:
 
 
 def _wheel(radius: float, width: float) -> DrawnSurface:
-    """A tyre, its hub and six spokes."""
+    """Return a tyre, its hub and six spokes."""
     tyre = 0.5 * min(width, 0.5 * radius)
     a = np.linspace(-np.pi, np.pi, 15)
     ring = np.stack([radius - tyre + tyre * np.cos(a), tyre * np.sin(a), np.cos(a), np.sin(a)], axis=1)
@@ -152,7 +152,7 @@ def _wheel(radius: float, width: float) -> DrawnSurface:
 
 
 def box(size: object) -> DrawnSurface:
-    """A box with edges along the axes, its middle at the origin."""
+    """Return a box with edges along the axes, its middle at the origin."""
     corners: list[np.ndarray] = []
     normals: list[np.ndarray] = []
     faces: list[tuple[int, ...]] = []
@@ -171,7 +171,7 @@ def box(size: object) -> DrawnSurface:
 
 
 def cylinder_between(start: object, end: object, radius: float, around: int = 14) -> DrawnSurface:
-    """A cylinder from one point to another."""
+    """Return a cylinder from one point to another."""
     a, b = np.asarray(start, dtype=float), np.asarray(end, dtype=float)
     length = float(np.linalg.norm(b - a))
     if length <= 0:
@@ -180,7 +180,7 @@ def cylinder_between(start: object, end: object, radius: float, around: int = 14
 
 
 def helix(radius: float, length: float, turns: int = 9, around: int = 5, steps: int = 150) -> DrawnSurface:
-    """A spring along z, its middle at the origin, as the page draws it."""
+    """Return a spring along z, its middle at the origin, as the page draws it."""
     s = np.linspace(0.0, 1.0, steps + 1)
     inner = np.clip((s - 0.08) / 0.84, 0.0, 1.0)
     r = np.where((s < 0.06) | (s > 0.94), 0.0, radius)
@@ -196,7 +196,7 @@ def helix(radius: float, length: float, turns: int = 9, around: int = 5, steps: 
 
 
 def turned_to(axis: object) -> np.ndarray:
-    """The rotation by the shorter way that takes z to an axis."""
+    """Return the rotation by the shorter way that takes z to an axis."""
     k = np.asarray(axis, dtype=float)
     x, y, z = k / max(float(np.linalg.norm(k)), 1e-300)
     if z < -1 + 1e-12:
@@ -266,7 +266,7 @@ class PaintedSurface(NamedTuple):
 
 
 def mesh_surfaces(mesh: PictureMesh | None) -> list[PaintedSurface]:
-    """The faces of each paint of a mesh, with normals that are smooth except for edges."""
+    """Return the faces of each paint of a mesh, with normals that are smooth except for edges."""
     if mesh is None:
         return []
     ends = [*(first for first, _ in mesh.paints[1:]), len(mesh.faces)]
@@ -286,8 +286,8 @@ def mesh_surfaces(mesh: PictureMesh | None) -> list[PaintedSurface]:
 
 
 def _creased_normals(mesh: PictureMesh) -> np.ndarray:
-    """A unit normal for each corner of each face: the sum of the normals of adjacent faces that make no edge
-    with its own, weighted by their areas.
+    """Return a unit normal for each corner of each face: the sum of the normals of adjacent faces that make
+    no edge with its own, weighted by their areas.
     """
     A, B, C = mesh.corners[mesh.faces].transpose(1, 0, 2)
     areas = np.cross(B - A, C - A)
@@ -325,7 +325,7 @@ def _tube(points: np.ndarray, radius: float) -> DrawnSurface:
 
 
 def _sheet(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> DrawnSurface:
-    """A surface of heights above a grid of places, with both sides."""
+    """Return a surface of heights above a grid of places, with both sides."""
     nx, ny = z.shape
     vertices = np.stack([np.repeat(x, ny), np.tile(y, nx), z.ravel()], axis=1)
     faces = sheet_faces(nx, ny)
@@ -343,7 +343,7 @@ def sheet_faces(nx: int, ny: int) -> np.ndarray:
 
 
 def both_sides(made: DrawnSurface) -> DrawnSurface:
-    """A surface that is seen from behind, too."""
+    """Return a surface that is seen from behind, too."""
     return join_surfaces([made, DrawnSurface(made.vertices, -made.normals, made.faces[:, ::-1])])
 
 
@@ -388,8 +388,8 @@ _BENT_AROUND = 12  # corners around a beam
 
 
 def bent_surface(part: DataMapping) -> tuple[DrawnSurface, list[np.ndarray]]:
-    """A tube along a beam, a sheet for a plate, balls at the points of another part; and displacements of
-    the corners, an array per mode. A corner moves as the point of the part that it belongs to.
+    """Return a tube along a beam, a sheet for a plate, balls at the points of another part; and displacements
+    of the corners, an array per mode. A corner moves as the point of the part that it belongs to.
     """
     places = np.asarray(part["places"], dtype=float)
     shapes = np.asarray(part["shapes"], dtype=float)  # points × modes × 3

@@ -97,7 +97,7 @@ def page_of_figures(
     title: str,
     options: PictureOptions,
 ) -> str:
-    """The page of several figures; ``layout`` "choose" shows one at a time."""
+    """Return the page of several figures; ``layout`` "choose" shows one at a time."""
     packed = []
     shifts = _shifts(figures)
     for k, (figure, label) in enumerate(zip(figures, labels, strict=True)):
@@ -175,7 +175,7 @@ def cloud_page(
     title: str = "",
     options: PictureOptions | None = None,
 ) -> str:
-    """The text of the page of a batch; ``colour`` is a metric, or what differs between the runs."""
+    """Return the text of the page of a batch; ``colour`` is a metric, or what differs between the runs."""
     chosen = options or PictureOptions()
     if not batch.histories:
         raise ArmillaryError(
@@ -248,7 +248,9 @@ def _evenly(count: int, most: int) -> np.ndarray:
 
 
 def _colour_values(batch: Batch, name: str | None) -> tuple[np.ndarray, str]:
-    """The quantity that colours runs: as requested, else the first metric or difference with one number."""
+    """Return the quantity that colours runs: as requested, else the first metric or difference with one
+    number.
+    """
     flat = {n: v for n, v in {**batch.metrics, **batch.varied}.items() if np.ndim(v) == 1}
     if name is None:
         name = next(iter(flat), "")
@@ -269,7 +271,7 @@ def _colours(values: np.ndarray) -> list[str]:
 
 
 def _words(batch: Batch, run: int) -> str:
-    """A run by its number and what differs in it."""
+    """Return a run by its number and what differs in it."""
     varied: DataTable = dict(list(batch.varied.items())[:3])
     values = [f"{n} = {v[run]:.4g} {batch.units.get(n, '')}".rstrip() for n, v in varied.items()]
     return f"run {run}" + (f": {', '.join(values)}" if values else "")

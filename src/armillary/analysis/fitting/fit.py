@@ -53,7 +53,7 @@ def experiment_run(
     parameters: Mapping[str, float],
     initial: Mapping[str, float],
 ) -> Run:
-    """The run of an experiment, with some parameters and initial values found so far."""
+    """Return the run of an experiment, with some parameters and initial values found so far."""
     given = measured.experiment
     span = {"t_end": float(measured.time[-1]), "t0": given.t0, "sample": times}
     settings, _ = RunSettings.among(span | {**steps})
@@ -213,7 +213,7 @@ def fit(
 
 
 def _times_between(m: Measured) -> np.ndarray:
-    """The times of the data and times between them, for a smooth curve."""
+    """Return the times of the data and times between them, for a smooth curve."""
     return np.union1d(m.time, np.linspace(m.experiment.t0, m.time[-1], _POINTS))
 
 
@@ -226,7 +226,7 @@ def _is_sigma_given(experiments: Sequence[Measured]) -> bool:
 
 
 def _spreads(experiments: Sequence[Measured], columns: Sequence[str]) -> dict[str, float]:
-    """The spread of the data of each column: the scale on which they are compared at first."""
+    """Return the spread of the data of each column: the scale on which they are compared at first."""
     found = {}
     for c in columns:
         values = np.concatenate([m.columns[c] for m in experiments if c in m.columns])
@@ -242,7 +242,7 @@ def _solve_least_squares(
     max_evaluations: int,
     report: Callable[[int, float], None] | None,
 ) -> Solution:
-    """The least squares; without a given σ, columns are weighed by the size of their residuals."""
+    """Return the least squares; without a given σ, columns are weighed by the size of their residuals."""
     x = np.array([u.start for u in residuals.unknowns])
     with np.errstate(over="ignore"):
         if not np.isfinite(np.sum(residuals.values(x) ** 2)):

@@ -66,7 +66,7 @@ class Measured:
 def read_experiments(
     model: CompiledModel, data: object, outputs: Sequence[str] | None, sigma: object
 ) -> tuple[Measured, ...]:
-    """All experiments, read and checked against the model's outputs."""
+    """Return all experiments, read and checked against the model's outputs."""
     given = list(data) if isinstance(data, list | tuple) else [data]
     if not given:
         raise ArmillaryError("there are no data to fit to")
@@ -314,7 +314,7 @@ def _unknown(
 
 
 def _number_or_quantity(model: CompiledModel, d: Direction, value: object, where: str) -> float:
-    """A number in stated units, or a quantity; infinite bounds are none."""
+    """Return a number in stated units, or a quantity; infinite bounds are none."""
     if isinstance(value, float) and math.isinf(value):
         return value
     number = plain_number(value, where, model.equations.system.units, None)

@@ -42,20 +42,20 @@ _NORMAL = 1.4826  # of a normal distribution's median deviation to its standard 
 
 
 def rms(values: np.ndarray) -> float:
-    """The root mean square, also of numbers whose squares are too large or too small."""
+    """Return the root mean square, also of numbers whose squares are too large or too small."""
     largest = float(np.max(np.abs(values), initial=0.0))
     return largest * float(np.sqrt(np.mean((values / largest) ** 2))) if largest > 0 else 0.0
 
 
 def residual_size(left: np.ndarray, loss: str) -> float:
-    """The size of the residuals of a column: their root mean square, or a robust one."""
+    """Return the size of the residuals of a column: their root mean square, or a robust one."""
     if loss == "linear":
         return rms(left)
     return _NORMAL * float(np.median(np.abs(left)))
 
 
 def variance(residuals: np.ndarray, unknowns: int, loss: str) -> float:
-    """The variance of residuals that counts for the unknowns: Σψ²/(n − p) over (Σψ'/n)².
+    """Return the variance of residuals that counts for the unknowns: Σψ²/(n − p) over (Σψ'/n)².
 
     For least squares ψ = r, and it is the sum of squares over the degrees of freedom. Source: Huber (1981),
     Robust Statistics, section 7.6.
@@ -92,7 +92,7 @@ def inverse(jacobian: np.ndarray) -> tuple[np.ndarray, list[list[int]]]:
 
 
 def correlation(covariance: np.ndarray) -> np.ndarray:
-    """The correlations of unknowns; NaN where one has no variance, or an infinite one."""
+    """Return the correlations of unknowns; NaN where one has no variance, or an infinite one."""
     with np.errstate(all="ignore"):
         sizes = np.sqrt(np.diag(covariance))
         found: np.ndarray = covariance / np.outer(sizes, sizes)
@@ -216,7 +216,7 @@ class Fit:
         return rows
 
     def plot(self, *columns: str, path: str | os.PathLike[str] | None = None, show: bool = False) -> Figure:
-        """A figure of the data and of the model that was found, a panel for each column."""
+        """Draw a figure of the data and of the model that was found, a panel for each column."""
         return fit_plot(self, columns, path, show)
 
     def __repr__(self) -> str:
@@ -231,7 +231,7 @@ def outcome(
     runs: Sequence[Run],
     seconds: float,
 ) -> Fit:
-    """The statistics of a solution."""
+    """Return the statistics of a solution."""
     names = [u.label for u in unknowns]
     held = np.array([_is_at_bound(u, v) for u, v in zip(unknowns, solution.x, strict=True)])
     count, free = len(solution.residuals), int(np.sum(~held))
@@ -280,7 +280,7 @@ def outcome(
 
 
 def _is_at_bound(u: Unknown, value: float) -> bool:
-    """Whether a bound holds an unknown."""
+    """Return whether a bound holds an unknown."""
     size = u.high - u.low if np.isfinite(u.high - u.low) else abs(value)
     return min(value - u.low, u.high - value) <= _AT_BOUND * max(size, 1e-300)
 
@@ -332,7 +332,7 @@ def _unexplained_columns(
 
 
 def _by_column(tables: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """The numbers of each column, of all experiments together."""
+    """Return the numbers of each column, of all experiments together."""
     names = dict.fromkeys(c for table in tables for c in table)
     parts = {c: np.concatenate([table[c] for table in tables if c in table]) for c in names}
     return {c: values[np.isfinite(values)] for c, values in parts.items()}
@@ -352,7 +352,7 @@ def _by_experiment(experiments: Sequence[Measured], left: np.ndarray) -> tuple[d
 
 
 def rounded_to_error(value: float, error: float) -> str:
-    """A value down to two digits of its standard error."""
+    """Return a value down to two digits of its standard error."""
     if not (math.isfinite(error) and error > 0 and math.isfinite(value)):
         return f"{value:.6g}"
     last = math.floor(math.log10(error)) - 1  # the place of the last digit

@@ -98,7 +98,7 @@ class Regressor:
 
 
 def condition(rows: np.ndarray) -> float:
-    """The largest over the least singular value, columns brought to equal length."""
+    """Return the largest over the least singular value, columns brought to equal length."""
     sizes = np.linalg.norm(rows, axis=0)
     if rows.shape[0] < rows.shape[1] or not np.all(sizes > 0):
         return float("inf")
@@ -174,7 +174,7 @@ _made = kept_per_object(RegressorModel)
 
 
 def regressor_model(model: CompiledModel, *, every: bool = False) -> RegressorModel:
-    """The linear efforts of a model, made once."""
+    """Return the linear efforts of a model, made once."""
     return _made(model.base, every=every)
 
 
@@ -189,7 +189,7 @@ def regressor(
     memory: object = None,
     states: object = None,
 ) -> Regressor:
-    """The regressor at places of a motion; see ``Model.regressor``."""
+    """Return the regressor at places of a motion; see ``Model.regressor``."""
     made = regressor_model(model)
     places = made.reader.read(model.base, q, u, udot, t, memory, states, parameters)
     Y, rest = made.at(places, parameters)
@@ -233,8 +233,8 @@ class ExcitingTrajectory:
     follow: np.ndarray  # (coordinates of the model, joints): how far each moves with each joint
 
     def model_coordinates(self, t: object) -> np.ndarray:
-        """All coordinates of the model, in its order, at times: locked ones stay where runs start them,
-        others follow a joint (mimic joints).
+        """Return all coordinates of the model, in its order, at times: locked ones stay where runs start
+        them, others follow a joint (mimic joints).
         """
         return np.asarray(self.model_centre + (self.at(t)[0] - self.centre) @ self.follow.T)
 
@@ -258,7 +258,7 @@ class ExcitingTrajectory:
         return self.at(self.time)[2]
 
     def text(self, coordinate: str) -> str:
-        """The motion of a coordinate as an expression of the time t, in the model's own units."""
+        """Return the motion of a coordinate as an expression of the time t, in the model's own units."""
         [coordinate] = checked_names([coordinate], self.coordinates, "the trajectory has no coordinate")
         j = self.coordinates.index(coordinate)
         terms = [repr(float(self.centre[j]))]
@@ -281,7 +281,7 @@ class ExcitingTrajectory:
         self.as_run().save(path)
 
     def plot(self, path: str | os.PathLike[str] | None = None, show: bool = False) -> Figure | None:
-        """A figure of the coordinates over one period."""
+        """Return a figure of the coordinates over one period."""
         return self.as_run().plot(*self.coordinates, path=path, show=show)
 
     def __repr__(self) -> str:
@@ -318,7 +318,7 @@ def exciting_trajectory(
     seed: int = 0,
     parameters: Mapping[str, object] | None = None,
 ) -> ExcitingTrajectory:
-    """A periodic motion within limits along which the base parameters show as well as possible.
+    """Return a periodic motion within limits along which the base parameters show as well as possible.
 
     ``limits`` has the lowest and highest value of every coordinate, ``speed_limits`` and
     ``acceleration_limits`` the largest size of every speed and rate by its name, or one number for all; all
@@ -403,7 +403,7 @@ class _Joints:
 def _following(
     model: CompiledModel, made: RegressorModel, joints: _Joints, parameters: Mapping[str, object] | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """All coordinates where the joints are at their centre, and how far each moves with each joint."""
+    """Return all coordinates where the joints are at their centre, and how far each moves with each joint."""
     equations = made.equations
     names, n = equations.coordinates, len(equations.coordinates)
     places = dict(zip(joints.coordinates, joints.centre, strict=True))
@@ -465,7 +465,7 @@ class _ConditionSearch:
         self._fine = np.linspace(0.0, joints.period, _FINE * harmonics, endpoint=False)
 
     def amplitudes(self, x: np.ndarray) -> np.ndarray:
-        """The largest amplitudes in these proportions that keep the limits."""
+        """Return the largest amplitudes in these proportions that keep the limits."""
         joints = self.joints
         shape = (len(joints.coordinates), self.harmonics, 2)
         raw = x.reshape(shape) / np.arange(1, self.harmonics + 1)[:, None]
@@ -479,7 +479,7 @@ class _ConditionSearch:
         return found
 
     def rows(self, amplitudes: np.ndarray) -> np.ndarray:
-        """The regressor along the motion, row under row."""
+        """Return the regressor along the motion, row under row."""
         q, u, udot = _motion(self.time, self.joints.period, self.joints.centre, amplitudes)
         count = len(self.time)
         own = np.broadcast_to(self._own, (count, len(self._own)))
@@ -501,7 +501,7 @@ class _ConditionSearch:
         return 0.5 * float(np.log(found[-1] / max(found[0], 1e-15)))
 
     def minimise(self, rng: np.random.Generator) -> np.ndarray:
-        """A local minimum, from the best of some random series."""
+        """Return a local minimum, from the best of some random series."""
         from scipy.optimize import minimize
 
         count = 2 * self.harmonics * len(self.joints.coordinates)

@@ -130,7 +130,7 @@ def body_inertia(numbers: np.ndarray) -> BodyInertia:
 
 
 def length_of(theta: np.ndarray) -> float:
-    """A length of the body: the root of its mean square extent."""
+    """Return a length of the body: the root of its mean square extent."""
     return float(np.sqrt(np.mean(np.exp(2 * theta[1:4])) + theta[7:] @ theta[7:]))
 
 

@@ -201,7 +201,7 @@ def _body_symbols(system: Description, tree: Tree) -> dict[str, tuple[Expr, ...]
 
 
 def _with_bodies(tree: Tree, bodies: Mapping[str, tuple[Expr, ...]]) -> Tree:
-    """The tree with symbols for the inertia of its rigid bodies."""
+    """Return the tree with symbols for the inertia of its rigid bodies."""
     links = [
         link if link.modes is not None else replace(link, mass=0, first=ZEROS, inertia=ZERO_MATRIX)
         for link in tree.links
@@ -365,7 +365,7 @@ class Grouping:
 
 
 def base_parameters(equations: DerivedEquations) -> BaseParameters:
-    """The base parameters of a system; see ``Equations.base_parameters``."""
+    """Return the base parameters of a system; see ``Equations.base_parameters``."""
     efforts = linear_efforts(equations)
     if has_loops(equations):
         raise ArmillaryError(
@@ -376,12 +376,12 @@ def base_parameters(equations: DerivedEquations) -> BaseParameters:
 
 
 def has_loops(equations: DerivedEquations) -> bool:
-    """Whether coordinates have to satisfy conditions."""
+    """Return whether coordinates have to satisfy conditions."""
     return any(c.position is not None for c in equations.system.constraints.values())
 
 
 def count_of_places(efforts: LinearEfforts) -> int:
-    """The number of random places that show the independent columns of Y."""
+    """Return the number of random places that show the independent columns of Y."""
     return 1 + _PLACES * len(efforts.parameters) // max(len(efforts.rows), 1)
 
 

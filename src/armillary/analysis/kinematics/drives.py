@@ -136,7 +136,7 @@ class PathStart:
 def start_of(
     model: CompiledModel, initial: Given, parameters: Mapping[str, object] | None, time: float
 ) -> PathStart:
-    """The position of the model with initial values, its loops closed."""
+    """Return the position of the model with initial values, its loops closed."""
     instance = Instance(model, parameters)
     place = model.place_at_start(instance, initial, time, initial_memory(model.equations, None, time))
     named = frozenset(map(str, initial)) if isinstance(initial, Mapping) else frozenset()
@@ -258,7 +258,7 @@ class _Basis:
         return rest
 
     def across(self, row: np.ndarray) -> float:
-        """The share of a row that the others do not hold."""
+        """Return the share of a row that the others do not hold."""
         return float(np.linalg.norm(self._rest(row)))
 
     def add(self, row: np.ndarray) -> None:

@@ -152,5 +152,5 @@ def follow(
 
 @cache
 def _follower(chosen: tuple[object, ...]) -> DescribedMethod:
-    """The compiled loop, one for all systems, kept for this process."""
+    """Return the compiled loop, one for all systems, kept for this process."""
     return DescribedMethod("follower", _DESCRIPTION, (), ("follow_rows",), _TABLES, ("path_figures",))

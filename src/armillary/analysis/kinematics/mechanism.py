@@ -139,7 +139,7 @@ class Kinematics:
         return found
 
     def quantity(self, name: object, what: str) -> KinematicQuantity:
-        """A quantity by its name."""
+        """Return a quantity by its name."""
         name = str(name)
         if name not in self.quantities:
             if any(c.name == name for c in columns(self.system)):
@@ -153,7 +153,7 @@ class Kinematics:
         return self.quantities[name]
 
     def position(self, name: object, what: str) -> KinematicQuantity:
-        """A quantity of positions alone, by its name."""
+        """Return a quantity of positions alone, by its name."""
         found = self.quantity(name, what)
         if moving := set(symbols(found.value)) & {*self.u, *self.a}:
             speed = min(s.data.name for s in moving)
@@ -168,7 +168,7 @@ class Kinematics:
         return directional_derivatives(values, self.moving)
 
     def sizes(self) -> list[Expr]:
-        """The size of each direction: motions of equal effect."""
+        """Return the size of each direction: motions of equal effect."""
         known = {**unit_sizes(self.system), **self.equations.reduction.sizes}
         return [as_expr(known[speed_kind(u)]) for u in self.speeds]
 
@@ -198,7 +198,7 @@ def generalised_forces(kinematics: Kinematics) -> list[Expr]:
 
 
 def effort_quantity(kinematics: Kinematics, driven: KinematicQuantity, force: Expr) -> KinematicQuantity:
-    """The force or moment with which a driven quantity is held, positive along it.
+    """Return the force or moment with which a driven quantity is held, positive along it.
 
     ``force`` works along the quantity in its stated units; the effort, along that in the model's.
     """
@@ -367,7 +367,7 @@ class MechanismNumbers:
         return np.concatenate([self.motion_sizes, self.force_sizes])
 
     def position(self, place: Place) -> np.ndarray:
-        """A place of the model, at rest, with its own values as targets."""
+        """Return a place of the model, at rest, with its own values as targets."""
         m, t = self.mechanism, self.mechanism.kinematics.equations.targets
         found = np.zeros(m.conditions.width)
         found[: len(place.q)] = place.q
@@ -401,7 +401,7 @@ class MechanismNumbers:
         return replace(self, force_sizes=work / np.where(largest > 0.0, largest, 1.0))
 
     def values(self, positions: np.ndarray, times: np.ndarray) -> np.ndarray:
-        """The driven and held quantities at all rows, then the residual of the balance of forces: the
+        """Return the driven and held quantities at all rows, then the residual of the balance of forces: the
         residuals of the conditions with targets of zero.
         """
         m = self.mechanism
@@ -441,7 +441,7 @@ class MechanismNumbers:
         return found
 
     def matrices(self, times: np.ndarray, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """A and b of all rows."""
+        """Return a and b of all rows."""
         m = self.mechanism
         numbers = self("motion", times, self.with_motion(positions, 1.0))
         count = len(m.rows)
@@ -465,7 +465,7 @@ def joint_model(model: CompiledModel) -> CompiledModel:
 
 @kept_per_object
 def kinematics_of(model: CompiledModel) -> Kinematics:
-    """The kinematics of a model, made at its first use."""
+    """Return the kinematics of a model, made at its first use."""
     return Kinematics(model.equations)
 
 
@@ -477,7 +477,7 @@ def mechanism_of(
     *,
     static: bool = False,
 ) -> Mechanism:
-    """A mechanism with these quantities, compiled at its first use."""
+    """Return a mechanism with these quantities, compiled at its first use."""
     key = (*(tuple(x.name for x in group) for group in (driven, shown, limited)), static)
     if key not in kinematics.mechanisms:
         kinematics.mechanisms[key] = Mechanism(kinematics, driven, shown, limited=limited, static=static)

@@ -373,7 +373,7 @@ def limits_of_reach(path: Path, followed: Followed, targets: np.ndarray, times: 
 
 
 def landmark_summary(marks: tuple[Landmark, ...]) -> str:
-    """The number of landmarks of each kind."""
+    """Return the number of landmarks of each kind."""
     kinds = list(dict.fromkeys(m.kind for m in marks))
     names = {
         "limit of reach": "limit of reach",

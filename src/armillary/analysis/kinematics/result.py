@@ -85,11 +85,11 @@ class Sweep:
         return len(self.values)
 
     def grid(self, name: str) -> np.ndarray:
-        """A column in the shape of the grid, an axis for each driven quantity."""
+        """Return a column in the shape of the grid, an axis for each driven quantity."""
         return self[name].reshape(self.shape)
 
     def initial(self, row: int) -> dict[str, float]:
-        """The coordinates of a row by name, to start a simulation or another sweep from."""
+        """Return the coordinates of a row by name, to start a simulation or another sweep from."""
         row = index(row, len(self), "row")
         i = int(row)
         if not self.found[i]:
@@ -156,7 +156,7 @@ class Sweep:
         return "\n".join([self._heading(), *table, *(f"  {line}" for line in self._notes())])
 
     def _repr_html_(self) -> str:
-        """A heading and a table of columns with small curves, for notebooks."""
+        """Return a heading and a table of columns with small curves, for notebooks."""
         index = np.arange(len(self), dtype=float)
         rows = []
         for n in self.names:
@@ -189,8 +189,8 @@ class Sweep:
         title: str | None = None,
         show: bool = False,
     ) -> Figure | None:
-        """A figure of columns over the first driven quantity, or over column ``x``; without names, of the
-        outputs. With ``path`` it is saved as PNG, SVG, PDF or HTML.
+        """Return a figure of columns over the first driven quantity, or over column ``x``; without names, of
+        the outputs. With ``path`` it is saved as PNG, SVG, PDF or HTML.
         """
         return self.as_run().plot(*names, x=x or self.driven[0], path=path, title=title, show=show)
 
@@ -274,7 +274,7 @@ class Solutions(Sweep):
 
 
 def load_sweep(path: str | os.PathLike[str]) -> Sweep:
-    """The sweep in a file that `Sweep.save` wrote."""
+    """Return the sweep in a file that `Sweep.save` wrote."""
     record = read_record(path)
     m = record.metadata
     if m.get("armillary_sweep") != _VERSION:
@@ -334,7 +334,7 @@ def reactions_at_rest(
 
 
 def _driven_speeds(mechanism: Mechanism) -> list[str]:
-    """The speed along which each driven quantity is held."""
+    """Return the speed along which each driven quantity is held."""
     k, found = mechanism.kinematics, []
     for quantity in mechanism.driven:
         along = list(slopes(k.rate([quantity.value])[0], k.u))
@@ -448,7 +448,7 @@ class SweepColumns:
         marks: tuple[Landmark, ...],
         kind: type[Result],
     ) -> Result:
-        """The finished value."""
+        """Return the finished value."""
         k, drive = self.mechanism.kinematics, self.drive
         coordinates = tuple(n for n in k.coordinates if n in self.columns)
         asked = [o.name for o in self.mechanism.outputs if o.name not in coordinates]
@@ -476,7 +476,7 @@ class SweepColumns:
 
 
 def second_name(of: str, by: str) -> str:
-    """The name of the second derivative of an output."""
+    """Return the name of the second derivative of an output."""
     return f"d²({of})/d({by})²"
 
 

@@ -147,7 +147,7 @@ class _Search:
         )
 
     def solutions(self, many: bool) -> Followed:
-        """All different solutions, the one from the given start first; of infinitely ``many``, one."""
+        """Return all different solutions, the one from the given start first; of infinitely ``many``, one."""
         found = self._from_all(self.targets)
         if not np.any(found.found):
             raise self._reach_error(found)
@@ -168,8 +168,8 @@ class _Search:
         )  # fmt: skip
 
     def _scatter_starts(self) -> np.ndarray:
-        """The start itself, then positions around it: half a turn, or a size, along every direction; and
-        coordinates with limits anywhere between these.
+        """Return the start itself, then positions around it: half a turn, or a size, along every direction;
+        and coordinates with limits anywhere between these.
         """
         m, chance = self.numbers.mechanism, ScatterNumbers()
         k, n = m.kinematics, len(m.kinematics.u)
@@ -191,7 +191,7 @@ class _Search:
         return found
 
     def _same(self, a: np.ndarray, b: np.ndarray) -> bool:
-        """Whether two positions are one, except for whole turns and signs of Euler parameters."""
+        """Return whether two positions are one, except for whole turns and signs of Euler parameters."""
         k = self.numbers.mechanism.kinematics
         difference = a[: len(k.q)] - b[: len(k.q)]
         angles = np.array([k.quantities[q].dimension is ONE for q in k.coordinates])
@@ -204,7 +204,7 @@ class _Search:
         return bool(np.max(np.abs(difference), initial=0.0) < _SAME)
 
     def _reach_error(self, found: Followed) -> ReachError:
-        """The error for outputs that no start reaches, with the nearest position that keeps loops and
+        """Return the error for outputs that no start reaches, with the nearest position that keeps loops and
         limits.
         """
         m, numbers = self.numbers.mechanism, self.numbers

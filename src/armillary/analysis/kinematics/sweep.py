@@ -117,7 +117,7 @@ def swept(
     parameters: Mapping[str, object] | None = None,
     time: float | str = 0.0,
 ) -> Swept:
-    """The positions of a sweep."""
+    """Return the positions of a sweep."""
     static, grid = flag(static, "static="), flag(grid, "grid=")
     base = joint_model(model)
     kinematics = kinematics_of(base)
@@ -249,7 +249,7 @@ class Workspace:
         return "\n".join([self._heading(), *(f"  {line}" for line in lines)])
 
     def _repr_html_(self) -> str:
-        """A heading and the extent of each output, for notebooks."""
+        """Return a heading and the extent of each output, for notebooks."""
         table_of = html_table(["", "least", "largest", "units"], self._rows(), "<>><")
         return f"<p>{html_text(self._heading())}</p>{table_of}"
 
@@ -260,7 +260,9 @@ class Workspace:
         title: str | None = None,
         show: bool = False,
     ) -> Figure:
-        """A figure of two outputs against each other: positions, edges of the ranges, singular positions."""
+        """Draw a figure of two outputs against each other: positions, edges of the ranges, singular
+        positions.
+        """
         wanted = names or self.outputs[:2]
         if len(wanted) != 2:
             raise ArmillaryError(f"the plot of a workspace has two outputs, not {len(wanted)}; name two")

@@ -50,7 +50,7 @@ def discretize(lin: _Linear, T: float | str, method: str) -> _Linear:
 
 
 def to_scipy(lin: LinearMatrices) -> LibraryObject:
-    """A ``scipy.signal.StateSpace``."""
+    """Return a ``scipy.signal.StateSpace``."""
     from scipy.signal import StateSpace
 
     lin.single("to_scipy")
@@ -60,7 +60,7 @@ def to_scipy(lin: LinearMatrices) -> LibraryObject:
 
 
 def to_control(lin: LinearMatrices) -> LibraryObject:
-    """A ``control.StateSpace`` with the names of states, inputs and outputs; "_" for their dots."""
+    """Return a ``control.StateSpace`` with the names of states, inputs and outputs; "_" for their dots."""
     control = require("control", extra="control", purpose="Systems of python-control")
     lin.single("to_control")
     # An interconnected system splits names of signals at the dot.
@@ -111,7 +111,7 @@ class TransferFunction:
 
 
 def _polynomial(p: np.ndarray, s: str, typical: float) -> str:
-    """A polynomial without the terms that are rounding at a typical frequency."""
+    """Return a polynomial without the terms that are rounding at a typical frequency."""
     sizes = np.abs(p) * typical ** np.arange(len(p) - 1.0, -1.0, -1.0)
     text = ""
     for k, c in enumerate(p):
@@ -197,7 +197,7 @@ def html_report(lin: LinearMatrices) -> str:
 
 
 def html_page(title: str, body: str) -> str:
-    """A page with a title and a body, which are HTML."""
+    """Return a page with a title and a body, which are HTML."""
     return _PAGE.format(title=title, body=body)
 
 
@@ -259,7 +259,7 @@ def _content(lin: LinearMatrices) -> DataTable:
 
 
 def read_linear(path: str | os.PathLike[str]) -> DataTable:
-    """The fields of the linear model in a file."""
+    """Return the fields of the linear model in a file."""
     content = read_result(path, "a linear model", "armillary_linear_model")
     try:
         if content["armillary_linear_model"] != _FORMAT:

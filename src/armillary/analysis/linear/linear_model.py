@@ -86,7 +86,8 @@ class LinearModel(LinearMatrices):
         )
 
     def keep(self, states: Sequence[str]) -> LinearModel:
-        """The model with these states alone, in this order; the others are held at the operating point.
+        """Return the model with these states alone, in this order; the others are held at the operating
+        point.
 
         Exact where the rates and outputs that are kept do not depend on the others, as on cyclic coordinates.
         """
@@ -112,14 +113,14 @@ class LinearModel(LinearMatrices):
         return transmission_zeros(self.A, self.B, self.C, self.D)
 
     def controllability(self) -> Reach:
-        """The modes that inputs move; true if all of them."""
+        """Return the modes that inputs move; true if all of them."""
         from armillary.analysis.linear.structure import reach
 
         self._continuous("controllability")
         return reach(self.A, self.B, self.states, "controllable")
 
     def observability(self) -> Reach:
-        """The modes that outputs show; true if all of them."""
+        """Return the modes that outputs show; true if all of them."""
         from armillary.analysis.linear.structure import reach
 
         self._continuous("observability")
@@ -134,7 +135,7 @@ class LinearModel(LinearMatrices):
         return h2_norm(self)
 
     def reduce(self, order: int | None = None, *, tolerance: float | None = None) -> LinearModel:
-        """A smaller model of the same inputs and outputs, by balanced truncation.
+        """Return a smaller model of the same inputs and outputs, by balanced truncation.
 
         ``order`` is the number of states to keep; or those are kept whose Hankel singular values exceed
         ``tolerance`` times the largest (1e-8). ``note`` has the bound of the error over all frequencies.
@@ -165,7 +166,7 @@ class LinearModel(LinearMatrices):
         return frequency_response(self, omega)
 
     def step_response(self, times: object = None, *, input: str | None = None) -> Run:
-        """The changes of the outputs after a unit step of an input, as a run; ``times`` is its end, or
+        """Return the changes of the outputs after a unit step of an input, as a run; ``times`` is its end, or
         equally spaced times from 0.
         """
         from armillary.analysis.linear.responses import time_response
@@ -173,7 +174,7 @@ class LinearModel(LinearMatrices):
         return time_response(self, times, input, "step")
 
     def impulse_response(self, times: object = None, *, input: str | None = None) -> Run:
-        """The changes of the outputs after a unit impulse of an input (without D, which is an impulse
+        """Return the changes of the outputs after a unit impulse of an input (without D, which is an impulse
         itself), as a run.
         """
         from armillary.analysis.linear.responses import time_response
@@ -197,7 +198,7 @@ class LinearModel(LinearMatrices):
     def nyquist(
         self, omega: object = None, path: str | os.PathLike[str] | None = None, *, show: bool = False
     ) -> Figure:
-        """The frequency response in the complex plane."""
+        """Draw the frequency response in the complex plane."""
         return self.frequency_response(omega).nyquist(path, show=show)
 
     def pole_zero(self, path: str | os.PathLike[str] | None = None, *, show: bool = False) -> Figure:
@@ -219,7 +220,8 @@ class LinearModel(LinearMatrices):
     # ------------------------------------------------------------ loops
 
     def break_loop(self, at: str, *, input: str | None = None) -> LinearModel:
-        """The loop transfer L of negative feedback, with the loop opened at a signal: one input, one output.
+        """Return the loop transfer L of negative feedback, with the loop opened at a signal: one input, one
+        output.
 
         ``at`` is a state, such as an actuator's lag: all that used it takes the input instead. Or it is an
         output or load to which ``input`` is added, in the same units: the model without that sum.
@@ -242,8 +244,8 @@ class LinearModel(LinearMatrices):
         return transfer_function(self, output, input)
 
     def discretize(self, T: float | str, method: str = "zoh") -> LinearModel:
-        """The model in steps of T seconds: "zoh" (inputs held), "foh", "impulse", "bilinear", "euler" or
-        "backward_diff".
+        """Return the model in steps of T seconds: "zoh" (inputs held), "foh", "impulse", "bilinear", "euler"
+        or "backward_diff".
         """
         from armillary.analysis.linear.conversions import discretize
 
@@ -264,13 +266,13 @@ class LinearModel(LinearMatrices):
         return descriptor(self)
 
     def to_scipy(self) -> LibraryObject:
-        """A ``scipy.signal.StateSpace``."""
+        """Return a ``scipy.signal.StateSpace``."""
         from armillary.analysis.linear.conversions import to_scipy
 
         return to_scipy(self)
 
     def to_control(self) -> LibraryObject:
-        """A ``control.StateSpace`` of python-control, with names; dots in names become underscores."""
+        """Return a ``control.StateSpace`` of python-control, with names; dots in names become underscores."""
         from armillary.analysis.linear.conversions import to_control
 
         return to_control(self)
@@ -284,7 +286,7 @@ class LinearModel(LinearMatrices):
     # ------------------------------------------------------------ shown
 
     def report(self) -> str:
-        """The operating point, the matrices and the poles, as text."""
+        """Return the operating point, the matrices and the poles, as text."""
         from armillary.analysis.linear.conversions import text_report
 
         return text_report(self)
@@ -320,7 +322,7 @@ class LinearModel(LinearMatrices):
 
 
 def load_linear(path: str | os.PathLike[str]) -> LinearModel:
-    """The linear model in a file that `LinearModel.save` wrote."""
+    """Return the linear model in a file that `LinearModel.save` wrote."""
     from armillary.analysis.linear.conversions import read_linear
     from armillary.analysis.result_files import refuse_damage
 

@@ -40,7 +40,7 @@ _BENT = 1e-3  # by which two slopes differ at a kink, as a part of the larger
 
 
 def idle_inputs(form: LinearForm) -> str:
-    """A note on inputs that act on no state and on no output: their columns are zero."""
+    """Return a note on inputs that act on no state and on no output: their columns are zero."""
     acting = {j for _, j in (*form.B, *form.D)}
     idle = [f"'{v.name}'" for j, v in enumerate(form.inputs) if j not in acting]
     if not idle:
@@ -190,7 +190,7 @@ class _Jumps:
         return np.moveaxis(roots, 0, 2), h
 
     def _kink(self, node: Expr, ways: Sequence[Expr], at: Mapping[Expr, NumericValue]) -> str:
-        """A note where slopes to both sides of a switch differ."""
+        """Return a note where slopes to both sides of a switch differ."""
         (before, here, after), steps = self._sides(at, [(s, _STEPS[0]) for s in ways])
         for s, x, y, z, h in zip(ways, before, here, after, steps, strict=True):
             left, right = y - x, z - y
@@ -354,7 +354,7 @@ def linearize(
     outputs: Sequence[str] = (),
     parameters: Mapping[str, object] | None = None,
 ) -> LinearModel:
-    """The model linearised; see ``stages/model.py``, whose verb it is."""
+    """Return the model linearised; see ``stages/model.py``, whose verb it is."""
     names = [
         tuple(map(str, several(group, what))) for group, what in ((inputs, "inputs="), (outputs, "outputs="))
     ]
@@ -365,7 +365,7 @@ def linearize(
 
 
 def at_points(model: CompiledModel, compiled: Linearization, points: OperatingPoints) -> LinearModel:
-    """The linear model of compiled matrices at operating points."""
+    """Return the linear model of compiled matrices at operating points."""
     found = compiled.rows(points.t, points.states, points.parameters, points.memory)
     check_matrices(compiled, found, model.equations.system.name)
     held = held_motions(model, compiled, points)

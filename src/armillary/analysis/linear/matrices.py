@@ -124,7 +124,7 @@ class Linearization:
         memory: np.ndarray | None = None,
         constants: np.ndarray | None = None,
     ) -> Matrices:
-        """The matrices at one state; ``constants``, where known, replace ``parameters``."""
+        """Return the matrices at one state; ``constants``, where known, replace ``parameters``."""
         if self.form.tangent is not None:
             many = self.rows(t, state[None, :], parameters, memory, constants)
             return Matrices(*(matrix[0] for matrix in many))
@@ -139,7 +139,7 @@ class Linearization:
         memory: np.ndarray | None = None,
         constants: np.ndarray | None = None,
     ) -> Matrices:
-        """The matrices at many states, with a leading axis.
+        """Return the matrices at many states, with a leading axis.
 
         All points share time, state, memory and parameters, or these have a leading axis.
         """
@@ -201,11 +201,11 @@ class Filled:
         return len(self.computed) - 1
 
     def placement(self, source: str) -> MatrixPlacement:
-        """The step from a function of computed and solved elements to one of all elements."""
+        """Return the step from a function of computed and solved elements to one of all elements."""
         return MatrixPlacement(source, self._places, list(self._numbers))
 
     def functions(self, equations: DerivedEquations) -> ModelFunctions:
-        """All elements as the compiled function "dense"."""
+        """Return all elements as the compiled function "dense"."""
         placed = {"dense": self.placement("elements")}
         return ModelFunctions(equations, {"elements": self.computed}, search=False, placed=placed)
 
@@ -220,7 +220,7 @@ class Filled:
 
 @kept_per_object
 def linearization(model: CompiledModel, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Linearization:
-    """The linearised equations of a model with these inputs and outputs, compiled once."""
+    """Return the linearised equations of a model with these inputs and outputs, compiled once."""
     return Linearization(model.equations, inputs, outputs, picture=model.picture)
 
 
@@ -353,7 +353,7 @@ class SymbolicLinearModel:
         return {"A": (n, n), "B": (n, m), "C": (p, n), "D": (p, m)}
 
     def _lines(self) -> list[list[str]]:
-        """The elements that are not zero: of what, by what, and the expression."""
+        """Return the elements that are not zero: of what, by what, and the expression."""
         columns = (*self.states, *self.inputs)
         lines = []
         for rows, names, left, right in (
@@ -377,8 +377,8 @@ class SymbolicLinearModel:
 
 
 def symbolic(lin: LinearMatrices, keep: Sequence[str]) -> SymbolicLinearModel:
-    """The linear model as expressions: coordinates, speeds, states, memories and the time are numbers as at
-    the operating point, except for those to keep.
+    """Return the linear model as expressions: coordinates, speeds, states, memories and the time are numbers
+    as at the operating point, except for those to keep.
     """
     lin.single("symbolic")
     if lin.linearization is None:
@@ -444,7 +444,7 @@ class DescriptorModel:
     constrained: tuple[str, ...]  # positions whose rows are constraints
 
     def poles(self) -> np.ndarray:
-        """The finite eigenvalues of (A, E)."""
+        """Return the finite eigenvalues of (A, E)."""
         from scipy.linalg import eigvals
 
         above, below = eigvals(self.A, self.E, homogeneous_eigvals=True)
@@ -459,7 +459,7 @@ class DescriptorModel:
 
 
 def descriptor(lin: LinearMatrices) -> DescriptorModel:
-    """The descriptor form of a linear model, with its loops open."""
+    """Return the descriptor form of a linear model, with its loops open."""
     lin.single("descriptor")
     if lin.linearization is None:
         raise ArmillaryError(

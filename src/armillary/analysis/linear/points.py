@@ -64,7 +64,7 @@ class OperatingPoints:
         return len(self.states)
 
     def parameters_of(self, i: int) -> DataTable:
-        """The parameters of one of the points."""
+        """Return the parameters of one of the points."""
         return {name: value[i] if np.ndim(value) else value for name, value in self.parameters.items()}
 
 
@@ -95,7 +95,7 @@ def operating_points(
 
 
 def _is_many(at: object) -> bool:
-    """Whether ``at`` is a list of operating points, rather than one."""
+    """Return whether ``at`` is a list of operating points, rather than one."""
     if isinstance(at, str) or not isinstance(at, Sequence) or not len(at):
         return False
     return not isinstance(at[0], Run) and not all(np.ndim(x) == 0 and not _is_point(x) for x in at)

@@ -144,7 +144,7 @@ class TreeRates:
         return found
 
     def _drifting(self, link: Link, still: Mapping[Expr, Expr]) -> dict[int, Expr]:
-        """The change of the rates of a free body's linear speeds where x is held."""
+        """Return the change of the rates of a free body's linear speeds where x is held."""
         linear = _linear_freedoms(link)
         changes = tangents([as_expr(self.drifts[d.index]) for d in linear], still)
         return {d.index: x for d, x in zip(linear, changes, strict=True) if x is not ZERO}
@@ -257,7 +257,7 @@ def _with_unit_rows(solved: Eliminated) -> tuple[tuple[int, Expr, dict[int, Expr
 
 
 def _held_value(x: Scalar, k: int) -> Scalar:
-    """An unknown as an intermediate value, which can be held whatever moves."""
+    """Return an unknown as an intermediate value, which can be held whatever moves."""
     return keep_visible(x, f"x_{k + 1}") if isinstance(x, Expr) else x
 
 

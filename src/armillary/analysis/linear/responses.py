@@ -109,7 +109,7 @@ class FrequencyResponse:
     plot = bode
 
     def nyquist(self, path: str | os.PathLike[str] | None = None, *, show: bool = False) -> Figure:
-        """The curve of G in the complex plane."""
+        """Draw the curve of G in the complex plane."""
         return nyquist_plot(self, path, show)
 
     def __repr__(self) -> str:
@@ -119,7 +119,7 @@ class FrequencyResponse:
 
 
 def port(name: str, known: Sequence[str], what: str) -> int:
-    """The place of a state, input or output of a linear model."""
+    """Return the place of a state, input or output of a linear model."""
     return place(name, known, f"the linear model has no {what}")
 
 
@@ -382,7 +382,7 @@ def _angle_steps(
 
 
 def _angle_between(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The angle from one complex number to another, in (−π, π]; 0 where one of them is none."""
+    """Return the angle from one complex number to another, in (−π, π]; 0 where one of them is none."""
     with np.errstate(all="ignore"):
         found = np.angle(b * np.conj(a) / (np.abs(a) * np.abs(b)))
     return np.asarray(np.where(np.isfinite(found), found, 0.0))

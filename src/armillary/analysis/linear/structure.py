@@ -208,7 +208,7 @@ def _balance_with_ports(A: Array, B: Array, C: Array) -> Array:
 
 
 def controllable_part(A: Array, B: Array) -> tuple[Array, Array]:
-    """An orthonormal basis of what B reaches through A, and of the rest (the staircase algorithm)."""
+    """Return an orthonormal basis of what B reaches through A, and of the rest (the staircase algorithm)."""
     n = len(A)
     size = max(float(np.linalg.norm(A, 2)) if n else 0.0, 1e-300)
     reached = np.zeros((n, 0))
@@ -296,7 +296,7 @@ class Balanced:
 
 
 def balanced_truncation(A: Array, B: Array, C: Array, order: int | None, tolerance: float | None) -> Balanced:
-    """The states that carry most energy from inputs to outputs; unstable modes are all kept.
+    """Return the states that carry most energy from inputs to outputs; unstable modes are all kept.
 
     Source: Moore (1981), IEEE Trans. Automatic Control 26, 17–32; square-root method of Laub et al. (1987).
     """
@@ -333,7 +333,9 @@ def balanced_truncation(A: Array, B: Array, C: Array, order: int | None, toleran
 def _split_stable(
     A: Array, B: Array, C: Array
 ) -> tuple[tuple[Array, Array, Array], tuple[Array, Array, Array]]:
-    """A model as the sum of a stable and an unstable one: an ordered Schur form, made block diagonal."""
+    """Return a model as the sum of a stable and an unstable one: an ordered Schur form, made
+    block diagonal.
+    """
     from scipy.linalg import schur, solve_sylvester
 
     if not len(A):

@@ -109,7 +109,7 @@ def _separate_double_ones(A: np.ndarray, values: np.ndarray, left: np.ndarray, r
 
 
 def by_size(values: np.ndarray) -> np.ndarray:
-    """The order of ascending |λ|; of equal ones, except for rounding, the larger real part first."""
+    """Return the order of ascending |λ|; of equal ones, except for rounding, the larger real part first."""
     w = values / (np.max(np.abs(values), initial=0.0) or 1.0)
     return np.lexsort(np.round((-w.imag, -w.real, np.abs(w)), 10))
 

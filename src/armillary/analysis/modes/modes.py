@@ -271,7 +271,7 @@ class Modes(PickledValue):
         return body_shapes(self.place, self.eigenvalues, self.shapes)
 
     def named(self, names: Mapping[int, str]) -> Modes:
-        """The same with names for some modes, by number: modes.named({3: "weave"})."""
+        """Return the same with names for some modes, by number: modes.named({3: "weave"})."""
         made = list(self.names)
         for i, name in names_by_number(names).items():
             made[self._index(i)] = str(name)
@@ -308,7 +308,7 @@ class Modes(PickledValue):
         view: str = "oblique",
         theme: str | None = None,
     ) -> MotionView:
-        """The shapes of modes in motion, all or one, in the browser or a notebook; see ``motion``."""
+        """Return the shapes of modes in motion, all or one, in the browser or a notebook; see ``motion``."""
         from armillary.analysis.modes.reports import show_modes
 
         return show_modes(self, mode, amplitude, model, PictureOptions(view, theme=theme))
@@ -325,8 +325,8 @@ class Modes(PickledValue):
         size: tuple[int, int] = (640, 400),
         rate: float = 20.0,
     ) -> Path:
-        """The shapes of modes in motion as a page (.html) of all or one, or a film (.gif, .webp, .mp4) of
-        one, in which a period lasts two seconds.
+        """Return the shapes of modes in motion as a page (.html) of all or one, or a film (.gif, .webp, .mp4)
+        of one, in which a period lasts two seconds.
         """
         from armillary.analysis.modes.reports import write_modes
 
@@ -386,7 +386,7 @@ class Modes(PickledValue):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """The modes in a file that ``save`` has written."""
+        """Return the modes in a file that ``save`` has written."""
         with refuse_damage(path, "a file of modes"):
             data = read_modal_file(path, "modes")
             bodies = data.pop("bodies")
@@ -407,7 +407,7 @@ def modes_of(
     place: LinearPlace | None = None,
     tolerance: float = ZERO,
 ) -> Modes:
-    """The modes of a matrix whose states are these variables."""
+    """Return the modes of a matrix whose states are these variables."""
     tolerance = from_zero(tolerance, "tolerance=", most=1)
     if A.ndim != 2:
         raise ArmillaryError(

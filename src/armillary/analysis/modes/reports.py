@@ -42,7 +42,7 @@ _SHOWN = 0.02  # of a mode: coordinates with less are drawn together
 
 
 def modes_plot(modes: Modes, index: int | None, path: str | os.PathLike[str] | None, show: bool) -> Figure:
-    """The eigenvalues, with the participation of coordinates in each mode; or the shape of one mode."""
+    """Draw the eigenvalues, with the participation of coordinates in each mode; or the shape of one mode."""
     return _all(modes, path, show) if index is None else _plot_one_shape(modes, index, path, show)
 
 
@@ -106,7 +106,7 @@ def show_modes(
     model: Drawable | None,
     options: PictureOptions,
 ) -> MotionView:
-    """A page of one mode or all, in the browser or a notebook."""
+    """Return a page of one mode or all, in the browser or a notebook."""
     return show_page(_page(modes, mode, amplitude, model, options))
 
 
@@ -118,7 +118,7 @@ def write_modes(
     model: Drawable | None,
     options: PictureOptions,
 ) -> Path:
-    """A page of one mode or all, or a film of one."""
+    """Write a page of one mode or all, or a film of one."""
     place = motion_path(path)
     if place.suffix.lower() not in FILMS:
         return write_page(_page(modes, mode, amplitude, model, options), place)
@@ -240,7 +240,7 @@ def write_modal_file(
 
 
 def read_modal_file(path: str | os.PathLike[str], kind: str) -> DataTable:
-    """The data of a file of this kind."""
+    """Return the data of a file of this kind."""
     content = read_result(path, f"a file of {_kind_in_sentence(kind)}", "armillary")
     if content.pop("armillary") != kind:
         raise ArmillaryError(f"'{path}' is not a file of {_kind_in_sentence(kind)}")
@@ -250,7 +250,7 @@ def read_modal_file(path: str | os.PathLike[str], kind: str) -> DataTable:
 
 
 def _kind_in_sentence(kind: str) -> str:
-    """The kind in a sentence: modes, a root locus."""
+    """Return the kind in a sentence: modes, a root locus."""
     return kind if kind.endswith("modes") else f"a {kind}"
 
 
@@ -298,7 +298,7 @@ ROUNDING = 1e-12  # real parts below this part of |λ| count as none
 
 
 def in_words(shares: np.ndarray, names: Sequence[str]) -> str:
-    """The coordinates that make up most of a mode: 62 % lean.q1, 30 % fork.q1."""
+    """Return the coordinates that make up most of a mode: 62 % lean.q1, 30 % fork.q1."""
     parts: list[str] = []
     reached = 0.0
     for k in by_share(shares)[:_MOST]:
@@ -310,7 +310,7 @@ def in_words(shares: np.ndarray, names: Sequence[str]) -> str:
 
 
 def eigenvalue_text(value: complex, *, pair: bool = False) -> str:
-    """An eigenvalue, or a pair of them, without a real part that is rounding."""
+    """Return an eigenvalue, or a pair of them, without a real part that is rounding."""
     growth = value.real if abs(value.real) > ROUNDING * abs(value) else 0.0
     if not value.imag:
         return f"{growth:.6g}"

@@ -91,7 +91,7 @@ def crossings_of(tracker: Tracker, found: Spectra) -> list[AxisCrossing]:
 
 
 def _onset(tracker: Tracker, calm: float, grown: float) -> tuple[float, complex]:
-    """The value between one without growth and one with growth, by bisection, and the mode that grows.
+    """Return the value between one without growth and one with growth, by bisection, and the mode that grows.
 
     Undamped modes that meet grow with the root of the distance to that value, so that a growth of 1e-6 is as
     near as 1e-12.
@@ -171,7 +171,7 @@ class RootLocus:
         return tuple(f"{n}: {w}" if n else w for n, w in zip(self.names, words, strict=True))
 
     def named(self, names: Mapping[int, str]) -> RootLocus:
-        """The same with names for some branches, by number."""
+        """Return the same with names for some branches, by number."""
         made = list(self.names)
         for i, name in names_by_number(names).items():
             made[index(i, len(self), "branch")] = str(name)
@@ -220,7 +220,7 @@ class RootLocus:
         return rows
 
     def plot(self, *, path: str | os.PathLike[str] | None = None, show: bool = False) -> Figure:
-        """The eigenvalues in the complex plane, and their real and imaginary parts over the values."""
+        """Draw the eigenvalues in the complex plane, and their real and imaginary parts over the values."""
         from armillary.analysis.modes.reports import root_locus_plot
 
         return root_locus_plot(self, path, show)
@@ -242,7 +242,7 @@ class RootLocus:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """The root locus in a file that ``save`` has written."""
+        """Return the root locus in a file that ``save`` has written."""
         with refuse_damage(path, "a file of a root locus"):
             data = read_modal_file(path, "root locus")
             found = data.pop("crossings")
@@ -463,7 +463,7 @@ class Campbell:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """The diagram in a file that ``save`` has written."""
+        """Return the diagram in a file that ``save`` has written."""
         with refuse_damage(path, "a file of a Campbell diagram"):
             data = read_modal_file(path, "Campbell diagram")
             data["orders"] = tuple(data["orders"])

@@ -94,7 +94,7 @@ def load_works(equations: DerivedEquations) -> LoadWorks:
 
 
 def _powers(equations: DerivedEquations) -> dict[str, Expr]:
-    """The power of every load, of the weight of every body and of its elasticity, by name."""
+    """Return the power of every load, of the weight of every body and of its elasticity, by name."""
     system = equations.system
     found: dict[str, Expr] = {}
     for load in all_loads(system):
@@ -141,7 +141,7 @@ def _weights(system: Description) -> dict[str, Expr]:
 
 
 def _carried_velocity(body: Body, end: object) -> Vector:
-    """The velocity of the place of a point as a part of another body."""
+    """Return the velocity of the place of a point as a part of another body."""
     return motion.velocity(body) + cross(motion.angular_velocity(body), motion.position(end, body.origin))
 
 
@@ -239,7 +239,7 @@ class BodyFunctions:
         constants = functions.constants(parameters)
 
         def along(name: str, directions: np.ndarray) -> np.ndarray:
-            """A function of every place along complex directions, real and imaginary parts in turn."""
+            """Return a function of every place along complex directions, real and imaginary parts in turn."""
             given = np.zeros((points, 2, directions.shape[1], width))
             given[:, 0, :, : directions.shape[2]] = directions.real
             given[:, 1, :, : directions.shape[2]] = directions.imag
@@ -385,7 +385,7 @@ def _momenta_of(body: Body, velocity: list[Expr]) -> list[Expr]:
 
 
 def _moving_bodies(equations: DerivedEquations) -> list[Body]:
-    """All bodies but the ground, parents first."""
+    """Return all bodies but the ground, parents first."""
     return [body for body in equations.system.bodies.values() if body.parent is not None]
 
 
@@ -403,7 +403,7 @@ def _kinetic(body: Body, w: Triple, v: Triple) -> Expr:
 
 @kept_per_object
 def body_functions(linearization: Linearization) -> BodyFunctions:
-    """The motions of a model's bodies and the works of its loads, compiled once."""
+    """Return the motions of a model's bodies and the works of its loads, compiled once."""
     return BodyFunctions(linearization.equations)
 
 
@@ -504,7 +504,7 @@ class BodyShapes:
         return [[str(i), *(_shares(names, x[i]) for names, x in groups)] for i in range(len(self.kinetic))]
 
     def as_dict(self) -> DataTable:
-        """All fields, for files."""
+        """Return all fields, for files."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     @classmethod

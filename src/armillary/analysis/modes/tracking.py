@@ -111,7 +111,9 @@ class Tracker:
         return found
 
     def at(self, value: float, *, zeros: bool = True) -> Spectra:
-        """The spectrum at one value, in the order of LAPACK; without ``zeros`` as rounding leaves it."""
+        """Return the spectrum at one value, in the order of LAPACK; without ``zeros`` as rounding
+        leaves it.
+        """
         values = np.array([value])
         return self._spectra(values, self._matrices(values), zeros=zeros)
 
@@ -123,14 +125,14 @@ class Tracker:
         return Spectra(values, w, np.asarray(V, dtype=complex))
 
     def matrix(self, k: int) -> np.ndarray:
-        """A of the influential variables at one of the values."""
+        """Return a of the influential variables at one of the values."""
         return np.asarray(self._known[k][np.ix_(self.others, self.others)])
 
     def root(
         self, found: Spectra, branch: int, a: int, b: int, function: Callable[[complex, float], float]
     ) -> tuple[float, complex]:
-        """The value between two points at which a function of the eigenvalue and of the value is zero on a
-        branch, and the eigenvalue there.
+        """Return the value between two points at which a function of the eigenvalue and of the value is zero
+        on a branch, and the eigenvalue there.
         """
         from scipy.optimize import brentq
 
@@ -182,8 +184,8 @@ def _without_rounding(A: np.ndarray, w: np.ndarray) -> np.ndarray:
 
 
 def still(eigenvalues: np.ndarray) -> np.ndarray:
-    """The real parts of eigenvalues, a row for each value, that count as none: of each in its own size, so
-    that a fast mode, such as a lag of 1e-8 s, does not hide the growth of a slow one.
+    """Return the real parts of eigenvalues, a row for each value, that count as none: of each in its own
+    size, so that a fast mode, such as a lag of 1e-8 s, does not hide the growth of a slow one.
     """
     sizes = np.abs(eigenvalues)
     return np.asarray(STILL * sizes + NO_SIZE * np.max(sizes, axis=-1, keepdims=True, initial=0.0))
@@ -202,8 +204,9 @@ def meetings(eigenvalues: np.ndarray) -> np.ndarray:
 
 
 def branch_order(eigenvalues: np.ndarray) -> np.ndarray:
-    """The order of branches (points, branches) by |λ| at the first value; of equal ones, except for rounding,
-    the larger real part, then the larger imaginary part first; of equal ones by the values that follow.
+    """Return the order of branches (points, branches) by |λ| at the first value; of equal ones, except for
+    rounding, the larger real part, then the larger imaginary part first; of equal ones by the values that
+    follow.
     """
     w = eigenvalues / (np.max(np.abs(eigenvalues), initial=0.0) or 1.0)
     keys = [key for row in w for key in (np.abs(row), -row.real, -row.imag)]
@@ -211,7 +214,7 @@ def branch_order(eigenvalues: np.ndarray) -> np.ndarray:
 
 
 def _preference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """A small cost for pairs that are equally alike.
+    """Return a small cost for pairs that are equally alike.
 
     Of two real eigenvalues that become a complex pair, or of a pair that becomes two, the larger one belongs
     to Im λ > 0. Of two undamped modes that become one that grows and one that decays, or the reverse, the
@@ -261,7 +264,7 @@ class OperatingSweep:
         return self.compiled.form.states
 
     def points(self, values: np.ndarray) -> OperatingPoints:
-        """The operating points at these values."""
+        """Return the operating points at these values."""
         if callable(self.at):
             return operating_points(self.model, [self.at(float(v)) for v in values], self.parameters or None)
         if self.name in self.model.equations.system.parameters:
@@ -269,7 +272,7 @@ class OperatingSweep:
         return operating_points(self.model, {**(self.at or {}), self.name: values}, self.parameters)
 
     def matrices(self, values: np.ndarray) -> np.ndarray:
-        """A at these values in stated units, from one compiled loop."""
+        """Return a at these values in stated units, from one compiled loop."""
         points = self.points(values)
         A = self.compiled.rows(points.t, points.states, points.parameters, points.memory).A
         factors = np.array([v.factor for v in self.states])
@@ -295,7 +298,7 @@ class OperatingSweep:
 def operating_sweep(
     given_model: object, name: object, at: object, trimmed: object, parameters: Mapping[str, object] | None
 ) -> OperatingSweep:
-    """A sweep from what users give, checked."""
+    """Return a sweep from what users give, checked."""
     model = compiled_model(given_model, "this sweep")
     if not isinstance(name, str):
         raise ArmillaryError(
@@ -324,7 +327,9 @@ def operating_sweep(
 def _trim_function(
     model: CompiledModel, name: str, asked: object, parameters: Mapping[str, object]
 ) -> AnyFunction:
-    """A function of the value that gives the operating point which is requested, from the last one found."""
+    """Return a function of the value that gives the operating point which is requested, from the last one
+    found.
+    """
     if callable(asked):
         return asked
     request = table(asked, "trim=")

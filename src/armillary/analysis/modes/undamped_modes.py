@@ -63,7 +63,7 @@ class UndampedModes(Modes):
 def undamped_modes(
     model: CompiledModel, at: object = None, parameters: Mapping[str, object] | None = None
 ) -> UndampedModes:
-    """The undamped modes of a model at rest; see ``Model.undamped_modes`` in ``stages/model.py``."""
+    """Return the undamped modes of a model at rest; see ``Model.undamped_modes`` in ``stages/model.py``."""
     lin = linearize(model, at, parameters=parameters)
     if lin.many or lin.linearization is None:
         raise ArmillaryError("undamped modes are those of one operating point; give at= one")

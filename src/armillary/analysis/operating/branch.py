@@ -162,7 +162,7 @@ class Branch(PickledValue):
     # ------------------------------------------------------------ handed on
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A table with a row per point; ``growing`` is the number of growing eigenvalues."""
+        """Return a table with a row per point; ``growing`` is the number of growing eigenvalues."""
         pd = require("pandas", extra="data", purpose="Tables")
         frame = pd.DataFrame(self.values, columns=list(self.names))
         return frame.assign(growing=self.growing)
@@ -249,7 +249,7 @@ _STEPS = 3.0  # sizes of the varied quantity between the ends of a branch
 def trace(
     model: CompiledModel, op: OperatingPoint, name: str, start: object, stop: object, *, points: int = 1000
 ) -> Branch:
-    """The branch through an operating point; see ``Model.trace`` in ``stages/model.py``."""
+    """Return the branch through an operating point; see ``Model.trace`` in ``stages/model.py``."""
     op = instance(op, OperatingPoint, "an operating point, of model.trim or model.equilibrium,")
     made = op.problem
     if made is None or made.request.model is not with_named_speeds(model):
@@ -284,7 +284,7 @@ class Varied:
         return f"rate of {self.name}" if self.kind == "rate" else self.name
 
     def problem(self, made: Problem, value: float) -> Problem:
-        """The problem with another value."""
+        """Return the problem with another value."""
         asked, wanted = made.request, made.wanted.copy()
         if self.kind == "input" and self.quantity.kind == "parameter":
             asked = replace(asked, parameters=asked.parameters | {self.name: value / self.quantity.factor})
@@ -304,7 +304,7 @@ class Varied:
         return replace(made, request=asked, values=values, wanted=wanted)
 
     def row(self, made: Problem) -> int:
-        """The index of the condition whose value is varied; -1 if a column is varied."""
+        """Return the index of the condition whose value is varied; -1 if a column is varied."""
         found = made.conditions
         if self.kind == "output":
             return found.shown.start + list(made.request.outputs).index(self.name)
@@ -513,7 +513,7 @@ def op_vector(op: OperatingPoint, made: Problem) -> np.ndarray:
 
 
 def _point(made: Problem, x: np.ndarray) -> OperatingPoint:
-    """A point of a branch as an operating point."""
+    """Return a point of a branch as an operating point."""
     left = made.values.values(x)[made.rows] - made.wanted[made.rows]
     of, held = made.equations(x, idle=True), np.zeros(len(made.unknown), dtype=bool)
     return operating_point(made, Root(of, x, x[made.unknown], left, left * of.weights, 0, held))

@@ -169,8 +169,9 @@ class ConditionValues:
         return self.code.functions.rows(SLOPES, self.t, x, inputs=directions, **self._given)
 
     def changes(self, xs: np.ndarray, sizes: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray]:
-        """The change of each condition with the columns before ``first``, each by its size, at the rows of
-        xs; and the magnitudes of the columns of C from there on. Elements that are not finite are zero.
+        """Return the change of each condition with the columns before ``first``, each by its size, at the
+        rows of xs; and the magnitudes of the columns of C from there on. Elements that are not finite are
+        zero.
 
         Changes are Σ_j |C_ij| s_j; of large systems (Σ_j (C_ij s_j)²)½, from a few directions with signs by
         chance.
@@ -347,7 +348,7 @@ def cyclic(
 
 @kept_per_object
 def conditions(model: CompiledModel, outputs: tuple[str, ...], inputs: tuple[str, ...]) -> Conditions:
-    """The conditions of a model with these outputs and inputs, compiled at their first use."""
+    """Return the conditions of a model with these outputs and inputs, compiled at their first use."""
     return Conditions(model.equations, outputs, inputs)
 
 
@@ -410,7 +411,7 @@ class Conditions:
         return self._codes[still]
 
     def _write_derivatives(self, still: bool) -> ConditionCode:
-        """Every derivative that is not zero."""
+        """Return every derivative that is not zero."""
         n, rows, variables = len(self.states), self._rows, self._variables
         slopes = [tangents(rows, {v: UNIT}) for v in variables]
         places = [(i, j) for j, column in enumerate(slopes) for i, x in enumerate(column) if x is not ZERO]
@@ -422,7 +423,7 @@ class Conditions:
         return ConditionCode(code, pattern, at[:, 0] * len(variables) + at[:, 1])
 
     def _by_columns(self, still: bool) -> ConditionCode:
-        """The derivatives along a direction, whose elements are inputs."""
+        """Return the derivatives along a direction, whose elements are inputs."""
         owner, variables, rows = self.equations.system.identity, self._variables, self._rows
         direction = [symbol(f"d({v.data.name})", "variable", owner=owner) for v in variables]
         found = tangents(rows, dict(zip(variables, direction, strict=True)))
@@ -493,14 +494,16 @@ class Conditions:
 
     @staticmethod
     def _rates_at_rest(rates: Sequence[Expr], speeds: Sequence[Expr]) -> bool:
-        """Whether no coordinate moves where the speeds are zero: nothing is driven by time."""
+        """Return whether no coordinate moves where the speeds are zero: nothing is driven by time."""
         still = transform(rates, dict.fromkeys(speeds, ZERO).get)
         return all(x is ZERO for x in still)
 
     def instance(
         self, t: float, parameters: Mapping[str, object] | None, memory: np.ndarray, still: bool = False
     ) -> ConditionValues:
-        """The conditions at a time, with the parameters that are not looked for; ``still``: at rest."""
+        """Return the conditions at a time, with the parameters that are not looked for; ``still``:
+        at rest.
+        """
         code = self.code(still)
         return ConditionValues(self, code, t, code.functions.constants(parameters), memory, still)
 

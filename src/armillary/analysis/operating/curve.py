@@ -130,7 +130,9 @@ def _held_by_contacts(found: Conditions, C: np.ndarray, touching: HeldRows | Non
 
 
 def _null_space(rows: np.ndarray, position: np.ndarray) -> np.ndarray:
-    """An orthonormal basis of x with rows · x = 0; where no row has both, of positions and of others."""
+    """Return an orthonormal basis of x with rows · x = 0; where no row has both, of positions and
+    of others.
+    """
     parts = [np.any(rows[:, part] != 0.0, axis=1) for part in (position, ~position)]
     if not parts[1].any() or np.any(parts[0] & parts[1]):
         return _basis(rows)
@@ -223,7 +225,9 @@ class BranchCurve:
     stability: Callable[[np.ndarray], Stability | None]
 
     def place(self, z: np.ndarray, along: np.ndarray) -> CurvePlace | None:
-        """The point of the branch at z with its tangent on the side of ``along``; None off the branch."""
+        """Return the point of the branch at z with its tangent on the side of ``along``; None off
+        the branch.
+        """
         found = self._tangent(z, along)
         return None if found is None else CurvePlace(z, found[0], self.stability(z), found[1])
 
@@ -248,7 +252,7 @@ class BranchCurve:
         return found
 
     def correct_point(self, start: np.ndarray, along: np.ndarray) -> tuple[np.ndarray, int] | None:
-        """The point of the branch across ``along`` from a start, and the corrections that it took."""
+        """Return the point of the branch across ``along`` from a start, and the corrections that it took."""
         run = _Correction(self, start, along)
         try:
             found = _FUNCTIONS["follow_root"](run)
@@ -257,7 +261,7 @@ class BranchCurve:
         return (run.z, int(run.moves)) if found else None
 
     def step(self, place: CurvePlace, h: float) -> tuple[CurvePlace, int] | None:
-        """The point of the branch at a distance h."""
+        """Return the point of the branch at a distance h."""
         found = self.correct_point(place.z + h * place.tangent * self.sizes, place.tangent)
         if found is None:
             return None
@@ -384,7 +388,9 @@ def _with_mark(place: CurvePlace, mark: str, frequency: float = 0.0) -> CurvePla
 
 
 def _place_between(curve: BranchCurve, here: CurvePlace, s: float, h: float) -> CurvePlace | None:
-    """The place at a distance s, from four beside it: where branches cross, conditions do not decide it."""
+    """Return the place at a distance s, from four beside it: where branches cross, conditions do not decide
+    it.
+    """
     beside = [curve.step(here, s + k * _BESIDE * h) for k in (-2, -1, 1, 2)]
     if any(found is None for found in beside):
         return None
@@ -494,13 +500,13 @@ def follow(curve: BranchCurve, first: CurvePlace, low: float, high: float, most:
 
 
 def _is_closed(curve: BranchCurve, first: CurvePlace, here: CurvePlace) -> bool:
-    """Whether a branch is back where it began."""
+    """Return whether a branch is back where it began."""
     apart = (here.z - first.z) / curve.sizes
     return bool(np.linalg.norm(apart) < 0.5 * _LONGEST and here.tangent @ first.tangent > _TURN)
 
 
 def _at_end(curve: BranchCurve, here: CurvePlace, h: float, value: float) -> tuple[CurvePlace, float] | None:
-    """The point of the branch within a step where λ has a value, and its distance."""
+    """Return the point of the branch within a step where λ has a value, and its distance."""
 
     def beyond(s: float) -> float | None:
         found = curve.step(here, s)

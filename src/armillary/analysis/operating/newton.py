@@ -73,7 +73,7 @@ class Root:
 
 
 def newton(equations: RootProblem) -> Root:
-    """A root near x, or the place where the conditions are nearest to being met."""
+    """Return a root near x, or the place where the conditions are nearest to being met."""
     e, n = equations, len(equations.unknown)
     work = _work(
         e.values,
@@ -171,7 +171,7 @@ def _work(
     tables: dict[str, np.ndarray],
     given: dict[str, np.ndarray],
 ) -> MethodWork:
-    """The record and workspace of a search, of which ``columns`` of C are needed."""
+    """Return the record and workspace of a search, of which ``columns`` of C are needed."""
     found, code, unknowns = values.of, values.code, len(unknown)
     m, n, flat = len(found.labels), len(found.names), code.flat
     entries = 0 if flat is None else len(flat)
@@ -206,7 +206,7 @@ def _work(
 
 @cache
 def _search(chosen: tuple[object, ...]) -> DescribedMethod:
-    """The compiled search, one for all systems, kept for this process."""
+    """Return the compiled search, one for all systems, kept for this process."""
     return DescribedMethod(
         "operating points",
         _DESCRIPTION,

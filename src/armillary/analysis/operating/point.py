@@ -33,7 +33,7 @@ def write_json(path: str | os.PathLike[str], what: str, content: DataTable) -> N
 
 
 def point_content(point: Given) -> DataTable:
-    """The values of an operating point as plain data."""
+    """Return the values of an operating point as plain data."""
     content: DataTable = {_POINT: 1}
     for f in fields(point):
         if f.name not in _LEFT_OUT:
@@ -48,7 +48,7 @@ def point_content(point: Given) -> DataTable:
 
 
 def read_point(path: str | os.PathLike[str]) -> DataTable:
-    """The content of a file of `OperatingPoint.save`."""
+    """Return the content of a file of `OperatingPoint.save`."""
     return read_result(path, "an operating point", _POINT)
 
 
@@ -206,7 +206,9 @@ class OperatingPoint(PickledValue, Mapping[str, float]):
 
 
 def load_point(path: str | os.PathLike[str]) -> OperatingPoint:
-    """The operating point in a file that `OperatingPoint.save` wrote; `Model.trace` needs it found again."""
+    """Return the operating point in a file that `OperatingPoint.save` wrote; `Model.trace` needs it found
+    again.
+    """
     content = read_point(path)
     with refuse_damage(path, "an operating point"):
         roots = content.get("eigenvalues")
@@ -245,7 +247,7 @@ class Held(NamedTuple):
 
 
 def held_instance(made: Problem, x: np.ndarray) -> tuple[Instance, np.ndarray]:
-    """The model with the parameters at the point x = [state, inputs], and the memory there."""
+    """Return the model with the parameters at the point x = [state, inputs], and the memory there."""
     request, found = made.request, made.conditions
     parameters, stored = dict(request.parameters), request.memory.copy()
     memories = list(found.equations.system.memories)
@@ -259,7 +261,9 @@ def held_instance(made: Problem, x: np.ndarray) -> tuple[Instance, np.ndarray]:
 
 
 def held_values(made: Problem, x: np.ndarray) -> Held:
-    """The loads that hold the point x = [state, inputs], with the inputs that were found, and the outputs."""
+    """Return the loads that hold the point x = [state, inputs], with the inputs that were found, and the
+    outputs.
+    """
     request, found = made.request, made.conditions
     parameters, stored = dict(request.parameters), request.memory
     memory: dict[str, float] = {}
@@ -279,7 +283,7 @@ def held_values(made: Problem, x: np.ndarray) -> Held:
 
 
 def operating_point(made: Problem, root: Root) -> OperatingPoint:
-    """A solution with its names, units, residuals and stability."""
+    """Return a solution with its names, units, residuals and stability."""
     request, found, x = made.request, made.conditions, root.x
     c = made.values.values(x)
     C, open_ = outlook(replace(root.of, x=x))

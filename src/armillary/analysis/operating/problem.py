@@ -97,7 +97,9 @@ def read_request(
     memory: DataMapping | None = None,
     t: float | str = 0.0,
 ) -> Request:
-    """The request that a call of ``trim`` or ``equilibrium`` means; unknown names and units are errors."""
+    """Return the request that a call of ``trim`` or ``equilibrium`` means; unknown names and units are
+    errors.
+    """
     names, t = ModelNames(model), seconds(t, "t=")
     given = table(parameters, "parameters=", ParameterError)
     for name, value in given.items():
@@ -233,7 +235,7 @@ class ModelNames:
         return model_number(value, where, rate_units(s.data.units or ""), factor, system, dimension)
 
     def output(self, name: str, value: object) -> float:
-        """A value of an output, in its stated units."""
+        """Return a value of an output, in its stated units."""
         columns = {c.name: c for c in self.equations.targets.columns}
         [name] = checked_names([name], columns, "there is no output")
         system, where = self.equations.system.units, f"output '{name}'"
@@ -295,7 +297,9 @@ class ModelNames:
 
 
 def with_named_speeds(model: CompiledModel) -> CompiledModel:
-    """The model, or one of the same system whose states are the coordinates and speeds of the description."""
+    """Return the model, or one of the same system whose states are the coordinates and speeds of the
+    description.
+    """
     model = model.base
     if model.equations.described_states:
         return model
@@ -349,12 +353,12 @@ class Problem:
         return [c.name for c in found if c.gap is not None and self.request.memory[c.status] == 0]
 
     def shown(self, row: int, value: float) -> str:
-        """A value of a condition with its units."""
+        """Return a value of a condition with its units."""
         factor, units = self.conditions.row_units[row]
         return f"{value / factor:.6g}{f' {units}' if units else ''}"
 
     def remedy(self, row: int) -> str:
-        """The remedy for a condition that cannot be met."""
+        """Return the remedy for a condition that cannot be met."""
         if row >= len(self.conditions.states):
             return "free more states, or look for inputs=[…] that change it"
         name = self.conditions.states[row]
@@ -362,7 +366,7 @@ class Problem:
         return f"{rates}look for inputs=[…] that change it"
 
     def equations(self, x: np.ndarray, *, idle: bool = False) -> RootProblem:
-        """The conditions as functions of the unknowns, the other columns as in x."""
+        """Return the conditions as functions of the unknowns, the other columns as in x."""
         rows, unknown = self.rows, self.unknown
         sizes, weights = self.sizes(x, idle=idle)
         low, high = self._bounds
@@ -432,7 +436,8 @@ class Problem:
         return rows
 
     def _bend(self, x: np.ndarray, sizes: np.ndarray, moved: np.ndarray) -> float:
-        """The part of the sizes of coordinates over which the slopes of the conditions stay alike, 1 at most.
+        """Return the part of the sizes of coordinates over which the slopes of the conditions stay alike, 1
+        at most.
 
         Slopes are compared at places nearer and nearer to x, on both sides of it: one side may be beyond a
         kink, such as a stop that is just not touched.
@@ -454,7 +459,7 @@ class Problem:
 
 
 def problem(request: Request, start: np.ndarray) -> Problem:
-    """The equations that a request means; ``start`` has values for what stays fixed."""
+    """Return the equations that a request means; ``start`` has values for what stays fixed."""
     found = conditions(request.model, tuple(request.outputs), tuple(request.inputs))
     n = len(found.states)
     place = {name: i for i, name in enumerate(found.states)}
@@ -525,7 +530,7 @@ def _unknown(request: Request, found: Conditions, held: frozenset[int], still: b
 
 
 def _without_idle(made: Problem) -> Problem:
-    """The problem without unknown states that no condition contains; such an input is an error."""
+    """Return the problem without unknown states that no condition contains; such an input is an error."""
     acts = made.conditions.depends[made.rows].any(axis=0)[made.unknown]
     if acts.all():
         return made
@@ -544,7 +549,7 @@ def _idle_input(made: Problem, name: str) -> ArmillaryError:
 
 
 def _without_constant(made: Problem, start: np.ndarray) -> Problem:
-    """The problem without conditions that no unknown changes, which must hold already.
+    """Return the problem without conditions that no unknown changes, which must hold already.
 
     One that a contact may change stays if it does not: the search then says which contact is open.
     """
@@ -568,7 +573,7 @@ def _without_constant(made: Problem, start: np.ndarray) -> Problem:
 
 
 def _check_counts(made: Problem) -> Problem:
-    """The problem, if there are enough conditions for its unknowns."""
+    """Return the problem, if there are enough conditions for its unknowns."""
     request, n = made.request, len(made.conditions.states)
     states = {*range(n)} - made.cyclic - made.conditions.held - {j for j in made.unknown.tolist() if j < n}
     decided = [j for j in states if made.conditions.names[j] not in made.undecided]

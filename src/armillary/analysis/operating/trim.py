@@ -118,7 +118,7 @@ def rough_starts(made: Problem, x: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def scattered_starts(made: Problem, x: np.ndarray, reaches: Sequence[float]) -> list[np.ndarray]:
-    """A start for each reach in sizes about x, within the bounds; the same in every call."""
+    """Return a start for each reach in sizes about x, within the bounds; the same in every call."""
     chance = ScatterNumbers()
     equations = made.equations(x)
     found = []
@@ -186,7 +186,7 @@ def _given_state(request: Request, own: DataMapping) -> np.ndarray:
 
 
 def _at_rest(request: Request, state: np.ndarray) -> np.ndarray:
-    """The state with speeds of zero, where rest is looked for."""
+    """Return the state with speeds of zero, where rest is looked for."""
     if request.at_rest:
         first = len(request.model.coordinate_names)
         for i, name in enumerate(request.model.speed_names, first):
@@ -217,7 +217,7 @@ _ALL_ROUND = 3.2  # how far scattered starts lie from the first, in sizes: angle
 
 
 def trim(model: CompiledModel, **asked: Given) -> OperatingPoint:
-    """The operating point that a request means; see ``Model.trim`` in ``stages/model.py``."""
+    """Return the operating point that a request means; see ``Model.trim`` in ``stages/model.py``."""
     named = with_named_speeds(model)
     request = read_request(named, **asked)
     given = request.parameters | _inputs_in_units(request)
@@ -257,7 +257,7 @@ def _inputs_in_units(request: Request) -> dict[str, float]:
 def _search_from(
     made: Problem, x: np.ndarray, given: np.ndarray, *, thorough: bool
 ) -> tuple[Problem, Root, list[Fault]]:
-    """The root from a start, with the statuses of contacts that agree with it."""
+    """Return the root from a start, with the statuses of contacts that agree with it."""
 
     def solve(made: Problem) -> Root:
         return _solve_from(made, _settle_motion(made, x) if made.request.settle else x, thorough=thorough)
@@ -277,7 +277,7 @@ def _settle_motion(made: Problem, x: np.ndarray) -> np.ndarray:
 
 
 def _solve_from(made: Problem, x: np.ndarray, *, thorough: bool) -> Root:
-    """The root from a start, or the place nearest to one that was met."""
+    """Return the root from a start, or the place nearest to one that was met."""
     best = newton(made.equations(x))
     if best.met or not thorough:
         return best

@@ -45,7 +45,7 @@ class Engine:
 
     @classmethod
     def made_for(cls, plan: Plan, precision: str) -> Engine:
-        """The engine for a plan that it does not refuse."""
+        """Return the engine for a plan that it does not refuse."""
         return cls(plan)
 
     @property
@@ -106,7 +106,7 @@ class Outcome:
         )
 
     def first(self, n: int) -> Outcome:
-        """The first n runs alone."""
+        """Return the first n runs alone."""
         arrays = {name: getattr(self, name)[..., :n] for name in _ARRAYS}
         return Outcome(**arrays, messages=self.messages)
 

@@ -69,7 +69,7 @@ class Device:
         return int(self.cupy.cuda.runtime.memGetInfo()[0]) + int(pool.free_bytes())
 
     def fetch(self, array: LibraryObject) -> np.ndarray:
-        """An array on the card as numbers in double precision here, or as whole numbers.
+        """Return an array on the card as numbers in double precision here, or as whole numbers.
 
         Large ones come through page-locked memory, from which several threads copy: new memory is slow to
         write at first, by one thread 48 MB took 20 ms on an H200's host, and so they take 4.
@@ -222,7 +222,7 @@ def steps_to_jumps(plan: Plan, real: np.dtype) -> tuple[np.ndarray, np.ndarray, 
 
 
 def _due(plan: Plan) -> np.ndarray:
-    """A code for each grid point: twice the number of a kept row, from 1, plus 1 if metrics use it."""
+    """Return a code for each grid point: twice the number of a kept row, from 1, plus 1 if metrics use it."""
     assert plan.row_at is not None
     due = np.zeros(len(plan.row_at), dtype=np.int32)
     on = plan.row_at >= 0
@@ -264,11 +264,11 @@ class CardEngine(Engine):
         self._load(self.write())
 
     def write(self) -> Kernel:
-        """The kernel for the plan."""
+        """Return the kernel for the plan."""
         raise NotImplementedError
 
     def precomputing(self) -> Sequence[tuple[int, int]]:
-        """The function that computes the constants of each program in the kernel, and their number."""
+        """Return the function that computes the constants of each program in the kernel, and their number."""
         return [(self.plan.model.address("precompute"), len(self.plan.program.constants))]
 
     def _load(self, kernel: Kernel) -> None:
@@ -381,7 +381,7 @@ class CardEngine(Engine):
         return wait_for_end
 
     def _outcome(self, on_card: DataTable, status: np.ndarray) -> Outcome:
-        """The results of runs, fetched from the card; ``status`` by the kernel's own numbers."""
+        """Return the results of runs, fetched from the card; ``status`` by the kernel's own numbers."""
         names = {"state": "state", "memory": "memory", "rows": "rows", "slots": "slots", "stops": "t_stop"}
         names |= {"ended": "event"} if "ended" in on_card else {}
         back = {name: self.device.fetch(on_card[key]) for key, name in names.items()}

@@ -55,7 +55,7 @@ _NAMES = ("t", "y", "slot", "slots", "out", "count", "run", "n", "wanted", "firs
 
 
 def metric_text(metrics: Sequence[BatchMetric]) -> MetricsCode:
-    """All metrics of a plan."""
+    """Return all metrics of a plan."""
     lines: list[str] = []
     held: list[int] = []
     place = 0
@@ -72,7 +72,7 @@ def metric_text(metrics: Sequence[BatchMetric]) -> MetricsCode:
 
 
 def _metric_statements(entry: BatchMetric, names: Sequence[str]) -> list[str]:
-    """The slots of one metric, each renewed at its place; no slot is read after it was renewed."""
+    """Return the slots of one metric, each renewed at its place; no slot is read after it was renewed."""
     old = [symbol(f"slot {i}") for i in range(len(names))]
     slots = entry.metric.slots(entry.metric.row(_TIME, _OUTPUT, old))
     results = [slot.value_after_row(before) for slot, before in zip(slots, old, strict=True)]
@@ -196,7 +196,7 @@ class Queued(CardEngine):
 
 
 def _models(plan: Plan) -> list[ConfiguredProgram]:
-    """The models of all configurations of the table, the first one first."""
+    """Return the models of all configurations of the table, the first one first."""
     model = plan.code
     if not (model.changes_configuration and model.changes_inside):
         return [model]
@@ -221,7 +221,7 @@ def _due(plan: Plan) -> np.ndarray:
 
 
 def _with_batch_outputs(model: ConfiguredProgram, plan: Plan, program: Program) -> Configured:
-    """A configuration, with the outputs of a batch."""
+    """Return a configuration, with the outputs of a batch."""
     equations = replace(model.equations, program=program)
     watched = equations.targets.watched
     stops = [model.ends_a_leg(k) or e.name in INTERNAL_EVENTS for k, e in enumerate(watched)]
@@ -344,7 +344,7 @@ def _spans(steps: np.ndarray) -> list[tuple[int, int, float]]:
 
 
 def _method(tableau: Tableau, step: float, real: np.dtype) -> np.ndarray:
-    """The kernel's ``struct method``: the weights times the step, as bytes."""
+    """Return the kernel's ``struct method``: the weights times the step, as bytes."""
     stages = tableau.stages
     kind = np.dtype([("a", real, stages), ("b", real, stages), ("c", np.float64, stages)], align=True)
     record = np.zeros((), kind)

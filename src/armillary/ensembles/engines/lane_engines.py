@@ -46,7 +46,7 @@ def _refusal(plan: Plan) -> str:
 
 @cache
 def lanes() -> int:
-    """The number of doubles in a vector register of this machine; at least 2."""
+    """Return the number of doubles in a vector register of this machine; at least 2."""
     here = features()
     return 8 if here.get("avx512f") else 4 if here.get("avx") else 2
 
@@ -83,8 +83,8 @@ class LaneLoop:
         self.bound(*given[self._wholes :])(*given[: self._wholes])
 
     def bound(self, *arrays: np.ndarray) -> Callable[..., None]:
-        """The loop with its last arrays given, for several calls with the whole numbers and the arrays before
-        them: to find an address takes a microsecond.
+        """Return the loop with its last arrays given, for several calls with the whole numbers and the arrays
+        before them: to find an address takes a microsecond.
         """
         kept = (*arrays, _aligned_array(self._room_size))
         last = [a.ctypes.data for a in kept]

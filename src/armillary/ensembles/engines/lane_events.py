@@ -87,8 +87,8 @@ class StepsBetweenEvents(AdaptiveSteps):
                 loop.leave()
 
     def is_ready(self, run: Value) -> Value:
-        """Whether a run stands before a step in this configuration, with nothing else to come at this time,
-        and with signs of events; with fixed steps at a grid point.
+        """Return whether a run stands before a step in this configuration, with nothing else to come at this
+        time, and with signs of events; with fixed steps at a grid point.
         """
         ready = self.count(run, "phase").equals(int(Phase.READY))
         ready = ready & self.count(run, "configuration").equals(self.configuration)
@@ -170,7 +170,11 @@ class StepsBetweenEvents(AdaptiveSteps):
         """Nothing: a run that is taken has its derivative and its next step."""
 
     def leave_still_runs(self, active: Value) -> None:
-        """Nothing: the single run's loop does so."""
+        """Runs that have not advanced in their first steps under error control are left: the single run's
+        loop asks the same after as many steps, and ends them.
+        """
+        if self.interpolates:
+            super().leave_still_runs(active)
 
     # ------------------------------------------------------------ rank of constraints
 
@@ -195,7 +199,7 @@ class StepsBetweenEvents(AdaptiveSteps):
         return coarse & (left > UNSOUND_ADAPTIVE) if self.interpolates else coarse
 
     def rates_of_motion(self) -> tuple[Value, Value]:
-        """The largest speed and acceleration of each lane's run, in terms of sizes."""
+        """Return the largest speed and acceleration of each lane's run, in terms of sizes."""
         fast, quickens = (Local(self, self.of_kind(self.kind, 0.0)) for _ in range(2))
         rates, per_size = self.vector("k0"), self.vector("per_size")
         for largest, first, count in (

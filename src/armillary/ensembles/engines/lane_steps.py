@@ -71,15 +71,15 @@ class LaneFunction(Stepper):
         return Value(self, self.given[name])
 
     def outside(self, name: str) -> Span:
-        """An array of single reals that the caller gave."""
+        """Return an array of single reals that the caller gave."""
         return Span(self, self.given[name], single=True)
 
     def vector(self, name: str) -> Span:
-        """A work vector."""
+        """Return a work vector."""
         return Span(self, self._place(name))
 
     def lanes_of(self, name: str) -> Span:
-        """A work vector lane by lane: entry i·lanes + l is number i of lane l."""
+        """Return a work vector lane by lane: entry i·lanes + l is number i of lane l."""
         return Span(self, self._place(name), single=True)
 
     def _place(self, name: str) -> Raw:
@@ -135,7 +135,7 @@ class LaneFunction(Stepper):
     # ------------------------------------------------------------ the whole
 
     def texts(self) -> tuple[str, str]:
-        """The module with this function, and the one with all that it calls, to be linked."""
+        """Return the module with this function, and the one with all that it calls, to be linked."""
         rest = lanes_module(self.program, self.lanes, self.near)
         self.add_functions(rest)
         symbol, power = power_text(self.lanes)
@@ -232,7 +232,7 @@ class LaneSteps(LaneFrame):
         self.give()
 
     def block_of(self, name: str, row: Value) -> Span:
-        """The runs of this block in a row of an array."""
+        """Return the runs of this block in a row of an array."""
         return Span(self, self.outside(name).at(row * self.stride + self.run))
 
     def motion(self) -> None:
@@ -294,7 +294,7 @@ class LaneSteps(LaneFrame):
         self.kept.set(self.kept.get() + 1)
 
     def step(self, n: Value, t: Value) -> Value:
-        """The state after a step, in ``trial``; lanes in which it is not finite."""
+        """Return the state after a step, in ``trial``; lanes in which it is not finite."""
         self.derivatives(t, self.vector("state"), self.vector("k0"))
         h = self.spread(self.outside("steps")[n])
         if self.near is None:

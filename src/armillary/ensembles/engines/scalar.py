@@ -75,7 +75,9 @@ class Scalar(Engine):
         self.renew()
 
     def renew(self) -> bool:
-        """The loop with the configurations that are known by now; whether there are more than before."""
+        """Return the loop with the configurations that are known by now; whether there are more
+        than before.
+        """
         plan, functions = self.plan, self._functions
         known = len(plan.code.configuration_models)
         if known == self._known:
@@ -272,7 +274,7 @@ class _Runs(Code):
         return Value(self, self.builder.call(Callee(kind, function.name), arguments))
 
     def entry(self, table: Raw, index: Value) -> Raw:
-        """An address in a table."""
+        """Return an address in a table."""
         return self.builder.load(self.builder.place(table, index.raw, WHOLE), ADDRESS)
 
     # ------------------------------------------------------------ one run
@@ -353,12 +355,14 @@ class _Runs(Code):
                 self.set_field("budget", most)
 
     def is_over(self) -> Value:
-        """Whether the run has ended, not only this visit."""
+        """Return whether the run has ended, not only this visit."""
         paused = self.reason.get().equals(int(Reason.PAUSED))
         return ~paused | (self.steps_left() <= 0) | self.nowhere.get()
 
     def gets_nowhere(self) -> Value:
-        """Whether the first steps under error control have led nowhere; why, a single run finds out."""
+        """Return whether the first steps under error control have led nowhere; why, a single run
+        finds out.
+        """
         if not self.shape.adaptive:
             return self.whole(0).differs(0)
         t, t0, t_end, max_step = (self.field(name) for name in ("t", "t0", "t_end", "max_step"))
@@ -451,7 +455,7 @@ class _Runs(Code):
             status.set(self.real(self.again))
 
     def last_state(self) -> Span:
-        """The state in terms of the configuration in which runs start."""
+        """Return the state in terms of the configuration in which runs start."""
         if not self.shape.changes:
             return self.room("state")
         self.section("leave", self.field("configuration", WHOLE), "state", "motion")

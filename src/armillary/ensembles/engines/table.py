@@ -138,7 +138,7 @@ ENGINES: Mapping[str, Callable[[], tuple[type[Engine], ...]]] = {"cpu": _cpu, "g
 
 
 def engine_for(plan: Plan, device: str = "cpu", precision: str = "double") -> Engine:
-    """The fastest engine of a device that can make the runs of a plan."""
+    """Return the fastest engine of a device that can make the runs of a plan."""
     why = ""
     for kind in ENGINES[device]():
         if not (why := kind.refusal(plan)):

@@ -98,7 +98,7 @@ def export(
 
 
 def program_files(src: Source, lanes: int = USUAL) -> dict[str, str]:
-    """The files of a system's program, by name."""
+    """Return the files of a system's program, by name."""
     model = CModel(src, lanes)
     return {
         **model_files(model),
@@ -111,7 +111,7 @@ def program_files(src: Source, lanes: int = USUAL) -> dict[str, str]:
 
 
 def model_files(model: CModel) -> dict[str, str]:
-    """The equations and the solver, without a main program."""
+    """Return the equations and the solver, without a main program."""
     stem = model.stem
     header, code = solver_texts(model)
     loops = {f"{stem}_assembly.c": assembly_code(model.source)} if "loops" in model.has else {}
@@ -133,7 +133,7 @@ _REFUSAL = """\
 
 
 def _setting_values(model: CModel) -> dict[str, str]:
-    """The settings that the main program reads: the keys of [run] and their defaults."""
+    """Return the settings that the main program reads: the keys of [run] and their defaults."""
     keys, words = run_keys(), prefix_settings("wanted.") | {"chooses": "adaptive"}
     defaults = {"duration": "1.0"}  # of a run without a file
     numbers = ("(double)INFINITY" if k.default == inf else repr(k.default or 0.0) for k in keys)

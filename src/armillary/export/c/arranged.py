@@ -82,8 +82,8 @@ _OTHERS = {
 
 
 def arranges(section: ProgramSection, places: Mapping[Expr, Place]) -> bool:
-    """Whether a section is written here: with operations on vectors, or of arithmetic alone; without calls of
-    block functions.
+    """Return whether a section is written here: with operations on vectors, or of arithmetic alone; without
+    calls of block functions.
     """
     if any(is_block(node) for node in section.nodes):
         return False
@@ -91,7 +91,7 @@ def arranges(section: ProgramSection, places: Mapping[Expr, Place]) -> bool:
 
 
 def arrangement_types(code: str) -> str:
-    """The types and macros that a text takes."""
+    """Return the types and macros that a text takes."""
     if "ARRANGED" not in code:
         return ""
     has = {name for name in ("lanes_4", "is_near") if name in code}
@@ -106,7 +106,9 @@ def arranged_function(
     printer: CPrinter,
     plain: str,
 ) -> str:
-    """A section as a function, or as several with a work array between them, beside its ``plain`` text."""
+    """Return a section as a function, or as several with a work array between them, beside its ``plain``
+    text.
+    """
     places: Places = {s: place if place[0] else "%t" for s, place in sections.places.items()}
     whole = WHOLE if is_arithmetic(section, dict(sections.places)) else 0
     found = cut(section, PIECE, whole, loading=False)
@@ -210,7 +212,7 @@ class _Writer(ArrangedPackWriter):
         return self._on_lanes(lambda given: self.printer.function(name, given), args)
 
     def _on_lanes(self, called: Callable[[list[Operand]], Operand], args: Sequence[str]) -> str:
-        """A function of numbers, on each lane where values are vectors."""
+        """Return a function of numbers, on each lane where values are vectors."""
         lanes = 1 if self.types.single else self.types.lanes
         places = [""] if lanes == 1 else [f"[{i}]" for i in range(lanes)]
         texts = [self.printer.at(called([Operand(f"${i}")] * len(args)), CHOICE) for i in places]
@@ -285,7 +287,7 @@ class _Lines(Registers):
 
 
 def _element(place: Load, qualifier: str = "") -> str:
-    """An element of an array, or a vector of those from there on."""
+    """Return an element of an array, or a vector of those from there on."""
     array, index, kind = place
     element = f"{'state' if array == 'angles' else array}[{index}]"
     if kind == "double":

@@ -41,7 +41,7 @@ def checked_lanes(lanes: object) -> int:
 
 
 def remark(section: ProgramSection) -> list[str]:
-    """The lines about vectors in the head of a file."""
+    """Return the lines about vectors in the head of a file."""
     if not section.packs:
         return []
     widest = max(len(pack.lanes) for pack in section.packs)
@@ -61,7 +61,7 @@ def in_vectors(program: Program, lanes: int) -> ProgramSection:
 
 
 def contact_code(sources: Sequence[ContactSource], stem: str, precision: str = "double") -> str:
-    """The functions that sections call, with all that they need."""
+    """Return the functions that sections call, with all that they need."""
     if not sources:
         return ""
     numbers = contact_constants(sources, precision)
@@ -81,7 +81,7 @@ static void contact_copy(int count, const double *from, double *to)
 
 
 def _contact_solver(source: ContactSource, stem: str) -> str:
-    """The solver for contacts of one kind."""
+    """Return the solver for contacts of one kind."""
     printer = ContactPrinter(source, stem)
     sizes = ", ".join(f"{printer.names[name]} = {size}" for name, size in source.sizes.items())
     tables = [
@@ -123,7 +123,7 @@ class ContactPrinter(CSolverPrinter):
         return [f"contact_copy({self.extent(kind)}, {self.expression(value)}, {target});"]
 
     def block_function(self, name: str) -> str:
-        """A function from an array of arguments to one of results."""
+        """Return a function from an array of arguments to one of results."""
         takes = [
             f"    contact_copy({p.length}, given + {p.first}, run.{p.field});"
             for p in self.source.takes(name)
@@ -212,7 +212,7 @@ class CModel:
         return {"host", "assembles", "rows", *arranged, *features(self.source)}
 
     def in_precision(self, code: str) -> str:
-        """The code with numbers and functions of its precision."""
+        """Return the code with numbers and functions of its precision."""
         return code
 
     @cached_property
@@ -304,7 +304,7 @@ class CModel:
         return "\n".join(text for text in found if text)
 
     def contacts(self, body: str) -> str:
-        """The solver of contacts that a text calls."""
+        """Return the solver of contacts that a text calls."""
         return contact_code(contact_sources(self.printer.blocks, body), self.stem, self.precision)
 
     def further(self, source: Source) -> CModel:
@@ -312,7 +312,7 @@ class CModel:
         return type(self)(source, self.lanes)
 
     def sines(self, code: str) -> str:
-        """The functions for sines and cosines that a text calls."""
+        """Return the functions for sines and cosines that a text calls."""
         return trigonometry(code)
 
     def _factors(self) -> dict[int, str]:
@@ -334,7 +334,7 @@ class CModel:
         return function(signature, about, self.sections.body(section), self._factors())
 
     def start(self) -> str:
-        """The values that the start of a run computes from the given ones."""
+        """Return the values that the start of a run computes from the given ones."""
         start = self.source.start
         if start is None:
             return ""
@@ -346,7 +346,7 @@ class CModel:
         return function(signature, about, self.sections.body(start.section), self._factors())
 
     def pivot_shares(self) -> str:
-        """The remaining pivots of the mass matrix, for runs that come to a place without mass."""
+        """Return the remaining pivots of the mass matrix, for runs that come to a place without mass."""
         masses = self.source.masses
         if masses is None:
             return ""
@@ -481,7 +481,7 @@ def roadmap(description: ExportDescription) -> list[str]:
 
 
 def test_code(model: CModel, method: Method = METHODS["rk4"]) -> str:
-    """The self-test with its numbers, of a program in C or of device functions."""
+    """Return the self-test with its numbers, of a program in C or of device functions."""
     test, has = self_test(model.source, model.precision, method, model.has), set(model.has)
     reference = model.source.reference
     if not has & {"host", "embedded"}:

@@ -182,12 +182,12 @@ class OptimizerSource:
 
 
 def column(values: Sequence[Expr]) -> Matrix:
-    """A vector, all of whose elements are given."""
+    """Return a vector, all of whose elements are given."""
     return Matrix(len(values), 1, tuple((i, 0, e) for i, e in enumerate(values)))
 
 
 def matrix(columns: Sequence[Sequence[Expr]], rows: int) -> Matrix:
-    """A matrix by its columns, without the elements that are zero."""
+    """Return a matrix by its columns, without the elements that are zero."""
     found = tuple((i, j, e) for j, c in enumerate(columns) for i, e in enumerate(c) if e is not ZERO)
     return Matrix(rows, len(columns), found)
 
@@ -364,7 +364,7 @@ class _Text:
         return [f"{indent}for (int i = 0; i < {count}; i++)", f"{indent}    {target}[i] = out[{first} + i];"]
 
     def _casadi_code(self, f: OptimizerFunction) -> str:
-        """A function with CasADi's interface, and the functions that describe it."""
+        """Return a function with CasADi's interface, and the functions that describe it."""
         name = f"{self._stem}_{f.name}"
         name = f"{name}_casadi" if f in self._plain() else name
         sources = {a: f"arg[{i}]" for i, a in enumerate(f.arguments)}

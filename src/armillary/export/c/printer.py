@@ -74,19 +74,19 @@ static inline double signum(double a) { return a > 0.0 ? 1.0 : a < 0.0 ? -1.0 : 
 
 
 def trigonometry(code: str) -> str:
-    """The functions for sines and cosines that a text calls: of single angles, of several at once."""
+    """Return the functions for sines and cosines that a text calls: of single angles, of several at once."""
     has = {"single"} if "sine_cosine(" in code else set()
     has |= {"several"} if "sines_cosines(" in code else set()
     return fill(template(__package__, "trigonometry.c.txt"), {}, has) if has else ""
 
 
 def helpers(code: str) -> str:
-    """The helper functions that a text calls."""
+    """Return the helper functions that a text calls."""
     return "\n".join(text for name, text in HELPERS.items() if f"{name}(" in code)
 
 
 def lookup_function(name: str, table: Piecewise, printer: Printer) -> str:
-    """A table as a function: bisection on each axis, then Horner's rule (user_functions/tables.py)."""
+    """Return a table as a function: bisection on each axis, then Horner's rule (user_functions/tables.py)."""
     lines = [f"/* Table '{comment(table.name)}': a polynomial in each interval between its breaks. */"]
     lines.append(f"static double {name}({', '.join(f'double x{a}' for a in range(table.arity))})")
     lines.append("{")
@@ -244,7 +244,7 @@ class CSolverPrinter(SolverPrinter):
         return lines
 
     def extent(self, kind: str, room: bool = False) -> str:
-        """The length of a vector; with ``room``, at least one."""
+        """Return the length of a vector; with ``room``, at least one."""
         if kind == "Partials":
             states = self.extent("States", True)
             return f"{states} * ({states} + 1)"
@@ -263,7 +263,7 @@ class CSolverPrinter(SolverPrinter):
         return f"{self.upper}_EVENTS"
 
     def record(self) -> list[str]:
-        """The members of the structure."""
+        """Return the members of the structure."""
 
         def member(f: Field) -> str:
             if f.type in _TYPES:
@@ -274,7 +274,7 @@ class CSolverPrinter(SolverPrinter):
         return aligned(rows)
 
     def fields(self) -> Sequence[Field]:
-        """The parts of a run that are written."""
+        """Return the parts of a run that are written."""
         return self.solver.fields
 
     def constants(self) -> list[str]:

@@ -64,7 +64,7 @@ def configuration_files(model: CModel) -> dict[str, str]:
 
 
 def configurations(model: CModel) -> list[CModel]:
-    """The models of all configurations, the first one first."""
+    """Return the models of all configurations, the first one first."""
     return [model, *(model.further(source) for source in model.source.others)]
 
 
@@ -91,7 +91,7 @@ _APART = """\
 
 
 def changing_functions(model: CModel) -> str:
-    """The functions by which a run leaves and enters a configuration."""
+    """Return the functions by which a run leaves and enters a configuration."""
     texts = []
     for f in change_functions(model.source):
         targets = [f"out[{i}]" for i in range(len(f.section.results))]
@@ -278,7 +278,7 @@ def printed_solver(
 
 
 def _statuses(upper: str) -> list[str]:
-    """The statuses of a run, as members of an enumeration."""
+    """Return the statuses of a run, as members of an enumeration."""
     return aligned([(f"{upper}_{s.name.upper()},", f"/* {s.about} */" if s.about else "") for s in STATUSES])
 
 
@@ -349,8 +349,8 @@ _OPENING = """\
 def assembly_code(
     source: Source, file: str = "", opening: str = _OPENING, closing: str = "", *, on_device: bool = False
 ) -> str:
-    """The file of a system that has loops; the same text in C++ between other lines than these, for a GPU
-    without what a host needs for messages.
+    """Return the file of a system that has loops; the same text in C++ between other lines than these, for a
+    GPU without what a host needs for messages.
     """
     loops = source.assembly
     assert loops is not None
@@ -372,7 +372,7 @@ def assembly_code(
 
 
 def geometry_function(stem: str, loops: AssemblySource, sections: Sections) -> str:
-    """The function that finds gaps and their matrix."""
+    """Return the function that finds gaps and their matrix."""
     targets = [f"out[{i}]" for i in range(len(loops.section.results))]
     signature = Signature(f"{stem}_geometry", f"{INPUTS}, {RESULT}", targets, "static ")
     about = "Gaps, elements of J, elements of N, sizes of gaps."

@@ -22,7 +22,7 @@ def comment(text: str) -> str:
 
 
 def string_literal(text: str) -> str:
-    """A string literal."""
+    """Return a string literal."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?")
     return '"' + "".join(c if c >= " " else f"\\{ord(c):03o}" for c in escaped) + '"'
 
@@ -34,7 +34,7 @@ def block(lines: Iterable[str]) -> str:
 
 
 def comment_line(line: str) -> str:
-    """A line for a comment, its blanks kept."""
+    """Return a line for a comment, its blanks kept."""
     # Backslashes first: what stands in their place must not end the comment together with its neighbour.
     return line.replace("\\", "/").replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
 
@@ -78,7 +78,8 @@ def _function_lines(
     handed_on: dict[str, int] | None = None,
     angles: bool = True,
 ) -> list[str]:
-    """The lines of one function: state, angles, then steps and results, each after the constants it needs.
+    """Return the lines of one function: state, angles, then steps and results, each after the constants it
+    needs.
 
     Constants are read where they are first needed: read at the top, they would fill the registers that the
     compiler then has to empty. ``received`` and ``handed_on`` are places in the work array, for pieces.
@@ -127,14 +128,14 @@ def _step_statements(step: Step) -> list[str]:
 
 
 def argument_names(signature: Signature) -> list[str]:
-    """The names of a function's arguments."""
+    """Return the names of a function's arguments."""
     return [part.split()[-1].lstrip("*").partition("[")[0] for part in signature.arguments.split(", ")]
 
 
 def function_text(
     signature: Signature, about: str, lines: list[str], names: list[str], prefix: str | None = None
 ) -> str:
-    """A function of these lines, with the arguments that it does not read."""
+    """Return a function of these lines, with the arguments that it does not read."""
     body = "\n".join(lines)
     unused = [n for n in names if not _mentions(body, n)]
     if unused:
@@ -145,7 +146,7 @@ def function_text(
 
 
 def heading(head: str) -> list[str]:
-    """The head of a function, broken between its arguments."""
+    """Return the head of a function, broken between its arguments."""
     whole = head.replace(" ", "\1").replace("*", "\0").replace(",\1", ", ")
     return [line.replace("\0", "*").replace("\1", " ") for line in wrap_statement(whole, WIDTH, "", "    ")]
 

@@ -39,13 +39,13 @@ def export(
     force: bool = False,
     configurations: bool | None = None,
 ) -> Path:
-    """A folder with the system's program in CUDA."""
+    """Write a folder with the system's program in CUDA."""
     made = make_source(equations, configurations, passes=True)
     return write_folder(path, program_files(made), force=force)
 
 
 def program_files(src: Source) -> dict[str, str]:
-    """The files of a system's program, by name."""
+    """Return the files of a system's program, by name."""
     model = CudaModel(src)
     loops = {f"{model.stem}_assembly.h": _assembly(model)} if "loops" in model.has else {}
     return {
@@ -134,7 +134,7 @@ def device_code(model: CudaModel) -> str:
 
 
 def _step(model: CudaModel, method: Method) -> str:
-    """A step from ``y`` to ``stage``."""
+    """Return a step from ``y`` to ``stage``."""
     assert method.tableau is not None
 
     def derivatives(part: float, state: str) -> str:
@@ -150,7 +150,7 @@ def _step(model: CudaModel, method: Method) -> str:
 
 
 def _solver_text(model: CudaModel) -> str:
-    """The run's record and the solver's functions."""
+    """Return the run's record and the solver's functions."""
     header, code = solver_texts(model, adaptive=False)
     record = header[header.index("/* Methods") : header.index("/* Rooms")]
     sizes = "/* Configurations" if model.source.changing else "typedef struct"

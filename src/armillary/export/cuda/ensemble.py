@@ -210,7 +210,9 @@ def written_kernel(
     values: Mapping[str, str],
     has: Collection[str],
 ) -> Kernel:
-    """A kernel of some programs: what all kernels begin with, these functions, and a template of the rest."""
+    """Return a kernel of some programs: what all kernels begin with, these functions, and a template of the
+    rest.
+    """
     first, last, real = writers[0], writers[-1], PRECISIONS[precision]
     program, nodes = first.program, max(len(w.program.derivatives.nodes) for w in writers)
     constants = "\n".join(w.precompute() for w in writers)
@@ -240,7 +242,9 @@ def written_kernel(
 def row_texts(
     history: Sequence[int], metrics: MetricsCode, indents: tuple[int, int] = (4, 4)
 ) -> dict[str, str]:
-    """The use of rows in a kernel: the columns that are kept, the metrics, and where their slots lie."""
+    """Return the use of rows in a kernel: the columns that are kept, the metrics, and where their
+    slots lie.
+    """
     slots = [(f"slot[{k}]", f"slots[{i} * count + run]") for k, i in enumerate(metrics.places)]
     return {
         "slots": str(len(metrics.places)),
@@ -255,8 +259,8 @@ def row_texts(
 
 
 def with_constants(writer: SectionWriter, constants: str, functions: str, real: str) -> tuple[str, str]:
-    """The functions that others call, and all others, for the device. Constants of runs are computed in
-    double precision whatever the runs are in; functions are overloaded.
+    """Return the functions that others call, and all others, for the device. Constants of runs are computed
+    in double precision whatever the runs are in; functions are overloaded.
     """
     texts = (constants, functions) if real == "float" else ("", constants + functions)
     doubled, helping = (writer.helpers(text) for text in texts)

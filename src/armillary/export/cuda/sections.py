@@ -81,8 +81,8 @@ def chained_step(
     states: str,
     end: str,
 ) -> str:
-    """A step of a method whose stages are a chain, from ``y`` to the vector ``end``: a thread keeps one rate
-    and one sum.
+    """Return a step of a method whose stages are a chain, from ``y`` to the vector ``end``: a thread keeps
+    one rate and one sum.
 
     ``derivatives`` writes a call of the rates, into ``rate``, at a part of the step and a state; ``times``
     the step times a number, as a real.
@@ -100,7 +100,7 @@ def chained_step(
 
 
 def device_contacts(sources: Sequence[ContactSource], stem: str) -> str:
-    """The functions that sections call, with all that they need."""
+    """Return the functions that sections call, with all that they need."""
     if not sources:
         return ""
     code = on_device(in_both_precisions(contact_code(sources, stem)))
@@ -166,8 +166,8 @@ class SectionWriter:
         self._names()
 
     def rooms(self) -> dict[str, str]:
-        """The lengths of the arrays of constants up to this program, and where they are kept: in the card's
-        64 KiB of constant memory if they fit there, else they are read through caches.
+        """Return the lengths of the arrays of constants up to this program, and where they are kept: in the
+        card's 64 KiB of constant memory if they fit there, else they are read through caches.
         """
         shared, given = self.first_shared + len(self.shared), self.first_given + len(self.given)
         return {
@@ -197,7 +197,7 @@ class SectionWriter:
         self.parameters |= {program.parameters[i]: ("varied", k) for k, i in enumerate(self.varied)}
 
     def helpers(self, text: str) -> str:
-        """The functions that a text calls."""
+        """Return the functions that a text calls."""
         tables = [
             lookup_function(name, table, self.printer) + "\n"
             for table, name in self.printer.tables.items()
@@ -206,7 +206,7 @@ class SectionWriter:
         return "\n".join(part for part in (helpers(text), *tables) if part)
 
     def contacts(self) -> str:
-        """The solver of contacts, of all programs whose printer this is."""
+        """Return the solver of contacts, of all programs whose printer this is."""
         return device_contacts(contact_sources(self.printer.blocks), "model")
 
     def precompute(self) -> str:
@@ -335,7 +335,7 @@ class SectionWriter:
         return self.with_signals(function(signature, f"{about}: {counts(found.operations)}.", made))
 
     def with_signals(self, text: str) -> str:
-        """A function that takes inputs over time from their data."""
+        """Return a function that takes inputs over time from their data."""
         for place in self._kept.values():
             text = re.sub(rf"(const \w+ \w+ = ){re.escape(place)};", rf"\1signal_at(t, {place});", text)
         return text

@@ -61,7 +61,9 @@ def solver_kernel(
     history: Sequence[int] = (),
     metrics: MetricsCode = NO_METRICS,
 ) -> Kernel:
-    """The kernel for runs that differ in the parameters ``varying``; the columns ``history`` are kept."""
+    """Return the kernel for runs that differ in the parameters ``varying``; the columns ``history``
+    are kept.
+    """
     writers: list[SectionWriter] = []
     for c, one in enumerate(configured):
         before = writers[-1] if writers else None
@@ -106,7 +108,7 @@ def solver_kernel(
 
 
 def _needed_solver(programs: Sequence[Program], features: Features) -> Solver:
-    """The functions of the solver that runs need."""
+    """Return the functions of the solver that runs need."""
     method, adaptive = features.method, features.method.adaptive
     needed = {name for program in programs for name, there in has_function(program).items() if there}
     has = {
@@ -237,7 +239,7 @@ _OF_CHANGES = ("leave", "enter", "impulse", "adjust", "ratings")
 
 
 def _sections(writers: Sequence[SectionWriter]) -> str:
-    """A function for each section, of the run and of what the solver gives."""
+    """Return a function for each section, of the run and of what the solver gives."""
     found = [{"derivatives": True, "outputs": True, **has_function(w.program)} for w in writers]
     needed = _OF_CHANGES if len(writers) > 1 else ()
     names = [n for n in found[0] if n in needed or (n not in _OF_CHANGES and any(one[n] for one in found))]

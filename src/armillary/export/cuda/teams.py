@@ -182,7 +182,7 @@ class TeamWriter(PackWriter):
         return self.together([self.load(array, index + i) for i in range(count)])
 
     def _once(self, text: str) -> str:
-        """A value that is written once in a function."""
+        """Return a value that is written once in a function."""
         if text not in self._known:
             self._known[text] = self.emit(text)
         return self._known[text]
@@ -371,7 +371,7 @@ class Team:
         return "\n".join(lines)
 
     def numbers(self) -> int:
-        """The most numbers that a thread needs at a time.
+        """Return the most numbers that a thread needs at a time.
 
         They are the values of an evaluation in its order, a pack as one value, the state and the sum of
         stages.

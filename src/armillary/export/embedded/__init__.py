@@ -36,7 +36,7 @@ _PLAIN = {
 
 
 def embedded_files(src: Source, precision: str, chosen: Method, measure: bool | None) -> dict[str, str]:
-    """The files of a system's program for microcontrollers, by name."""
+    """Return the files of a system's program for microcontrollers, by name."""
     model = EmbeddedModel(src, checked_precision(precision))
     header, code = solver_texts(model, chosen, precision, loops_record(model))
     sources = {

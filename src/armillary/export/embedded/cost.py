@@ -115,8 +115,9 @@ def normalising(program: Program, attempts: int) -> Operations:
 
 
 def event_operations(program: Program, precision: str, attempts: int) -> Operations:
-    """The evaluations of event functions inside a step: each event by bisection in at least every third turn
-    down to the last digits of the time, after a search by doublings in the step that follows an event.
+    """Return the evaluations of event functions inside a step: each event by bisection in at least every
+    third turn down to the last digits of the time, after a search by doublings in the step that follows an
+    event.
     """
     bits = 24 if precision == "single" else 53
     events, n = len(program.events.results), len(program.state)
@@ -133,8 +134,9 @@ def _look_ahead(program: Program) -> Operations:
 
 
 def across_operations(made: Source, attempts: int) -> Operations:
-    """The stages of a step across, whose loops are closed, its error and dense output, the event functions in
-    it, and before it the smallest singular value of J in two places, by turns of pairs of its rows.
+    """Return the stages of a step across, whose loops are closed, its error and dense output, the event
+    functions in it, and before it the smallest singular value of J in two places, by turns of pairs of its
+    rows.
     """
     program, n = made.program, len(made.program.state)
     closing, layout = normalising(program, attempts), made.equations.reduction.layout
@@ -152,7 +154,7 @@ def across_operations(made: Source, attempts: int) -> Operations:
 
 
 def change_operations(programs: Sequence[Program]) -> Operations:
-    """The motion, speeds adjusted twice, the impulse and the state after it; before the last two, a
+    """Return the motion, speeds adjusted twice, the impulse and the state after it; before the last two, a
     configuration entered to see whether its dependent speeds are a good choice, and the ratings of others
     (runtime/solver/changes.py).
     """
@@ -196,7 +198,9 @@ _COLUMNS = {
 
 
 def cost_table(files: Mapping[str, str], wanted: bool | None) -> str:
-    """A table in Markdown of what the targets whose tools are here need; without tools, how to measure."""
+    """Return a table in Markdown of what the targets whose tools are here need; without tools, how to
+    measure.
+    """
     rows = {}
     if wanted is not False:
         rows = {name: found for name in TARGETS if (found := counts_on(name, files))}
@@ -236,7 +240,7 @@ def counts_on(target: str, files: Mapping[str, str]) -> dict[str, int]:
 
 
 def parse_counts(text: str) -> dict[str, int]:
-    """The output of `make measure-…`: the table of `size`, then a word and a number in each line."""
+    """Return the output of `make measure-…`: the table of `size`, then a word and a number in each line."""
     found: dict[str, int] = {}
     for line in text.splitlines():
         words = line.split()

@@ -60,7 +60,7 @@ def _double(code: str) -> str:
 
 
 def _literal(value: float) -> str:
-    """The shortest literal of the nearest float."""
+    """Return the shortest literal of the nearest float."""
     with np.errstate(over="ignore"):
         text = str(np.float32(value))
     if text == "inf":
@@ -69,7 +69,7 @@ def _literal(value: float) -> str:
 
 
 def embedded_features(source: Source, precision: str) -> set[str]:
-    """The features of a system that programs for microcontrollers can have."""
+    """Return the features of a system that programs for microcontrollers can have."""
     found = {*features(source), "embedded"} - {"masses", "physical"}
     found |= {"inputs"} if any(m.input for m in source.description.memory) else set()
     found |= {"clocked"} if "passing" in found else set()
@@ -159,7 +159,7 @@ def solver_texts(model: CModel, method: Method, precision: str, loops: str) -> t
 
 
 def bounded_solver(made: Source, has: Collection[str], method: Method, precision: str) -> Solver:
-    """A solver of one method of fixed step, with its constants, in a precision."""
+    """Return a solver of one method of fixed step, with its constants, in a precision."""
     wanted = ["settle", "advance", "start_run"]
     wanted += ["step_by_clock", "row_near_place"] if "clocked" in has else []
     facts = {"dense": "events" in has}  # events are located inside steps
@@ -201,7 +201,9 @@ _OPENING = """\
 
 
 def bounded_assembly(loops: AssemblySource, precision: str) -> Solver:
-    """The functions that close loops, with their constants in a precision, and no loop without a bound."""
+    """Return the functions that close loops, with their constants in a precision, and no loop without a
+    bound.
+    """
     solver = in_single(loops.solver) if precision == "single" else loops.solver
     numbers = dict(solver.constants)
     numbers["MOST_TURNS"] = int(numbers["DAMPED_TURNS"])  # of the longest
@@ -209,7 +211,9 @@ def bounded_assembly(loops: AssemblySource, precision: str) -> Solver:
 
 
 def open_sentences(loops: AssemblySource) -> dict[str, list[str]]:
-    """The messages of runs in the process for starts whose loops are not closed, by the code of each case."""
+    """Return the messages of runs in the process for starts whose loops are not closed, by the code of each
+    case.
+    """
     left = [f"    numbers[{i}]: {before}…{after}" for i, (before, after) in enumerate(loops.gaps)]
     found = {
         "NOT_CLOSED": [
@@ -276,7 +280,7 @@ def assembly_files(model: EmbeddedModel) -> dict[str, str]:
 
 
 def _sentences(loops: AssemblySource, upper: str) -> list[str]:
-    """The codes of errors, each with the message of a run in the process."""
+    """Return the codes of errors, each with the message of a run in the process."""
     lines = []
     for code, texts in open_sentences(loops).items():
         said = [line for text in texts for line in wrap_statement(comment(text), 104, "     * ", "     *   ")]
@@ -290,7 +294,7 @@ _HEAD = re.compile(r"^( *)(?:if|for|while) \(.*\)( /\*.*\*/)?$")
 
 
 def add_braces(code: str) -> str:
-    """The code with braces about single statements; heads stand in one line."""
+    """Return the code with braces about single statements; heads stand in one line."""
     lines = code.split("\n")
     found: list[str] = []
     at = 0
@@ -305,7 +309,7 @@ def add_braces(code: str) -> str:
 
 
 def _statement(lines: list[str], at: int) -> tuple[list[str], int]:
-    """The lines of the statement that begins at one, with braces, and the place after it."""
+    """Return the lines of the statement that begins at one, with braces, and the place after it."""
     head = _HEAD.match(lines[at])
     if head is None:
         first = at
@@ -327,7 +331,7 @@ PRECISIONS = ("single", "double")
 
 
 def checked_precision(precision: str) -> str:
-    """A precision that there is."""
+    """Return a precision that there is."""
     if precision not in PRECISIONS:
         raise ArmillaryError(
             f"precision is '{precision}'{nearest(str(precision), PRECISIONS)}; an embedded program is in "
@@ -337,7 +341,7 @@ def checked_precision(precision: str) -> str:
 
 
 def fixed_method(name: str) -> Method:
-    """The exported method of this name, of fixed step."""
+    """Return the exported method of this name, of fixed step."""
     methods = {m.name: m for m in exported_methods(adaptive=False, stiff=True)}
     if name not in methods:
         raise ArmillaryError(

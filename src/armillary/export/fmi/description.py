@@ -113,7 +113,7 @@ def _number_attributes(variable: FmiVariable) -> dict[str, str]:
 
 
 def _may_jump(interface: Interface) -> bool:
-    """Whether events may set continuous states."""
+    """Return whether events may set continuous states."""
     program = interface.source.program
     return bool(interface.source.changing or program.fire or program.normalises)
 
@@ -151,7 +151,7 @@ def _second(root: Element, facts: Facts) -> None:
 
 
 def _initial_unknowns(interface: Interface) -> list[FmiVariable]:
-    """The unknowns of the initialization, in the order of the variables."""
+    """Return the unknowns of the initialization, in the order of the variables."""
     return [
         v for v in (*interface.rates, *interface.outputs) if v in interface.rates or v.causality == "output"
     ]
@@ -211,7 +211,7 @@ def _xml_bytes(root: Element) -> bytes:
 
 
 def documentation(interface: Interface, settings: IntegrationSettings) -> str:
-    """The page of a model."""
+    """Return the page of a model."""
     description = interface.source.description
     steps = f"relative tolerance {settings.rtol:g}, absolute {settings.atol:g}"
     if not settings.integrator.adaptive:
@@ -249,7 +249,7 @@ def _document_table(title: str, variables: Sequence[FmiVariable]) -> DocumentTab
 
 
 def terminals(interface: Interface) -> bytes:
-    """The file; empty for a model without terminals."""
+    """Return the file; empty for a model without terminals."""
     joints: dict[str, dict[str, str]] = {}
     states = {v.name for v in interface.states}
     for body in interface.source.description.bodies:

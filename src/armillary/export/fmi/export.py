@@ -146,7 +146,9 @@ def export(
 
 
 def _token(texts: Mapping[str, str], version: str, options: str) -> str:
-    """A number that belongs to these sources alone; importers hand it over when they make an instance."""
+    """Return a number that belongs to these sources alone; importers hand it over when they make
+    an instance.
+    """
     digest = sha256(f"{version} {options}".encode())
     for name in sorted(texts):
         digest.update(f"{name}\0{texts[name]}\0".encode())

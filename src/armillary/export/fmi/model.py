@@ -57,7 +57,7 @@ class FmuSolverPrinter(CSolverPrinter):
 
 
 def solver_files(model: CModel) -> dict[str, str]:
-    """The solver's header and source by name."""
+    """Return the solver's header and source by name."""
     places = [i for i, m in enumerate(model.description.memory) if m.input]
     values = model.values | {"places": ", ".join(map(str, places)), "count": str(len(places))}
     has = model.has | ({"inputs"} if places else set())

@@ -53,7 +53,7 @@ _SYSTEMS = {"linux": "linux", "darwin": "darwin", "win32": "windows"}
 
 
 def this_platform() -> str:
-    """The platform of this machine."""
+    """Return the platform of this machine."""
     processor = _PROCESSORS.get(platform.machine().lower(), "")
     name = f"{processor}-{_SYSTEMS.get(sys.platform, '')}"
     if name not in PLATFORMS:
@@ -128,7 +128,7 @@ _ZIG_FLAGS = ("-fno-sanitize=undefined", "-fno-stack-protector", "-g0")
 
 
 def has_zig() -> bool:
-    """Whether the ziglang wheel is there."""
+    """Return whether the ziglang wheel is there."""
     return importlib.util.find_spec("ziglang") is not None
 
 
@@ -176,7 +176,7 @@ def compile_library(sources: Mapping[str, str], suffix: str, flags: Sequence[str
 
 
 def build_library(sources: Mapping[str, str], name: str) -> bytes:
-    """The sources as a library for a platform, by its name."""
+    """Return the sources as a library for a platform, by its name."""
     if not has_zig():
         if name == this_platform():
             return compile_library(sources, PLATFORMS[name].suffix)
@@ -231,7 +231,7 @@ tanh tgamma trunc
 
 
 def _ucrt(folder: str) -> str:
-    """The list from which a stub of ucrtbase.dll is made, as a file."""
+    """Return the list from which a stub of ucrtbase.dll is made, as a file."""
     Path(folder, "ucrt.def").write_text("\n".join(["LIBRARY ucrtbase.dll", "EXPORTS", *_UCRT.split(), ""]))
     return "ucrt.def"
 

@@ -282,14 +282,14 @@ def _function_macros(stem: str, adjoint: bool) -> str:
 
 
 def _function_names(source: Source, adjoint: bool) -> list[str]:
-    """The functions of a configuration in the order of `configuration_functions`; no function: 0."""
+    """Return the functions of a configuration in the order of `configuration_functions`; no function: 0."""
     has = {**has_function(source.program), "derivatives": True, "outputs": True, "adjoint": adjoint}
     names = (*_ORDINARY, "leave", "motion_rates", "normalise", "directional", "adjoint")
     return [f"{source.stem}_{name}" if has.get(name, True) else "0" for name in names]
 
 
 def _events(interface: Interface, source: Source) -> list[str]:
-    """The events of a configuration; clocks are events of the user's own, which all have."""
+    """Return the events of a configuration; clocks are events of the user's own, which all have."""
     return [
         f"{{{string_literal(e.name)}, {e.direction}, {int(e.stop)}, {int(e.guard)}, "
         f"{interface.clocks[k].place if k in interface.clocks else -1}, "
@@ -299,7 +299,7 @@ def _events(interface: Interface, source: Source) -> list[str]:
 
 
 def _table_lines(kind: str, name: str, items: Sequence[str], empty: str = "0", before: str = "") -> list[str]:
-    """A table; one that would be empty has an unused entry. Texts have lines of their own."""
+    """Return a table; one that would be empty has an unused entry. Texts have lines of their own."""
     items = items or [empty]
     kind = f"{before}const {kind}"
     if any('"' in item for item in items):
@@ -308,6 +308,6 @@ def _table_lines(kind: str, name: str, items: Sequence[str], empty: str = "0", b
 
 
 def _beyond(equations: DerivedEquations) -> int:
-    """The quantities of a motion that sections of changes have beyond the states of an FMU."""
+    """Return the quantities of a motion that sections of changes have beyond the states of an FMU."""
     system = equations.system
     return len(speed_settings(system)) + (len(system.speeds) if adjustable(system) else 0)

@@ -48,7 +48,7 @@ def dependencies(results: Sequence[Expr], references: Mapping[Expr, int]) -> lis
 
 
 def every(source: Source) -> list[Source]:
-    """All configurations."""
+    """Return all configurations."""
     return [source, *source.others]
 
 
@@ -67,8 +67,8 @@ class ExchangedMotion:
 
 
 def motion_of(source: Source, values: Sequence[float], state: Sequence[float]) -> ExchangedMotion:
-    """The motion of a system, with start values for some parameters, in the user's units, and some state of
-    the first configuration.
+    """Return the motion of a system, with start values for some parameters, in the user's units, and some
+    state of the first configuration.
     """
     equations = source.equations
     targets, system = equations.targets, equations.system
@@ -167,7 +167,7 @@ class Interface:
 
 
 def interface(source: Source, parameters: Mapping[str, float] | None, initial: Given) -> Interface:
-    """The variables of a model, with start values of the user where there are any."""
+    """Return the variables of a model, with start values of the user where there are any."""
     equations, description = source.equations, source.description
     values = _start_values(source, parameters)
     state, memory = [s.initial for s in description.states], [m.initial for m in description.memory]
@@ -194,7 +194,7 @@ def interface(source: Source, parameters: Mapping[str, float] | None, initial: G
     first_indicator = first_output + len(description.outputs)
 
     def depends_of(chosen: Callable[[Source], Sequence[Expr]], count: int) -> list[tuple[int, ...]]:
-        """The dependencies of some results, in any configuration."""
+        """Return the dependencies of some results, in any configuration."""
         found: list[set[int]] = [set() for _ in range(count)]
         for one, own in zip(sources, places, strict=True):
             references: dict[Expr, int] = {one.program.time: 0}
@@ -325,7 +325,7 @@ def _clocks(equations: DerivedEquations) -> dict[int, FmiClock]:
 
 
 def _rate_units(units: str) -> str:
-    """The units of a rate."""
+    """Return the units of a rate."""
     if not units or units == "1":
         return "1/s"
     return f"{units.removesuffix('/s')}/s^2" if units.endswith("/s") else f"{units}/s"

@@ -70,7 +70,9 @@ class FortranPrinter(Printer):
 
 
 def table_function(name: str, table: Piecewise, width: int) -> str:
-    """A lookup table as a function: its data as constants, bisection on each axis, then Horner's rule."""
+    """Return a lookup table as a function: its data as constants, bisection on each axis, then
+    Horner's rule.
+    """
     arguments = ("x", "y")[: table.arity]
     shape = table.coefficients.shape
     lines = [
@@ -113,7 +115,7 @@ def table_function(name: str, table: Piecewise, width: int) -> str:
 
 
 def literal(value: float) -> str:
-    """A number of any sign, exactly."""
+    """Return a number of any sign, exactly."""
     return f"{float(value)!r}_dp"
 
 
@@ -133,7 +135,7 @@ LONGEST_LINE = 132
 
 
 def short_lines(text: str) -> str:
-    """A text whose comments stand above their lines, and in several, where they would be too long.
+    """Return a text whose comments stand above their lines, and in several, where they would be too long.
 
     Statements and character constants are broken where they are made.
     """
@@ -149,7 +151,7 @@ def _shorten_line(line: str) -> list[str]:
 
 
 def _split_comment(line: str) -> tuple[str, str]:
-    """A statement, and the comment behind it."""
+    """Return a statement, and the comment behind it."""
     quote = ""
     for place, character in enumerate(line):
         if quote:
@@ -184,5 +186,5 @@ def cut_text(text: str, most: int) -> list[str]:
 
 
 def character_constant(text: str) -> str:
-    """A character constant; a long one in pieces, for lines have at most 132 bytes."""
+    """Return a character constant; a long one in pieces, for lines have at most 132 bytes."""
     return "// &\n      ".join("'" + piece.replace("'", "''") + "'" for piece in cut_text(text, PIECE))

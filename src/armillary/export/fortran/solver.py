@@ -66,19 +66,19 @@ _LARGEST_SIZES = {
 
 
 def fortran_name(name: str) -> str:
-    """A size or a table of runtime/solver/language/language.py."""
+    """Return a size or a table of runtime/solver/language/language.py."""
     return _TABLES.get(name) or _LARGEST_SIZES.get(name) or name.lower()
 
 
 def sections_of(made: Source) -> list[str]:
-    """The subroutines of a configuration, by name."""
+    """Return the subroutines of a configuration, by name."""
     had = has_function(made.program, made.passing)
     names = ["precompute", *_SECTIONS, "fire", "normalise"]
     return [name for name in names if had.get(name, True)]
 
 
 def changes_module(made: Source, array: Array) -> str:
-    """The module of all configurations."""
+    """Return the module of all configurations."""
     stem, every = made.stem, [made, *made.others]
     found = change_tables(made)
     lines = [
@@ -131,7 +131,7 @@ def _cases(name: str, every: Sequence[Source], given: str, unused: Iterable[str]
 
 
 def _dispatcher(name: str, every: Sequence[Source]) -> list[str]:
-    """A section of a configuration."""
+    """Return a section of a configuration."""
     state, size, beyond = _SECTIONS[name]
     return [
         f"  pure subroutine {name}_of(c, t, state, constants, memory, out)",
@@ -288,7 +288,7 @@ class FortranSolverPrinter(SolverPrinter):
         super().__init__(solver, spelled)
 
     def components(self) -> list[str]:
-        """The components of the derived type."""
+        """Return the components of the derived type."""
         lines = []
         for f in self.solver.fields:
             size = "" if f.type in _TYPES else f"({self.sizes.get(f.type, 'n_events')})"
@@ -420,7 +420,7 @@ _LOOP_REMARKS = {
 
 
 def assembly_text(loops: AssemblySource, quoted: Callable[[str], str]) -> str:
-    """The procedures."""
+    """Return the procedures."""
     has = {"redundant"} if loops.redundant else set()
     has |= {"quaternions"} if loops.quaternions else set()
     has |= {"several"} if loops.several else set()
@@ -544,7 +544,7 @@ class FortranContacts(FortranSolverPrinter):
         return [line.replace("type(run_t)", f"type({self.record_type})") for line in lines]
 
     def block_function(self, name: str) -> str:
-        """A subroutine from an array of arguments to one of results."""
+        """Return a subroutine from an array of arguments to one of results."""
         block = self.source.called[name]
         takes = [
             f"  r%{p.field} = given({p.first + 1}:{p.first + p.length})"

@@ -48,7 +48,7 @@ def parameter_fields(made: Source) -> tuple[str, ...]:
 
 
 def groups(made: Source) -> dict[str, list[NamelistEntry]]:
-    """The groups of a run file besides &run."""
+    """Return the groups of a run file besides &run."""
     d = made.description
     states = zip(group_names(s.name for s in d.starts), d.starts, strict=True)
     placed = made.start.placed if made.start is not None else {}
@@ -80,7 +80,7 @@ def groups(made: Source) -> dict[str, list[NamelistEntry]]:
 
 
 def program_text(made: Source) -> str:
-    """The program: groups read, a run made, rows written."""
+    """Return the program: groups read, a run made, rows written."""
     found = groups(made)
     titles = ["run", *found]
     places = 0 if made.assembly is None else len(made.assembly.coordinates)
@@ -105,7 +105,9 @@ def program_text(made: Source) -> str:
 
 
 def _reader(group: str, entries: Sequence[NamelistEntry], places: int) -> str:
-    """The subroutine that reads one group; for the first ``places`` it notes whether they are given."""
+    """Return the subroutine that reads one group; for the first ``places`` it notes whether they
+    are given.
+    """
     listing = list_items([e.name for e in entries], WIDTH, " " * 6, " &")
     lines = ["", f"  subroutine read_{group}()", "    integer :: code_", "    real(dp) :: &", *listing]
     lines += [f"    namelist /{group}/ &", *listing]
@@ -132,7 +134,7 @@ def _scaled_by(factor: float, operator: str) -> str:
 
 
 def example_namelist(made: Source) -> str:
-    """A run file with all defaults."""
+    """Return a run file with all defaults."""
     duration, step = example_timing(made)
     lines = [f"! A run of {made.description.name}. What is left out keeps its default.", "&run"]
     first, *others = [f"'{m.name}'" for m in exported_methods(adaptive=True)]
@@ -195,7 +197,7 @@ def section_texts(made: Source, sections: Sections) -> list[str]:
 
 
 def _place_lines(renewed: Sequence[int]) -> list[str]:
-    """The elements of an array of places in the state, on lines of their own."""
+    """Return the elements of an array of places in the state, on lines of their own."""
     return list_items([str(i + 1) for i in renewed], WIDTH, " " * 6, " &")
 
 
@@ -231,8 +233,8 @@ def _subroutine(
     labels: Sequence[str],
     parameters: Sequence[str] = (),
 ) -> str:
-    """A section with the usual arguments: time, state, constants and memory; with ``parameters``, their
-    values as texts, these in place of constants.
+    """Return a section with the usual arguments: time, state, constants and memory; with ``parameters``,
+    their values as texts, these in place of constants.
     """
     plain = [out.partition("(")[0] for out in outs]
     given = {"p" if parameters and a == "constants" else a: size for a, size in _ARGUMENTS.items()}
@@ -283,8 +285,8 @@ def _step_lines(body: SectionText) -> Iterable[str]:
 
 
 def _step_statements(step: Step) -> list[str]:
-    """An assignment, or a call of a block function, whose arguments are set one after the other: a statement
-    has at most 255 lines.
+    """Return an assignment, or a call of a block function, whose arguments are set one after the other: a
+    statement has at most 255 lines.
     """
     if (call := step.block) is None:
         return _assignment(step.name, step.text)
@@ -351,14 +353,16 @@ def _physical(made: Source, checked: Physical, sections: Sections) -> str:
 
 
 def _in_model_units(item: StateDescription | Stored) -> str:
-    """An initial value in the units of the equations, as its value in the stated ones times a factor."""
+    """Return an initial value in the units of the equations, as its value in the stated ones times
+    a factor.
+    """
     if item.factor == 1.0:
         return literal(item.initial)
     return f"{literal(item.initial / item.factor)}*{literal(item.factor)}"
 
 
 def _initial_functions(made: Source) -> str:
-    """The initial state and memory, as functions."""
+    """Return the initial state and memory, as functions."""
     d = made.description
     what = "The values that a run starts from." if made.start is not None else "The initial state."
     lines = [f"  ! {what}", "  pure function initial_state() result(state)"]
@@ -388,7 +392,7 @@ def _fire_subroutine(k: int, section: ProgramSection, made: Source, sections: Se
 
 
 def _write_start(made: Source, start: StartSource, sections: Sections) -> str:
-    """The values that the start of a run computes from the given ones."""
+    """Return the values that the start of a run computes from the given ones."""
     about = "Memory and state of the first step from the values that are given"
     # A type without components has no value to be given: there are parameters, for inertia is one.
     return _renewing("started", about, start.section, made, sections, _parameter_values(made) or ["0.0_dp"])
@@ -402,7 +406,7 @@ def _renewing(
     sections: Sections,
     parameters: Sequence[str] = (),
 ) -> str:
-    """A section of new memory and state."""
+    """Return a section of new memory and state."""
     body, d = sections.body(section), made.description
     count = len(d.memory)
     targets = [

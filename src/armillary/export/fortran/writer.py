@@ -67,7 +67,8 @@ def export(
     configurations: bool | None = None,
     stiff: bool = False,
 ) -> Path:
-    """A folder with modules and a program for this one system, a Makefile, a run file, a test, a README.
+    """Write a folder with modules and a program for this one system, a Makefile, a run file, a test, a
+    README.
 
     ``stiff``: its solver also has the methods rodas5p and rodas3, with the partial derivatives of the rates.
     """
@@ -103,7 +104,7 @@ def export(
 
 
 def model_text(made: Source, sections: Sections) -> str:
-    """The module of the equations: parameters, names, and a pure subroutine per section."""
+    """Return the module of the equations: parameters, names, and a pure subroutine per section."""
     d, stem = made.description, made.stem
     lines = [f"! {line}".rstrip() for line in head(d, f"{stem}_model.f90", "the equations of motion.")]
     lines += ["!", "! Parameters and outputs are in the units stated with them. All subroutines are pure."]
@@ -112,7 +113,7 @@ def model_text(made: Source, sections: Sections) -> str:
 
 
 def _change_modules(made: Source) -> str:
-    """The modules of further configurations, and the one through which runs call all of them."""
+    """Return the modules of further configurations, and the one through which runs call all of them."""
     texts = []
     for other in made.others:
         sections = Sections(other, FortranPrinter(), RESERVED)
@@ -130,7 +131,7 @@ def _change_modules(made: Source) -> str:
 
 
 def _module(name: str, data: Sequence[str], functions: Sequence[str], sections: Sections) -> str:
-    """A module of subroutines, with the tables and the small functions that they call."""
+    """Return a module of subroutines, with the tables and the small functions that they call."""
     text = "\n".join(functions)
     contacts = contact_sources(sections.printer.blocks)
     data = [*data, *contact_data(contacts, _array_lines)]
@@ -251,7 +252,7 @@ def _jump_times(made: Source) -> list[str]:
 
 
 def _set_places(made: Source) -> str:
-    """The coordinates that events set, event by event."""
+    """Return the coordinates that events set, event by event."""
     flags = [".true." if set_ else ".false." for set_ in made.set_places]
     about = "Coordinates that events set: loops are closed again after that."
     return "\n".join(_array_lines("logical", f"sets_place({len(flags)})", flags, about)) if flags else ""

@@ -26,7 +26,8 @@ def export(
     configurations: bool | None = None,
     stiff: bool = False,
 ) -> Path:
-    """A folder with a module for this one system, a run file, a test with stored numbers, and a README.
+    """Write a folder with a module for this one system, a run file, a test with stored numbers, and a
+    README.
 
     ``stiff``: it also has the linearly implicit methods: rodas3, and rodas5p where it locates events. JAX
     itself finds the partial derivatives of the rates.

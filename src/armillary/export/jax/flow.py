@@ -159,7 +159,7 @@ class FlowPrinter(SolverPrinter):
         raise TypeError(ast.unparse(target))
 
     def leaving(self, node: ast.stmt) -> list[str]:
-        """The variables that a statement sets where the next one is not done."""
+        """Return the variables that a statement sets where the next one is not done."""
         found = self.changed_by([node], self.loops)
         own = [f"{word}{self.loops[-1]}_" for word in ("break", "continue")] if self.loops else []
         return [flag for flag in ("return_", *own) if flag in found]
@@ -181,7 +181,7 @@ class FlowPrinter(SolverPrinter):
     def block_of(
         self, nodes: Sequence[ast.stmt], word: str, start: Sequence[str] = ()
     ) -> tuple[str, list[str]]:
-        """A function of what a run and a function have, changed by statements."""
+        """Return a function of what a run and a function have, changed by statements."""
         self.blocks += 1
         name = f"{word}_{self.blocks}"
         lines = [f"def {name}(v: dict) -> dict:", "    v = dict(v)", *(f"    {line}" for line in start)]
@@ -198,8 +198,8 @@ class FlowPrinter(SolverPrinter):
         return [*lines, *self.lines(f"v = {how}({test}, {then}, {other}, v, {names})")]
 
     def is_light(self, nodes: Sequence[ast.stmt]) -> bool:
-        """Whether statements hold no loop, no section and no function that changes the run: both sides of a
-        choice are then computed.
+        """Return whether statements hold no loop, no section and no function that changes the run: both sides
+        of a choice are then computed.
         """
         inner = [n for node in nodes for n in ast.walk(node)]
         calls = {called(n) for n in inner if isinstance(n, ast.Call)}
@@ -242,7 +242,7 @@ class FlowPrinter(SolverPrinter):
         return super().statement(node, last)
 
     def loop_text(self, node: ast.While | ast.For) -> list[str]:
-        """A loop; what leaves it ends it."""
+        """Return a loop; what leaves it ends it."""
         self.blocks += 1
         number = self.blocks
         changed = self.changed_by(node.body, [*self.loops, number])

@@ -49,8 +49,9 @@ class JaxPrinter(PythonPrinter):
 
 
 def needs_runs(made: Source) -> bool:
-    """Whether a system needs located events: events of the user's own set something or end the run, joints
-    lock or contacts change, dependent speeds are exchanged or places where constraints lose rank are passed.
+    """Return whether a system needs located events: events of the user's own set something or end the run,
+    joints lock or contacts change, dependent speeds are exchanged or places where constraints lose rank are
+    passed.
     """
     own = [event for event in made.equations.targets.watched if not event.hidden]
     located = any(event.changes or event.stop for event in own) or bool(made.equations.system.contacts)

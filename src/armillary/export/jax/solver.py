@@ -49,12 +49,12 @@ def solver_values(made: Source) -> dict[str, str]:
 
 
 def implicit_text() -> str:
-    """The class of linearly implicit methods, and their stages."""
+    """Return the class of linearly implicit methods, and their stages."""
     return template(__package__, "implicit.txt").rstrip("\n")
 
 
 def _implicit_method(method: Method) -> str:
-    """A step of a linearly implicit method."""
+    """Return a step of a linearly implicit method."""
     about = f"{method.description[0].lower()}{method.description[1:]}"
     name = method.name
     return "\n".join([
@@ -116,7 +116,7 @@ def run_values(made: Source, has: Collection[str], named: Named) -> dict[str, st
 
 
 def _tableau_lines(t: Tableau | Rosenbrock) -> str:
-    """A method as data."""
+    """Return a method as data."""
     text = _rosenbrock_text(t) if isinstance(t, Rosenbrock) else _explicit_text(t)
     return "\n".join(wrap_statement(f"{text},", WIDTH, "    ", "        "))
 
@@ -175,7 +175,7 @@ _RATES, _FORCES, _DECISION = "contact_rates", "contact_forces", "contact_problem
 
 
 def contact_texts(sources: Sequence[ContactSource], width: int) -> list[str]:
-    """The functions that sections call, with all that they need."""
+    """Return the functions that sections call, with all that they need."""
     if not sources:
         return []
     sources = [_with_forces(source) for source in sources]
@@ -216,7 +216,7 @@ def _data_text(printer: JaxContacts, width: int) -> str:
 
 
 def _decision(name: str, source: ContactSource, forces: str) -> str:
-    """The function that decides, and its derivative."""
+    """Return the function that decides, and its derivative."""
     block = source.block
     taken = {p.field: p for p in source.takes(f"{name}_on_host")}
     given = {p.field: p for p in source.gives(f"{name}_on_host")}
@@ -253,7 +253,7 @@ class JaxContacts(FlowPrinter):
         self.names |= {name: name + source.tag for name in source.block.tables}
 
     def block_function(self, name: str) -> str:
-        """A function from an array of arguments to one of results."""
+        """Return a function from an array of arguments to one of results."""
         entry, lengths = self.source.entry(name), self.source.lengths
         given = {p.field: f"given[{p.first} : {p.first + p.length}]" for p in self.source.takes(name)}
         lines = ["@jax.jit", f"def {name}(given: Array) -> Array:"]

@@ -52,7 +52,7 @@ class MatlabPrinter(Printer):
 
 
 def table_function(name: str, table: Piecewise, width: int) -> str:
-    """A lookup table as a function file: its data, then the lookup."""
+    """Return a lookup table as a function file: its data, then the lookup."""
     arguments = ("x", "y")[: table.arity]
     lines = [
         f"function value = {name}({', '.join(arguments)})",

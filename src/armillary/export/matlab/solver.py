@@ -41,7 +41,7 @@ _MISSING = {"normalise": "@(t, state, constants, memory) state", "events": "@(va
 
 
 def structure(values: dict[str, str]) -> str:
-    """A structure with these fields."""
+    """Return a structure with these fields."""
     pairs = ", ".join(f"'{name}', {value}" for name, value in values.items())
     return "\n".join(wrap_statement(f"struct({pairs})", 100, "", " " * 13, " ..."))
 
@@ -115,7 +115,7 @@ def solver_values(made: Source, has: Collection[str], package: str) -> dict[str,
 
 
 def _size_field(name: str) -> str:
-    """A size of runtime/solver/language/language.py, which begins with N_."""
+    """Return a size of runtime/solver/language/language.py, which begins with N_."""
     return f"r.n.{name[2:].lower()}"
 
 
@@ -259,7 +259,7 @@ class MatlabSolverPrinter(SolverPrinter):
         return [head, f"% {function.about}", *body, "end"]
 
     def statements_of(self, function: SolverFunction) -> list[str]:
-        """The statements of a function, which MATLAB does not indent."""
+        """Return the statements of a function, which MATLAB does not indent."""
         self.current = function
         return self.statements(function.body, True)
 
@@ -331,7 +331,7 @@ class MatlabAssembly(MatlabSolverPrinter):
 
 
 def contact_files(sources: Sequence[ContactSource]) -> dict[str, str]:
-    """The functions that sections call, by name."""
+    """Return the functions that sections call, by name."""
     files: dict[str, str] = {}
     for source in sources:
         for name, block in source.called.items():

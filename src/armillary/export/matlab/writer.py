@@ -44,7 +44,7 @@ def export(
     configurations: bool | None = None,
     stiff: bool = False,
 ) -> Path:
-    """A folder with a package of functions for this one system, an example, a test and a README.
+    """Write a folder with a package of functions for this one system, an example, a test and a README.
 
     ``stiff``: its solver also has the methods rodas5p and rodas3, with the partial derivatives of the rates.
     """
@@ -104,7 +104,9 @@ def _jump_times(made: Source) -> dict[str, str]:
 
 
 def package_name(stem: str) -> str:
-    """A name for the package that no variable of the files around it has: it would hide the package."""
+    """Return a name for the package that no variable of the files around it has: it would hide
+    the package.
+    """
     texts = [
         template(__package__, f"{name}.txt") for name in ("simulate", "normalise", "assembled", "run", "test")
     ]
@@ -198,7 +200,7 @@ def _function_files(made: Source, sections: Sections, package: str) -> dict[str,
 
 
 def _first_guess(loops: AssemblySource) -> str:
-    """The coordinates from which loops are closed."""
+    """Return the coordinates from which loops are closed."""
     lines = [
         "function q = first_guess()",
         "% FIRST_GUESS  Coordinates from which a search for closed loops starts.",
@@ -216,7 +218,7 @@ def _section_lines(body: SectionText) -> list[str]:
 
 
 def _step_statements(step: Step) -> list[str]:
-    """An assignment, or a call of a block function."""
+    """Return an assignment, or a call of a block function."""
     if (call := step.block) is None:
         return _assignment(step.name, step.text)
     lines = [f"{call.given} = zeros({len(call.arguments)}, 1);"]
@@ -344,7 +346,9 @@ def _replacing(what: str, vector: str, items: Sequence[StateDescription] | Seque
 
 
 def _in_model_units(item: StateDescription | Stored) -> str:
-    """An initial value in the units of the equations, as its value in the stated ones times a factor."""
+    """Return an initial value in the units of the equations, as its value in the stated ones times
+    a factor.
+    """
     return repr(item.initial) if item.factor == 1.0 else f"{item.initial / item.factor!r}*{item.factor!r}"
 
 
@@ -385,7 +389,7 @@ def _initial_memory(made: Source) -> str:
 
 
 def _write_start(made: Source, start: StartSource, sections: Sections) -> str:
-    """The values that the start of a run computes from the given ones."""
+    """Return the values that the start of a run computes from the given ones."""
     body = sections.body(start.section)
     lines = [
         "function [new_memory, new_state] = started(t, state, p, memory) %#ok<INUSD>",

@@ -37,7 +37,8 @@ def export(
     configurations: bool | None = None,
     stiff: bool = False,
 ) -> Path:
-    """A folder with a module for this one system, a run file, a test with stored numbers, and a README.
+    """Write a folder with a module for this one system, a run file, a test with stored numbers, and a
+    README.
 
     ``stiff``: its solver also has the methods rodas5p and rodas3, with the partial derivatives of the rates.
     """
@@ -46,12 +47,12 @@ def export(
 
 
 def module_name(stem: str) -> str:
-    """A name that can be imported and hides no module of Python's own."""
+    """Return a name that can be imported and hides no module of Python's own."""
     return f"{stem}_system" if keyword.iskeyword(stem) or stem in sys.stdlib_module_names else stem
 
 
 def write_module(module: PythonModule, path: str | os.PathLike[str], *, force: bool = False) -> Path:
-    """The folder of a module in whatever dialect."""
+    """Return the folder of a module in whatever dialect."""
     d, name = module.description, module.name
     duration, step = example_timing(module.made)
     values = {

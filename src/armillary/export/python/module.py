@@ -111,7 +111,7 @@ class PythonModule:
         return PythonPrinter()
 
     def fill_template(self, file: str, values: Mapping[str, str] | None = None) -> str:
-        """A template of this dialect."""
+        """Return a template of this dialect."""
         return fill(template(self.package, file), values or {}, self.has)
 
     def solver(self) -> str:
@@ -156,7 +156,7 @@ class PythonModule:
         }
 
     def text(self) -> str:
-        """The whole module."""
+        """Return the whole module."""
         texts = self.functions()
         functions = "\n\n".join([*self.contacts(), *texts])
         tables = "\n".join(self.table(name, t) for t, name in self.sections.printer.tables.items())
@@ -256,7 +256,7 @@ class PythonModule:
     # ---------------------------------------------------------------- functions
 
     def functions(self) -> list[str]:
-        """All sections as functions."""
+        """Return all sections as functions."""
         texts = self.equations()
         for other in self.made.others:
             texts += type(self)(other, self.name, self.sections.printer).equations()
@@ -338,11 +338,11 @@ class PythonModule:
         ]
 
     def parameter_text(self, name: str) -> str:
-        """A parameter as precompute reads it."""
+        """Return a parameter as precompute reads it."""
         return f"parameters.{name}"
 
     def contacts(self) -> list[str]:
-        """The solver of contacts."""
+        """Return the solver of contacts."""
         return contact_texts(contact_sources(self.sections.printer.blocks), WIDTH - 12)
 
     def precompute(self) -> str:
@@ -393,7 +393,7 @@ class PythonModule:
         return [line for step in body.steps for line in self.statements(step)]
 
     def statements(self, step: Step) -> list[str]:
-        """An assignment, or a call of a block function with a vector of arguments."""
+        """Return an assignment, or a call of a block function with a vector of arguments."""
         if (call := step.block) is None:
             return _assignment(step.name, step.text)
         opening, closing = self.vector
@@ -407,7 +407,7 @@ class PythonModule:
     def numbers(
         self, results: Sequence[str], labels: Sequence[str], indent: str, before: str, after: str
     ) -> list[str]:
-        """A vector of results."""
+        """Return a vector of results."""
         opening, closing = self.vector
         if not results:
             return [f"{indent}{before}{opening}{closing}{after}"]
@@ -419,7 +419,7 @@ class PythonModule:
         return [*lines, f"{indent}{closing}{after}"]
 
     def start_values_text(self, start: StartSource) -> str:
-        """The values that the start of a run computes from the given ones."""
+        """Return the values that the start of a run computes from the given ones."""
         body = self.sections.body(start.section)
         arguments = ARGUMENTS.replace("constants: Vector", "parameters: Parameters")
         lines = [f"def started({arguments}) -> tuple[Vector, Vector]:"]
@@ -441,7 +441,7 @@ class PythonModule:
         return [*lines, "    )"]
 
     def table(self, name: str, table: Piecewise) -> str:
-        """A lookup table: its data, and the function that looks up."""
+        """Return a lookup table: its data, and the function that looks up."""
         title = one_line(table.name)
         lines = [f"# table '{title}'", f"{name.upper()} = (", "    ("]
         for places in table.breaks:
@@ -464,12 +464,12 @@ _FIRE = '''def fire{of}(k: int, {arguments}) -> tuple[Vector, Vector]:
 
 
 def configuration_suffix(made: Source) -> str:
-    """The suffix of the names of a configuration's functions; empty for the first."""
+    """Return the suffix of the names of a configuration's functions; empty for the first."""
     return f"_in{made.prefix}" if made.prefix else ""
 
 
 def function_name(made: Source, name: str) -> str:
-    """A function of a configuration."""
+    """Return a function of a configuration."""
     return name + configuration_suffix(made)
 
 

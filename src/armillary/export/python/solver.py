@@ -69,7 +69,7 @@ def size_lines(found: ChangeTables) -> str:
 
 
 def section_lines(source: Source, named: Named, width: int) -> str:
-    """The functions of each configuration by their names."""
+    """Return the functions of each configuration by their names."""
     every = []
     for one in (source, *source.others):
         has = has_function(one.program, one.passing)
@@ -108,7 +108,7 @@ def solver_values(made: Source, has: Collection[str]) -> dict[str, str]:
 
 
 def constant_lines(solver: Solver, loops: Solver) -> str:
-    """The constants of a solver that the closing of loops does not have, too."""
+    """Return the constants of a solver that the closing of loops does not have, too."""
     return "\n".join(f"{k} = {v!r}" for k, v in solver.constants.items() if k not in loops.constants)
 
 
@@ -337,7 +337,7 @@ class PythonAssembly(PythonSolverPrinter):
 
 
 def contact_texts(sources: Sequence[ContactSource], width: int) -> list[str]:
-    """The functions that sections call, with all that they need."""
+    """Return the functions that sections call, with all that they need."""
     if not sources:
         return []
     lines = ["# " + "-" * 76 + " contacts", ""]
@@ -349,7 +349,7 @@ def contact_texts(sources: Sequence[ContactSource], width: int) -> list[str]:
 
 
 def solver_texts(printer: PythonContacts, width: int) -> list[str]:
-    """The functions of one kind of contacts: their data, their record, themselves."""
+    """Return the functions of one kind of contacts: their data, their record, themselves."""
     source = printer.source
     sizes = [f"{printer.names[name]} = {size}" for name, size in source.sizes.items()]
     tables = [f"{printer.names[name]} = {numbers!r}" for name, numbers in source.whole_tables(0).items()]
@@ -395,7 +395,7 @@ class PythonContacts(PythonSolverPrinter):
         return [head.replace("run: Run", f"run: {self.record_type}"), *lines]
 
     def block_function(self, name: str) -> str:
-        """A function from a list of arguments to one of results."""
+        """Return a function from a list of arguments to one of results."""
         takes = [
             f"    run.{p.field} = given[{p.first} : {p.first + p.length}]" for p in self.source.takes(name)
         ]

@@ -36,7 +36,7 @@ def export(
     method: str = "rk4",
     configurations: bool | None = None,
 ) -> Path:
-    """A folder with the system's crate in Rust.
+    """Write a folder with the system's crate in Rust.
 
     ``precision`` is "single" or "double", and ``method`` one of fixed step: "rk4", "midpoint" or, for stiff
     systems, "rodas3", with the partial derivatives of the rates.

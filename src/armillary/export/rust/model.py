@@ -90,7 +90,7 @@ class RustModel:
         return fill(template(__package__, "model.rs.txt"), values, self.has)
 
     def functions(self) -> str:
-        """The sections, and the tables that they look up."""
+        """Return the sections, and the tables that they look up."""
         parts = [self._precompute(), *self._ordinary(), *self._fire(), *self._normalise(), self._start()]
         parts += self._changes()
         tables = [lookup_function(name, table, self.printer) for table, name in self.printer.tables.items()]
@@ -98,7 +98,7 @@ class RustModel:
         return "\n".join(part for part in (*tables, contacts, *parts) if part)
 
     def _changes(self) -> Iterable[str]:
-        """The functions by which a run leaves and enters this configuration."""
+        """Return the functions by which a run leaves and enters this configuration."""
         sizes = {
             "leave": "MOTION",
             "enter": "STATES",
@@ -225,7 +225,7 @@ class RustModel:
             yield fill(template(__package__, "normalise.rs.txt"), values, self.has)
 
     def _start(self) -> str:
-        """The values that the start of a run computes from the given ones."""
+        """Return the values that the start of a run computes from the given ones."""
         start = self.source.start
         if start is None:
             return ""
@@ -315,7 +315,7 @@ def assembly_file(model: RustModel) -> dict[str, str]:
 
 
 def _sentences(loops: AssemblySource) -> list[str]:
-    """The codes of errors, each with the message of a run in the process."""
+    """Return the codes of errors, each with the message of a run in the process."""
     lines = []
     for number, (code, texts) in enumerate(open_sentences(loops).items(), 1):
         lines += [line for text in texts for line in wrap_statement(text, 104, "/// ", "///   ")]
@@ -403,7 +403,7 @@ def _change_functions(made: Source, printer: RustPrinter) -> str:
 
 
 def _section_function(made: Source, name: str, arguments: str, start: list[str], given: str) -> list[str]:
-    """A section of a configuration, where it has it."""
+    """Return a section of a configuration, where it has it."""
     cases = [
         f"        {c} => crate::{f'configuration{one.prefix}' if c else 'model'}::{name}({given}),"
         for c, one in enumerate((made, *made.others))

@@ -55,7 +55,7 @@ class RustPrinter(Printer):
 
 
 def lookup_function(name: str, table: Piecewise, printer: Printer) -> str:
-    """A table as a function: bisection on each axis, then Horner's rule."""
+    """Return a table as a function: bisection on each axis, then Horner's rule."""
     axes = range(table.arity)
     lines = [f"/// Table '{one_line(table.name)}': a polynomial in each interval between its breaks."]
     lines.append(f"fn {name}({', '.join(f'x{a}: Real' for a in axes)}) -> Real {{")

@@ -16,7 +16,7 @@ from armillary.runtime.solver.language.translator import VECTORS, Solver, Solver
 
 
 def size_name(name: str) -> str:
-    """The name of a size of the described solver; there is a table of the name ELEMENTS."""
+    """Return the name of a size of the described solver; there is a table of the name ELEMENTS."""
     return "ELEMENTS_ROOM" if name == "N_ELEMENTS" else name[2:]
 
 
@@ -62,7 +62,7 @@ class RustSolverPrinter(SolverPrinter):
     # ---------------------------------------------------------------- the record
 
     def fields(self, code: str) -> list[Field]:
-        """The parts of a run that a code uses."""
+        """Return the parts of a run that a code uses."""
         return [f for f in self.solver.fields if re.search(rf"\brun\.{f.name}\b", code)]
 
     def type_of(self, f: Field) -> str:
@@ -71,11 +71,11 @@ class RustSolverPrinter(SolverPrinter):
         return f"[{_ELEMENTS.get(f.type, 'Real')}; {self.extent(f.type)}]"
 
     def extent(self, kind: str) -> str:
-        """The length of a vector."""
+        """Return the length of a vector."""
         return _SIZES.get(kind, "EVENTS")
 
     def record(self, code: str) -> tuple[list[str], list[str]]:
-        """The members of the structure, and of a new one."""
+        """Return the members of the structure, and of a new one."""
         kept = self.fields(code)
         members = [
             f"    pub {f.name}: {self.type_of(f)}," + (f" // {f.about}" if f.about else "") for f in kept
@@ -195,7 +195,7 @@ def _zero(kind: str) -> str:
 
 
 def contact_module(sources: Sequence[ContactSource], precision: str) -> str:
-    """The functions that sections call, with all that they need."""
+    """Return the functions that sections call, with all that they need."""
     if not sources:
         return ""
     numbers = contact_constants(sources, precision).items()
@@ -238,7 +238,7 @@ class RustContacts(RustSolverPrinter):
         return str(self.source.lengths[kind])
 
     def block_function(self, name: str) -> list[str]:
-        """A function from an array of arguments to one of results."""
+        """Return a function from an array of arguments to one of results."""
         block = self.source.called[name]
         head = f"pub fn {name}(given: &[Real; {block.arity}], found: &mut [Real; {block.count}]) {{"
         takes = [

@@ -73,7 +73,7 @@ class Namer:
         return name.casefold() if self.folded else name
 
     def fresh(self, wish: str, otherwise: str = "x") -> str:
-        """A name like the wish: itself, or with a number behind it."""
+        """Return a name like the wish: itself, or with a number behind it."""
         stem = plain_identifier(wish, otherwise)[: self.longest]
         name = stem
         while self._key(name) in self.taken:

@@ -127,7 +127,7 @@ class ChangeTables:
     reals: dict[str, list[float]] = field(default_factory=dict)
 
     def counted_from(self, first: int) -> dict[str, list[int]]:
-        """The tables for a language whose indices begin with ``first``; NONE comes before it."""
+        """Return the tables for a language whose indices begin with ``first``; NONE comes before it."""
         return {
             name: [v + first for v in values] if name in _NUMBERS else values
             for name, values in self.tables.items()
@@ -135,7 +135,7 @@ class ChangeTables:
 
 
 def change_tables(source: Source) -> ChangeTables:
-    """The numbers of all configurations of a system."""
+    """Return the numbers of all configurations of a system."""
     every = [source.equations, *(other.equations for other in source.others)]
     return tables_of(every, source.passing, recloses=True)
 
@@ -172,7 +172,7 @@ def state_size_table(every: Sequence[DerivedEquations]) -> list[float]:
 
 
 def passing_numbers(every: Sequence[DerivedEquations]) -> dict[str, list[int]]:
-    """The tables of whole numbers of places where constraints lose rank."""
+    """Return the tables of whole numbers of places where constraints lose rank."""
     sizes, numbers = change_sizes(every, True), [partition_numbers(e) for e in every]
     found = {
         name: [v for own in numbers for v in _pad(own[name], sizes.get(width, 1), 0)]

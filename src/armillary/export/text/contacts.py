@@ -100,7 +100,7 @@ def contact_sources(blocks: Mapping[BlockFunction, str], code: str = "") -> list
 
 
 def contact_constants(sources: Sequence[ContactSource], precision: str = "double") -> dict[str, float]:
-    """The numbers that the solvers of a program read, in a precision."""
+    """Return the numbers that the solvers of a program read, in a precision."""
     found = {name: value for source in sources for name, value in source.solver.constants.items()}
     return found | {k: v for k, v in SINGLE.items() if k in found} if precision == "single" else found
 

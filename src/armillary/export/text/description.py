@@ -143,8 +143,8 @@ class ExportDescription:
 
 
 def with_one_line_texts(value: object) -> Any:  # of the type of the value
-    """A description whose texts are lines: names and descriptions end up in comments and strings of programs,
-    where a line break could begin a statement.
+    """Return a description whose texts are lines: names and descriptions end up in comments and strings of
+    programs, where a line break could begin a statement.
     """
     if isinstance(value, str):
         return one_line(value)
@@ -172,7 +172,7 @@ def with_one_line_texts(value: object) -> Any:  # of the type of the value
 def description(
     equations: DerivedEquations, start: StartValues, remarks: tuple[str, ...]
 ) -> ExportDescription:
-    """A system described; ``start`` holds the values of a run that gives no others."""
+    """Return a system described; ``start`` holds the values of a run that gives no others."""
     system, program, targets = equations.system, equations.program, equations.targets
     kinds = ["coordinate"] * len(targets.coordinates) + ["speed"] * len(targets.speeds)
     kinds += ["state"] * len(targets.states)
@@ -233,7 +233,7 @@ def description(
 
 
 def state_description(symbol: Expr, kind: str, value: float) -> StateDescription:
-    """A state and its value at the start."""
+    """Return a state and its value at the start."""
     return StateDescription(symbol.data.name, kind, *_labels(symbol), value, state_factor(symbol))
 
 

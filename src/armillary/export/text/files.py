@@ -42,7 +42,7 @@ _NAMED = 5  # files that a message names
 def write_folder(
     path: str | os.PathLike[str], files: Mapping[str, str | bytes], *, force: bool = False
 ) -> Path:
-    """The folder with these files, by relative name; a new one appears whole or not at all.
+    """Write the folder with these files, by relative name; a new one appears whole or not at all.
 
     A folder of other things, and one whose generated files were changed, is refused unless ``force``; then
     files of the same names are replaced.
@@ -140,7 +140,7 @@ class RunKey:
 
 
 def run_keys() -> tuple[RunKey, ...]:
-    """The numbers of [run], by the keys of files; the method is a word."""
+    """Return the numbers of [run], by the keys of files; the method is a word."""
     found = []
     for f in fields(RunSettings):
         if f.name != "method":
@@ -177,12 +177,14 @@ _VALUE = re.compile(r"@(\w+)@")
 
 
 def template(package: str, name: str) -> str:
-    """A text of a package, in its folder ``templates``."""
+    """Return a text of a package, in its folder ``templates``."""
     return files(package).joinpath("templates", name).read_text(encoding="utf-8")
 
 
 def fill(text: str, values: Mapping[str, str], has: Collection[str] = ()) -> str:
-    """A text with its values put in, and only the parts that belong to a system that ``has`` these things."""
+    """Return a text with its values put in, and only the parts that belong to a system that ``has`` these
+    things.
+    """
     kept: list[str] = []
     shown = [True]
     branches: list[bool] = []
@@ -300,7 +302,9 @@ def example_timing(source: Source) -> tuple[float, float]:
 
 
 def example_run(source: Source, adaptive: bool = True) -> str:
-    """The run file of an example, with all defaults; ``adaptive``: of a program with methods of that kind."""
+    """Return the run file of an example, with all defaults; ``adaptive``: of a program with methods of that
+    kind.
+    """
     d = source.description
     duration, step = example_timing(source)
     parameters = zip(d.parameters, source.values, strict=True)
@@ -342,7 +346,7 @@ _TITLE = re.compile(r"^=== (\w+)\n", re.MULTILINE)
 
 
 def helpers(package: str) -> dict[str, str]:
-    """The helpers of a language, by name."""
+    """Return the helpers of a language, by name."""
     _, *parts = _TITLE.split(template(package, "helpers.txt"))
     return dict(zip(parts[::2], parts[1::2], strict=True))
 

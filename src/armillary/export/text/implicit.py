@@ -29,8 +29,8 @@ class ImplicitTables:
     tables: dict[str, tuple[int, ...]]
 
     def counted_from(self, first: int, code: str) -> dict[str, list[int]]:
-        """The tables that a code reads, for a language whose indices begin with ``first``; NONE comes before
-        it.
+        """Return the tables that a code reads, for a language whose indices begin with ``first``; NONE comes
+        before it.
         """
         read = code.lower()
         return {

@@ -56,11 +56,11 @@ class Printer:
     # ---------------------------------------------------------------- pieces of a language
 
     def literal(self, value: float) -> str:
-        """A finite number, not negative, exactly."""
+        """Return a finite number, not negative, exactly."""
         return repr(float(value))
 
     def special(self, value: float) -> str:
-        """An infinity or NaN."""
+        """Return an infinity or NaN."""
         if self.specials is None:
             raise ArmillaryError(f"a program holds the number {value}, which has no literal in this language")
         return self.specials[0 if value != value else 1 if value > 0 else 2]
@@ -70,7 +70,7 @@ class Printer:
         return Operand(self.truth_number.format(truth))
 
     def as_truth(self, number: Operand) -> Operand:
-        """Whether a number is not zero."""
+        """Return whether a number is not zero."""
         return Operand(
             f"{self.at(number, SUM)} {self.comparisons['ne']} {self.literal(0.0)}", COMPARISON, True
         )
@@ -89,27 +89,27 @@ class Printer:
         return Operand(f"{self.functions.get(name, name)}({shown})")
 
     def table(self, table: Piecewise, arguments: Sequence[Operand]) -> Operand:
-        """A lookup in a table; the language writes one function per entry of ``tables``."""
+        """Return a lookup in a table; the language writes one function per entry of ``tables``."""
         name = self.tables.setdefault(table, f"table_{len(self.tables) + 1}")
         return self.function(name, arguments)
 
     def block(self, block: BlockFunction) -> str:
-        """The name of a block function; the language writes one for each entry of ``blocks``."""
+        """Return the name of a block function; the language writes one for each entry of ``blocks``."""
         if block not in self.blocks:
             others = sum(other.name == block.name for other in self.blocks)  # of other sizes
             self.blocks[block] = block_names(block, others + 1)[-1]
         return self.blocks[block]
 
     def element(self, array: str, index: int) -> str:
-        """An element of an array of results, counted from 0."""
+        """Return an element of an array of results, counted from 0."""
         return f"{array}[{index}]"
 
     def quotient(self, above: str, below: Sequence[str]) -> str:
-        """A division by a product of factors."""
+        """Return a division by a product of factors."""
         return f"{above}/{below[0]}" if len(below) == 1 else f"{above}/({'*'.join(below)})"
 
     def root(self, base: Operand) -> Operand:
-        """A square root."""
+        """Return a square root."""
         return self.function("sqrt", [base])
 
     def whole_power(self, base: Operand, n: int) -> Operand:
@@ -146,7 +146,7 @@ class Printer:
     # ---------------------------------------------------------------- nodes
 
     def number(self, value: float) -> Operand:
-        """A number of any sign."""
+        """Return a number of any sign."""
         if value != value or abs(value) == float("inf"):
             return Operand(self.special(value))
         if value < 0:
@@ -154,7 +154,7 @@ class Printer:
         return Operand(self.literal(value))
 
     def node(self, node: Expr, operands: Sequence[Operand], arrival: Mapping[Expr, int]) -> Operand:
-        """A node as text, its operands given in the order of ``node.args``."""
+        """Return a node as text, its operands given in the order of ``node.args``."""
         if node.kind == "let":
             return operands[0]
         if node.kind == "sum":
@@ -242,8 +242,8 @@ def _as_factor(text: str) -> str:
 
 
 def nested_polynomial(table: Piecewise) -> str:
-    """The polynomial of a table's cell with coefficients c: along the last axis for each power of the first,
-    then along the first.
+    """Return the polynomial of a table's cell with coefficients c: along the last axis for each power of the
+    first, then along the first.
     """
     degrees = table.coefficients.shape[table.arity :]
     inner, step = int(degrees[-1]), f"s{table.arity - 1}"
@@ -298,12 +298,14 @@ def one_line(text: str) -> str:
 
 
 def column_name(text: str) -> str:
-    """A name with its tabs and blanks, which a string can hold; other control characters are blanks."""
+    """Return a name with its tabs and blanks, which a string can hold; other control characters
+    are blanks.
+    """
     return "".join(c if c.isprintable() or c == "\t" else " " for c in text)
 
 
 def bytes_of(text: str) -> int:
-    """The length of a text in bytes, as compilers count it."""
+    """Return the length of a text in bytes, as compilers count it."""
     return len(text.encode())
 
 
@@ -321,7 +323,7 @@ def list_items(items: Sequence[str], width: int, indent: str, continued: str = "
 
 
 def partial_sums(text: str, longest: int) -> list[str]:
-    """A long sum cut at its outer signs: the first part, then parts that begin with " + " or " - "."""
+    """Return a long sum cut at its outer signs: the first part, then parts that begin with " + " or " - "."""
     parts: list[str] = []
     depth = start = 0
     for place, character in enumerate(text):

@@ -80,7 +80,7 @@ def example_parameters(equations: DerivedEquations) -> dict[str, float]:
 
 
 def reference(equations: DerivedEquations, several: bool) -> Reference:
-    """The reference numbers of a system; ``several``: its program holds several configurations."""
+    """Return the reference numbers of a system; ``several``: its program holds several configurations."""
     model = compile_equations(equations, tier="quick")
     parameters = example_parameters(equations)
     begin = start_values(model, parameters)
@@ -121,7 +121,7 @@ def _reference_points(
 def at(
     model: CompiledModel, t: float, state: np.ndarray, parameters: dict[str, float], memory: np.ndarray
 ) -> ReferencePoint:
-    """The results of the in-process model at one state."""
+    """Return the results of the in-process model at one state."""
     program = model.equations.program
     constants = model.constants(parameters)
     sections = (program.derivatives, program.outputs, program.events, program.update)
@@ -151,7 +151,7 @@ def _call_function(
 def start_values(
     model: CompiledModel, parameters: dict[str, float], initial: Mapping[str, float] | None = None
 ) -> StartValues:
-    """The start of a run from t = 0: clocks one period later, the rest as described."""
+    """Return the start of a run from t = 0: clocks one period later, the rest as described."""
     from armillary.runtime.models.instance import Instance
     from armillary.runtime.start.initial import initial_memory
 
@@ -178,7 +178,7 @@ def start_values(
 
 
 def _trajectory(model: CompiledModel, parameters: dict[str, float], several: bool) -> Trajectory | None:
-    """A run whose step is short enough for the system's motion."""
+    """Return a run whose step is short enough for the system's motion."""
     step = _LONGEST
     while step > _SHORTEST:
         rows = [last_row(model, parameters, step / n, n * STEPS, several) for n in (1, 2)]
@@ -212,7 +212,9 @@ def last_row(
 
 
 def reference_text(reference: Reference) -> str:
-    """The file ``reference.txt``: the bound, the inputs and constants, the points, the end of a short run."""
+    """Return the file ``reference.txt``: the bound, the inputs and constants, the points, the end of a short
+    run.
+    """
     r = reference
     parts: list[tuple[str, Sequence[float]]] = [
         ("bound", (RELATIVE, ABSOLUTE)),

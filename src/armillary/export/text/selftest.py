@@ -37,7 +37,7 @@ class SelfTest:
 
 
 def self_test(source: Source, precision: str, method: Method, has: Collection[str]) -> SelfTest:
-    """The numbers of the in-process model."""
+    """Return the numbers of the in-process model."""
     r, program = source.reference, source.program
     names = [s for s in ("derivatives", "outputs", "events", "update") if s in has or s[0] in "do"]
     inputs: dict[str, Rows] = {"parameters": [r.parameters], "times": [[p.t for p in r.points]]}
@@ -105,13 +105,13 @@ class _Rooms:
 
 
 def _usual(values: Sequence[float]) -> list[float]:
-    """The room in double precision, as in the self-tests of other languages."""
+    """Return the room in double precision, as in the self-tests of other languages."""
     largest = max([1.0, *(abs(v) for v in values if np.isfinite(v))])
     return [RELATIVE * abs(v) + ABSOLUTE * largest for v in values]
 
 
 def _room(values: Sequence[float], others: Sequence[Values], carried: float = 0.0) -> list[float]:
-    """The room in single precision."""
+    """Return the room in single precision."""
     found = np.asarray(values, dtype=float)
     spread = np.max([np.abs(np.nan_to_num(np.asarray(o) - found)) for o in others], axis=0)
     size = np.abs(np.nan_to_num(found, posinf=0.0, neginf=0.0))

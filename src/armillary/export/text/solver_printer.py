@@ -42,7 +42,7 @@ CONSTRAINT_GEOMETRY = "constraint_geometry"  # the section `geometry`: the start
 
 
 def called_section(name: str) -> str:
-    """The name of a section in programs."""
+    """Return the name of a section in programs."""
     return CONSTRAINT_GEOMETRY if name == "geometry" else name
 
 
@@ -70,13 +70,13 @@ class SolverPrinter:
         self.changing = "configuration" in self.types  # whether there are several configurations
 
     def text(self) -> str:
-        """All functions."""
+        """Return all functions."""
         return "\n".join("\n".join([*self.function(f), ""]) for f in self.solver.functions.values())
 
     # ---------------------------------------------------------------- hooks
 
     def field(self, name: str) -> str:
-        """A part of the run."""
+        """Return a part of the run."""
         raise NotImplementedError
 
     def item(self, array: str, index: str) -> str:
@@ -89,14 +89,14 @@ class SolverPrinter:
         raise NotImplementedError
 
     def declare(self, name: str, kind: str, value: str) -> str:
-        """A local where it first appears."""
+        """Return a local where it first appears."""
         return self.assign(name, value)
 
     def assign(self, target: str, value: str) -> str:
         return f"{target} = {value}{self.ended}"
 
     def vector(self, target: str, kind: str, value: ast.expr) -> list[str]:
-        """An assignment element by element."""
+        """Return an assignment element by element."""
         return [self.assign(target, self.expression(value))]
 
     def model(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
@@ -108,7 +108,7 @@ class SolverPrinter:
         return []
 
     def report_passage(self) -> list[str]:
-        """A step across a place where rank is lost, for the user."""
+        """Return a step across a place where rank is lost, for the user."""
         return self.report_change()
 
     def close_again(self) -> list[str]:
@@ -116,21 +116,21 @@ class SolverPrinter:
         return [f"close_again({self.run()}){self.ended}"]
 
     def report(self, k: str) -> list[str]:
-        """An event that happens, for the user."""
+        """Return an event that happens, for the user."""
         raise NotImplementedError
 
     def call(self, function: SolverFunction, arguments: Sequence[str], target: str = "") -> str:
-        """A call as a whole statement."""
+        """Return a call as a whole statement."""
         call = f"{function.name}({', '.join([self.run(), *arguments])})"
         return self.assign(target, call) if target else f"{call}{self.ended}"
 
     def block(self, head: str, *parts: str) -> tuple[str, list[str]]:
-        """The first and the last line of a statement with a body."""
+        """Return the first and the last line of a statement with a body."""
         last = self.closings.get({"elif": "if", "from": "for"}.get(head, head), "")
         return self.heads[head].format(*parts), [last] if last else []
 
     def result(self, value: str | None, last: bool) -> list[str]:
-        """The end of a function; ``last``: of its text too."""
+        """Return the end of a function; ``last``: of its text too."""
         return self.lines(f"return {value}{self.ended}") if value else [f"return{self.ended}"]
 
     def function(self, function: SolverFunction) -> list[str]:
@@ -139,7 +139,7 @@ class SolverPrinter:
     # ---------------------------------------------------------------- statements
 
     def body(self, function: SolverFunction) -> list[str]:
-        """The statements of a function."""
+        """Return the statements of a function."""
         self.current = function
         return self.indent_lines(self.statements(function.body, True))
 
@@ -235,7 +235,7 @@ class SolverPrinter:
         return self.declare(name, declared, value) if declared else self.assign(name, value)
 
     def conditional(self, name: str, declared: str, value: ast.IfExp) -> list[str]:
-        """An assignment of one of two values."""
+        """Return an assignment of one of two values."""
         raise NotImplementedError
 
     def lines(self, text: str) -> list[str]:
@@ -257,7 +257,7 @@ class SolverPrinter:
         return self.spelled.get(sign, sign), level
 
     def leveled_expression(self, node: ast.expr) -> tuple[str, int]:
-        """The text of an expression, and the precedence of its operator."""
+        """Return the text of an expression, and the precedence of its operator."""
         match node:
             case ast.Constant(value=bool() as value):
                 return self.truth(value), _ATOM
@@ -298,22 +298,24 @@ class SolverPrinter:
         raise TypeError(f"the solver's language has no expression '{ast.unparse(node)}'")
 
     def is_comparison(self, name: str) -> bool:
-        """Whether a function is written as a comparison of two values."""
+        """Return whether a function is written as a comparison of two values."""
         return name in _COMPARED and "{" in (self.functions.get(name) or _COUNTED.get(name, ""))
 
     def of_present(self, name: str, index: ast.expr) -> str:
-        """An entry of a table of the present configuration."""
+        """Return an entry of a table of the present configuration."""
         table, width = _PRESENT[name]
         present = ast.Attribute(ast.Name("run"), "configuration")
         place = ast.Call(ast.Name("at"), [present, ast.Name(width), index], [])
         return self.item(self.names.get(table or name, table or name), self.place(place))
 
     def place(self, index: ast.expr) -> str:
-        """The index of an element."""
+        """Return the index of an element."""
         return self.expression(index)
 
     def value_of(self, name: str, call: ast.Call) -> str:
-        """A call inside an expression: of a function of numbers, or of one that does not change the run."""
+        """Return a call inside an expression: of a function of numbers, or of one that does not change the
+        run.
+        """
         arguments = self.arguments(call)
         if name in self.solver.functions and self.solver.functions[name].takes_run:
             arguments = [self.run(), *arguments]
@@ -323,7 +325,7 @@ class SolverPrinter:
         return f"{function}({', '.join(arguments)})"
 
     def run(self) -> str:
-        """The run as an argument."""
+        """Return the run as an argument."""
         return "run"
 
 

@@ -214,7 +214,7 @@ def make_source(
     stiff: bool = False,
     sparse: bool = False,
 ) -> Source:
-    """The equations checked and described; an error names what cannot be exported. With all
+    """Return the equations checked and described; an error names what cannot be exported. With all
     ``configurations`` where the language has them; None: where events lock or unlock and, with
     ``exchanges``, also where loops alone have no more than are listed. ``passes``: whether its programs
     pass places where constraints lose rank; ``stiff``: whether they have linearly implicit methods;
@@ -242,12 +242,12 @@ def make_source(
 
 
 def loses_rank(equations: DerivedEquations) -> bool:
-    """Whether there may be places where the constraints lose rank."""
+    """Return whether there may be places where the constraints lose rank."""
     return any(event.name == CONSTRAINT_RANK for event in equations.targets.watched)
 
 
 def _with_configurations(equations: DerivedEquations, passing: bool, stiff: bool) -> Source:
-    """The configuration that was derived, and the others that a run can meet."""
+    """Return the configuration that was derived, and the others that a run can meet."""
     table = configurations_of(equations)
     table.require_all("an export")
     inputs = equations.program.tabled, equations.program.stops
@@ -284,8 +284,8 @@ def _with_configurations(equations: DerivedEquations, passing: bool, stiff: bool
 
 
 def exported_equations(equations: DerivedEquations) -> DerivedEquations:
-    """The equations that are written for these: by the same formalism, with the description's speeds as
-    states in place of velocities of the derivation's choice.
+    """Return the equations that are written for these: by the same formalism, with the description's speeds
+    as states in place of velocities of the derivation's choice.
 
     Exported programs start from the values of their states, and chosen velocities follow from speeds by the
     mass centre and the attitude: values of them would belong to one set of parameters and coordinates.
@@ -395,13 +395,13 @@ def reserved_names(program: Program) -> set[str]:
 
 
 def table_count(program: Program) -> int:
-    """The number of lookup tables that a program calls."""
+    """Return the number of lookup tables that a program calls."""
     calls = (node.data for section in program.sections() for node in section.nodes if node.kind == "call")
     return len({table for table in calls if isinstance(table, Piecewise)})
 
 
 def blocks_of(program: Program) -> set[BlockFunction]:
-    """The block functions that a program calls."""
+    """Return the block functions that a program calls."""
     return {node.data for section in program.sections() for node in section.nodes if is_block(node)}
 
 
@@ -428,7 +428,7 @@ class Sections:
         return {**self.places, **{s: ("state", i) for i, s in enumerate(program.motion)}}
 
     def body(self, section: ProgramSection) -> SectionText:
-        """A section of this program as text."""
+        """Return a section of this program as text."""
         places: Mapping[Expr, Place] = self.places
         start, physical = self.source.start, self.source.physical
         if any(section is change for change in self.source.program.changes):

@@ -111,7 +111,7 @@ def _decide_statuses(
 
 
 def loop_name(name: str) -> str:
-    """A size of the description in a module that has others for changes of configuration."""
+    """Return a size of the description in a module that has others for changes of configuration."""
     return name.replace("N_", "LOOP_", 1) if name.startswith("N_") else name
 
 

@@ -38,7 +38,8 @@ def export(
     configurations: bool | None = None,
     force: bool = False,
 ) -> Path:
-    """A folder with the system as a WebAssembly module, a class for it with types, a test and a README.
+    """Write a folder with the system as a WebAssembly module, a class for it with types, a test and a
+    README.
 
     ``configurations``: whether it holds the equations of all configurations that runs can meet, so that they
     lock and unlock joints and exchange dependent speeds; None: unless loops alone have too many.
@@ -90,7 +91,7 @@ def export(
 
 
 def class_text() -> str:
-    """The class of models in JavaScript."""
+    """Return the class of models in JavaScript."""
     return fill(template(__package__, "model.js"), setting_values("Infinity"))
 
 

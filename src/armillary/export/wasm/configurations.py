@@ -100,7 +100,7 @@ class ModuleConfigurations:
         return found
 
     def addresses(self, functions: Sequence[Mapping[str, str]], places: Mapping[str, int]) -> list[int]:
-        """The table `SECTIONS` of all configurations: places in the table of functions, from 1 on, and
+        """Return the table `SECTIONS` of all configurations: places in the table of functions, from 1 on, and
         addresses of constants.
         """
         number = {name: k for k, name in enumerate(self.called_functions(functions), 1)}
@@ -112,7 +112,7 @@ class ModuleConfigurations:
 
     @staticmethod
     def called_functions(functions: Sequence[Mapping[str, str]]) -> list[str]:
-        """All functions that the loop calls by their addresses."""
+        """Return all functions that the loop calls by their addresses."""
         return [name for own in functions for name in own.values()]
 
     def description(self, functions: Sequence[Mapping[str, str]], places: Mapping[str, int]) -> DataTable:
@@ -188,7 +188,7 @@ class ModuleAssembly:
         return entry
 
     def description(self) -> DataTable:
-        """The data for a host, as JSON."""
+        """Return the data for a host, as JSON."""
         kept = ("gaps", "coordinates", "first", "redundant")
         own = {name: value for name, value in asdict(self.loops).items() if name in kept}
         arrays = {"record": self.fields, "offsets": self.offsets, "room": self.room, "tables": self.tables}

@@ -291,7 +291,7 @@ define void @outputs{suffix}(double %t, ptr %state, ptr %constants, ptr %memory,
     # ------------------------------------------------------------ description
 
     def description(self) -> DataTable:
-        """The data for a host besides the code, as JSON."""
+        """Return the data for a host besides the code, as JSON."""
         d, program, f = self.source.description, self.program, self.functions
         watched = self.equations.targets.watched
         index = {body.name: i for i, body in enumerate(self.bodies)}

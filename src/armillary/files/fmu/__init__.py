@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def fmu(path: str | os.PathLike[str]) -> Fmu:
-    """The description of an FMU file, FMI 2.0 or 3.0. Nothing of the FMU is executed."""
+    """Return the description of an FMU file, FMI 2.0 or 3.0. Nothing of the FMU is executed."""
     from armillary.files.fmu.description import read_fmu  # archives and XML, which few models need
 
     return read_fmu(path)

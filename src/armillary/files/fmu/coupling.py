@@ -43,7 +43,9 @@ def input_place(where: str, variable: FmuVariable) -> str:
 
 
 def outward(system: Description, value: object, variable: FmuVariable, where: str) -> Expr:
-    """The source of an input, in the FMU's units; an error where it has no value when the FMU is stepped."""
+    """Return the source of an input, in the FMU's units; an error where it has no value when the FMU is
+    stepped.
+    """
     signal = to_fmu(read_expression(system, value, where, variable.unit.dimension), variable, system.units)
     check_signal(signal, where)
     return signal
@@ -55,7 +57,7 @@ def add_memory(system: Description, memory: Memory) -> None:
 
 
 def to_fmu(value: Expr, variable: FmuVariable, units: UnitSystem) -> Expr:
-    """A value of the model in the units of the FMU."""
+    """Return a value of the model in the units of the FMU."""
     unit = variable.unit
     if unit.dimension is None:
         return value
@@ -65,7 +67,7 @@ def to_fmu(value: Expr, variable: FmuVariable, units: UnitSystem) -> Expr:
 
 
 def from_fmu(value: Expr, variable: FmuVariable, units: UnitSystem) -> Expr:
-    """A value of the FMU in the units of the model."""
+    """Return a value of the FMU in the units of the model."""
     unit = variable.unit
     if unit.dimension is None:
         return as_expr(value)
@@ -95,7 +97,7 @@ def add_continuous_fmu(
     driven: Mapping[FmuVariable, object],
     shown: list[FmuVariable],
 ) -> dict[str, Expr]:
-    """An FMU for model exchange: states with rates, outputs, events."""
+    """Return an FMU for model exchange: states with rates, outputs, events."""
     where = f"FMU '{name}'"
     signals = [outward(system, value, v, input_place(where, v)) for v, value in driven.items()]
     element = make_exchange_functions(found, name, values, list(driven), shown)
@@ -179,7 +181,7 @@ def add_fmu(
     outputs: Iterable[str] | None,
     extrapolate: bool,
 ) -> dict[str, Expr]:
-    """The implementation of the verb ``fmu``."""
+    """Return the implementation of the verb ``fmu``."""
     check_new_name(system, name, "FMU")
     where = f"FMU '{name}'"
     found = source if isinstance(source, Fmu) else read_fmu(source)
@@ -200,7 +202,7 @@ def add_fmu(
 
 
 def check_period(every: object, where: str) -> float:
-    """A communication step in seconds."""
+    """Return a communication step in seconds."""
     period = seconds(every, f"the communication step of {where}", ModelError)
     if not 0 < period < inf:
         raise ModelError(f"{where}: every={every!r} is not a positive number of seconds")
@@ -234,7 +236,7 @@ def prepare(
     shown: list[FmuVariable],
     extrapolate: bool,
 ) -> FmuPart:
-    """The clock and the outputs of an FMU that is stepped along with a system."""
+    """Return the clock and the outputs of an FMU that is stepped along with a system."""
     clock, advanced = make_clock(system, name, period, f"next communication with FMU '{name}'")
     passed = system.time - clock + number(period, TIME)
     channels = [_channel(system, name, v, passed if extrapolate else None) for v in shown]
@@ -244,7 +246,7 @@ def prepare(
 def join(
     system: Description, part: FmuPart, driven: Mapping[FmuVariable, Expr], coupled: bool = False
 ) -> dict[str, Expr]:
-    """The FMU loaded and its inputs driven, if ``coupled`` by other FMUs; its outputs."""
+    """Return the FMU loaded and its inputs driven, if ``coupled`` by other FMUs; its outputs."""
     from armillary.files.fmu.functions import make_step_functions
 
     name, signals = part.name, list(driven.values())
@@ -287,7 +289,7 @@ def _assign_variables(
 
 
 def _channel(system: Description, name: str, variable: FmuVariable, passed: Expr | None) -> _Channel:
-    """The memories of an output, under the name that texts call it by: of its value, and of its slope
+    """Return the memories of an output, under the name that texts call it by: of its value, and of its slope
     where it goes on along a line; ``passed`` is the time since the last communication point.
     """
     label = plain_name(f"{name}_{variable.name}")

@@ -111,7 +111,7 @@ class Fmu:
         return tuple(v.name for v in self.exchange.states) if self.exchange else ()
 
     def variable(self, name: str, causality: str, where: str) -> FmuVariable:
-        """A variable by name, or an error with the nearest that there is."""
+        """Return a variable by name, or an error with the nearest that there is."""
         known = self._of(causality)
         if name in known:
             return known[name]
@@ -127,7 +127,7 @@ class Fmu:
         )
 
     def elements(self, name: str, causality: str) -> list[FmuVariable]:
-        """The elements of an array in order; empty if there is no such array."""
+        """Return the elements of an array in order; empty if there is no such array."""
         found = [v for key, v in self._of(causality).items() if v.size > 1 and key.rpartition("[")[0] == name]
         return sorted(found, key=lambda v: v.place)
 
@@ -196,7 +196,7 @@ def unpack(path: str | os.PathLike[str], folders: tuple[str, ...], target: Path)
 
 
 def _check_member_name(path: str | os.PathLike[str], name: str) -> PurePosixPath:
-    """A name that stays below the folder it is unpacked to."""
+    """Return a name that stays below the folder it is unpacked to."""
     place = PurePosixPath(name)
     if place.is_absolute() or ".." in place.parts or "\\" in name or ":" in name or "\0" in name:
         raise ModelError(f"'{path}' holds a file that would be unpacked elsewhere: '{name}'")
@@ -209,7 +209,7 @@ _FILE = "modelDescription.xml"
 
 
 def read_fmu(path: str | os.PathLike[str]) -> Fmu:
-    """The description of an FMU file."""
+    """Return the description of an FMU file."""
     path = file_path(path, "an FMU", ModelError)
     with open_archive(path) as archive:
         text = content(archive, _FILE, LONGEST_DESCRIPTION)
@@ -235,7 +235,7 @@ def read_fmu(path: str | os.PathLike[str]) -> Fmu:
 
 
 def _identifier(element: Element | None) -> str:
-    """The name of a library: an identifier of C (FMI 2.0.4, 2.2.1), so no path."""
+    """Return the name of a library: an identifier of C (FMI 2.0.4, 2.2.1), so no path."""
     if element is None:
         return ""
     found = element.text("modelIdentifier", "")
@@ -288,7 +288,7 @@ def _exchange(
 def _variable_at(
     variables: list[tuple[Element, list[FmuVariable]]], index: int, element: Element
 ) -> tuple[Element, list[FmuVariable]]:
-    """A variable by its place in the list, from 1 on."""
+    """Return a variable by its place in the list, from 1 on."""
     if not 1 <= index <= len(variables):
         element.fail(f"there is no variable number {index}")
     return variables[index - 1]
@@ -351,7 +351,7 @@ def _variables(
 
 
 def _element(whole: FmuVariable, shape: list[int], place: int, starts: list[float]) -> FmuVariable:
-    """An element of an array, numbered from 1 on, row by row."""
+    """Return an element of an array, numbered from 1 on, row by row."""
     numbers, rest = [], place
     for length in reversed(shape):
         numbers.append(rest % length + 1)
@@ -361,7 +361,9 @@ def _element(whole: FmuVariable, shape: list[int], place: int, starts: list[floa
 
 
 def _dimension(element: Element, sizes: dict[str, Element]) -> int:
-    """The length of an array in one direction: a number, or the start value of a structural parameter."""
+    """Return the length of an array in one direction: a number, or the start value of a
+    structural parameter.
+    """
     by = element.text("valueReference", "")
     source = sizes.get(by) if by else element
     if source is None:
@@ -392,7 +394,7 @@ def _starts(element: Element, kind: str, size: int) -> list[float]:
 
 
 def _read_unit(element: Element) -> FmuUnit:
-    """A unit by its base units; by its name where it has none."""
+    """Return a unit by its base units; by its name where it has none."""
     name = element.text("name", "")
     base = element.only("BaseUnit")
     if base is None:

@@ -70,8 +70,8 @@ def make_step_functions(
     outputs: Sequence[FmuVariable],
     coupled: bool = False,
 ) -> Stepped:
-    """An FMU's library loaded, and the functions that step it every ``period`` seconds. Inputs of ``coupled``
-    ones come from other FMUs, and are not known when a run starts.
+    """Return an FMU's library loaded, and the functions that step it every ``period`` seconds. Inputs of
+    ``coupled`` ones come from other FMUs, and are not known when a run starts.
     """
     library = load(fmu)
     instances = (
@@ -143,7 +143,7 @@ def _advance(module: InstanceModule, period: float, inputs: Sequence[FmuVariable
 
 
 def _flags(f: InstanceCode) -> list[Raw]:
-    """The arguments after the times in a call of DoStep."""
+    """Return the arguments after the times in a call of DoStep."""
     if f.module.library.fmu.version == "2.0":
         return [constant("i32", 1)]
     return [constant("i8", 1), *(f.room(1, kind).address for kind in ("i8", "i8", "i8", REAL))]
@@ -240,7 +240,9 @@ class _Exchange(Instances):
         record.known = 0
 
     def _occur(self, address: int) -> int:
-        """An event of the instance with this record, at the time and state that it has; 0 where it failed."""
+        """Return an event of the instance with this record, at the time and state that it has; 0 where it
+        failed.
+        """
         record = _Record.from_address(address)
         try:
             self._iterate(record)
@@ -261,7 +263,7 @@ def make_exchange_functions(
     inputs: Sequence[FmuVariable],
     outputs: Sequence[FmuVariable],
 ) -> Exchanged:
-    """An FMU's library loaded, and its functions; a first instance gives the states at the start."""
+    """Return an FMU's library loaded, and its functions; a first instance gives the states at the start."""
     library = load(fmu, exchange=True)
     exchange = fmu.exchange
     assert exchange is not None
@@ -369,7 +371,7 @@ def _evaluation_code(
 
 
 def _same(f: InstanceCode, known: Value, key: Span) -> Value:
-    """Whether the arguments are known to be the numbers of a key."""
+    """Return whether the arguments are known to be the numbers of a key."""
     same = known.equals(1)
     for i, x in enumerate(f.arguments):
         same = same & key[i].equals(x)
@@ -377,7 +379,7 @@ def _same(f: InstanceCode, known: Value, key: Span) -> Value:
 
 
 def _occur(module: InstanceModule, evaluate: InstanceCode, callback: int) -> InstanceCode:
-    """An event at a time, state and input, once."""
+    """Return an event at a time, state and input, once."""
     f = module.function("occur", TRUTH, (REAL,) * len(evaluate.arguments))
     with f.when(~f.run(evaluate, *f.arguments)):
         f.give(f.truth(False))
@@ -406,7 +408,9 @@ def _pick(module: InstanceModule, name: str, worker: InstanceCode, field: str, k
 
 
 def _make_evaluator(module: InstanceModule, name: str, worker: InstanceCode, table: int) -> InstanceCode:
-    """A function of handle, time, states and inputs, after the work on the record; NaN where that failed."""
+    """Return a function of handle, time, states and inputs, after the work on the record; NaN where that
+    failed.
+    """
     f = module.entry(name, 1 + len(worker.arguments))
     f.find(f.argument(0), table)
     with f.when(~f.run(worker, *f.arguments)):

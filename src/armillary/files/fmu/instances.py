@@ -119,7 +119,7 @@ class InstanceCode(Code):
     # Calls
 
     def run(self, other: InstanceCode, *arguments: Value) -> Value:
-        """A call of a function over the same record."""
+        """Return a call of a function over the same record."""
         raw = [self.record, *(a.raw for a in arguments)]
         return Value(self, self.builder.call(other.function.callee, raw))
 
@@ -128,18 +128,18 @@ class InstanceCode(Code):
         return Value(self, self.builder.call(other.function.callee, [self["instance"].raw, values.address]))
 
     def answer(self, name: str, instance: Raw, *operands: Raw) -> Value:
-        """The status of a call of the library; as a whole number, of which no value is negative."""
+        """Return the status of a call of the library; as a whole number, of which no value is negative."""
         called = _outside(self.module.library.address(name)).name
         raw = self.builder.call(_callee(_STATUS, called, (instance, *operands)), (instance, *operands))
         return Value(self, self.builder.convert("zext", raw, WHOLE))
 
     def call_back(self, function: int) -> Value:
-        """The result of a function of the process for the record."""
+        """Return the result of a function of the process for the record."""
         called = _callee(WHOLE, _outside(function).name, (self.record,))
         return Value(self, self.builder.call(called, (self.record,)))
 
     def worst(self, statuses: Sequence[Value]) -> Value:
-        """The greatest of several statuses, 0 of none."""
+        """Return the greatest of several statuses, 0 of none."""
         found = self.whole(0)
         for status in statuses:
             found = Value(self, self.builder.select((status > found).raw, status.raw, found.raw))
@@ -147,7 +147,7 @@ class InstanceCode(Code):
 
 
 def _outside(address: int) -> Raw:
-    """An address of the process as a constant of the code."""
+    """Return an address of the process as a constant of the code."""
     return Raw(ADDRESS, f"inttoptr (i64 {address} to ptr)")
 
 
@@ -165,7 +165,7 @@ class ValueKind:
 
 
 def kind_of(variable: FmuVariable, version: str) -> ValueKind:
-    """The kind of a variable in a version of FMI."""
+    """Return the kind of a variable in a version of FMI."""
     second = version == "2.0"
     match variable.type:
         case "Float64":
@@ -183,8 +183,8 @@ def kind_of(variable: FmuVariable, version: str) -> ValueKind:
 
 
 def transfer(module: InstanceModule, verb: str, name: str, variables: Sequence[FmuVariable]) -> InstanceCode:
-    """A function of (instance, values): variables set to doubles ("Set"), or read as such ("Get"); it gives
-    the worst status.
+    """Return a function of (instance, values): variables set to doubles ("Set"), or read as such ("Get"); it
+    gives the worst status.
     """
     version = module.library.fmu.version
     f = module.function(name, WHOLE, (ADDRESS,))
@@ -222,7 +222,7 @@ def transfer(module: InstanceModule, verb: str, name: str, variables: Sequence[F
 
 
 def _of_kind(f: InstanceCode, kind: ValueKind, value: Value) -> Raw:
-    """A double as a number of another type."""
+    """Return a double as a number of another type."""
     if kind.function == "Boolean":
         return f.builder.convert("zext", value.differs(0.0).raw, kind.llvm)
     if kind.sign:
@@ -232,7 +232,7 @@ def _of_kind(f: InstanceCode, kind: ValueKind, value: Value) -> Raw:
 
 
 def _as_real(f: InstanceCode, kind: ValueKind, value: Value) -> Value:
-    """A number of another type as a double."""
+    """Return a number of another type as a double."""
     if kind.function == "Boolean":
         return Value(f, f.builder.convert("uitofp", value.differs(0).raw, REAL))
     operation = f"{kind.sign}itofp" if kind.sign else "fpext"
@@ -271,7 +271,9 @@ class Instances:
         self.lock = threading.Lock()
 
     def start(self, t: float, *signals: float) -> float:
-        """The handle of an instance initialised with these values; one that has not moved is as good."""
+        """Return the handle of an instance initialised with these values; one that has not moved is
+        as good.
+        """
         own, given = self._own(), (t, *signals)
         if own is not None and own in self.records:
             record = self.records[own]
@@ -290,14 +292,14 @@ class Instances:
         return float(slot)
 
     def record(self, instance: int, t: float, signals: Sequence[float]) -> ctypes.Structure:
-        """The data that compiled code reads of an instance that is not initialised yet."""
+        """Return the data that compiled code reads of an instance that is not initialised yet."""
         return InstanceRecord(instance, t, ERROR, (ctypes.c_double * max(1, len(signals)))(*signals))
 
     def begin_instance(self, record: ctypes.Structure) -> None:
         """The calls after the initialization of an instance."""
 
     def complaint(self) -> str:
-        """A sentence on the failure of this thread's instance, if it failed."""
+        """Return a sentence on the failure of this thread's instance, if it failed."""
         own = self._own()
         if own is None or own not in self.records or self.records[own].status < DISCARD:
             return ""
@@ -346,7 +348,7 @@ class InstanceStart(ForeignFunction):
         return self.instances.start(*(float(a) for a in args))
 
     def complaint(self) -> str:
-        """The FMU's message when it failed in this thread's last run; empty where it did not."""
+        """Return the FMU's message when it failed in this thread's last run; empty where it did not."""
         return self.instances.complaint()
 
 

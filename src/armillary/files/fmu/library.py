@@ -63,7 +63,7 @@ _SECOND = {"Float64": "Real", "Int32": "Integer", "Enumeration": "Integer"}
 
 
 def _setter(kind: str, version: str) -> tuple[str, LibraryObject]:
-    """The end of the name of the function that sets variables of a type, and the type in C."""
+    """Return the end of the name of the function that sets variables of a type, and the type in C."""
     if version == "3.0":
         return {"Enumeration": "Int64"}.get(kind, kind), _CTYPES[kind]
     return _SECOND.get(kind, kind), c_int if kind in ("Boolean", "Enumeration") else _CTYPES[kind]
@@ -126,7 +126,7 @@ class Library:
             ) from None
 
     def address(self, name: str) -> int:
-        """The address of a function of the library."""
+        """Return the address of a function of the library."""
         return ctypes.cast(self.function(name), c_void_p).value or 0
 
     def _log2(self, _: object, name: bytes, status: int, category: bytes, message: bytes) -> None:
@@ -141,7 +141,7 @@ class Library:
     # ------------------------------------------------------------ instances
 
     def instance(self, name: str) -> int:
-        """A new instance, for co-simulation or model exchange."""
+        """Return a new instance, for co-simulation or model exchange."""
         if self.fatal:
             raise SimulationError(
                 f"FMU '{self.fmu.name}' failed for good in an earlier run{self._log()}; make the model again"
@@ -219,7 +219,7 @@ class Library:
     # ------------------------------------------------------------ model exchange
 
     def iterate(self, instance: int, entered: bool = False) -> float:
-        """An event: its iterations until nothing changes; the time of the next, or 1e300."""
+        """Return an event: its iterations until nothing changes; the time of the next, or 1e300."""
         if not entered:
             self._call("EnterEventMode", instance)
         for _ in range(_MOST_ITERATIONS):
@@ -242,7 +242,7 @@ class Library:
         )
 
     def continuous_states(self, instance: int, count: int) -> list[float]:
-        """The present continuous states."""
+        """Return the present continuous states."""
         found = (c_double * max(1, count))()
         if count:
             self._call("GetContinuousStates", instance, found, c_size_t(count))

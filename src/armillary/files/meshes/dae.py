@@ -49,7 +49,7 @@ def _all(element: Element, *tags: str) -> list[Element]:
 
 
 def _first(element: Element | None, *path: str) -> Element | None:
-    """The first descendant along a path of tags."""
+    """Return the first descendant along a path of tags."""
     for tag in path:
         element = next(iter(_all(element, tag)), None) if element is not None else None
     return element
@@ -81,7 +81,7 @@ class _ColladaScene:
         self.textures: dict[str, Paint] = {}
 
     def find_element(self, reference: str) -> Element:
-        """The element that "#id" names."""
+        """Return the element that "#id" names."""
         if reference[:1] != "#" or reference[1:] not in self.known:
             raise ValueError(f"there is no '{reference[:60]}' in it")
         return self.known[reference[1:]]

@@ -98,8 +98,8 @@ class _GltfFile:
             yield Patch(corners, faces, paint, self.texture_coordinates(primitive, used, faces))
 
     def paint(self, primitive: DataTable) -> tuple[Paint, DataTable]:
-        """The base colour of a material times its texture, in sRGB, and how the texture is used; none without
-        both.
+        """Return the base colour of a material times its texture, in sRGB, and how the texture is used; none
+        without both.
         """
         if "material" not in primitive:
             return Paint(), {}
@@ -112,7 +112,7 @@ class _GltfFile:
         return Paint(hex_colour(srgb(factor))), {}
 
     def image(self, used: DataTable) -> bytes:
-        """The bytes of an image inside the file; none without one."""
+        """Return the bytes of an image inside the file; none without one."""
         if "index" not in used or "source" not in (found := self.json["textures"][used["index"]]):
             return b""
         image = self.json["images"][found["source"]]
@@ -138,7 +138,7 @@ class _GltfFile:
         return np.asarray((spots + np.asarray(change.get("offset", (0.0, 0.0)), dtype=float))[faces])
 
     def array(self, index: int) -> np.ndarray:
-        """The values of an accessor, a row each."""
+        """Return the values of an accessor, a row each."""
         accessor = self.json["accessors"][index]
         if "sparse" in accessor:
             raise MeshFault("it has a sparse accessor, which is not read")

@@ -64,7 +64,7 @@ def read_surface(path: Path, picture: Path | None = None) -> Surface:
 
 
 def _image(path: Path) -> bytes:
-    """The bytes of a picture; `None` if it cannot be read."""
+    """Return the bytes of a picture; `None` if it cannot be read."""
     try:
         return read_limited(path, LARGEST)
     except ValueError:
@@ -72,7 +72,7 @@ def _image(path: Path) -> bytes:
 
 
 def _beside(path: Path, name: str) -> bytes:
-    """A file that another names, inside the folder above its own; empty where it cannot be read."""
+    """Return a file that another names, inside the folder above its own; empty where it cannot be read."""
     folder = path.resolve().parent
     try:
         other = (folder / name.replace("\\", "/")).resolve()
@@ -101,7 +101,7 @@ def _together(patches: Iterable[Patch]) -> Surface:
 
 
 def _texture_coordinates(patch: Patch, count: int) -> tuple[Paint, np.ndarray]:
-    """The paint of a patch, without a picture where places in it are missing, and these places."""
+    """Return the paint of a patch, without a picture where places in it are missing, and these places."""
     spots = patch.mapped
     if spots is None or spots.shape != (count, 3, 2) or not np.isfinite(spots).all():
         return patch.paint._replace(image=b""), np.zeros((count, 3, 2))

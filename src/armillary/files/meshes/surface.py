@@ -64,7 +64,7 @@ class Surface(NamedTuple):
 
 
 def transform_patch(patch: Patch, T: np.ndarray) -> Patch:
-    """A patch moved by a 4 × 4 matrix; one that mirrors turns the faces around."""
+    """Return a patch moved by a 4 × 4 matrix; one that mirrors turns the faces around."""
     turn, shift = T[:3, :3], T[:3, 3]
     corners = np.asarray(patch.corners, dtype=float).reshape(-1, 3) @ turn.T + shift
     faces, mapped = np.asarray(patch.faces).reshape(-1, 3), patch.mapped
@@ -124,7 +124,7 @@ _QUALITY = 85
 
 
 def texture(data: bytes, factor: np.ndarray | None = None) -> Paint:
-    """An image with its light multiplied by a factor; nothing where it cannot be read."""
+    """Return an image with its light multiplied by a factor; nothing where it cannot be read."""
     try:
         from PIL import Image
     except ImportError:
@@ -209,7 +209,7 @@ def read_obj(data: bytes, beside: Beside) -> list[Patch]:
     start = len(corners)
 
     def look(name: str, count: int) -> tuple[Paint, np.ndarray | None]:
-        """The paint of a material, and places in its picture where all of its faces have them."""
+        """Return the paint of a material, and places in its picture where all of its faces have them."""
         places = np.array(mapped.get(name, ()), dtype=np.int64)
         if len(places) != count or not 0 <= places.min() <= places.max() < len(spots):
             return paints.get(name, Paint()), None

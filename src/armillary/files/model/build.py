@@ -44,8 +44,8 @@ LARGEST = 2**30  # bytes of all arrays of one file
 
 
 def array_of(document: Document, value: object) -> Given:
-    """An array given as lists, or as { file = "boom.npz", key = "shapes" }, where a .csv file's keys are the
-    headings or numbers of its columns; any other value unchanged.
+    """Return an array given as lists, or as { file = "boom.npz", key = "shapes" }, where a .csv file's keys
+    are the headings or numbers of its columns; any other value unchanged.
     """
     if isinstance(value, list):
         return [array_of(document, item) for item in value] if _holds_files(value) else tuples(value)
@@ -71,7 +71,7 @@ def _holds_files(value: list[Given]) -> bool:
 
 
 def beside(document: Document, name: str) -> Path:
-    """A file named in a document, relative to the document's folder."""
+    """Return a file named in a document, relative to the document's folder."""
     return document.path.parent / name
 
 
@@ -98,7 +98,7 @@ def load_arrays(path: Path) -> dict[str, np.ndarray]:
 
 
 def flexible_options(document: Document, table: DataMapping) -> tuple[Given, DataTable]:
-    """The arguments of ``Body.flexible``, from the table of a flexible part."""
+    """Return the arguments of ``Body.flexible``, from the table of a flexible part."""
     options: DataTable = {}
     for key, value in table.items():
         if key in ("beam", "plate", "part"):
@@ -127,7 +127,7 @@ _FIELDS = ("first", "inertia", "P", "H", "M", "K", "C", "J1", "J2", "H1", "g", "
 
 
 def part_arrays(part: FlexiblePart, used: Mapping[str, FlexibleNode]) -> DataTable:
-    """A ready part as arrays by name, for a .npz file, with the nodes that were used at places."""
+    """Return a ready part as arrays by name, for a .npz file, with the nodes that were used at places."""
     found: DataTable = {"mass": part.mass}
     found |= {name: value for name in _FIELDS if (value := getattr(part, name)) is not None}
     if part.total_mass is not None:
@@ -145,7 +145,7 @@ def part_arrays(part: FlexiblePart, used: Mapping[str, FlexibleNode]) -> DataTab
 
 
 def read_part(path: Path) -> FlexiblePart:
-    """The part that ``part_arrays`` wrote to a file."""
+    """Return the part that ``part_arrays`` wrote to a file."""
     found = load_arrays(path)
     try:
         names = [key.removeprefix("node position ") for key in found if key.startswith("node position ")]
@@ -214,7 +214,7 @@ class ModelPart:
             raise self.document.error(str(error), *(original.get(k, k) for k in keys), *key) from error
 
     def _key_of(self, keys: tuple[str, ...], text: str) -> tuple[str, ...]:
-        """The key of an entry whose text an error is about."""
+        """Return the key of an entry whose text an error is about."""
         entry: Given = self.data
         for key in keys:
             entry = entry.get(key) if isinstance(entry, Mapping) else None
@@ -419,7 +419,7 @@ def _check_carrier(system: Description, part: ModelPart, entry: Mapping[str, obj
 
 
 def _carriers(entry: Mapping[str, object]) -> set[str]:
-    """The body that another hangs on, by name; the body itself where it hangs on a node."""
+    """Return the body that another hangs on, by name; the body itself where it hangs on a node."""
     carrier = entry.get("parent") or entry.get("wheel_on") or entry.get("gyro_on") or "ground"
     return {str(carrier).partition(".")[0]}
 
@@ -446,7 +446,7 @@ def _add_body(system: Description, part: ModelPart, name: str, entry: DataMappin
 
 
 def _in_model_units(system: Description, variable: str, value: object) -> Given:
-    """An initial value; "10 deg" in the units in which a start is given."""
+    """Return an initial value; "10 deg" in the units in which a start is given."""
     if not isinstance(value, str) or not number_and_unit(value)[1]:
         return value
     node = read_expression(system, variable, "start")

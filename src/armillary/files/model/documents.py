@@ -72,7 +72,7 @@ ALL = (*BEAM_SECTIONS, *JOINTS, *FRICTIONS, *ORBITS, *BEAMS, *PLATES, *FIGURES)
 
 
 def object_form(value: Given) -> ObjectForm | None:
-    """The description of an object; None for one that no text can describe."""
+    """Return the description of an object; None for one that no text can describe."""
     cls = type(value)
     if cls is Joint:
         return next(m for m in JOINTS if m.key == ("translate" if value.translate else "rotate"))
@@ -154,7 +154,7 @@ LAYOUT = (
 
 
 def verbs_of(section: str) -> list[Verb]:
-    """The verbs whose entries a section holds."""
+    """Return the verbs whose entries a section holds."""
     return [v for v in VERBS.values() if isinstance(v.form, EntryForm) and v.form.section == section]
 
 
@@ -165,7 +165,7 @@ def entry_form(verb: Verb) -> EntryForm:
 
 
 def entry_kind(verb: Verb) -> KeyedTable:
-    """The table of an entry, with all its keys."""
+    """Return the table of an entry, with all its keys."""
     form = entry_form(verb)
     kinds = {**verb.kinds, **ADDED} if form.is_body else verb.kinds
     needed = [p.name for p in verb.parameters().values() if p.default is p.empty]
@@ -190,7 +190,7 @@ SCHEMA_VERSION = "https://json-schema.org/draft/2020-12/schema"
 
 
 def model_schema() -> DataTable:
-    """The JSON schema of text models, for editors that complete and check them."""
+    """Return the JSON schema of text models, for editors that complete and check them."""
     properties = {}
     for key in LAYOUT:
         if key in SECTIONS:
@@ -244,7 +244,7 @@ class Document:
     _lines: dict[tuple[str, ...], int] = field(default_factory=dict)
 
     def line(self, *keys: str) -> int:
-        """The line of an entry, or of the nearest one around it; 0 where nothing is known."""
+        """Return the line of an entry, or of the nearest one around it; 0 where nothing is known."""
         if not self._lines:
             self._lines.update(_lines_of(self.text) or {(): 0})
         while keys and keys not in self._lines:
@@ -252,12 +252,12 @@ class Document:
         return self._lines.get(keys, 0)
 
     def error(self, message: str, *keys: str) -> FileError:
-        """An error about an entry."""
+        """Return an error about an entry."""
         return FileError(message, str(self.path), self.line(*keys))
 
 
 def read_document(path: str | os.PathLike[str], what: str = "model") -> Document:
-    """A TOML file as data; ``what`` is the word for it in errors."""
+    """Return a TOML file as data; ``what`` is the word for it in errors."""
     place = file_path(path, f"the {what}", FileError)
     try:
         raw = read_limited(place, LARGEST, "keep arrays in files of their own")
@@ -287,7 +287,7 @@ def read_document(path: str | os.PathLike[str], what: str = "model") -> Document
 
 
 def _suggest_quotes(lines: list[str]) -> str:
-    """The remedy for the commonest slip: an expression without quotes."""
+    """Return the remedy for the commonest slip: an expression without quotes."""
     found = (
         re.match(r"\s*([\w.\"'-]+)\s*=\s*([^\s\"'\[{#][^#\"'\[{]*?)\s*(#.*)?$", lines[0]) if lines else None
     )
@@ -295,7 +295,7 @@ def _suggest_quotes(lines: list[str]) -> str:
 
 
 def _nesting(text: str) -> int:
-    """The greatest depth of brackets and dotted keys; those in texts and comments do not count."""
+    """Return the greatest depth of brackets and dotted keys; those in texts and comments do not count."""
     if text.count("[") + text.count("{") <= _DEEPEST and text.count(".") <= _DEEPEST:
         return 0
     if _DOTTED.search(text):
@@ -332,7 +332,7 @@ FORMAT = 1
 
 
 def read_model(path: str | os.PathLike[str], *, part: bool = False) -> Document:
-    """A model file as checked data; ``part``: it is included, and needs no name."""
+    """Return a model file as checked data; ``part``: it is included, and needs no name."""
     document = read_document(path)
     _flatten(document.data)
     check_document(document, part=part)
@@ -424,7 +424,9 @@ def _check_value(document: Document, kind: Kind, value: object, path: tuple[str,
 
 
 def _distance(form: KeyedTable, table: Mapping[str, object]) -> tuple[int, int]:
-    """The distance of a table from a form: its number of errors, then of keys that both have, negative."""
+    """Return the distance of a table from a form: its number of errors, then of keys that both have,
+    negative.
+    """
     return len(list(form.problems(table))), -len(form.fields.keys() & table.keys())
 
 

@@ -65,7 +65,7 @@ _DEEPEST, _MOST = 20, 1000
 
 
 def parts_of(document: Document) -> list[ModelPart]:
-    """A document and all that it includes, each in the names of the whole."""
+    """Return a document and all that it includes, each in the names of the whole."""
     return _with_one_gravity(_collect_parts(document, (), {}))
 
 
@@ -177,7 +177,7 @@ class _NewNames:
         return lambda text: _NAMES.sub(one, text)
 
     def _word(self, name: str, called: bool) -> str:
-        """A plain name; boom_tip, a node of boom, goes with boom."""
+        """Return a plain name; boom_tip, a node of boom, goes with boom."""
         if name in self.new:
             return self.new[name]
         slope = derivative_name().fullmatch(name)
@@ -192,7 +192,7 @@ class _NewNames:
 
 
 def _place_part(part: ModelPart, entry: DataMapping, names: _NewNames) -> ModelPart:
-    """A part under its prefix, on its body, with its parameters set."""
+    """Return a part under its prefix, on its body, with its parameters set."""
     share, values = entry.get("share", []), entry.get("set", {})
     rename, prefix = names.renamer(), names.prefix
     data: DataTable = {}
@@ -249,7 +249,7 @@ def _on_carrier(part: ModelPart, data: DataTable, entry: Mapping[str, object], n
 
 
 def _known_only(body: Mapping[str, object]) -> bool:
-    """Whether an entry only adds points or nodes to a body that is described elsewhere."""
+    """Return whether an entry only adds points or nodes to a body that is described elsewhere."""
     return bool(body) and body.keys() <= {"points", "nodes"}
 
 
@@ -364,7 +364,9 @@ def _check_options(
 
 
 def load_text(path: str | os.PathLike[str], make: type[SystemType], *, trust: bool = False) -> SystemType:
-    """The system in a text model; with ``trust`` FMUs that it names are loaded, which is machine code."""
+    """Return the system in a text model; with ``trust`` FMUs that it names are loaded, which is
+    machine code.
+    """
     document = read_model(path)
     system = make(document.data["name"], document.data.get("units", "SI"))
     build(system, parts_of(document), trust=trust)

@@ -84,8 +84,8 @@ def save(system: Description, path: str | os.PathLike[str]) -> None:
 
 
 def _find_loss(system: Description, target: Path, *, calls: bool) -> str:
-    """The part of a description that its text loses when read in another folder; "" where it gives back
-    all.
+    """Return the part of a description that its text loses when read in another folder; "" where it gives
+    back all.
     """
     with tempfile.TemporaryDirectory() as folder:
         trial = Path(folder) / target.name
@@ -130,7 +130,7 @@ class Writing:
         }
 
     def document(self) -> DataTable:
-        """All tables, in the order of a file."""
+        """Return all tables, in the order of a file."""
         self._parameters()
         for record in self.system.recorder.records:
             try:
@@ -155,7 +155,7 @@ class Writing:
         return {key: self.data[key] for key in LAYOUT if key in self.data}
 
     def _file(self, path: Given) -> str:
-        """A file by its name in the text."""
+        """Return a file by its name in the text."""
         place = Path(path).resolve()
         below = self.folder is not None and place.is_relative_to(self.folder)
         return place.relative_to(self.folder).as_posix() if below and self.folder else str(place)
@@ -215,7 +215,7 @@ class Writing:
         return entry
 
     def _of_kind(self, kind: Kind, value: object) -> Given:
-        """A value of an argument as a value of the file."""
+        """Return a value of an argument as a value of the file."""
         if kind is PATH:
             return self._file(getattr(value, "path", value))
         if isinstance(kind, Written) and kind.variables and callable(value) and not isinstance(value, Expr):
@@ -264,7 +264,7 @@ class Writing:
             }
 
     def _trace_function(self, function: Given, arguments: list[Expr]) -> Given:
-        """The text of a Python function's value, in the names of its arguments."""
+        """Return the text of a Python function's value, in the names of its arguments."""
         # A function may use the system that it was described with, even where a snapshot of that is saved.
         with undo_always(self.system.identity.system or self.system) as changed:
             try:
@@ -360,14 +360,14 @@ def _creation_order(order: Mapping[str, int], name: str) -> tuple[int, int]:
 
 
 def _in_order(section: str, entry: DataTable) -> DataTable:
-    """An entry with its keys in the order of the reference."""
+    """Return an entry with its keys in the order of the reference."""
     verb = verb_of(section, entry)
     keys = [] if verb is None else [entry_form(verb).key, *entry_kind(verb).fields]
     return {key: entry[key] for key in dict.fromkeys([*keys, *entry]) if key in entry}
 
 
 def _plainly(value: object, default: object) -> bool:
-    """Whether a value is the default itself; an expression that equals a number is not."""
+    """Return whether a value is the default itself; an expression that equals a number is not."""
     plain = (int, float, str, bool, tuple, type(None))
     if not isinstance(value, plain) or isinstance(value, Expr):
         return False
@@ -380,7 +380,7 @@ _MODEL = "model.toml"
 
 
 def to_files(system: Description) -> dict[str, bytes]:
-    """The text model of a system and the arrays beside it, by file name."""
+    """Return the text model of a system and the arrays beside it, by file name."""
     with TemporaryDirectory() as folder:
         try:
             save(system, Path(folder) / _MODEL)
@@ -390,7 +390,7 @@ def to_files(system: Description) -> dict[str, bytes]:
 
 
 def from_files(files: dict[str, bytes], make: type[SystemType]) -> SystemType:
-    """The system again."""
+    """Return the system again."""
     with TemporaryDirectory() as folder:
         for name, content in files.items():
             (Path(folder) / Path(name).name).write_bytes(content)

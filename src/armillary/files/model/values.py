@@ -50,7 +50,7 @@ class Values:
         self._known = {f: name for name, (f, _) in system.functions.items() if isinstance(f, Piecewise)}
 
     def value(self, value: Given) -> Given:
-        """A value for a file; an error for what a text model cannot hold."""
+        """Return a value for a file; an error for what a text model cannot hold."""
         if isinstance(value, bool | str | int):
             return value
         if isinstance(value, Expr):
@@ -84,7 +84,7 @@ class Values:
         return str(self.value(key))
 
     def object(self, value: Given, form: Given) -> DataTable:
-        """A joint, beam or the like as the table that describes it."""
+        """Return a joint, beam or the like as the table that describes it."""
         given = arguments_of(value) or {}
         if isinstance(value, Joint) and type(value) is Joint and not value.translate:
             given.pop("translate", None)
@@ -109,7 +109,9 @@ class Values:
     # ------------------------------------------------------------ texts
 
     def expression(self, node: Expr, local: Mapping[Expr, str] | None = None) -> Given:
-        """An expression as text, or as the number that it is; ``local`` names stand for parts of it."""
+        """Return an expression as text, or as the number that it is; ``local`` names stand for parts
+        of it.
+        """
         if node.kind == "number":
             return float(node.data) if not float(node.data).is_integer() else int(node.data)
         names = {**self._names, **(local or {})}
@@ -136,8 +138,8 @@ class Values:
         return self._text(node, names)
 
     def _nodes_in_text(self, node: Expr, names: dict[Expr, str]) -> list[Expr]:
-        """The nodes that a text of the node shows, operands first: nothing of what has a name, or was made by
-        a call.
+        """Return the nodes that a text of the node shows, operands first: nothing of what has a name, or was
+        made by a call.
         """
         order: list[Expr] = []
         seen: set[Expr] = set()
@@ -156,7 +158,7 @@ class Values:
         return order
 
     def vector(self, vector: Vector) -> str:
-        """A vector as a sum along axes of bodies."""
+        """Return a vector as a sum along axes of bodies."""
         if call := self._call(vector):
             return call
         terms = []
@@ -173,7 +175,7 @@ class Values:
         return " + ".join(terms).replace("+ -", "- ") if terms else "0*ground.x"
 
     def _call(self, value: Given) -> str:
-        """The call that made a value, as text; "" where none is known."""
+        """Return the call that made a value, as text; "" where none is known."""
         made_by = self.system.calls.get(value) if self.calls and id(value) not in self._busy else None
         if made_by is None:
             return ""
@@ -190,11 +192,12 @@ class Values:
 
     @staticmethod
     def _add_units(shown: str, part: Expr) -> Given:
-        """A text with its units, which numbers in it may hide."""
+        """Return a text with its units, which numbers in it may hide."""
         return {"value": shown, "units": "" if part.dimension is None else si_text(part.dimension) or "1"}
 
     def _intermediate(self, part: Expr, names: Mapping[Expr, str]) -> Given:
-        """An intermediate value, or a number 1 with units times something, as a named expression: with its
+        """Return an intermediate value, or a number 1 with units times something, as a named expression: with
+        its
         units where its parts do not imply them."""
         alone = part.kind == "let" or part.data == (1, (1,))
         inside = part.args[0] if alone else part
@@ -255,5 +258,5 @@ def _same(a: object, b: object) -> bool:
 
 
 def _hides_a_one(part: Expr) -> bool:
-    """Whether a product has a number ±1 that its text would not show: bare, or with units."""
+    """Return whether a product has a number ±1 that its text would not show: bare, or with units."""
     return part.kind == "product" and abs(part.data[0]) == 1 and part.unit is not ONE

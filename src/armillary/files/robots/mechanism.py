@@ -64,7 +64,7 @@ class Visual:
     opacity: float = 1.0
 
     def move_to(self, origin: np.ndarray, axes: np.ndarray) -> Visual:
-        """The visual in another frame of the link, at ``origin`` with ``axes`` (columns)."""
+        """Return the visual in another frame of the link, at ``origin`` with ``axes`` (columns)."""
         return replace(self, place=axes.T @ (self.place - origin), rotation=axes.T @ self.rotation)
 
 
@@ -80,7 +80,7 @@ def make_visual(
 
 
 def mesh_file(name: str, robot: Path, root: Path | None) -> Path:
-    """The file of a mesh, which need not be there but must be inside the root."""
+    """Return the file of a mesh, which need not be there but must be inside the root."""
     if "\0" in name or len(name) > 1000 or not name.strip():
         raise ModelError("the name of a mesh is not that of a file")
     folder = _folder(robot)
@@ -95,7 +95,7 @@ def mesh_file(name: str, robot: Path, root: Path | None) -> Path:
 
 
 def textures_left_out(names: list[str]) -> str:
-    """A remark on textures from files; empty without any."""
+    """Return a remark on textures from files; empty without any."""
     if not names:
         return ""
     listed = ", ".join(f"'{name[:40]}'" for name in names[:3]) + (", …" if len(names) > 3 else "")
@@ -104,7 +104,7 @@ def textures_left_out(names: list[str]) -> str:
 
 @lru_cache(maxsize=64)
 def _package(package: str, folder: Path, root: Path | None) -> Path:
-    """The folder of a package: in the stated root, or above the robot's file by its name."""
+    """Return the folder of a package: in the stated root, or above the robot's file by its name."""
     if root is not None:
         whole = root.resolve()
         return whole if whole.name == package and not (whole / package).is_dir() else whole / package
@@ -150,13 +150,13 @@ class Inertial:
 
 
 def symmetric_matrix(six: Sequence[float]) -> np.ndarray:
-    """The matrix with the elements 11, 22, 33, 12, 13, 23."""
+    """Return the matrix with the elements 11, 22, 33, 12, 13, 23."""
     xx, yy, zz, xy, xz, yz = six
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 def read_direction(element: Element, key: str, default: Sequence[float]) -> np.ndarray:
-    """The unit vector along the axis that an attribute gives."""
+    """Return the unit vector along the axis that an attribute gives."""
     axis = element.numbers(key, 3, default)
     if np.linalg.norm(axis) < 1e-12:
         element.fail("an axis of length zero has no direction; give one such as '0 0 1'")
@@ -219,7 +219,7 @@ class Builder:
     # ------------------------------------------------------------ names
 
     def name(self, wanted: str) -> str:
-        """A legal name, not taken, as close to the file's as may be."""
+        """Return a legal name, not taken, as close to the file's as may be."""
         return self._legal(wanted, "", self._is_new)
 
     def _legal(self, wanted: str, owner: str, is_new: Callable[[str], bool]) -> str:
@@ -289,7 +289,7 @@ class Builder:
         before: np.ndarray,
         link: RobotLink | None,
     ) -> Body:
-        """The body of one joint, which carries the mass of ``link`` if it is the last joint.
+        """Return the body of one joint, which carries the mass of ``link`` if it is the last joint.
 
         ``place`` and ``rotation`` lead from the parent to the link's axes, ``before`` is the anchor of the
         joint before.
@@ -348,7 +348,7 @@ class Builder:
         self.record.points[label] = f"{point.body.name}.{point.name}"
 
     def point(self, link: str, label: str, where: np.ndarray) -> Point:
-        """A point of a link, by its place from the link's origin."""
+        """Return a point of a link, by its place from the link's origin."""
         body = self.links[link]
         taken = {*body.points, *vars(body)}
 
@@ -360,7 +360,7 @@ class Builder:
         return body.point(name, float_triple(where - self.shifts[link]))
 
     def parameter(self, name: str, value: float, units: str, about: str) -> Expr:
-        """A parameter of the file, under a free name."""
+        """Return a parameter of the file, under a free name."""
         return parameter(self.system, self.name(name), value, units=units, about=about)
 
 
@@ -373,7 +373,7 @@ def add_gravity(builder: Builder, vector: np.ndarray) -> None:
 
 
 def impossible(inertia: np.ndarray) -> str:
-    """The error in an inertia; empty where a body can have it."""
+    """Return the error in an inertia; empty where a body can have it."""
     low, middle, high = np.linalg.eigvalsh(inertia)
     if low < -1e-9 * abs(high):
         return f"a principal moment is {low:.3g}"
@@ -388,7 +388,7 @@ def float_triple(values: Given) -> tuple[float, float, float]:
 
 
 def _letter(axis: tuple[float, ...]) -> Given:
-    """A coordinate axis by its letter."""
+    """Return a coordinate axis by its letter."""
     for letter, row in zip("xyz", np.eye(3).tolist(), strict=True):
         if list(axis) == row:
             return letter

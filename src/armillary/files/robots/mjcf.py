@@ -102,7 +102,8 @@ def load_mjcf(
     exact_angles: bool = False,
     root: str | os.PathLike[str] | None = None,
 ) -> SystemType:
-    """A system from an MJCF file. What may change the motion is a warning each; with ``strict`` an error.
+    """Return a system from an MJCF file. What may change the motion is a warning each; with ``strict`` an
+    error.
 
     ``stops`` makes limits bump stops, e.g. ``{"stiffness": 1e4, "damping": 0.1}``, as in ``System.stop``.
     Runs start at rest in the file's reference position, or in the state of ``keyframe``. With
@@ -172,7 +173,7 @@ def _options(builder: Builder, option: Element) -> dict[str, int]:
 def _worlds(
     root: Element, settings: Settings, defaults: Defaults, meshes: Meshes, looks: MjcfLooks, record: Imported
 ) -> MjcfTree:
-    """The tree in the <worldbody> elements, which count as one."""
+    """Return the tree in the <worldbody> elements, which count as one."""
     world = merge_elements(root, "worldbody")
     world.read.update(world.attributes)
     return read_tree(world, settings, defaults, meshes, looks, record)

@@ -409,7 +409,7 @@ def _site_point(builder: Builder, element: Element, key: str, tree: MjcfTree) ->
 
 
 def _frame(builder: Builder, link: str, label: str, place: np.ndarray, R: np.ndarray) -> Point:
-    """A point whose body has the axes of a frame on a link: the link itself, or a body fixed to it."""
+    """Return a point whose body has the axes of a frame on a link: the link itself, or a body fixed to it."""
     if is_identity(R):
         return builder.point(link, label, place)
     at, orient = float_triple(place - builder.shifts[link]), R.tolist()

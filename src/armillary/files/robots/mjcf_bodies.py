@@ -65,7 +65,7 @@ class _Child(NamedTuple):
 def read_tree(
     world: Element, settings: Settings, defaults: Defaults, meshes: Meshes, looks: MjcfLooks, record: Imported
 ) -> MjcfTree:
-    """All links, parents before children and in MuJoCo's order."""
+    """Return all links, parents before children and in MuJoCo's order."""
     tree = MjcfTree()
     tree.poses[WORLD] = np.zeros(3), np.eye(3)
     start = _Child(world, np.zeros(3), np.eye(3), "main")
@@ -112,7 +112,9 @@ def _add_free_joint(link: RobotLink, parent: str, tree: MjcfTree) -> None:
 
 
 def _is_aligned(link: RobotLink, settings: Settings) -> bool:
-    """Whether a free body without others on it is to move about its mass centre, along principal axes."""
+    """Return whether a free body without others on it is to move about its mass centre, along
+    principal axes.
+    """
     if len(link.joints) != 1 or link.joints[0].kind != FREE or not link.inertial.mass:
         return False
     word = link.joints[0].element.choice("align", ("true", "false", "auto"), "auto")
@@ -207,7 +209,7 @@ def _geom(
     link: RobotLink,
     given: Inertial | None,
 ) -> Inertial | None:
-    """The part of a body's inertia that is a shape's; contact is counted."""
+    """Return the part of a body's inertia that is a shape's; contact is counted."""
     geom = defaults.apply(child.element, child.childclass)
     touches = geom.number("contype", 1.0) or geom.number("conaffinity", 1.0)
     tree.touching += bool(touches)

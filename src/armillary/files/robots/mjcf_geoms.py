@@ -113,7 +113,7 @@ class Meshes:
         return self.asset_path(element.text("file"), self.settings.mesh_folder)
 
     def asset_path(self, name: str, folder: str) -> Path:
-        """A file of the assets in its folder."""
+        """Return a file of the assets in its folder."""
         name = name.replace("\\", "/")
         if self.settings.strip_path:
             name = Path(name).name
@@ -323,7 +323,7 @@ class MjcfLooks:
                 self.textures[name] = child.attributes
 
     def picture(self, geom: Element) -> Path | None:
-        """The file of the texture that the material of a mesh has; none for other geoms."""
+        """Return the file of the texture that the material of a mesh has; none for other geoms."""
         material = self.materials.get(geom.attributes.get("material", ""), {})
         name = self.textures.get(material.get("texture", ""), {}).get("file", "")
         if not name or geom.text("type", "sphere") != "mesh" or "rgba" in geom.attributes:
@@ -351,7 +351,7 @@ class MjcfLooks:
 def geom_visual(
     geom: Element, settings: Settings, looks: MjcfLooks, place: np.ndarray, turned: np.ndarray
 ) -> Visual | None:
-    """A geom, with the defaults of its class, as a visual of its link; `None` if it is not shown.
+    """Return a geom, with the defaults of its class, as a visual of its link; `None` if it is not shown.
 
     ``place`` and ``turned`` belong to the frames between the link and the geom.
     """
@@ -397,7 +397,7 @@ def _solid(kind: str, size: list[float]) -> Figure:
 
 
 def _mesh(geom: Element, looks: MjcfLooks) -> tuple[Figure, np.ndarray, np.ndarray]:
-    """A mesh of the file's assets, with its place and axes in the geom."""
+    """Return a mesh of the file's assets, with its place and axes in the geom."""
     name = geom.text("mesh", "")
     element = looks.meshes.elements.get(name)
     if element is None or not (element.has("file") or element.has("vertex")):

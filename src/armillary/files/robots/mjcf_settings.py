@@ -47,7 +47,7 @@ def with_includes(root: Element, path: Path) -> Element:
 
 
 def find_file(folder: Path, name: str, element: Element, *, anywhere: bool = False) -> Path:
-    """A file in the model's folder or below it, or ``anywhere`` relative to it."""
+    """Return a file in the model's folder or below it, or ``anywhere`` relative to it."""
     if "\0" in name or len(name) > 1000:
         element.fail("its file is not the name of a file")
     try:
@@ -62,7 +62,7 @@ def find_file(folder: Path, name: str, element: Element, *, anywhere: bool = Fal
 
 
 def merge_elements(root: Element, tag: str) -> Element:
-    """All elements of a kind at the top as one; later ones replace the attributes of earlier ones."""
+    """Return all elements of a kind at the top as one; later ones replace the attributes of earlier ones."""
     found = root.all(tag)
     if not found:
         return Element(tag, {}, root.file, root.line)
@@ -123,7 +123,7 @@ class Settings:
         return R if R is not None else element.fail("xyaxes are parallel; give two directions")
 
     def has_limits(self, element: Element, key: str, flag: str) -> bool:
-        """Whether a range holds: declared so, or given while limits are automatic."""
+        """Return whether a range holds: declared so, or given while limits are automatic."""
         word = element.choice(flag, ("true", "false", "auto"), "auto")
         return word == "true" or (word == "auto" and self.autolimits and element.has(key))
 
@@ -166,9 +166,9 @@ class Defaults:
         return element
 
     def of(self, element: Element, childclass: str) -> str:
-        """The class of an element."""
+        """Return the class of an element."""
         return self.check_class(element, element.text("class", childclass))
 
     def check_class(self, element: Element, name: str) -> str:
-        """A class that exists."""
+        """Return a class that exists."""
         return name if name in self.classes else element.fail(f"there is no default class '{name[:60]}'")

@@ -60,7 +60,9 @@ def keep_written_angles(root: Element) -> None:
 
 
 def snapped_angles(root: Element) -> str:
-    """A sentence on the angles of a file that were read as multiples of π/12; "" where there are none."""
+    """Return a sentence on the angles of a file that were read as multiples of π/12; "" where there
+    are none.
+    """
     found = [(e, *angle) for e in _elements(root) for angle in e.snapped]
     if not found:
         return ""
@@ -127,7 +129,7 @@ def quaternion(values: Sequence[float]) -> Array:
 
 
 def to_quaternion(R: Array) -> list[float]:
-    """The unit quaternion w x y z of a rotation, by its largest element (Shepperd 1978)."""
+    """Return the unit quaternion w x y z of a rotation, by its largest element (Shepperd 1978)."""
     (a, b, c), (d, e, f), (g, h, i) = R.tolist()
     square = np.array(
         [
@@ -152,7 +154,7 @@ def euler(angles: Sequence[float], sequence: str) -> Array:
 
 
 def from_z(direction: Sequence[float]) -> Array:
-    """The shortest rotation that takes z to a direction; about x where that is −z."""
+    """Return the shortest rotation that takes z to a direction; about x where that is −z."""
     z = unit_vector(direction)
     axis = np.cross((0, 0, 1), z)
     sine = float(np.linalg.norm(axis))
@@ -175,7 +177,7 @@ def from_xy(values: Sequence[float]) -> Array | None:
 
 
 def unit_vector(vector: Sequence[float]) -> Array:
-    """A vector of length one in its direction."""
+    """Return a vector of length one in its direction."""
     array = np.array(vector, float)
     return tidy(array / np.linalg.norm(array))
 
@@ -209,11 +211,11 @@ def principal_axes(inertia: Array) -> Array:
 
 
 def tidy(values: Array) -> Array:
-    """The same without the last digits where a value is zero or one."""
+    """Return the same without the last digits where a value is zero or one."""
     near = np.round(values)
     return np.where(np.abs(values - near) < _ROUNDING, near, values) + 0.0
 
 
 def is_identity(R: Array) -> bool:
-    """Whether a rotation, made of tidy values, is none."""
+    """Return whether a rotation, made of tidy values, is none."""
     return bool(np.array_equal(R, np.eye(3)))

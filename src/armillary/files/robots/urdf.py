@@ -75,7 +75,7 @@ class UrdfLooks:
         return [name for name in names if name not in self.shown]
 
     def of(self, link: Element, record: Imported) -> list[Visual]:
-        """The visuals of a link; what cannot be shown is a remark."""
+        """Return the visuals of a link; what cannot be shown is a remark."""
         found = []
         for element in link.all("visual"):
             try:
@@ -164,7 +164,8 @@ def load_urdf(
     exact_angles: bool = False,
     root: str | os.PathLike[str] | None = None,
 ) -> SystemType:
-    """A system from a URDF file. What may change the motion is a warning each; with ``strict`` an error.
+    """Return a system from a URDF file. What may change the motion is a warning each; with ``strict`` an
+    error.
 
     ``floating`` leaves the root link free instead of fixed to the ground. ``gravity`` is downwards along −z,
     or three components. ``torques``: which joints get an input ``tau_joint``: "auto" those with a
@@ -225,7 +226,7 @@ def _add_gravity(builder: Builder, gravity: Given) -> None:
 
 
 def _links(root: Element, joints: Mapping[str, Element], floating: bool) -> list[RobotLink]:
-    """The links, parents before children."""
+    """Return the links, parents before children."""
     elements: dict[str, Element] = {}
     for element in root.all("link"):
         name = element.text("name")

@@ -75,7 +75,9 @@ class Package:
 
 
 def connector(text: object, components: Mapping[str, object], where: str) -> Connector:
-    """An end of a connection, from ``component.variable`` or the name of a connector of the package."""
+    """Return an end of a connection, from ``component.variable`` or the name of a connector of
+    the package.
+    """
     if not isinstance(text, str) or not text.strip():
         raise ModelError(f"{where}: {text!r} is not a connector; give 'component.variable', or a name")
     first, dot, rest = text.partition(".")
@@ -92,7 +94,7 @@ _FMU = "application/x-fmu-sharedlibrary"
 
 
 def read_package(path: str | os.PathLike[str]) -> Package:
-    """The package in a file."""
+    """Return the package in a file."""
     path = file_path(path, "an SSP package", ModelError)
     with open_archive(path, "an SSP package") as archive:
         root = _parse_xml(archive, STRUCTURE)
@@ -123,7 +125,7 @@ def read_package(path: str | os.PathLike[str]) -> Package:
 
 
 def _parse_xml(archive: zipfile.ZipFile, name: str) -> Element:
-    """A file of XML, without the prefixes of its names."""
+    """Return a file of XML, without the prefixes of its names."""
     file = f"{Path(archive.filename or '').name}/{name}"
     root = parse_xml(content(archive, name, LONGEST_DESCRIPTION, "an SSP package"), file)
     stack = [root]
@@ -135,7 +137,7 @@ def _parse_xml(archive: zipfile.ZipFile, name: str) -> Element:
 
 
 def _path_of_fmu(element: Element) -> str:
-    """The place of an FMU in the package."""
+    """Return the place of an FMU in the package."""
     source = element.text("source")
     place = PurePosixPath(source)
     if ":" in source or place.is_absolute() or ".." in place.parts or not source.startswith("resources/"):
@@ -202,7 +204,7 @@ def add_package(
     parameters: Mapping[str, object] | None,
     extrapolate: bool,
 ) -> dict[str, Expr]:
-    """The implementation of the verb ``ssp``."""
+    """Return the implementation of the verb ``ssp``."""
     check_new_name(system, name, "SSP package")
     where = f"SSP package '{name}'"
     package = read_package(source)
@@ -272,7 +274,7 @@ def _connect_inputs(
     inputs: Mapping[str, object],
     where: str,
 ) -> dict[tuple[str, FmuVariable], Expr]:
-    """The source of each input of an FMU, in its units."""
+    """Return the source of each input of an FMU, in its units."""
     found: dict[tuple[str, FmuVariable], Expr] = {}
     unused = {str(key) for key in inputs}
     for link in package.connections:

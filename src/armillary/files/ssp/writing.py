@@ -32,7 +32,8 @@ def write_ssp(
     force: bool = False,
     **options: object,
 ) -> Path:
-    """An SSP package (.ssp) of FMUs by name: equations, which are exported with ``options``, or FMU files.
+    """Write an SSP package (.ssp) of FMUs by name: equations, which are exported with ``options``, or FMU
+    files.
 
     ``connections`` give each input its output, ``{"plant.push": "control.force"}``. A name without an FMU
     is a connector of the package: ``{"plant.push": "push", "height": "plant.tip"}``. ``parameters`` of FMUs,
@@ -176,7 +177,7 @@ def _connector(
 
 
 def _base(variable: FmuVariable) -> dict[str, str]:
-    """A unit as exponents of base units; from its name where that is one of ours, with the radian."""
+    """Return a unit as exponents of base units; from its name where that is one of ours, with the radian."""
     unit = variable.unit
     try:
         return base_unit(unit.name)

@@ -212,12 +212,12 @@ class Arm64(MachineCode):
         )  # fmt: skip
 
     def base(self, place: Load) -> int:
-        """The register of the address of an array."""
+        """Return the register of the address of an array."""
         return self.arrays.setdefault(place[0], len(self.arrays))
 
 
 def _takes_spare(operation: Operation) -> bool:
-    """Whether the signs of operands are changed before an operation, or a number is held: −0 or 1."""
+    """Return whether the signs of operands are changed before an operation, or a number is held: −0 or 1."""
     form = operation.shape
     if form.name in _FUSIONS or (form.name in _PRODUCTS and not form.wide):
         return False
@@ -228,7 +228,9 @@ def _takes_spare(operation: Operation) -> bool:
 def _row(
     word: int, operands: Sequence[tuple[int, int]], result: int, number: int = 0, changed: int = 0
 ) -> InstructionRow:
-    """An instruction with operands, each by its place or, less than 0, a spare register, from some bit on."""
+    """Return an instruction with operands, each by its place or, less than 0, a spare register, from some bit
+    on.
+    """
     fields: list[int] = []
     for operand, bit in operands:
         if operand < 0:
@@ -292,7 +294,7 @@ def _select(operation: Operation) -> list[InstructionRow]:
 
 
 def _insert(operation: Operation) -> list[InstructionRow]:
-    """The first lane of one value as the second of another."""
+    """Return the first lane of one value as the second of another."""
     rows, (a, b) = _operands(operation)
     if a >= 0:
         return [*rows, _row(_INSERT, [(b, 5)], RENEWED)]
@@ -505,7 +507,9 @@ _SET_LIMIT = [
 
 
 def reaches(entry: Entry, words: int) -> bool:
-    """Whether one instruction loads each angle, and reaches the data beside ``words`` words of code."""
+    """Return whether one instruction loads each angle, and reaches the data beside ``words`` words
+    of code.
+    """
     around = words + len(_SET_LIMIT) + 8 + 5 * len(entry.angles)
     return max(entry.angles, default=0) < 4096 and around < _BESIDE
 
@@ -518,7 +522,7 @@ TOUCHED_PAGE = [0xD14007FF, 0xF90003FF]
 def frame_code(
     entry: Entry, head: Sequence[int], body: Sequence[int], tail: Sequence[int], arrays: Sequence[str]
 ) -> Encoded:
-    """The whole code, whose arrays are in registers in this order."""
+    """Return the whole code, whose arrays are in registers in this order."""
     register = {name: i for i, name in enumerate(arrays)}
     places = list(dict.fromkeys(entry.angles))
     middle: list[int] = []

@@ -127,7 +127,7 @@ def compiled_words() -> RoutineMethod:
 
 @cache
 def _words_method(chosen: tuple[object, ...]) -> RoutineMethod:
-    """The words and the choice, kept for this process, which takes 2 ms to load a method."""
+    """Return the words and the choice, kept for this process, which takes 2 ms to load a method."""
     files = [Path(__file__), Path(choice.__file__)]
     return compiled_method("arm64 words", _text, files, ["steps", "words"], 1, GENERAL)
 
@@ -245,7 +245,7 @@ class _Writer:
         self.r.run(self.two_routine, self.r.whole(word), low, high, base, index)
 
     def take(self) -> Value:
-        """A register for a value. One more than values are held is always free."""
+        """Return a register for a value. One more than values are held is always free."""
         r = self.r
         room = _get(r, _ROOM) - 1
         _set(r, _ROOM, room)

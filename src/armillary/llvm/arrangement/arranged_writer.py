@@ -148,7 +148,9 @@ class _Section:
         return max([self.ahead[i] + self.cycles[i] for i in places], default=0)
 
     def product(self, a: Signed, b: Signed, before: int) -> int:
-        """The line of a product of two values, either sign, that is there before another one; or −1."""
+        """Return the line of a product of two values, either sign, that is there before another one;
+        or −1.
+        """
         i = self.products.get(frozenset((a[0], b[0])), -1)
         return i if i < before else -1
 
@@ -273,7 +275,9 @@ class ArrangedWriter(Writer):
         self.stores.append((value, self._place(array, index, kind)))
 
     def _place(self, array: str, index: int, kind: str) -> Load:
-        """All lanes of an element of an array; a value of another ``kind`` by its place among doubles."""
+        """Return all lanes of an element of an array; a value of another ``kind`` by its place
+        among doubles.
+        """
         return (array, index, kind) if kind else (array, index * self.lanes, self.module.real)
 
     def _name_lines(self) -> str:
@@ -294,7 +298,7 @@ class ArrangedWriter(Writer):
         return self._direct(self.forms.fused, (a, b, c))
 
     def _direct(self, form: str, operands: tuple[str, ...]) -> str:
-        """A line whose operands are names, most often."""
+        """Return a line whose operands are names, most often."""
         for a in operands:
             if a[:2] != "%v":
                 return self.emit(write_operation(form, operands))
@@ -303,11 +307,11 @@ class ArrangedWriter(Writer):
         return name
 
     def argument(self, node: Expr) -> str:
-        """An argument of a function: a zero is loaded, as other numbers are."""
+        """Return an argument of a function: a zero is loaded, as other numbers are."""
         return self.zero() if self.module.encodes and is_number_zero(node) else self.value(node)
 
     def function_value(self, node: Expr, args: list[str]) -> str:
-        """An elementary function of two runs at once, among the other operations."""
+        """Return an elementary function of two runs at once, among the other operations."""
         if self.lanes > 1 and node.data in PACKED_CALLS:
             found = near_function(node.data, largest_size(node.args[0]))
             if found is not None:
@@ -315,7 +319,7 @@ class ArrangedWriter(Writer):
         return super().function_value(node, args)
 
     def zero(self) -> str:
-        """A number of the array: machine code has no operands that are numbers."""
+        """Return a number of the array: machine code has no operands that are numbers."""
         if self.lanes > 1:
             return self.pair(0.0)
         return self.load("numbers", self.pairs.setdefault(0.0, len(self.pairs)))
@@ -364,7 +368,7 @@ class ArrangedWriter(Writer):
         )
 
     def _call_of_code(self, name: str, code: Encoded) -> str:
-        """A call of machine code that the module holds as bytes."""
+        """Return a call of machine code that the module holds as bytes."""
         self.module.functions.append(machine_code(name, code))
         taken = [a for a in code.arrays if a in self.arguments]
         passed = ", ".join([f"ptr %{array}" for array in taken])
@@ -450,11 +454,11 @@ class ArrangedWriter(Writer):
         return total if value is None else self.add(value, total)
 
     def pair(self, value: float) -> str:
-        """A number for both lanes."""
+        """Return a number for both lanes."""
         return self.pair_of((value, value))
 
     def pair_of_bits(self, value: int) -> str:
-        """A whole number for both lanes."""
+        """Return a whole number for both lanes."""
         return self.as_bits(self.pair(number_of_bits(value)))
 
     def pair_of(self, both: tuple[float, float]) -> str:
@@ -465,7 +469,7 @@ class ArrangedWriter(Writer):
         return self.load("numbers", place, PAIR)
 
     def _checked_angles(self, name: str) -> tuple[list[str], list[str], str, str]:
-        """A branch to ``usual`` where all angles are below the limit, and the block ``rare``; room for
+        """Return a branch to ``usual`` where all angles are below the limit, and the block ``rare``; room for
         %replaced, an array like the state, and %corrected; what fills them with other angles and the thirds
         for them; and the usual thirds.
         """

@@ -102,7 +102,7 @@ def schedule_and_allocate(
 def in_order(
     lines: Sequence[Line], opposites: Mapping[str, str], stores: Sequence[Store]
 ) -> tuple[list[Operation], dict[str, list[Load]]]:
-    """The operations of lines in their order, and where their values are stored."""
+    """Return the operations of lines in their order, and where their values are stored."""
     own, given = stored_values(stores, {line[0] for line in lines})
     return chosen_order(_operations(lines, opposites, given), own), own
 
@@ -145,12 +145,12 @@ def chosen_order(
 
 
 def parse_line(name: str, text: str) -> Line:
-    """The line of an operation in LLVM's words."""
+    """Return the line of an operation in LLVM's words."""
     return name, NAME.sub("$", text), NAME.findall(text)
 
 
 def write_operation(form: str, names: Iterable[str]) -> str:
-    """An operation with these names."""
+    """Return an operation with these names."""
     first, *others = form.split("$")
     return first + "".join([name + part for name, part in zip(names, others, strict=True)])
 
@@ -187,7 +187,7 @@ class Operation:
 
 
 def _kind(text: str) -> str:
-    """The type of what an instruction makes; "" of comparisons and structures."""
+    """Return the type of what an instruction makes; "" of comparisons and structures."""
     word = text[: text.index(" ")]
     if " to " in text:
         return text.rpartition(" to ")[2]

@@ -228,7 +228,7 @@ class Selection:
                 break
 
     def signed_register(self, name: str) -> tuple[str, bool]:
-        """The register of a value, and whether it holds the opposite."""
+        """Return the register of a value, and whether it holds the opposite."""
         source = self.opposites.get(name)
         if source is None:
             return self.alike.get(name) or (name, False)
@@ -269,7 +269,7 @@ class Selection:
         return operation
 
     def suit_operation(self, name: str, form: Form, given: Signed) -> tuple[Form, Signed, bool]:
-        """An operation as the instruction set has it, and whether it gives the opposite value."""
+        """Return an operation as the instruction set has it, and whether it gives the opposite value."""
         return form, given, False
 
     def opposite(self, operation: Operation) -> bool:

@@ -98,7 +98,7 @@ class AddressRegisters(NamedTuple):
         return AddressRegisters(entry, registers, taken, within)
 
     def place(self, load: Load) -> tuple[int, int]:
-        """The register of an address, and how far a value is from it."""
+        """Return the register of an address, and how far a value is from it."""
         array, index, _ = load
         offset, bases = 8 * index, self.within.get(array)
         if bases is None:
@@ -109,7 +109,7 @@ class AddressRegisters(NamedTuple):
         return bases[nearest], offset - nearest * _REACH - _REACH // 2  # as by _middle
 
     def frame_code(self, body: Sequence[bytes], masks: Mapping[int, int], slots: int) -> Encoded:
-        """The whole code around these instructions; ``masks``: of those, to places of masks."""
+        """Return the whole code around these instructions; ``masks``: of those, to places of masks."""
         places = list(dict.fromkeys(self.entry.angles))
         size = 8 * slots
         size += -(size + 8 * len(self.saved) + 8) % 16 if slots else 0  # pairs at multiples of sixteen bytes
@@ -261,7 +261,7 @@ class X86(MachineCode):
     # ---------------------------------------------------------------- registers and memory
 
     def new(self) -> int:
-        """A register for a value: one of the first sixteen, where instructions are shorter."""
+        """Return a register for a value: one of the first sixteen, where instructions are shorter."""
         self.made = self.low.pop() if self.low else self.high.pop()
         return self.made
 
@@ -317,11 +317,11 @@ class X86(MachineCode):
         ]
 
     def dies(self, name: str) -> bool:
-        """Whether a value is in a register, and wanted by no other operation."""
+        """Return whether a value is in a register, and wanted by no other operation."""
         return name in self.held and self.last_user[name] == self.now
 
     def into(self, name: str) -> int:
-        """A register that holds a value and may be changed: its own, where nothing else needs it."""
+        """Return a register that holds a value and may be changed: its own, where nothing else needs it."""
         if self.dies(name):
             self.made = self.held[name]
             return self.made
@@ -404,7 +404,7 @@ class X86(MachineCode):
         return made
 
     def insert(self, operation: Operation) -> int:
-        """The first lane of one value as the second of another."""
+        """Return the first lane of one value as the second of another."""
         (a, _), (b, _) = operation.signed
         made = self.new()
         what = x86.FIRST_LANES if b in self.held else x86.LOAD_SECOND_LANE

@@ -77,7 +77,7 @@ def fused_multiply_add(order: int, wide: int, minus_product: bool, minus_addend:
 
 @cache
 def of_registers(what: Instruction, first: int, second: int, third: int, number: int = -1) -> bytes:
-    """An instruction on registers; ``second`` is 0 where there are only two."""
+    """Return an instruction on registers; ``second`` is 0 where there are only two."""
     operands = bytes([0xC0 | (first & 7) << 3 | third & 7])
     if what.only == "evex" or max(first, second, third) > 15:
         prefix = _evex(what, first, second, third >> 3 & 1, third >> 4)
@@ -89,7 +89,7 @@ def of_registers(what: Instruction, first: int, second: int, third: int, number:
 def with_memory(
     what: Instruction, first: int, second: int, base: int, offset: int, registers: int, number: int = -1
 ) -> bytes:
-    """An instruction whose third operand is ``offset`` bytes from the address in ``base``."""
+    """Return an instruction whose third operand is ``offset`` bytes from the address in ``base``."""
     end = bytes([number]) if number >= 0 else b""
     field = (first & 7) << 3
     high = base >> 3 if base > 0 else 0
@@ -180,14 +180,14 @@ def copy_integer(to: int, source: int) -> bytes:
 
 
 def set_integer(register: int, value: int) -> bytes:
-    """A register to 64 bits."""
+    """Return a register to 64 bits."""
     if value == (1 << 64) - 1:
         return bytes([0x48 | register >> 3, 0xC7, 0xC0 | register & 7]) + b"\xff" * 4
     return bytes([0x48 | register >> 3, 0xB8 | register & 7]) + pack("<Q", value)
 
 
 def double_integer(register: int) -> bytes:
-    """A register added to itself."""
+    """Return a register added to itself."""
     return bytes([0x48 | (register >> 3) * 5, 0x01, 0xC0 | (register & 7) * 9])
 
 

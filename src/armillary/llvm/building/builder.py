@@ -105,7 +105,7 @@ class Value:
         return self._operate("div", other, self)
 
     def whole_quotient(self, other: Value) -> Value:
-        """The quotient of two whole numbers, without its fraction."""
+        """Return the quotient of two whole numbers, without its fraction."""
         return Value(self.code, self.code.builder.operate("sdiv", self.raw, other.raw))
 
     def __lt__(self, other: Operand) -> Value:
@@ -140,7 +140,7 @@ class Value:
         return Value(self.code, self.code.builder.convert("sitofp", self.raw, REAL))
 
     def to_whole(self) -> Value:
-        """A real without its fraction."""
+        """Return a real without its fraction."""
         return Value(self.code, self.code.builder.convert("fptosi", self.raw, WHOLE))
 
 
@@ -160,7 +160,7 @@ class Span:
         return REAL if self.single else self.code.kind
 
     def at(self, index: Value | int) -> Raw:
-        """The address of one entry."""
+        """Return the address of one entry."""
         index = self.code.whole(index) if isinstance(index, int) else index
         return self.code.builder.place(self.address, index.raw, self.kind)
 
@@ -260,7 +260,7 @@ class Code:
         return Value(self, self.builder.select(condition.raw, a.raw, b.raw))
 
     def any(self, condition: Value) -> Value:
-        """Whether a condition holds in some lane."""
+        """Return whether a condition holds in some lane."""
         flags = condition.raw.type
         if not is_vector(flags):
             return condition
@@ -268,7 +268,7 @@ class Code:
         return Value(self, self._call_function(name, TRUTH, [condition.raw]))
 
     def _call_function(self, name: str, result: str, operands: list[Raw]) -> Raw:
-        """A call of a function by its name."""
+        """Return a call of a function by its name."""
         kind = FunctionType(result, tuple([a.type for a in operands]))
         return self.builder.call(self.function.module.declare_function(name, kind).callee, operands)
 
@@ -367,11 +367,11 @@ class Code:
         return Value(self, self.builder.convert("bitcast", result, self.kind))
 
     def least(self, x: Operand, y: Operand) -> Value:
-        """The smaller; y when they cannot be compared."""
+        """Return the smaller; y when they cannot be compared."""
         return self.choose(self._first(x, y) < y, x, y)
 
     def most(self, x: Operand, y: Operand) -> Value:
-        """The larger; y when they cannot be compared."""
+        """Return the larger; y when they cannot be compared."""
         return self.choose(self._first(x, y) > y, x, y)
 
     def _first(self, x: Operand, y: Operand) -> Value:
@@ -399,7 +399,7 @@ class Code:
 
 
 def power_text(lanes: int) -> tuple[str, str]:
-    """The name of the function behind ``power`` and the LLVM text that defines it."""
+    """Return the name of the function behind ``power`` and the LLVM text that defines it."""
     name, text = vector_math.function("pow", lanes)
     return name, text.replace(
         f"define internal <{lanes} x double> @{name}", f"define <{lanes} x double> @{name}"

@@ -22,7 +22,7 @@ _SIGNS = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq"}
 
 
 def lanes_type(element: str, lanes: int) -> str:
-    """The type of a vector."""
+    """Return the type of a vector."""
     return f"<{lanes} x {element}>"
 
 
@@ -38,7 +38,7 @@ class Raw(NamedTuple):
 
 
 def constant(kind: str, number: float) -> Raw:
-    """A number of a type; of a vector type, the same in all lanes."""
+    """Return a number of a type; of a vector type, the same in all lanes."""
     element = kind[:-1].partition(" x ")[2] if is_vector(kind) else kind
     text = real(float(number)) if element == REAL else str(int(number))
     return Raw(kind, f"splat ({element} {text})" if is_vector(kind) else text)
@@ -87,7 +87,7 @@ class Function:
         module.functions[name] = self
 
     def fresh(self) -> str:
-        """A name that no other value or block of this function has."""
+        """Return a name that no other value or block of this function has."""
         self.count += 1
         return f"%v{self.count}"
 
@@ -138,7 +138,7 @@ class InstructionWriter:
         return self._value(a.type, f"fneg {a.type} {a.name}")
 
     def compare(self, sign: str, a: Raw, b: Raw, *, reals: bool) -> Raw:
-        """A truth value; False where one of two reals is NaN."""
+        """Return a truth value; False where one of two reals is NaN."""
         what = f"fcmp o{_SIGNS[sign]}" if reals else f"icmp {'' if sign == '==' else 's'}{_SIGNS[sign]}"
         kind = lanes_type(TRUTH, int(a.type[1:].partition(" ")[0])) if is_vector(a.type) else TRUTH
         return self._value(kind, f"{what} {a.type} {a.name}, {b.name}")
@@ -155,7 +155,7 @@ class InstructionWriter:
         return self._value(yes.type, f"select {what}")
 
     def spread(self, a: Raw, lanes: int) -> Raw:
-        """The same number in all lanes."""
+        """Return the same number in all lanes."""
         kind = lanes_type(a.type, lanes)
         if a.name[0] != "%" and is_vector(kind):  # a constant
             return Raw(kind, f"splat ({a.type} {a.name})")
@@ -168,13 +168,13 @@ class InstructionWriter:
         return self._value(REAL, f"extractelement {a.type} {a.name}, i32 {index}")
 
     def insert(self, a: Raw, number: Raw, index: int) -> Raw:
-        """A vector with another number in one lane."""
+        """Return a vector with another number in one lane."""
         return self._value(a.type, f"insertelement {a.type} {a.name}, double {number.name}, i32 {index}")
 
     # Memory
 
     def place(self, address: Raw, index: Raw, kind: str) -> Raw:
-        """The address of an entry of an array of this type."""
+        """Return the address of an entry of an array of this type."""
         where = f"ptr {address.name}, {index.type} {index.name}"
         return self._value(ADDRESS, f"getelementptr inbounds {kind}, {where}")
 

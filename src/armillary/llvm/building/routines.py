@@ -60,7 +60,7 @@ class RecordModule:
         self.module = IRModule()
 
     def write_function(self, name: str, result: str, arguments: tuple[str, ...], rare: bool) -> Function:
-        """A new internal function of (record, workspace, *arguments); `rare` ones are kept small."""
+        """Return a new internal function of (record, workspace, *arguments); `rare` ones are kept small."""
         assert f"armillary_{name}" not in self.module.functions, name
         kind = FunctionType(result, (ADDRESS, ADDRESS, *arguments))
         function = Function(self.module, kind, f"armillary_{name}")
@@ -108,7 +108,7 @@ class RecordFunction(Code):
         return self.builder.place(self.control, constant(WHOLE, self.program.fields[field]), WHOLE)
 
     def size(self, name: str) -> Value:
-        """A whole number that is the same throughout a run."""
+        """Return a whole number that is the same throughout a run."""
         return self[name]
 
     def vector(self, name: str) -> Span:
@@ -125,11 +125,11 @@ class RecordFunction(Code):
         return Span(self, self.builder.place(self.workspace, offset, REAL))
 
     def outside(self, field: str) -> Span:
-        """A vector that lives outside the workspace, found through its address in the record."""
+        """Return a vector that lives outside the workspace, found through its address in the record."""
         return Span(self, self[field].raw)
 
     def internal(self, frame: RecordFunction, *arguments: Value) -> Value:
-        """A call of another function over this record."""
+        """Return a call of another function over this record."""
         raw = [self.control, self.workspace, *(argument.raw for argument in arguments)]
         return Value(self, self.builder.call(frame.function.callee, raw))
 
@@ -229,8 +229,8 @@ def precompute_rows() -> str:
 
 
 def rows_by_address() -> str:
-    """The same loops for functions of any model: armillary_function_rows and armillary_precompute_rows, whose
-    first argument is the address of the function.
+    """Return the same loops for functions of any model: armillary_function_rows and
+    armillary_precompute_rows, whose first argument is the address of the function.
     """
     given = "ptr %function, "
     return _loop("armillary_function", _TIMED, timed=True, given=given) + _loop(
@@ -360,7 +360,7 @@ def lane_rows(name: str, lanes: int, sizes: Mapping[str, int]) -> str:
 
 
 def gather_and_scatter(lanes: int) -> str:
-    """The functions that `lane_rows` calls."""
+    """Return the functions that `lane_rows` calls."""
     vector, rows = f"<{lanes} x double>", ", ".join(f"ptr %r{lane}" for lane in range(lanes))
     body, value = [], "poison"
     for lane in range(lanes):
@@ -437,7 +437,7 @@ class RoutineLayout:
         return {name: i for i, name in enumerate((*self.numbers, *self.addresses))}
 
     def fields(self, values: Mapping[str, int | np.ndarray]) -> np.ndarray:
-        """The fields as one array; it holds addresses only, so the arrays must be kept as well."""
+        """Return the fields as one array; it holds addresses only, so the arrays must be kept as well."""
         found, places = [0] * len(self.places), self.places
         for name, value in values.items():
             if isinstance(value, np.ndarray):
@@ -462,7 +462,7 @@ class Routine(Code):
         return found if first is None else Span(self, found.at(first))
 
     def index(self, field: str, i: Value) -> Value:
-        """An entry of a list of whole numbers."""
+        """Return an entry of a list of whole numbers."""
         place = self.builder.place(self[field].raw, i.raw, WHOLE)
         return Value(self, self.builder.load(place, WHOLE))
 
@@ -497,7 +497,7 @@ class Routine(Code):
             target[i] = source[i]
 
     def run(self, other: Routine, *arguments: Value) -> Value:
-        """A call of another routine of the method."""
+        """Return a call of another routine of the method."""
         raw = [self.function.args[0], *(a.raw for a in arguments)]
         return Value(self, self.builder.call(other.function.callee, raw))
 
@@ -539,7 +539,7 @@ def compiled_method(
     *,
     of_all_models: bool = False,
 ) -> RoutineMethod:
-    """A method compiled, or taken from the cache; ``written`` are the files that its text comes from.
+    """Return a method compiled, or taken from the cache; ``written`` are the files that its text comes from.
 
     ``of_all_models`` is as for ``engine``.
     """

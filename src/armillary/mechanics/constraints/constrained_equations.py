@@ -51,7 +51,7 @@ from armillary.model.description import Description
 def reduced_equations(
     equations: ImplicitEquations, factors: Mapping[int, Mapping[int, Scalar]]
 ) -> ImplicitEquations:
-    """The equations without dependent speeds, whose factors A are given by index."""
+    """Return the equations without dependent speeds, whose factors A are given by index."""
     if not factors:
         return equations
     independent = [k for k in sorted(equations.force) if k not in factors]
@@ -324,7 +324,7 @@ def held_effort(
     forces: Mapping[str, Scalar],
     speed: Expr,
 ) -> Scalar:
-    """The effort along a prescribed or locked speed, with the forces of constraints by name."""
+    """Return the effort along a prescribed or locked speed, with the forces of constraints by name."""
     if speed not in reduction.given:
         return 0  # free: nothing keeps it
     value = tau[system.speeds.index(speed)]

@@ -52,7 +52,9 @@ Pairs = list[tuple[int, int]]  # (row, speed), in the order of elimination
 
 
 def sizes_by_kind(largest: np.ndarray, kinds: Sequence[object]) -> np.ndarray:
-    """The largest factor of each kind of speed, which takes the place of units; ``largest`` is by speed."""
+    """Return the largest factor of each kind of speed, which takes the place of units; ``largest`` is by
+    speed.
+    """
     sizes = np.ones(len(largest))
     for kind in set(kinds):
         same = [k is kind for k in kinds]
@@ -68,7 +70,8 @@ def partition(
     now: Sequence[tuple[int, int]],
     modal: Collection[int] = (),
 ) -> Pairs:
-    """A speed for each row that is independent of the others; ``sizes`` take the place of the speeds' units.
+    """Return a speed for each row that is independent of the others; ``sizes`` take the place of the speeds'
+    units.
 
     Modal speeds are given up only where joints cannot do it, or not well.
     """
@@ -95,7 +98,7 @@ def partition(
 
 
 def _share(jacobian: np.ndarray, sizes: np.ndarray, pairs: Pairs) -> float:
-    """The conditioning of a choice: the smallest singular value of its part of J."""
+    """Return the conditioning of a choice: the smallest singular value of its part of J."""
     part = (jacobian / sizes)[np.ix_([i for i, _ in pairs], [j for _, j in pairs])]
     return float(np.linalg.svd(part, compute_uv=False)[-1]) if pairs else 0.0
 
@@ -125,7 +128,7 @@ def _pivots(J: np.ndarray, columns: Sequence[int], now: dict[int, int]) -> Pairs
 
 
 def _worst(J: np.ndarray, pairs: Pairs, allowed: Sequence[int]) -> tuple[int, int] | None:
-    """The dependent speed that outruns an independent one the most, and that one."""
+    """Return the dependent speed that outruns an independent one the most, and that one."""
     rows, dependent = [i for i, _ in pairs], [j for _, j in pairs]
     rest = [j for j in allowed if j not in dependent]
     if not rest or not pairs:
@@ -208,7 +211,8 @@ def choose_dependent_speeds(
 
 
 def conditioning(elimination: Elimination) -> Expr | None:
-    """The quality of a choice of dependent speeds at a place: 1 at best, 0 if singular, `None` if constant.
+    """Return the quality of a choice of dependent speeds at a place: 1 at best, 0 if singular, `None` if
+    constant.
 
     The measure is the same for all choices:
 
@@ -265,7 +269,7 @@ def _eliminate_rows(
 
 
 def _usual(whole: Scalar, row: ConstraintRow, sizes: Mapping[int, Scalar], evaluate: Evaluate) -> Scalar:
-    """The squared size of a row's remainder, the largest over the places of the wide sample.
+    """Return the squared size of a row's remainder, the largest over the places of the wide sample.
 
     A choice of dependent speeds that is good elsewhere may have a pivot near zero at one place, and the
     remainders of the next rows are enormous there. Then the row before elimination is the measure.
@@ -290,7 +294,7 @@ def _varying(result: Elimination) -> list[tuple[int, int, Expr]]:
 
 
 def _outruns(result: Elimination, sizes: Mapping[int, float], evaluate: Evaluate) -> bool:
-    """Whether a dependent speed is many times an independent one where runs start."""
+    """Return whether a dependent speed is many times an independent one where runs start."""
     varying = _varying(result)
     values = evaluate([a for *_, a in varying])
     return any(
@@ -336,7 +340,7 @@ def _by_numbers(
 def _sizes(
     weights: Mapping[ConstraintRow, float], evaluate: Evaluate, kinds: Sequence[object]
 ) -> dict[int, float]:
-    """The largest factor of each kind of speed in any row, which takes the place of units."""
+    """Return the largest factor of each kind of speed in any row, which takes the place of units."""
     largest = np.zeros(len(kinds))
     for row, weight in weights.items():
         for j, value in zip(row.coefficients, evaluate(list(row.coefficients.values())), strict=True):
@@ -347,7 +351,7 @@ def _sizes(
 def _run_sizes(
     rows: Mapping[ConstraintRow, Scalar], evaluate: Evaluate, kinds: Sequence[object]
 ) -> dict[int, Scalar]:
-    """The same as constants of the parameters."""
+    """Return the same as constants of the parameters."""
     factors = [(size, j, a) for row, size in rows.items() for j, a in row.coefficients.items()]
     by_kind: dict[object, list[Scalar]] = {kind: [] for kind in kinds}
     for (size, j, _), value in zip(factors, evaluate.sized([a for *_, a in factors]), strict=True):
@@ -357,7 +361,7 @@ def _run_sizes(
 
 
 def largest_of(values: Sequence[Scalar], otherwise: Otherwise) -> Scalar | Otherwise:
-    """The largest of numbers and constants, or ``otherwise`` if all are rounding errors."""
+    """Return the largest of numbers and constants, or ``otherwise`` if all are rounding errors."""
     known = max((v for v in values if not isinstance(v, Expr)), default=0.0)
     varying = list(dict.fromkeys(v for v in values if isinstance(v, Expr)))
     if not varying:

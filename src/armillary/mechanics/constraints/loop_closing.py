@@ -53,7 +53,7 @@ def unit_sizes(system: Description) -> Sizes:
 
 
 def speed_kind(u: Expr) -> Dimension | None:
-    """The dimension of the coordinate that moves at a speed."""
+    """Return the dimension of the coordinate that moves at a speed."""
     return None if u.dimension is None else u.dimension * TIME
 
 
@@ -61,7 +61,7 @@ Factors = Sequence[tuple[int, int, Scalar]]  # row, speed, and the factor of the
 
 
 def sized_factors(found: Sequence[ConstraintRow], sample: Evaluate) -> Factors:
-    """The magnitudes of all factors as constants of the parameters."""
+    """Return the magnitudes of all factors as constants of the parameters."""
     factors = [(i, j, a) for i, row in enumerate(found) for j, a in row.coefficients.items()]
     known = zip(factors, sample.sized([a for *_, a in factors]), strict=True)
     return [(i, j, magnitude(value)) for (i, j, _), value in known]
@@ -70,7 +70,7 @@ def sized_factors(found: Sequence[ConstraintRow], sample: Evaluate) -> Factors:
 def motion_sizes(
     system: Description, found: Sequence[ConstraintRow], factors: Factors, sample: Evaluate | None = None
 ) -> Sizes:
-    """The size of each kind of coordinate."""
+    """Return the size of each kind of coordinate."""
     known = [
         (_dimension(found[i]), system.speeds[j].dimension, value)
         for i, j, value in factors
@@ -98,7 +98,9 @@ def row_sizes(
     sizes: Mapping[Dimension | None, Scalar],
     sample: Evaluate | None = None,
 ) -> tuple[Scalar, ...]:
-    """The size of each row, common to all rows of its dimension; a row of unknown dimension has its own."""
+    """Return the size of each row, common to all rows of its dimension; a row of unknown dimension has its
+    own.
+    """
     effects: dict[Dimension | int, list[Scalar]] = {}
     for i, j, value in factors:
         effects.setdefault(_group(found, i), []).append(value * sizes[speed_kind(system.speeds[j])])
@@ -123,20 +125,20 @@ def _round_size(size: Scalar) -> float:
 
 
 def _group(found: Sequence[ConstraintRow], i: int) -> Dimension | int:
-    """The common size of rows."""
+    """Return the common size of rows."""
     dimension = _dimension(found[i])
     return i if dimension is None else dimension
 
 
 def _bound_size(size: Scalar, sample: Evaluate | None) -> Scalar:
-    """A size that does not vanish with other parameters than the defaults."""
+    """Return a size that does not vanish with other parameters than the defaults."""
     if not isinstance(size, Expr) or sample is None:
         return size
     return as_expr(fn.maximum(size, _LEAST * float(sample([size])[0][0])))
 
 
 def _dimension(row: ConstraintRow) -> Dimension | None:
-    """The dimension of a row's gap; `None` if parameters without units leave it open."""
+    """Return the dimension of a row's gap; `None` if parameters without units leave it open."""
     if row.constraint.position is not None:
         return row.constraint.position.dimension
     speed = row.constraint.speed.dimension
@@ -211,7 +213,7 @@ class GeometryValues:
     rates: np.ndarray
 
     def of(self, some: np.ndarray) -> GeometryValues:
-        """The same at some of the places."""
+        """Return the same at some of the places."""
         return GeometryValues(self.gap[some], self.known[some], self.jacobian[some], self.rates[some])
 
 
@@ -225,7 +227,9 @@ class Geometry:
     row_sizes: np.ndarray | None = None  # of the rows: gaps that such motions make
 
     def in_sizes(self) -> Geometry:
-        """The same with rows and motions in terms of their sizes: steps in δ_j times the size of speed j."""
+        """Return the same with rows and motions in terms of their sizes: steps in δ_j times the size of speed
+        j.
+        """
         if self.sizes is None or self.row_sizes is None:
             return self
         factors = self.layout.sized(self.sizes, self.row_sizes)
@@ -235,7 +239,8 @@ class Geometry:
         return self.layout.figures(self.values(t, q))
 
     def off(self, here: GeometryValues) -> float:
-        """The largest gap, of the size of its row: the gap that a unit of the most effective speed makes.
+        """Return the largest gap, of the size of its row: the gap that a unit of the most effective speed
+        makes.
 
         A row that vanishes near a singular place has at least a ten-thousandth of the largest one's size: its
         gap cannot be less than rounding leaves.
@@ -329,7 +334,9 @@ _DIGITS = 6  # decimals of the places, in sizes, at which constants are taken
 def geometry_expressions(
     system: Description, found: Sequence[ConstraintRow], plain: Undimensioned
 ) -> tuple[list[Expr], GeometryLayout, list[Expr]]:
-    """The data of the rows that a Geometry needs, its place, and the coordinates that are free to move."""
+    """Return the data of the rows that a Geometry needs, its place, and the coordinates that are free to
+    move.
+    """
     given = {p.coordinate for p in system.prescriptions.values() if p.coordinate is not None}
     free = [q for q in system.coordinates if q not in given]
     speeds = speed_places(system, plain)
@@ -439,7 +446,7 @@ class MotionSample:
         return result
 
     def _numbers(self, k: int) -> dict[Expr, Expr]:
-        """The values at one place, except the parameters."""
+        """Return the values at one place, except the parameters."""
         varying = {s: v for s, v in self.values.items() if not _is_parameter(s)}
         found = {s: float(v[k] if np.ndim(v) else v) / self._units.get(s, 1.0) for s, v in varying.items()}
         return {s: ZERO + round(v, _DIGITS) * self._units.get(s, 1.0) for s, v in found.items()}
@@ -480,7 +487,8 @@ def _close_from(
     away: float,
     chance: np.random.Generator,
 ) -> np.ndarray | None:
-    """A place near the start at which all is a number, with its loops closed if that can be; None: no number.
+    """Return a place near the start at which all is a number, with its loops closed if that can be; None: no
+    number.
 
     Joints' own angles may be singular at the start, and loops may have to be closed from elsewhere. But the
     constraints themselves must be numbers at the start.
@@ -502,7 +510,7 @@ def _close_from(
 
 
 def _starts_singular(geometry: Geometry, places: Sequence[np.ndarray]) -> bool:
-    """Whether constraints lose rank at the first place that they have at others."""
+    """Return whether constraints lose rank at the first place that they have at others."""
     J = np.array([geometry.at(t, q).jacobian for t, q in zip(_TIMES, places, strict=True)])
     if not J.size or not np.all(np.isfinite(J)):
         return False

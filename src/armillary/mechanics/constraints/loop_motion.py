@@ -46,7 +46,7 @@ def movable_speeds(
 
 
 def gap_text(reduction: Reduction, i: int) -> tuple[str, str]:
-    """The words before and after the number of an open row."""
+    """Return the words before and after the number of an open row."""
     row = reduction.rows[i]
     assert row.gap is not None
     sets = [s.data.name for s in symbols(row.gap) if s.data.role == "parameter"]
@@ -55,7 +55,7 @@ def gap_text(reduction: Reduction, i: int) -> tuple[str, str]:
 
 
 def redundant_text(reduction: Reduction) -> str:
-    """The error where redundant constraints are not redundant."""
+    """Return the error where redundant constraints are not redundant."""
     redundant = [f"'{row.constraint.name}'" for row in reduction.elimination.redundant]
     first = (
         f"constraint {redundant[0]} is" if len(redundant) == 1 else f"constraints {', '.join(redundant)} are"
@@ -206,7 +206,7 @@ class _Walks:
 
 
 def _shortest_steps(jacobians: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """The shortest δ with J δ = −right at each place; zero where J is not a number."""
+    """Return the shortest δ with J δ = −right at each place; zero where J is not a number."""
     if not right.shape[1]:
         return np.zeros((len(right), jacobians.shape[2]))
     usable = np.where(np.isfinite(jacobians), jacobians, 0.0)
@@ -318,7 +318,7 @@ def _dependents(elimination: Elimination, names: Sequence[str]) -> tuple[str, ..
 
 
 def _rate_choice(elimination: Elimination, sampled: SampledRows, places: ReachedPlaces) -> np.ndarray:
-    """The quality of a choice at each place."""
+    """Return the quality of a choice at each place."""
     value = conditioning(elimination)
     if value is None:
         return np.ones(len(places.times))

@@ -71,7 +71,7 @@ class Reduction:
     row_sizes: tuple[Scalar, ...] = ()
 
     def regroup(self) -> Reduction:
-        """The same with origins where offsets vanish, and its inertia regrouped."""
+        """Return the same with origins where offsets vanish, and its inertia regrouped."""
         free = None if self.free_tree is None else simplify_tree(self.free_tree)
         return replace(self, tree=simplify_tree(self.tree), free_tree=free)
 
@@ -120,12 +120,14 @@ class Reduction:
 
 
 def initial_configuration(system: Description) -> Configuration:
-    """The configuration in which runs start: locks as described, dependent speeds left to the derivation."""
+    """Return the configuration in which runs start: locks as described, dependent speeds left to the
+    derivation.
+    """
     return Configuration(frozenset(u.data.name for u in system.locked))
 
 
 def reduce_system(system: Description, plain: Undimensioned, configuration: Configuration) -> Reduction:
-    """A system reduced to its independent speeds in a configuration."""
+    """Return a system reduced to its independent speeds in a configuration."""
     plain, given = with_given(system, plain, configuration)
     split = bool(system.constraints) or _holds_parent_velocity(system, {*given, *system.armatures})
     if not system.constraints:
@@ -175,7 +177,7 @@ class SampledRows:
 
 
 def sampled_rows(system: Description, plain: Undimensioned) -> SampledRows:
-    """The constraints as a reader with given motions substituted sees them."""
+    """Return the constraints as a reader with given motions substituted sees them."""
     found = rows(system, plain)
     sample = MotionSample(system, found, plain)
     factors = sized_factors(found, sample)
@@ -242,7 +244,7 @@ def _check_given(system: Description) -> None:
 
 
 def full_tree(system: Description, plain: Undimensioned | None = None) -> Tree:
-    """The tree with every speed free that is not prescribed: of a system without its constraints."""
+    """Return the tree with every speed free that is not prescribed: of a system without its constraints."""
     plain = plain or Undimensioned()
     plain = plain.with_values(_known_values(system.prescriptions, plain))
     return build_tree(system, plain, given=system.prescriptions, split_free_bodies=True)
@@ -262,7 +264,7 @@ def _expression(value: Scalar) -> Expr:
 
 
 def _holds_parent_velocity(system: Description, speeds: Collection[Expr]) -> bool:
-    """Whether a velocity of a free body in its parent's axes is among the speeds."""
+    """Return whether a velocity of a free body in its parent's axes is among the speeds."""
     drifts = [s for body in system.bodies.values() for s in body.assembly.steps if isinstance(s, Drift)]
     return any(u in step.linear.values() for step in drifts if step.velocity == "parent" for u in speeds)
 
@@ -270,7 +272,7 @@ def _holds_parent_velocity(system: Description, speeds: Collection[Expr]) -> boo
 def choose_elimination(
     system: Description, sampled: SampledRows, configuration: Configuration
 ) -> Elimination:
-    """The elimination of the dependent speeds of a configuration, chosen where it leaves this open."""
+    """Return the elimination of the dependent speeds of a configuration, chosen where it leaves this open."""
     sample = sampled.sample
     names = [u.data.name for u in system.speeds]
     set_by_events = {
@@ -355,7 +357,7 @@ def _in_words(given: Prescription) -> str:
 def _position_steps(
     system: Description, elimination: Elimination, plain: Undimensioned
 ) -> dict[Expr, Scalar]:
-    """The change of each coordinate in one step towards closed loops: N δ with J_d δ = −Φ."""
+    """Return the change of each coordinate in one step towards closed loops: N δ with J_d δ = −Φ."""
     if all(row.gap is None for row in elimination.kept):
         return {}
     delta = elimination.solve([row.gap if row.gap is not None else 0 for row in elimination.kept], "delta")

@@ -40,7 +40,7 @@ class ConstraintRow:
 
 
 def rows(system: Description, plain: Undimensioned) -> list[ConstraintRow]:
-    """The constraints of a system, in the order of their description."""
+    """Return the constraints of a system, in the order of their description."""
     index = speed_places(system, plain)
     found = []
     for constraint in system.constraints.values():
@@ -101,7 +101,9 @@ class Elimination:
     shares: list[Expr] = field(default_factory=list)  # of the pivots in their rows, squared
 
     def reduce_row(self, row: ConstraintRow) -> tuple[dict[int, Scalar], Scalar, dict[int, Scalar]]:
-        """A row with earlier dependents substituted: coefficients, known part, and the factors used."""
+        """Return a row with earlier dependents substituted: coefficients, known part, and the
+        factors used.
+        """
         coefficients: dict[int, Scalar] = {}
         known = row.known
         uses: dict[int, Scalar] = {}
@@ -223,7 +225,7 @@ def _sum_of(squares: Mapping[int, Scalar]) -> Scalar:
 
 
 def constant_part(a: Scalar) -> bool:
-    """Whether a coefficient is a constant plus something else, as 1 + sin(q) is."""
+    """Return whether a coefficient is a constant plus something else, as 1 + sin(q) is."""
     while isinstance(a, Expr) and a.kind == "let":
         a = a.args[0]
     if not isinstance(a, Expr) or a.kind != "sum":
@@ -315,7 +317,9 @@ def _steps(elimination: Elimination) -> list[tuple[ConstraintRow, EliminationSte
 def _eliminate_gears(
     tree: Tree, rows: Sequence[ConstraintRow], chosen: Mapping[str, int]
 ) -> tuple[Elimination, tuple[Cluster, ...]]:
-    """The rows solved for the speeds that all constraints together chose, where these are left in them."""
+    """Return the rows solved for the speeds that all constraints together chose, where these are left in
+    them.
+    """
     result = Elimination()
     for row in rows:
         coefficients, known, uses = result.reduce_row(row)
@@ -365,6 +369,6 @@ def _indices(tree: Tree, i: int) -> list[int]:
 
 
 def _worthwhile(tree: Tree, cluster: Cluster) -> bool:
-    """Whether a group of rigid links is small enough; modes are eliminated on their own."""
+    """Return whether a group of rigid links is small enough; modes are eliminated on their own."""
     rigid = all(tree.links[i].modes is None and tree.links[i].carrier < 0 for i in cluster.links)
     return rigid and 0 < len(cluster.unknowns) <= LARGEST * math.sqrt(cluster.gears)

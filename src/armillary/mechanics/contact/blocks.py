@@ -16,7 +16,7 @@ from armillary.algebra import functions as fn
 from armillary.algebra.block_functions import BlockFunction, parts
 from armillary.algebra.expression import Expr, as_expr, call
 from armillary.algebra.triples import Scalar, plus, times, total
-from armillary.mechanics.contact import independent_rows, problem, statuses
+from armillary.mechanics.contact import held_rows, independent_rows, problem, status_search, statuses
 from armillary.untyped import Given
 
 # Kinds of vectors by their names in ``language.py``, with their lengths in contacts m, rows r and speeds s.
@@ -187,7 +187,7 @@ def _products(columns: Sequence[Expr], force: Sequence[Expr], speeds: int) -> li
 
 def _running(constants: Mapping[str, object]) -> dict[str, Given]:
     """Return the functions of the description with sizes and tables of one shape."""
-    modules = (problem, independent_rows, statuses)
+    modules = (problem, held_rows, independent_rows, statuses, status_search)
     scope: dict[str, Given] = {name: x for module in modules for name, x in vars(module).items()}
     scope |= constants
     for module in modules:

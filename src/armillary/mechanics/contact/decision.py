@@ -258,7 +258,7 @@ def _is_struck(c: ContactState) -> fn.Operand:
 
 
 def _settles(c: ContactState, time: Scalar) -> fn.Operand:
-    """Whether the flights that follow are over soon."""
+    """Return whether the flights that follow are over soon."""
     share = fn.maximum(c.restitution, 0.5)
     room = times(SETTLED, c.longest)
     room = room if c.settle is None else fn.maximum(room, c.settle)

@@ -18,16 +18,15 @@ rounding, `solve_held_rows` finds the forces.
 from __future__ import annotations
 
 from armillary.mechanics.contact.contact_thresholds import *
-from armillary.mechanics.contact.language import *
-from armillary.mechanics.contact.problem import (
-    Contacts,
+from armillary.mechanics.contact.held_rows import (
     bound_normals,
     load_speeds,
     measure_motion,
-    measure_rows,
     share_friction,
     solve_held_rows,
 )
+from armillary.mechanics.contact.language import *
+from armillary.mechanics.contact.problem import Contacts, measure_rows
 
 
 def solve_rates(run: Contacts) -> None:

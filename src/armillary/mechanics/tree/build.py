@@ -104,7 +104,7 @@ class RigidGroup:
         return matrix_sum(self.inertia, scaled_matrix(point_mass_inertia(self.mass, self.centre), -1))
 
     def with_mass(self, mass: Scalar, centre: Triple, inertia: Matrix) -> Self:
-        """The group with more mass at a place, and an inertia about that place."""
+        """Return the group with more mass at a place, and an inertia about that place."""
         return replace(
             self,
             mass=plus(self.mass, mass),
@@ -113,7 +113,7 @@ class RigidGroup:
         )
 
     def with_body(self, body: Body, at: Placement, read: Reader) -> Self:
-        """The group with one more body and its flexible part."""
+        """Return the group with one more body and its flexible part."""
         centre = at.point(joined(read(x) for x in body.com_coordinates))
         own = at.turned_inertia(MatrixRotation(body.inertia).map(read).matrix)
         group = replace(self, bodies=(*self.bodies, body)).with_mass(read(body.mass), centre, own)
@@ -147,7 +147,7 @@ class RigidGroups:
 
 
 def rigid_groups(system: Description, read: Reader, *, separate_flexible: bool) -> RigidGroups:
-    """The groups of a system; with ``separate_flexible`` a flexible body always begins one."""
+    """Return the groups of a system; with ``separate_flexible`` a flexible body always begins one."""
     groups: list[RigidGroup] = []
     placements = {"ground": Placement(GROUND, IDENTITY, ZEROS)}
     nodes: dict[int, Body] = {}
@@ -218,7 +218,7 @@ def rotation_towards(axis: Triple) -> tuple[AxisRotation | MatrixRotation | Rota
 
 
 def _about(axis: int, start: int, end: int, angle: float) -> AxisRotation:
-    """The turn about a coordinate axis that moves ``start`` towards ``end``."""
+    """Return the turn about a coordinate axis that moves ``start`` towards ``end``."""
     upwards = (axis + 1) % 3 == start
     c, s = _exact(math.cos(angle)), _exact(math.sin(angle))
     assert end == 3 - axis - start
@@ -226,7 +226,7 @@ def _about(axis: int, start: int, end: int, angle: float) -> AxisRotation:
 
 
 def _exact(x: float) -> Scalar:
-    """A cosine or sine, rounded if a whole number is within 1e-15."""
+    """Return a cosine or sine, rounded if a whole number is within 1e-15."""
     return round(x) if abs(x - round(x)) < 1e-15 else x
 
 
@@ -243,7 +243,9 @@ def rotated_back(rotation: AxisRotation | MatrixRotation | RotationChain, turned
 
 
 def _tidy(x: Scalar) -> Scalar:
-    """A number rounded to zero or ± one where it differs only by rounding, so that terms cancel exactly."""
+    """Return a number rounded to zero or ± one where it differs only by rounding, so that terms cancel
+    exactly.
+    """
     value = _plain_number(x)
     return round(value) if value is not None and abs(value - round(value)) < 4e-16 else x
 
@@ -259,7 +261,7 @@ def build_tree(
     split_free_bodies: bool = False,
     separate_welds: Collection[str] = (),
 ) -> Tree:
-    """The tree of links of a system, inertia not yet regrouped; ``plain`` reads its expressions.
+    """Return the tree of links of a system, inertia not yet regrouped; ``plain`` reads its expressions.
 
     ``given`` are the prescribed speeds, by default from the description. ``split_free_bodies`` replaces
     free bodies whose velocities are in their parent's axes by slides and a tumble. Bodies in
@@ -357,7 +359,7 @@ class _TreeBuilder:
         self.carriers[body.name] = here
 
     def _flexed_link(self, name: str, here: int, offset: Triple, turned: Matrix, step: Flexed) -> int:
-        """A link that modes move: a node of a flexible body, or the body in the node that holds it."""
+        """Return a link that modes move: a node of a flexible body, or the body in the node that holds it."""
         own = len(self.links)
         rotation: Rotation
         if turned != IDENTITY:
@@ -420,7 +422,8 @@ class _TreeBuilder:
     def _part(
         self, name: str, here: int, offset: Triple, turned: Matrix, step: Drift
     ) -> tuple[Tumble, int, Matrix, Triple]:
-        """A drift in its parent's axes as slides along them and a tumble: the same coordinates and speeds.
+        """Return a drift in its parent's axes as slides along them and a tumble: the same coordinates and
+        speeds.
 
         Its three linear speeds then are directions of links, one by one, and can be given or eliminated.
         """
@@ -484,7 +487,7 @@ def _about_link(
 
 
 def _plain_numbers(body: Body, placement: Placement) -> tuple[Placement, Scalar, Triple, Matrix] | None:
-    """A body's place, mass, mass centre and inertia as Python numbers; `None` if one is an expression.
+    """Return a body's place, mass, mass centre and inertia as Python numbers; `None` if one is an expression.
 
     Sums and products of Python numbers are the same and take a fifth of the time.
     """
@@ -503,7 +506,7 @@ def _matrix_rows(entries: list[Scalar]) -> Matrix:
 
 
 def _node(value: Scalar) -> Scalar:
-    """A number as an expression; zeros stay plain ones, which sums and products leave out."""
+    """Return a number as an expression; zeros stay plain ones, which sums and products leave out."""
     assert not isinstance(value, Expr)
     return number(value) if value else 0
 

@@ -113,7 +113,9 @@ def generalised_forces(tree: Tree, applied: AppliedLoads) -> dict[int, Scalar]:
 
 
 def weight(tree: Tree) -> AppliedLoads:
-    """The tree's uniform gravity g as loads: f = m g and n = h × g on each link, and P_p·g on its modes."""
+    """Return the tree's uniform gravity g as loads: f = m g and n = h × g on each link, and P_p·g on its
+    modes.
+    """
     wrenches: dict[int, Wrench] = {}
     forces: dict[int, Scalar] = {}
     fall: list[Triple] = []
@@ -192,7 +194,7 @@ class CompositeRows:
 
 
 def is_supported(tree: Tree) -> bool:
-    """Whether all links are rigid, and free bodies are on the ground."""
+    """Return whether all links are rigid, and free bodies are on the ground."""
     return all(
         link.modes is None and link.step != "flexed" and not (link.step == "drift" and link.parent >= 0)
         for link in tree.links
@@ -209,7 +211,7 @@ def _sides(link: Link) -> tuple[Rotation, Rotation]:
 
 
 def composite_rows(tree: Tree, moving: Sequence[Motion]) -> CompositeRows:
-    """The parts that do not depend on accelerations."""
+    """Return the parts that do not depend on accelerations."""
     held = [_alone(link, motion) for link, motion in zip(tree.links, moving, strict=True)]
     at_joint = list(held)
     rows: list[list[_Row]] = [[] for _ in tree.links]
@@ -243,7 +245,7 @@ def composite_rows(tree: Tree, moving: Sequence[Motion]) -> CompositeRows:
 
 
 def _alone(link: Link, motion: Motion) -> _Moving:
-    """A link by itself: Π = ω̃ (tr J 1 − 2 J) and β = 2 ω × h."""
+    """Return a link by itself: Π = ω̃ (tr J 1 − 2 J) and β = 2 ω × h."""
     J, w = link.inertia, motion.w
     trace = plus(plus(J[0][0], J[1][1]), J[2][2])
     spread = joined(
@@ -288,7 +290,7 @@ def _turned_row(row: _Row, rotation: Rotation) -> _Row:
 
 
 def _freedom_row(body: _Moving, d: Freedom) -> _Row:
-    """The row of a joint's own freedom."""
+    """Return the row of a joint's own freedom."""
     k = d.direction % 3
     axis = scaled(unit(k), d.sign)
     if d.direction >= LINEAR:
@@ -304,7 +306,7 @@ def _freedom_row(body: _Moving, d: Freedom) -> _Row:
 
 
 def _spin(Pi: Matrix, i: int, j: int) -> Scalar:
-    """An element of tr Π 1 − Π."""
+    """Return an element of tr Π 1 − Π."""
     return plus(Pi[(i + 1) % 3][(i + 1) % 3], Pi[(i + 2) % 3][(i + 2) % 3]) if i == j else minus(0, Pi[i][j])
 
 
@@ -454,7 +456,7 @@ def _change_column(
 
 
 def _response(body: _Moving, change: _Change) -> Wrench:
-    """The wrench that a composite body takes for a change of its motion."""
+    """Return the wrench that a composite body takes for a change of its motion."""
     own, w = body.body, change.w
     turning = [j for j in range(3) if not is_zero(w[j])]
     spin = tuple(inner([_spin(body.Pi, i, j) for j in turning], [w[j] for j in turning]) for i in range(3))

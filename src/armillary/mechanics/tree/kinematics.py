@@ -65,7 +65,7 @@ class AppliedLoads:
     forces: dict[int, Scalar]
 
     def map(self, f: ScalarMap) -> AppliedLoads:
-        """The same loads over other scalars."""
+        """Return the same loads over other scalars."""
         wrenches = {i: (joined(map(f, n)), joined(map(f, force))) for i, (n, force) in self.wrenches.items()}
         return AppliedLoads(wrenches, {i: f(x) for i, x in self.forces.items()})
 
@@ -78,8 +78,8 @@ def applied_loads(
     whole: bool = False,
     loads: Iterable[Load] | None = None,
 ) -> AppliedLoads:
-    """All loads of a system on its tree, or these in their place; ``whole`` as wrenches on every body that
-    they touch.
+    """Return all loads of a system on its tree, or these in their place; ``whole`` as wrenches on every body
+    that they touch.
     """
     plain = plain or Undimensioned()
     found = loads_on_tree(all_loads(system) if loads is None else loads, tree, plain, whole=whole)
@@ -136,7 +136,7 @@ def _end(load: Load, body: Body, tree: Tree, sign: int, plain: Undimensioned) ->
 
 
 def own_point(load: Load, body: Body, sign: int) -> Point | None:
-    """The point of a body at which one end of a force acts; None: at the place of ``load.at``."""
+    """Return the point of a body at which one end of a force acts; None: at the place of ``load.at``."""
     point = load.at if sign > 0 else load.reaction_at
     return point if point is not None and point.body is body else None
 
@@ -147,7 +147,7 @@ def _add_wrench(wrenches: dict[int, Wrench], link: int, wrench: Wrench) -> None:
 
 
 def wrench_sum(a: Wrench, b: Wrench) -> Wrench:
-    """The sum of two wrenches on one link."""
+    """Return the sum of two wrenches on one link."""
     return add(a[0], b[0]), add(a[1], b[1])
 
 
@@ -191,7 +191,7 @@ def components_along_modes(tree: Tree, index: int, wrench: Wrench) -> dict[int, 
 
 
 def wrench_at_parent(tree: Tree, index: int, n: Triple, f: Triple) -> Wrench:
-    """A wrench on a link as one on its parent, about the parent's origin and in its axes."""
+    """Return a wrench on a link as one on its parent, about the parent's origin and in its axes."""
     link = tree.links[index]
     f = named(link.rotation.to_parent(f), f"f_{link.name}")
     n = add(link.rotation.to_parent(n), cross_triples(link.offset, f))
@@ -201,7 +201,7 @@ def wrench_at_parent(tree: Tree, index: int, n: Triple, f: Triple) -> Wrench:
 def accumulated_wrenches(
     tree: Tree, own: Sequence[Wrench], prefix: str = "", known: Mapping[int, Scalar] | None = None
 ) -> list[Wrench]:
-    """Each link's wrench plus the wrenches of all links beyond it, summed from the leaves.
+    """Return each link's wrench plus the wrenches of all links beyond it, summed from the leaves.
 
     Components along freedoms in ``known``, by speed index, take the known value instead of the sum.
     """
@@ -279,7 +279,7 @@ class Motion:
 
 
 def motions(tree: Tree) -> list[Motion]:
-    """The motion of every link."""
+    """Return the motion of every link."""
     ground = Motion("ground", ZEROS, ZEROS, scaled(tree.gravity, -1))
     found: list[Motion] = []
     for link in tree.links:
@@ -361,7 +361,9 @@ def _rates(link: Link, directions: range) -> Triple:
 
 
 def drift_correction(link: Link, relative: Triple, tree: Tree) -> Triple:
-    """The known part of the rates of a drift's body-axis speeds: −ω × v, and free fall on the ground."""
+    """Return the known part of the rates of a drift's body-axis speeds: −ω × v, and free fall on
+    the ground.
+    """
     v = _speeds(link, range(LINEAR, LINEAR + 3))
     turning = cross_triples(relative, v) if link.velocity == "body" else ZEROS
     fall = link.rotation.to_child(tree.gravity) if link.parent < 0 else ZEROS
@@ -398,7 +400,7 @@ def relative_spin(link: Link) -> Triple:
 
 
 def corrections(tree: Tree) -> dict[int, Scalar]:
-    """The known parts of the rates of speeds, by index; only drifts have them."""
+    """Return the known parts of the rates of speeds, by index; only drifts have them."""
     found: dict[int, Scalar] = {}
     for link in tree.links:
         if link.step == "drift" and link.velocity == "body":
@@ -433,7 +435,7 @@ def net_wrenches(tree: Tree, applied: AppliedLoads) -> list[Wrench]:
 
 
 def modal_remainders(tree: Tree) -> dict[int, Scalar]:
-    """The rest of every mode's equation for acceleration remainders, by speed index."""
+    """Return the rest of every mode's equation for acceleration remainders, by speed index."""
     if all(link.modes is None for link in tree.links):
         return {}
     return {

@@ -94,7 +94,7 @@ class ModalEquations:
 
 
 def modal_equations(tree: Tree, forces: Mapping[int, Scalar] | None = None) -> dict[int, ModalEquations]:
-    """A block for every flexible link, ``forces`` by speed index where the right sides are wanted."""
+    """Return a block for every flexible link, ``forces`` by speed index where the right sides are wanted."""
     found = {}
     for i, link in enumerate(tree.links):
         modes = link.modes
@@ -170,19 +170,19 @@ class Composite:
         return n, add(scaled(v, self.mass), cross_triples(w, self.first))
 
     def with_names(self, name: str) -> Composite:
-        """The same as intermediate values."""
+        """Return the same as intermediate values."""
         return Composite(
             self.mass, named(self.first, f"h_{name}"), named_symmetric(self.inertia, f"J_{name}")
         )
 
     def without(self, k: int) -> Composite:
-        """The same without its moment of inertia about a coordinate axis."""
+        """Return the same without its moment of inertia about a coordinate axis."""
         own = scaled(unit(k), times(-1, self.inertia[k][k]))
         x, y, z = (own if i == k else ZEROS for i in range(3))
         return Composite(self.mass, self.first, matrix_sum(self.inertia, (x, y, z)))
 
     def in_parent_axes(self, link: Link) -> Composite:
-        """The same in the axes of the link's parent."""
+        """Return the same in the axes of the link's parent."""
         return Composite(
             self.mass,
             named(link.rotation.to_parent(self.first), f"hp_{link.name}"),
@@ -241,7 +241,7 @@ def separated_masses(
 def _separate_turn(
     tree: Tree, index: int, body: Composite, separable: Collection[int]
 ) -> SeparateTurn | None:
-    """The turn of a link whose composite body it gives a momentum along its axis alone."""
+    """Return the turn of a link whose composite body it gives a momentum along its axis alone."""
     link = tree.links[index]
     if link.step != "turn" or link.degrees[0].index not in separable or len(link.degrees) > 1:
         return None
@@ -257,7 +257,7 @@ def _separate_turn(
 
 
 def parent_column(link: Link, own: Composite, turned: Composite, d: Freedom) -> Wrench:
-    """A column in the axes of the link's parent, about its origin."""
+    """Return a column in the axes of the link's parent, about its origin."""
     axis = scaled(unit(d.direction % 3), d.sign)
     if link.step in ("turn", "slide"):  # the axis is constant in the parent
         n, f = _momenta(turned, link.rotation.to_parent(axis), d.direction >= LINEAR)
@@ -269,7 +269,7 @@ def parent_column(link: Link, own: Composite, turned: Composite, d: Freedom) -> 
 
 
 def momentum_column(body: Composite, d: Freedom) -> Wrench:
-    """A column of M in the link's axes: the momentum of the composite body at unit speed."""
+    """Return a column of M in the link's axes: the momentum of the composite body at unit speed."""
     return _momenta(body, scaled(unit(d.direction % 3), d.sign), d.direction >= LINEAR)
 
 
@@ -332,7 +332,7 @@ def carry_column(
 
 
 def modal_freedoms(tree: Tree, index: int) -> tuple[Freedom, ...]:
-    """The modes that move a flexed link."""
+    """Return the modes that move a flexed link."""
     modes = tree.links[tree.links[index].carrier].modes
     return () if modes is None else modes.freedoms
 
@@ -346,7 +346,7 @@ def set_element(
 
 
 def composite_with_child(parent: Composite, child: Composite, r: Triple) -> Composite:
-    """A parent's composite with a child's, which is in the parent's axes about a point at r."""
+    """Return a parent's composite with a child's, which is in the parent's axes about a point at r."""
     first = add(parent.first, child.first, scaled(r, child.mass))
     shift = matrix_sum(moment_inertia(child.first, r), point_mass_inertia(child.mass, r))
     return Composite(
@@ -409,7 +409,9 @@ def uncouple(equations: ImplicitEquations, order: Order) -> dict[int, Scalar]:
 
 
 def eliminate(equations: ImplicitEquations, order: Order, keep: Collection[int] = ()) -> Eliminated:
-    """All unknowns but those to keep, eliminated in the given order; kept ones have negative numbers."""
+    """Return all unknowns but those to keep, eliminated in the given order; kept ones have
+    negative numbers.
+    """
     rows = _sparse_rows(equations)
     force = dict(equations.force)
     eliminated: list[tuple[int, Scalar, dict[int, Scalar]]] = []

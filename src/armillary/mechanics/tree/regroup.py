@@ -50,7 +50,7 @@ from armillary.mechanics.tree.tree import (
 
 
 def slide_origins(tree: Tree) -> Tree:
-    """The tree with origins of turning and sliding links where the fewest offsets are left; exact."""
+    """Return the tree with origins of turning and sliding links where the fewest offsets are left; exact."""
     links, placements = list(tree.links), dict(tree.placements)
     children: list[list[int]] = [[] for _ in links]
     for i, link in enumerate(links):
@@ -70,7 +70,7 @@ def slide_origins(tree: Tree) -> Tree:
 
 
 def _slide(link: Link, offsets: Sequence[Triple]) -> Triple | None:
-    """The slide of a link's origin that leaves the fewest components of offsets; None: it stays."""
+    """Return the slide of a link's origin that leaves the fewest components of offsets; None: it stays."""
     if link.step not in ("turn", "slide") or link.modes is not None or not offsets:
         return None
     k = link.freedoms[0].direction % LINEAR
@@ -97,7 +97,7 @@ def _count_nonzero(own: Triple, parent: int, offsets: Sequence[Triple]) -> int:
 
 
 def _move_origin(link: Link, d: Triple) -> Link:
-    """The link with its origin moved by d, in its own axes."""
+    """Return the link with its origin moved by d, in its own axes."""
     m, h = link.mass, link.first
     moments = matrix_sum(moment_inertia(negative(h), d), point_mass_inertia(m, d))
     return replace(
@@ -131,12 +131,12 @@ CHOICES = ("sparsest", "first", "second", "flat")
 
 
 def simplify_tree(tree: Tree) -> Tree:
-    """The tree with origins where offsets vanish, and then its inertia regrouped; exact."""
+    """Return the tree with origins where offsets vanish, and then its inertia regrouped; exact."""
     return regroup(slide_origins(tree))
 
 
 def regroup(tree: Tree, choice: str = "sparsest") -> Tree:
-    """The tree with inertia moved towards the ground as far as its joints allow; exact.
+    """Return the tree with inertia moved towards the ground as far as its joints allow; exact.
 
     ``choice`` selects λ: J_aa ("first"), J_bb ("second"), the second moment along the axis ("flat"), or
     for each turn the one of these that leaves the fewest elements ("sparsest").
@@ -154,7 +154,7 @@ def regroup(tree: Tree, choice: str = "sparsest") -> Tree:
 
 
 def _with_rotors_at_rest(tree: Tree) -> Tree:
-    """The tree with non-rotating axes for rotors, whose remaining inertia is axisymmetric.
+    """Return the tree with non-rotating axes for rotors, whose remaining inertia is axisymmetric.
 
     A link without mass, first moment and inertia but that about its axis, and with nothing hanging on it,
     has the same equations in either axes; in those at rest no sine or cosine is needed.
@@ -210,7 +210,9 @@ def _split_inertia(child: Link, choice: str) -> tuple[Link, Scalar, Triple, Matr
 
 
 def _sparsest(candidates: Iterable[Scalar], J_aa: Scalar, J_bb: Scalar) -> Scalar:
-    """The λ that leaves the fewest diagonal elements in the child, and among those none in the parent."""
+    """Return the λ that leaves the fewest diagonal elements in the child, and among those none in
+    the parent.
+    """
     return min(
         candidates,
         key=lambda moved: (
@@ -226,7 +228,9 @@ def _across(k: int, value: Scalar) -> Matrix:
 
 
 def _add_to_parent(parent: Link, child: Link, mass: Scalar, first: Triple, inertia: Matrix) -> Link:
-    """The parent with a child's part, which sits at the joint's point and does not turn relative to it."""
+    """Return the parent with a child's part, which sits at the joint's point and does not turn relative to
+    it.
+    """
     r = child.offset
     constant = child.constant_rotation
     h = constant.to_parent(first)

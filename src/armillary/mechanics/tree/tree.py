@@ -108,7 +108,7 @@ class LinkModes(Deformation):
     freedoms: tuple[Freedom, ...] = ()
 
     def map(self, f: ScalarMap) -> LinkModes:
-        """The same over other scalars."""
+        """Return the same over other scalars."""
         return LinkModes(**self.fields(f), freedoms=tuple(d.map(f) for d in self.freedoms))
 
     @property
@@ -123,13 +123,13 @@ class LinkModes(Deformation):
 
 
 def link_modes(name: str, flex: Flexible, freedoms: tuple[Freedom, ...]) -> LinkModes:
-    """The modes of a body's flexible part."""
+    """Return the modes of a body's flexible part."""
     shape = deformation(name, flex.part, flex.coordinates, flex.speeds)
     return LinkModes(**shape.fields(lambda x: x), freedoms=freedoms)
 
 
 def modal_wrench(modes: LinkModes, motion: Motion, name: str) -> Wrench:
-    """The part of a link's inertia wrench (n, f) from modal speeds and known modal accelerations."""
+    """Return the part of a link's inertia wrench (n, f) from modal speeds and known modal accelerations."""
     n, f = deformation_wrench(modes, modes.speeds, motion.w, name)
     return add(n, combined(modes.H, modes.known_rates)), add(f, combined(modes.P, modes.known_rates))
 
@@ -144,7 +144,7 @@ def deformation_wrench(shape: Deformation, xi: Sequence[Scalar], w: Triple, name
 
 
 def modal_remainder(modes: LinkModes, motion: Motion, p: int) -> Scalar:
-    """The rest of mode p's equation without unknown accelerations and applied forces."""
+    """Return the rest of mode p's equation without unknown accelerations and applied forces."""
     ww, S = motion.products, modes.slopes[p]
     diagonal = sum_of_products((S[i][i], ww[i][i]) for i in range(3))
     rest = sum_of_products((S[i][j], ww[i][j]) for i in range(3) for j in range(i + 1, 3))
@@ -327,7 +327,7 @@ class Freedom:
         return 0 if self.rate is None else times(self.armature, self.rate)
 
     def map(self, f: ScalarMap) -> Freedom:
-        """The same over other scalars."""
+        """Return the same over other scalars."""
         rate = None if self.rate is None else f(self.rate)
         return replace(self, speed=f(self.speed), rate=rate, armature=f(self.armature))
 
@@ -373,14 +373,14 @@ class Link:
         return self.rotation.first if isinstance(self.rotation, RotationChain) else NoRotation()
 
     def with_degrees(self, change: Callable[[Freedom], Freedom]) -> Link:
-        """The link with every degree of freedom passed through a function."""
+        """Return the link with every degree of freedom passed through a function."""
         modes = self.modes
         if modes is not None:
             modes = replace(modes, freedoms=tuple(map(change, modes.freedoms)))
         return replace(self, freedoms=tuple(map(change, self.freedoms)), modes=modes)
 
     def map(self, f: ScalarMap) -> Link:
-        """The same link with every scalar passed through a function."""
+        """Return the same link with every scalar passed through a function."""
         return replace(
             self,
             offset=joined(f(x) for x in self.offset),
@@ -409,11 +409,11 @@ class Placement:
     origin: Triple
 
     def point(self, coordinates: Triple) -> Triple:
-        """A point of the body in the link's axes, from the link's origin."""
+        """Return a point of the body in the link's axes, from the link's origin."""
         return add(self.origin, matrix_vector(self.rotation, coordinates))
 
     def turned_inertia(self, inertia: Matrix) -> Matrix:
-        """An inertia in the body's axes, in the link's."""
+        """Return an inertia in the body's axes, in the link's."""
         return (
             inertia
             if self.rotation == IDENTITY
@@ -430,7 +430,7 @@ class Tree:
     placements: dict[str, Placement]
 
     def path_to_ground(self, index: int) -> list[int]:
-        """A link, its parent and so on to the last link before the ground."""
+        """Return a link, its parent and so on to the last link before the ground."""
         found = []
         while index >= 0:
             found.append(index)
@@ -438,11 +438,11 @@ class Tree:
         return found
 
     def with_degrees(self, change: Callable[[Freedom], Freedom]) -> Tree:
-        """The tree with every degree of freedom passed through a function."""
+        """Return the tree with every degree of freedom passed through a function."""
         return replace(self, links=tuple(link.with_degrees(change) for link in self.links))
 
     def with_dependent_rates(self, rates: Mapping[int, Scalar]) -> Tree:
-        """The tree with speeds as dependent ones, by the known parts of their rates."""
+        """Return the tree with speeds as dependent ones, by the known parts of their rates."""
 
         def dependent(d: Freedom) -> Freedom:
             return replace(d, rate=rates[d.index], dependent=True) if d.index in rates else d
@@ -450,7 +450,7 @@ class Tree:
         return self.with_degrees(dependent)
 
     def map(self, f: ScalarMap) -> Tree:
-        """The same tree over other scalars."""
+        """Return the same tree over other scalars."""
         placements = {
             name: Placement(p.link, MatrixRotation(p.rotation).map(f).matrix, joined(f(x) for x in p.origin))
             for name, p in self.placements.items()
@@ -459,7 +459,9 @@ class Tree:
 
 
 def numeric(tree: Tree, values: dict[Expr | str, object]) -> Tree:
-    """The tree with numbers or arrays for its symbols: formalisms then give numbers in place of programs."""
+    """Return the tree with numbers or arrays for its symbols: formalisms then give numbers in place of
+    programs.
+    """
     found: list[Expr] = []
 
     def collect(x: Scalar) -> Scalar:
@@ -473,7 +475,7 @@ def numeric(tree: Tree, values: dict[Expr | str, object]) -> Tree:
 
 
 def with_inertia(link: Link, mass: Scalar, first: Triple, inertia: Matrix) -> Link:
-    """The link with more mass, first moment and inertia."""
+    """Return the link with more mass, first moment and inertia."""
     return replace(
         link,
         mass=_settle_scalar(plus(link.mass, mass)),

@@ -53,7 +53,7 @@ def body(
     inertia: Annotated[GivenScalar | GivenTriple | GivenMatrix | None, INERTIA] = None,
     check_inertia: Flag = True,
 ) -> Body:
-    """A body on a parent (the ground where none is given).
+    """Add a body on a parent (the ground where none is given).
 
     ``at``: the joint's place in the parent's axes. ``orient``: how the child's axes are turned at zero
     coordinates: a 3×3 matrix with v_parent = R v_child, or a sequence with angles such as ("zx", 0.1,

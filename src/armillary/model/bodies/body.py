@@ -87,13 +87,13 @@ def build_frames(
 
 
 def _modal(columns: Sequence[Triple], step: Flexed, dimension: Dimension) -> list[Scalar]:
-    """A velocity by modes, Σ column·speed, with the dimension that its numbers hide."""
+    """Return a velocity by modes, Σ column·speed, with the dimension that its numbers hide."""
     values = combined(columns, step.speeds)
     return [0 if is_zero(x) else with_stated_dimension(x, dimension, "modal") for x in values]
 
 
 def _frames_of_joint(frame: Frame, parent: Frame) -> list[Frame]:
-    """The frames of a joint, without the parent's."""
+    """Return the frames of a joint, without the parent's."""
     found = []
     while frame is not parent:
         found.append(frame)
@@ -129,7 +129,7 @@ class _Part:
         return self
 
     def _from_system(self) -> str:
-        """The path by which it is found in a system."""
+        """Return the path by which it is found in a system."""
         raise NotImplementedError
 
     def __reduce__(self) -> NoReturn:
@@ -229,7 +229,7 @@ class Body(_Part):
         return self.system._make_flexible(self, source, held, options)
 
     def node(self, name: object) -> Body:
-        """A flexible point: a massless body that moves and turns with the deflection there.
+        """Return a flexible point: a massless body that moves and turns with the deflection there.
 
         A text is the name of a node. On a beam a number is a place, a distance from its root, and on a plate
         (x, y); ``boom.node(0.5)`` is the body ``boom_at_0_5``. Elsewhere a whole number is the name of a node
@@ -239,7 +239,7 @@ class Body(_Part):
         return self.system._node(self, name)
 
     def deflection(self, name: object) -> Vector:
-        """The displacement of a node from its undeformed place in this body."""
+        """Return the displacement of a node from its undeformed place in this body."""
         return self.system._deflection(self, name)
 
     @property
@@ -269,7 +269,9 @@ class Body(_Part):
 
     @verb(NoForm("the entry of the body holds it, among its points"))
     def point(self, *where: Given, name: str | None = None) -> Point:
-        """A point: ``body.point("tip", (0, 1, 0))``, ``body.point((0, 1, 0))``, or a known one by name."""
+        """Add a point: ``body.point("tip", (0, 1, 0))``, ``body.point((0, 1, 0))``, or a known one by
+        name.
+        """
         if len(where) == 1 and isinstance(where[0], str):
             return self._known_point(where[0])
         if len(where) == 2 and isinstance(where[0], str):
@@ -322,7 +324,7 @@ class Body(_Part):
         return self.part(name)
 
     def part(self, name: str) -> Any:  # likewise
-        """The parts of a body that a text may name: axes, mass, points, nodes, coordinates, speeds."""
+        """Return the parts of a body that a text may name: axes, mass, points, nodes, coordinates, speeds."""
         if name in _NAMED:
             return getattr(self, name)
         if _QU.match(name):
@@ -363,7 +365,7 @@ _ZERO: ExprTriple = (ZERO, ZERO, ZERO)
 
 
 def make_ground(system: Description) -> Body:
-    """The inertial body of a new system."""
+    """Return the inertial body of a new system."""
     still = Vector({})
     return massless_body(system, "ground", None, Fixed(), Assembly((), ()), Frame("ground"), still, still)
 
@@ -378,7 +380,7 @@ def massless_body(
     displacement: Vector,
     drift: Vector,
 ) -> Body:
-    """A frame that moves with its joint: the ground, or a node of a flexible body."""
+    """Return a frame that moves with its joint: the ground, or a node of a flexible body."""
     inertia = (_ZERO, _ZERO, _ZERO)
     body = Body(
         system, name, parent, joint, assembly, frame, _ZERO, None, ZERO, inertia, _ZERO, displacement, drift

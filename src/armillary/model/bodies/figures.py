@@ -101,7 +101,7 @@ class Figure:
 
 
 def radius_of(given: object, system: Description, where: str) -> DataTable:
-    """The detail "radius", where one is given."""
+    """Return the detail "radius", where one is given."""
     if given is None:
         return {}
     radius = constant_reader(system, where, LENGTH)(given)

@@ -256,7 +256,7 @@ def joint_frames(body: Body) -> list[Frame]:
 
 
 def carry_to_child(body: Body, vector: Triple, name: str) -> Triple:
-    """A vector in a body's own axes from its components in the parent's, turn by turn."""
+    """Return a vector in a body's own axes from its components in the parent's, turn by turn."""
     for frame in joint_frames(body):
         vector = named_triple(matrix_vector(transposed(frame.rotation), vector), f"{name}_{frame.name}")
     return vector

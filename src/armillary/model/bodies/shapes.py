@@ -97,7 +97,7 @@ __all__ = [
 ]
 
 
-_COLOUR = re.compile(r"#[0-9a-fA-F]{6}\Z")
+_COLOUR = r"#[0-9a-fA-F]{6}\Z"
 _KINDS = {
     "body": BODY, "shape": OneOf(FIGURES), "between": ListOf(POINT), "at": TRIPLE,
     "orient": Either((MATRIX, Turned(EXPRESSION))), "colour": WORDS, "opacity": NUMBER,
@@ -138,7 +138,7 @@ def shape(
     for label, size in zip(shape.names, sizes, strict=True):
         if size.kind == "number" and not size.data > 0:
             raise ModelError(f"{where}: its {label} is {size.data:g}; give a positive length")
-    if not isinstance(colour, str) or (colour and not _COLOUR.match(colour)):
+    if not isinstance(colour, str) or (colour and not re.match(_COLOUR, colour)):
         raise ModelError(f"{where}: colour={colour!r} is not written as '#0072b2'")
     if not 0 <= real(opacity, f"opacity of {where}", ModelError) <= 1:
         raise ModelError(f"{where}: its opacity is {opacity:g}; give one between 0 and 1")
@@ -160,7 +160,7 @@ def shape(
 
 
 def _ends(system: Description, shape: Figure, body: object, between: Given, where: str) -> tuple[Point, ...]:
-    """The points of a figure between points; none of one on a body."""
+    """Return the points of a figure between points; none of one on a body."""
     called = type(shape).__name__
     if not shape.between:
         if between is not None or body is None:

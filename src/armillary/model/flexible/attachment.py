@@ -133,7 +133,7 @@ def _check_unused(system: Description, body: Body) -> None:
 
 
 def node_body(system: Description, body: Body, name: object) -> Body:
-    """The massless body at a node of a flexible body; see ``Body.node``."""
+    """Return the massless body at a node of a flexible body; see ``Body.node``."""
     flex = body.flex
     if flex is None:
         raise ModelError(
@@ -150,7 +150,7 @@ def node_body(system: Description, body: Body, name: object) -> Body:
 
 
 def deflection(system: Description, body: Body, name: object) -> Vector:
-    """The displacement of a node from its undeformed place; see ``Body.deflection``."""
+    """Return the displacement of a node from its undeformed place; see ``Body.deflection``."""
     node = node_body(system, body, name)
     assert body.flex is not None
     place = body.flex.places[node.name]
@@ -186,7 +186,7 @@ def _set(body: Body, **values: object) -> None:
 
 
 def _mass_centre(body: Body) -> tuple[float, ...]:
-    """The mass centre as numbers, about which coupling coefficients are taken."""
+    """Return the mass centre as numbers, about which coupling coefficients are taken."""
     for value in body.com_coordinates:
         if value.kind != "number":
             raise ModelError(

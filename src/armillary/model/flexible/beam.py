@@ -82,12 +82,12 @@ class Section:
 
     @classmethod
     def circle(cls, radius: Number) -> Section:
-        """A full circle."""
+        """Return a full circle."""
         return cls.tube(radius, radius)
 
     @classmethod
     def tube(cls, radius: Number, thickness: Number) -> Section:
-        """A ring of outer ``radius`` and wall ``thickness``."""
+        """Return a ring of outer ``radius`` and wall ``thickness``."""
         outer, wall = (
             read_positive(radius, "Section", "radius"),
             read_positive(thickness, "Section", "thickness"),
@@ -100,7 +100,7 @@ class Section:
 
     @classmethod
     def rectangle(cls, y: Number, z: Number) -> Section:
-        """A full rectangle of sides ``y`` and ``z``.
+        """Return a full rectangle of sides ``y`` and ``z``.
 
         J = a b³ (1/3 − 64/π⁵ (b/a) Σ tanh(nπa/2b)/n⁵), n odd, b the shorter side (Timoshenko and Goodier,
         art. 109).
@@ -136,18 +136,18 @@ class Wave:
     coefficients: Array  # of the four functions, or of the first two
 
     def values(self, x: Array, order: int = 0) -> Array:
-        """The wave, or its derivative of some order, at places x."""
+        """Return the wave, or its derivative of some order, at places x."""
         functions = _beam_functions(self.number * np.asarray(x), self.number * self.length, order)
         count = len(self.coefficients)
         return self.number**order * np.tensordot(self.coefficients, functions[:count], 1)
 
     def scale(self, factor: float) -> Wave:
-        """The wave times a factor."""
+        """Return the wave times a factor."""
         return Wave(self.length, self.number, self.coefficients * factor)
 
 
 def _beam_functions(phase: Array, full: Array | float, order: int) -> Array:
-    """The four functions, differentiated ``order`` times by their phase kx; ``full`` is kL."""
+    """Return the four functions, differentiated ``order`` times by their phase kx; ``full`` is kL."""
     turned = phase + order * np.pi / 2
     sign = (-1.0) ** order
     return np.stack([np.cos(turned), np.sin(turned), sign * np.exp(-phase), np.exp(phase - full)])
@@ -156,7 +156,9 @@ def _beam_functions(phase: Array, full: Array | float, order: int) -> Array:
 def bending_waves(
     length: float, root: str, tip: str, count: int, mass: float = 0.0, inertia: float = 0.0
 ) -> list[Wave]:
-    """The first elastic waves of bending; ``mass`` = m/μL and ``inertia`` = I/μL³ of a body on a free tip."""
+    """Return the first elastic waves of bending; ``mass`` = m/μL and ``inertia`` = I/μL³ of a body on a free
+    tip.
+    """
     return [Wave(length, full / length, shape) for full, shape in _bending(root, tip, count, mass, inertia)]
 
 
@@ -167,7 +169,7 @@ def _bending(root: str, tip: str, count: int, mass: float, inertia: float) -> li
     """
 
     def conditions(full: Array) -> Array:
-        """The conditions of the ends on the four coefficients, … × 4 × 4, rows of unit size."""
+        """Return the conditions of the ends on the four coefficients, … × 4 × 4, rows of unit size."""
 
         def row(at_tip: bool, order: int) -> Array:
             return np.moveaxis(_beam_functions(full * at_tip, full, order), 0, -1)
@@ -194,7 +196,9 @@ def _bending(root: str, tip: str, count: int, mass: float, inertia: float) -> li
 
 
 def line_waves(length: float, root: str, tip: str, count: int, load: float = 0.0) -> list[Wave]:
-    """The first elastic waves of stretching or twisting; ``load`` = tip's share over the beam's own."""
+    """Return the first elastic waves of stretching or twisting; ``load`` = tip's share over the
+    beam's own.
+    """
     held = root != "free"
 
     def condition(full: Array) -> Array:
@@ -208,7 +212,7 @@ def line_waves(length: float, root: str, tip: str, count: int, load: float = 0.0
 
 
 def roots(function: Callable[[Array], Array], count: int, start: float) -> list[float]:
-    """The first roots above ``start`` of a function of kL."""
+    """Return the first roots above ``start`` of a function of kL."""
     found: list[float] = []
     low = start
     while len(found) < count:
@@ -375,7 +379,7 @@ class Beam:
         return found
 
     def _waves(self, motion: str, count: int) -> list[_Mode]:
-        """The first modes of one motion, of unit modal mass, with a positive tip or largest end."""
+        """Return the first modes of one motion, of unit modal mass, with a positive tip or largest end."""
         own = self.mass_per_length * self.length
         if motion in ("y", "z"):
             inertia = float(self.tip_inertia[2 if motion == "y" else 1])
@@ -458,7 +462,7 @@ class Beam:
         second_order: bool = True,
         stiffening: bool = False,
     ) -> FlexiblePart:
-        """The lowest modes of all motions as a part of a body."""
+        """Return the lowest modes of all motions as a part of a body."""
         self._check_tip(where)
         if stiffening and self.tip != "free":
             raise ModelError(

@@ -77,7 +77,7 @@ _TERMS = {4: 8, 5: 7}
 
 
 def node_step(body: str, node: FlexibleNode, eta: Sequence[Expr], xi: Sequence[Expr]) -> Flexed:
-    """The motion of a node's axes in its body's."""
+    """Return the motion of a node's axes in its body's."""
     label = f"{body}_{node.name}"
     place, shapes, quick = _displace_node(node, eta, xi, label)
     turning = _Turning(_column_triples(node.rotation), eta, xi, label)
@@ -300,7 +300,7 @@ class Deformation:
     shift_slopes: tuple[Triple, ...]  # (∂P/∂η_p) ξ
 
     def fields(self, f: ScalarMap) -> DataTable:
-        """All of it by name, every scalar passed through a function."""
+        """Return all of it by name, every scalar passed through a function."""
 
         def deep(x: Any) -> Any:  # a scalar, or tuples of them of any depth
             return tuple(map(deep, x)) if isinstance(x, tuple) else f(x)
@@ -309,7 +309,7 @@ class Deformation:
 
 
 def deformation(name: str, part: FlexiblePart, eta: Sequence[Expr], xi: Sequence[Expr]) -> Deformation:
-    """The present shape of a part."""
+    """Return the present shape of a part."""
     shortening = None if part.g is None else np.transpose(part.g, (0, 2, 1))
     P = _add_change(part.P, shortening, eta, f"P_{name}")
     odd, even = _odd_and_even(part.H1)
@@ -435,7 +435,7 @@ class Central:
 
 
 def central(body: Body) -> Central:
-    """The flexible part of a body, which has mass, about its mass centre: J − (c·c 1 − c cᵀ)/m."""
+    """Return the flexible part of a body, which has mass, about its mass centre: J − (c·c 1 − c cᵀ)/m."""
     flex = body.flex
     assert flex is not None
     part, shape, name = flex.part, _deformation_of(body), body.name

@@ -94,7 +94,7 @@ def from_integrals(
     rotations: object = None,
     second_order: bool = True,
 ) -> FlexiblePart:
-    """A part from Stoneking's integrals about the body's origin in body axes.
+    """Return a part from Stoneking's integrals about the body's origin in body axes.
 
         m, c = ∫r, J = −∫r̃r̃, P = ∫ψ (3 × N), H = ∫r̃ψ (3 × N), M = ∫ψᵀψ (N × N),
         Q[:, p, q] = ∫ψ_q × ψ_p (3 × N × N), R_p = ∫ψ̃_p r̃ (N × 3 × 3), S_pq = ∫ψ̃_p ψ̃_q (N × N × 3 × 3)
@@ -146,7 +146,7 @@ def from_coupling(
     shapes: object = None,
     rotations: object = None,
 ) -> FlexiblePart:
-    """An appendage known by its rigid-elastic coupling alone: JPL TR 32-1598, eqs. 62-63.
+    """Return an appendage known by its rigid-elastic coupling alone: JPL TR 32-1598, eqs. 62-63.
 
     ``coupling`` = (P, Δᵀ), both 3 × N: linear momentum and angular momentum about ``about`` per unit of each
     modal rate. The appendage's mass is in the rigid body already, so the part adds none, and inertia does not
@@ -221,7 +221,7 @@ class SpinningMatrices:
     stiffness: Array
 
     def project_onto(self, basis: Array) -> SpinningMatrices:
-        """The same in the displacements that a basis spans."""
+        """Return the same in the displacements that a basis spans."""
         return SpinningMatrices(*(basis.T @ a @ basis for a in (self.mass, self.gyroscopic, self.stiffness)))
 
 
@@ -281,8 +281,8 @@ def real_modes(mass: Array, stiffness: Array, where: str) -> tuple[Array, Array]
 
 
 def complex_modes(matrices: SpinningMatrices, where: str) -> ComplexModes:
-    """The modes of M' q̈ + G' q̇ + K' q = 0, lowest first, the last of each one's largest displacements real
-    and positive.
+    """Return the modes of M' q̈ + G' q̇ + K' q = 0, lowest first, the last of each one's largest
+    displacements real and positive.
 
     With z = (q, q̇) the equations are [K' 0; 0 M'] ż = [0 K'; −K' −G'] z, symmetric and skew-symmetric, so a
     Hermitian eigenvalue problem gives all λ = ±iσ to rounding (Meirovitch 1974).
@@ -360,7 +360,7 @@ def from_complex_modes(
     spin: object = None,
     second_order: bool = True,
 ) -> FlexiblePart:
-    """A part of separate masses known by its complex modes about a nominal spin.
+    """Return a part of separate masses known by its complex modes about a nominal spin.
 
     ``complex_shapes`` = (Ψ, Γ), each like the shapes of nodes; ``frequencies`` σ in rad/s; ``damping`` ratios
     per mode; ``total_mass`` of the whole vehicle for which the modes were computed.
@@ -452,7 +452,7 @@ WAYS: dict[str, tuple[str, Callable[..., FlexiblePart]]] = {
 
 
 def flexible_part(where: str, source: object = None, **options: object) -> FlexiblePart:
-    """A flexible part from a ``Beam``, a ``Plate`` or another part, or from options.
+    """Return a flexible part from a ``Beam``, a ``Plate`` or another part, or from options.
 
     ``where`` starts every message. ``spin`` (rad/s, body axes) may go with every way: the steady rotation
     about which modes are meant.
@@ -493,7 +493,7 @@ def flexible_part(where: str, source: object = None, **options: object) -> Flexi
 
 
 def _call(reader: Callable[..., FlexiblePart], kind: str, where: str, options: DataTable) -> FlexiblePart:
-    """A reader with options that it has and all that it needs."""
+    """Return a reader with options that it has and all that it needs."""
     wanted = inspect.signature(reader).parameters
     for name in options:
         if name not in wanted:

@@ -93,7 +93,7 @@ class FlexibleNode:
         return f"Node('{self.name}' at ({', '.join(f'{x:g}' for x in self.position)}))"
 
     def truncated(self, modes: int) -> FlexibleNode:
-        """The same place moved by the first modes only."""
+        """Return the same place moved by the first modes only."""
         return replace(
             self,
             shape=self.shape[:, :modes],
@@ -204,11 +204,14 @@ class FlexiblePart:
         return found
 
     def check_orthogonal(self) -> float:
-        """The largest |A_pq| / √(A_pp A_qq) of two different modes, in M or in K: 0 when orthogonal."""
+        """Return the largest |A_pq| / √(A_pp A_qq) of two different modes, in M or in K: 0
+        when orthogonal.
+        """
         return max(coherence(self.M)[0], coherence(self.K)[0])
 
     def node(self, where: object) -> FlexibleNode:
-        """A node: a text is its name; on beams and plates anything else is a place, a station s or (x, y).
+        """Return a node: a text is its name; on beams and plates anything else is a place, a station s or (x,
+        y).
 
         Elsewhere a whole number n is the name "n", as nodes are called that were given without names.
         """
@@ -223,7 +226,7 @@ class FlexiblePart:
         return self.nodes[name]
 
     def truncated(self, modes: int) -> FlexiblePart:
-        """The same part with its first modes only."""
+        """Return the same part with its first modes only."""
         if not isinstance(modes, int | np.integer) or not 1 <= modes <= self.modes:
             raise ModelError(
                 f"{modes} modes requested, but there are {self.modes}; request 1 to {self.modes}"
@@ -270,7 +273,7 @@ def uncouple_modes(M: Array, K: Array) -> tuple[Array, Array]:
 
 
 def coherence(matrix: Array) -> tuple[float, int, int]:
-    """The largest |A_pq| / √(A_pp A_qq) off the diagonal of a symmetric matrix, with its p and q."""
+    """Return the largest |A_pq| / √(A_pp A_qq) off the diagonal of a symmetric matrix, with its p and q."""
     if len(matrix) < 2:
         return 0.0, 0, 0
     diagonal = np.abs(np.diag(matrix))
@@ -296,7 +299,7 @@ def cross_matrix(vectors: Array) -> Array:
 
 
 def lumped_mass(masses: Array, inertias: Array) -> MassTimes:
-    """The mass matrix of separate nodes with masses (n) and inertias (n × 3 × 3)."""
+    """Return the mass matrix of separate nodes with masses (n) and inertias (n × 3 × 3)."""
 
     def apply(motion: Array) -> Array:
         linear, angular = masses[:, None, None] * motion[:, :3], inertias @ motion[:, 3:]
@@ -351,7 +354,7 @@ def modal_integrals(
 
 
 def _twin(matrices: Array) -> Array:
-    """The symmetric part in the last two axes."""
+    """Return the symmetric part in the last two axes."""
     found: Array = 0.5 * (matrices + np.swapaxes(matrices, -1, -2))
     return found
 
@@ -391,7 +394,7 @@ EQUAL = 1e-12
 
 
 def round_values(values: Array, size: Array | float) -> Array:
-    """An array with the rule applied to its elements, which have these natural sizes."""
+    """Return an array with the rule applied to its elements, which have these natural sizes."""
     return rounded_together((values, size))[0]
 
 
@@ -424,7 +427,7 @@ def _common(magnitudes: Array, size: Array) -> Array:
 
 
 def settle(part: FlexiblePart, shortening: Array | None = None, *, given: bool = False) -> FlexiblePart:
-    """A part with the rule applied to its arrays and nodes; ``shortening`` is b_pq.
+    """Return a part with the rule applied to its arrays and nodes; ``shortening`` is b_pq.
 
     ``given``: the modes are the user's, so only their integrals are computed numbers.
     """

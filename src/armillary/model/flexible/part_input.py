@@ -38,7 +38,7 @@ _ASYMMETRY = 1e-6
 
 
 def read_array(value: object, where: str, what: str, shape: tuple[int, ...] | None = None) -> Array:
-    """A copy of finite numbers as an array, of the shape requested."""
+    """Return a copy of finite numbers as an array, of the shape requested."""
     if value is None:
         raise ModelError(f"{where}: {what} is missing; give a value")
     try:
@@ -70,7 +70,7 @@ def no_imaginary(values: Array, where: str, what: str) -> None:
 
 
 def shape_text(shape: tuple[int, ...]) -> str:
-    """A shape as people write it: 3 × 4."""
+    """Return a shape as people write it: 3 × 4."""
     return " × ".join(map(str, shape)) if shape else "of one number"
 
 
@@ -99,7 +99,7 @@ def poisson(value: object, where: str) -> float:
 
 
 def how_many(modes: object, where: str, least: int = 1) -> int:
-    """A number of modes."""
+    """Return a number of modes."""
     if isinstance(modes, bool) or not isinstance(modes, int | np.integer) or modes < least:
         raise ModelError(f"{where}: modes={modes!r} must be a whole number, {least} or more")
     return int(modes)
@@ -120,13 +120,13 @@ def station_names(stations: object, taken: Iterable[str], where: str) -> DataTab
 
 
 def place_name(*coordinates: float) -> str:
-    """A name for a place that a text can hold and no other place has: "at_0_5", "at_0_3_m0_1"."""
+    """Return a name for a place that a text can hold and no other place has: "at_0_5", "at_0_3_m0_1"."""
     texts = [repr(float(x)).replace(".", "_").replace("-", "m").replace("+", "") for x in coordinates]
     return "_".join(["at", *texts])
 
 
 def check_symmetric(matrix: Array, where: str, what: str, names: Sequence[str]) -> Array:
-    """A square matrix freed of its rounding asymmetry; the worst pair is named when there is more."""
+    """Return a square matrix freed of its rounding asymmetry; the worst pair is named when there is more."""
     difference = np.abs(matrix - matrix.T)
     limit = _ASYMMETRY * max(float(np.max(np.abs(matrix), initial=0.0)), np.finfo(float).tiny)
     if np.max(difference, initial=0.0) > limit:
@@ -184,7 +184,7 @@ def per_node(value: object, names: Sequence[str], where: str, what: str) -> Give
 
 
 def known_node(name: str, names: Sequence[str], where: str, what: str) -> int:
-    """The number of a node among the names, or an error with the nearest one."""
+    """Return the number of a node among the names, or an error with the nearest one."""
     [known] = _of_nodes([name], names, where, what)
     return names.index(known)
 
@@ -230,7 +230,7 @@ def mode_shapes(value: object, rotations: object, names: Sequence[str], where: s
 
 
 def read_matrix(value: object, where: str, what: str) -> MatrixLike:
-    """A square matrix of finite numbers: a dense array, or sparse in rows (CSR)."""
+    """Return a square matrix of finite numbers: a dense array, or sparse in rows (CSR)."""
     import scipy.sparse
 
     if isinstance(value, str | Path):
@@ -290,7 +290,7 @@ _NAMED = {name: np.eye(3)[i] for i, name in enumerate("xyz")}
 
 
 def read_direction(value: object, where: str, what: str) -> Array:
-    """A unit vector: "x", "-y", …, or three components."""
+    """Return a unit vector: "x", "-y", …, or three components."""
     if isinstance(value, str):
         axis = _NAMED.get(value[1:] if value[:1] in ("+", "-") else value)
         if axis is None:
@@ -333,7 +333,7 @@ _THREE_DIGITS = 1e-2
 
 
 def modal_mass(M: Array, where: str) -> Array:
-    """A modal mass matrix that is positive definite; the mode that spoils it is named."""
+    """Return a modal mass matrix that is positive definite; the mode that spoils it is named."""
     for p, own in enumerate(np.diag(M)):
         if own <= 0:
             raise ModelError(

@@ -106,7 +106,7 @@ class Plate:
         return float(x), float(y)
 
     def _factors(self, count: int, x: Array, y: Array) -> tuple[Array, Array]:
-        """The polynomials of x and of y with their first two derivatives, 3 × places × count each."""
+        """Return the polynomials of x and of y with their first two derivatives, 3 × places × count each."""
         factors = []
         held = EDGES[self.root][0]
         for places, length, middle, power in ((x, self.a, 0.5, held), (y, self.b, 0.0, 0)):
@@ -156,7 +156,7 @@ class Plate:
         damping_matrix: object = None,
         second_order: bool = True,
     ) -> FlexiblePart:
-        """The lowest modes of bending as a part of a body."""
+        """Return the lowest modes of bending as a part of a body."""
         modes = how_many(modes, where)
         if modes > _MOST**2 // 6:
             raise ModelError(
@@ -223,7 +223,9 @@ def _powers(x: Array, power: int) -> list[Array]:
 
 
 def _legendre(z: Array, count: int) -> list[Array]:
-    """The first Legendre polynomials of z and their first two derivatives by z/2, places × count each."""
+    """Return the first Legendre polynomials of z and their first two derivatives by z/2, places ×
+    count each.
+    """
     values = np.polynomial.legendre.legvander(z, count - 1)
     return [values, *(2.0**n * values[:, : len(d)] @ d for n, d in enumerate(_derivatives(count), 1))]
 

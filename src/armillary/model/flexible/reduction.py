@@ -131,7 +131,7 @@ def _full(matrix: MatrixLike) -> Array:
 
 
 def _dense_pairs(mass: MatrixLike, stiffness: object, shift: float, count: int) -> tuple[Array, Array]:
-    """The lowest pairs; two more are solved for, so that ``count`` does not part equal frequencies."""
+    """Return the lowest pairs; two more are solved for, so that ``count`` does not part equal frequencies."""
     for more in (2, 0):
         if count + more > mass.shape[0]:
             continue
@@ -265,7 +265,7 @@ class Structure:
         return rigid_motions(self.positions)[:, : self.freedoms].reshape(-1, 6)
 
     def label(self, freedom: int) -> str:
-        """A freedom in the user's names."""
+        """Return a freedom in the user's names."""
         return f"node '{self.names[freedom // self.freedoms]}' {AXES[freedom % self.freedoms]}"
 
     def select_freedoms(self, entries: object, what: str) -> Array:
@@ -303,7 +303,7 @@ class Kept:
         return self.structure.mass[rows][:, columns], self.structure.stiffness[rows][:, columns]
 
     def singular(self, freedom: int) -> ModelError:
-        """The error about a freedom that has no resistance."""
+        """Return the error about a freedom that has no resistance."""
         return ModelError(
             f"{self.structure.where}: the reduction is singular at {self.structure.label(freedom)}: nothing "
             "holds it (neither stiffness nor mass, a mechanism, or a stiffness that is not positive); fix it "

@@ -63,7 +63,7 @@ def from_nodes(
     second_order: bool = True,
     stiffening: bool = False,
 ) -> FlexiblePart:
-    """A part of separate masses, n nodes moved by N modes.
+    """Return a part of separate masses, n nodes moved by N modes.
 
     ``nodes``: positions by name, or in order (then named "1", "2", …). ``masses``: one per node, or one for
     all. ``inertias``: per node three moments, six elements (11, 22, 33, 12, 13, 23) or 3 × 3, about the node
@@ -268,7 +268,8 @@ def from_matrices(
     damping_matrix: object = None,
     second_order: bool = True,
 ) -> FlexiblePart:
-    """A part from matrices over n nodes with three freedoms each (x, y, z) or six (rx, ry, rz after them).
+    """Return a part from matrices over n nodes with three freedoms each (x, y, z) or six (rx, ry, rz after
+    them).
 
     Matrices are dense, SciPy sparse, or files (.npy, sparse .npz, Matrix Market .mtx). ``positions`` are the
     places of the nodes, by name or in order (then named "1", "2", …). ``fixed`` lists nodes ("root") or
@@ -310,7 +311,7 @@ def from_matrices(
 
 
 def _mass_times(structure: Structure) -> MassTimes:
-    """The mass matrix at work on motions with six freedoms per node."""
+    """Return the mass matrix at work on motions with six freedoms per node."""
     count, freedoms = len(structure.names), structure.freedoms
 
     def apply(motion: Array) -> Array:
@@ -323,7 +324,7 @@ def _mass_times(structure: Structure) -> MassTimes:
 
 
 def _alike(mass: object, stiffness: object) -> tuple[MatrixLike, MatrixLike]:
-    """Both sparse where one is."""
+    """Return both sparse where one is."""
     from scipy import sparse
 
     if sparse.issparse(mass) == sparse.issparse(stiffness):
@@ -332,7 +333,9 @@ def _alike(mass: object, stiffness: object) -> tuple[MatrixLike, MatrixLike]:
 
 
 def _check_structure(structure: Structure) -> Structure:
-    """The structure with symmetric matrices, no negative diagonal, and one mass for all three directions."""
+    """Return the structure with symmetric matrices, no negative diagonal, and one mass for all three
+    directions.
+    """
     where, clean = structure.where, {}
     for what in ("mass", "stiffness"):
         matrix = getattr(structure, what)
@@ -407,7 +410,9 @@ def _positive_mass(structure: Structure) -> None:
 
 
 def _lumps(structure: Structure, fixed: Array, shapes: Array) -> Lumps | None:
-    """The nodes that move as separate masses, where the mass matrix is lumped and whole nodes are held."""
+    """Return the nodes that move as separate masses, where the mass matrix is lumped and whole nodes are
+    held.
+    """
     count, freedoms = len(structure.names), structure.freedoms
     held = np.isin(np.arange(count * freedoms), fixed).reshape(count, freedoms)
     if count * freedoms > _KEPT or np.any(held.any(axis=1) != held.all(axis=1)):

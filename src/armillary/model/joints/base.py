@@ -139,7 +139,7 @@ class Maker:
         return self.coordinate(LENGTH, f"displacement of {self.body} in {self.parent} along {axis}")
 
     def angle(self, axis: str, place: str = "") -> Expr:
-        """An angle; of several in succession ``place`` is its number."""
+        """Return an angle; of several in succession ``place`` is its number."""
         return self.coordinate(ONE, f"{self._turning('rotation', place)} about {axis}")
 
     def distance_rate(self, axis: str) -> Expr:
@@ -156,7 +156,9 @@ class Maker:
         )
 
     def before_orient(self, components: Sequence[Scalar]) -> Sequence[Scalar]:
-        """A vector in the body's axes, as components in the axes that the joint's own rotation leads to."""
+        """Return a vector in the body's axes, as components in the axes that the joint's own rotation leads
+        to.
+        """
         return components if self.orient is None else matrix_vector(self.orient, components)
 
 
@@ -178,7 +180,7 @@ class JointType:
             records_arguments(cls)
 
     def assemble(self, maker: Maker) -> Assembly:
-        """The joint's steps and rates, with coordinates and speeds made by ``maker``."""
+        """Return the joint's steps and rates, with coordinates and speeds made by ``maker``."""
         raise NotImplementedError
 
     def describe(self) -> str:
@@ -187,7 +189,7 @@ class JointType:
 
 
 def axis_name(axis: Given) -> str:
-    """An axis as the user gave it, for names and messages."""
+    """Return an axis as the user gave it, for names and messages."""
     return axis if isinstance(axis, str) else "(" + ", ".join(str(a) for a in axis) + ")"
 
 
@@ -211,7 +213,7 @@ def check_axis(axis: Given, joint: str) -> Given:
 
 
 def unit_axis(axis: Given, maker: Maker) -> Triple:
-    """The axis as a unit triple of numbers or constant expressions."""
+    """Return the axis as a unit triple of numbers or constant expressions."""
     if isinstance(axis, str):
         return UNIT_AXES[axis]
     values = [maker.read(a) for a in axis]
@@ -231,8 +233,8 @@ def unit_axis(axis: Given, maker: Maker) -> Triple:
 
 
 def perpendicular_triple(axis: Triple) -> Triple:
-    """A unit triple across a unit axis, whatever the axis is when the model runs: nothing can be divided by
-    zero.
+    """Return a unit triple across a unit axis, whatever the axis is when the model runs: nothing can be
+    divided by zero.
 
     Source: Duff et al. (2017), Building an orthonormal basis, revisited.
     """

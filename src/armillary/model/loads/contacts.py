@@ -149,7 +149,7 @@ def _touching_points(
 
 
 def _offset_point(centre: Point, label: str, by: Sequence[Expr]) -> Point:
-    """A point beside another, in the axes of its body."""
+    """Return a point beside another, in the axes of its body."""
     x, y, z = (as_expr(a) + b for a, b in zip(centre.coordinates, by, strict=True))
     return Point(f"{centre.name}_{label}", centre.body, (x, y, z))
 
@@ -229,7 +229,7 @@ def _vector_length(vector: Sequence[Expr]) -> Expr:
 
 
 def _limit_length(vector: Sequence[Expr], limit: Expr) -> list[Expr]:
-    """The vector, no longer than the limit."""
+    """Return the vector, no longer than the limit."""
     if len(vector) == 1:
         return [fn.maximum(fn.minimum(vector[0], limit), -limit)]
     length = _vector_length(vector)
@@ -252,8 +252,9 @@ def stop(
     law: Annotated[str, choice(*LAWS)] = "newton",
     settle: Number | None = None,
 ) -> Expr:
-    """A bump stop at one end of a coordinate's travel, or at both, by ``contact_force``; without a stiffness
-    a rigid one, where the coordinate rebounds with ``restitution`` times its speed (see ``contact``).
+    """Add a bump stop at one end of a coordinate's travel, or at both, by ``contact_force``; without a
+    stiffness a rigid one, where the coordinate rebounds with ``restitution`` times its speed (see
+    ``contact``).
 
     Forces, or for an angle moments, act between the body and its parent, and on this coordinate alone.
     Ends may move with time. ``stiffness`` in N/mⁿ or N·m/radⁿ, ``damping`` in s/m or s/rad. Returns the
@@ -292,7 +293,7 @@ def brake(
     damping: ExpressionLike | None = None,
     static: ExpressionLike | None = None,
 ) -> Expr:
-    """A brake, or dry friction in a joint, that holds at rest without creep.
+    """Add a brake, or dry friction in a joint, that holds at rest without creep.
 
     ``capacity`` is the greatest force, or for an angle moment, while sliding, and may vary; ``static`` the
     one it bears at rest, equal to it if left out. At rest the joint is locked; with ``stiffness`` and
@@ -430,7 +431,7 @@ def _friction(
 def _ends(
     system: Description, lower: object, upper: object, q: Expr, where: str
 ) -> tuple[Expr | None, Expr | None]:
-    """Both ends of a coordinate's travel."""
+    """Return both ends of a coordinate's travel."""
     low, high = (
         None if end is None else travel_end(system, end, f"{side} end of {where}", q)
         for side, end in (("lower", lower), ("upper", upper))

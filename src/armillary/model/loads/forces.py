@@ -93,7 +93,7 @@ def line_variables(
 
 
 def _nominal(system: Description) -> dict[Expr, Expr]:
-    """All coordinates at zero, Euler parameters at no rotation."""
+    """Return all coordinates at zero, Euler parameters at no rotation."""
     values = {q: number(0, q.dimension) for q in system.coordinates}
     for body in system.bodies.values():
         for start in body.assembly.quaternions:
@@ -128,8 +128,8 @@ def force(
     at: PointLike,
     reaction: PointLike | None = None,
 ) -> Expr:
-    """A force of this magnitude along a direction at a point; opposite at the reaction point, or on the
-    reaction body along the same line of action. Without a reaction the ground takes it. ``at`` a body
+    """Add a force of this magnitude along a direction at a point; opposite at the reaction point, or on
+    the reaction body along the same line of action. Without a reaction the ground takes it. ``at`` a body
     means at its origin. The length of the direction does not count; ``force_vector`` takes whole vectors.
 
     A text may use ``x``, the distance of ``at`` along the direction from the reaction (the origin of a
@@ -183,8 +183,8 @@ def moment(
     on: BodyLike | None = None,
     reaction: BodyLike | None = None,
 ) -> Expr:
-    """A moment of this magnitude about a direction on a body; opposite on the reaction body, if given. The
-    length of the direction does not count; ``moment_vector`` takes whole vectors.
+    """Add a moment of this magnitude about a direction on a body; opposite on the reaction body, if given.
+    The length of the direction does not count; ``moment_vector`` takes whole vectors.
     """
     check_new_name(system, name, "moment")
     if on is None:
@@ -205,7 +205,7 @@ def strut(
     *,
     between: Annotated[Sequence[object], ListOf(POINT, 2)],
 ) -> Expr:
-    """A force along the line between two points, by a law in their distance ``x`` and its rate ``v``,
+    """Add a force along the line between two points, by a law in their distance ``x`` and its rate ``v``,
     e.g. "-k*(x - x0) - c*v"; positive pushes the points apart. A function of (x, v) may be given in place
     of text."""
     check_new_name(system, name, "strut")
@@ -237,8 +237,8 @@ def strut(
 
 
 def load_direction(system: Description, direction: object, where: str) -> vec.Vector:
-    """The unit vector of a load's direction, with a warning where its length is another number than one:
-    it does not count, and ``3*ground.x + 4*ground.y`` may have been meant as the load itself.
+    """Return the unit vector of a load's direction, with a warning where its length is another number than
+    one: it does not count, and ``3*ground.x + 4*ground.y`` may have been meant as the load itself.
     """
     given = parse_text(system, direction, where, {}) if isinstance(direction, str) else direction
     axis = unit_direction(system, given, where)
@@ -255,7 +255,7 @@ def load_direction(system: Description, direction: object, where: str) -> vec.Ve
 
 
 def find_reaction(system: Description, body: object, first: Body, where: str) -> Body:
-    """The other body of a load."""
+    """Return the other body of a load."""
     other = find_body(system, body, f"reaction of {where}")
     if other is first:
         raise ModelError(f"{where}: its reaction is on the same body '{first.name}', so it can do nothing")
@@ -263,13 +263,13 @@ def find_reaction(system: Description, body: object, first: Body, where: str) ->
 
 
 def load_value(value: Expr, name: str) -> Expr:
-    """The size of a load under its name in the equations."""
+    """Return the size of a load under its name in the equations."""
     found: Expr = fn.named(value, Signed(name))
     return found
 
 
 def add_load(system: Description, load: Load) -> Expr:
-    """A load of the description; returns its size."""
+    """Return a load of the description; returns its size."""
     system.loads[load.name] = load
     return load.magnitude
 
@@ -291,7 +291,7 @@ def travel(system: Description, coordinate: object, where: str) -> tuple[Expr, E
 
 
 def travel_end(system: Description, value: object, where: str, coordinate: Expr) -> Expr:
-    """An end of a coordinate's travel, which may move with time."""
+    """Return an end of a coordinate's travel, which may move with time."""
     node = read_expression(system, value, where, coordinate.dimension)
     moving = [s for s in symbols(node) if s.data.role not in ("parameter", "time", "memory")]
     if moving:
@@ -302,7 +302,8 @@ def travel_end(system: Description, value: object, where: str, coordinate: Expr)
 
 
 def load_on(system: Description, name: str, value: Expr, u: Expr, body: Body, where: str) -> Expr:
-    """A load between a body and its parent that does work on one of the joint's speeds and on no other.
+    """Return a load between a body and its parent that does work on one of the joint's speeds and on no
+    other.
 
     Among partial velocities a, b, c of the joint's speeds, along which the load must do no work but on the
     first, it is along (b × c) / (a · b × c): along a itself where they are at right angles.
@@ -325,7 +326,7 @@ def load_on(system: Description, name: str, value: Expr, u: Expr, body: Body, wh
 
 
 def _dual(axis: Vector, others: list[Vector]) -> Vector:
-    """The vector whose products with the others vanish, and whose product with the axis is one."""
+    """Return the vector whose products with the others vanish, and whose product with the axis is one."""
     if all(is_zero(dot(axis, other)) for other in others):
         return axis
     across_both = cross(others[0], others[1] if len(others) > 1 else cross(axis, others[0]))
@@ -370,8 +371,8 @@ def effort_of(coordinate: Expr) -> Dimension:
 def effort_on(
     system: Description, coordinate: VariableLike, effort: ExpressionLike, *, name: str | None = None
 ) -> Expr:
-    """An effort along a coordinate of a joint, between its body and the parent: a moment for an angle, a
-    force for a length, positive towards greater values. It works on this coordinate alone.
+    """Return an effort along a coordinate of a joint, between its body and the parent: a moment for an angle,
+    a force for a length, positive towards greater values. It works on this coordinate alone.
 
     ``s.effort_on("arm.q1", "-k*arm.q1 - c*arm.u1", name="servo")``; without a name it is ``effort_arm_q1``.
     Returns the effort.
@@ -386,7 +387,7 @@ def effort_on(
 
 @verb(EntryForm("loads", key="effort"))
 def joint_effort(system: Description, name: str, coordinate: VariableLike, effort: ExpressionLike) -> Expr:
-    """The load of ``effort_on``, with a name."""
+    """Return the load of ``effort_on``, with a name."""
     where = f"effort '{name}'"
     check_new_name(system, name, "effort")
     q, u, body = travel(system, coordinate, where)
@@ -398,8 +399,8 @@ def joint_effort(system: Description, name: str, coordinate: VariableLike, effor
 def force_vector(
     system: Description, name: str, vector: VectorLike, *, at: PointLike, reaction: PointLike | None = None
 ) -> Expr:
-    """A force as a vector, ``3*ground.x + 4*ground.y`` in N, at a point; opposite at the reaction point.
-    Without a reaction the ground takes it. Returns its size.
+    """Add a force as a vector, ``3*ground.x + 4*ground.y`` in N, at a point; opposite at the reaction
+    point. Without a reaction the ground takes it. Returns its size.
     """
     where = f"force '{name}'"
     check_new_name(system, name, "force")
@@ -415,8 +416,8 @@ def force_vector(
 def moment_vector(
     system: Description, name: str, vector: VectorLike, *, on: BodyLike, reaction: BodyLike | None = None
 ) -> Expr:
-    """A moment as a vector, ``2*ground.z - 0.1*A.x`` in N·m, on a body; opposite on the reaction body, if
-    given. Returns its size.
+    """Add a moment as a vector, ``2*ground.z - 0.1*A.x`` in N·m, on a body; opposite on the reaction body,
+    if given. Returns its size.
     """
     where = f"moment '{name}'"
     check_new_name(system, name, "moment")

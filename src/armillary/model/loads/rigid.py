@@ -77,9 +77,9 @@ def unilateral(
     law: Annotated[str, choice(*LAWS)] = "newton",
     settle: Number | None = None,
 ) -> Expr:
-    """An expression of coordinates and time that cannot become negative, such as the distance of two balls
-    less the sum of their radii. Returns the force that opens it. Friction acts along ``slip``, a velocity
-    that is linear in the speeds. For the other arguments see ``contact``.
+    """Return an expression of coordinates and time that cannot become negative, such as the distance of two
+    balls less the sum of their radii. Returns the force that opens it. Friction acts along ``slip``, a
+    velocity that is linear in the speeds. For the other arguments see ``contact``.
     """
     where = f"unilateral '{name}'"
     check_new_name(system, name, "unilateral")
@@ -107,7 +107,7 @@ def unilateral(
 
 
 def _generalised(system: Description, name: str, speed: Expr, where: str) -> Expr:
-    """A force that does work on a sum of speeds: a load on each of them."""
+    """Return a force that does work on a sum of speeds: a load on each of them."""
     moving = [s for s in symbols(speed) if s.data.role == "speed"]
     factors = {u: derivative(speed, u) for u in moving}
     if not moving or any(s.data.role == "speed" for f in factors.values() for s in symbols(f)):
@@ -330,7 +330,7 @@ def _add(
 
 
 def _slip_record(slip: Slip | None) -> dict[str, Given]:
-    """The part of a contact's record that friction has."""
+    """Return the part of a contact's record that friction has."""
     if slip is None:
         return {}
     rates = tuple(motion.time_derivative(v) for v in slip.sliding)
@@ -356,7 +356,7 @@ def _displacements(system: Description, velocities: Sequence[Expr]) -> tuple[Exp
 
 
 def _status(system: Description, name: str, text: str) -> Expr:
-    """The memory of a status; with the first, those of all contacts."""
+    """Return the memory of a status; with the first, those of all contacts."""
     if FAILED not in system.memories:
         failed = "no admissible forces 1, no admissible impulses 2"
         for label, about in ((FAILED, failed), (AMBIGUOUS, ""), (JAMMED, ""), (WITHOUT_REBOUND, "")):
@@ -367,7 +367,7 @@ def _status(system: Description, name: str, text: str) -> Expr:
 
 
 def _force(system: Description, name: str, dimension: Dimension) -> Expr:
-    """The symbol of the force or moment of a contact."""
+    """Return the symbol of the force or moment of a contact."""
     about = f"force of contact {name}"
     return symbol(f"{name} contact", "variable", dimension=dimension, owner=system.identity, about=about)
 
@@ -398,7 +398,7 @@ def _coefficient(system: Description, value: object, where: str) -> Expr:
 
 
 def friction_limit(system: Description, value: object, where: str, dimension: Dimension) -> Expr:
-    """A value that may vary and counts as zero where it is negative."""
+    """Return a value that may vary and counts as zero where it is negative."""
     node = read_expression(system, value, where, dimension)
     check_sign(node, where)
     return node if known_value(node) is not None else fn.maximum(node, 0)

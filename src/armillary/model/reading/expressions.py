@@ -59,7 +59,7 @@ def read_mass(value: object, body: str, read: Reader, make: Maker) -> Expr:
 
 
 def read_inertia(value: Given, body: str, read: Reader, make: Maker, *, check: bool) -> ExprMatrix:
-    """The inertia about the mass centre in body axes: 0, three moments, six elements or a 3×3."""
+    """Return the inertia about the mass centre in body axes: 0, three moments, six elements or a 3×3."""
     if value is None:
         moments = [
             make(f"{body}.I{i}{i}", INERTIA, f"moment of inertia of {body} about its own {a}")
@@ -155,7 +155,9 @@ def _numeric_value(value: Expr) -> float | None:
 
 
 def finite_number(value: object, what: str) -> float:
-    """A plain number; an error for NaN and infinity, which no quantity can be, and for anything else."""
+    """Return a plain number; an error for NaN and infinity, which no quantity can be, and for
+    anything else.
+    """
     found = plain_float(value)
     if found is None:
         raise ModelError(f"{what} is {value!r}; give a number")
@@ -165,7 +167,7 @@ def finite_number(value: object, what: str) -> float:
 
 
 def with_dimension(value: float, dimension: Given) -> Expr:
-    """A number of the model's data with its dimension; zero stays plain zero, so that it vanishes."""
+    """Return a number of the model's data with its dimension; zero stays plain zero, so that it vanishes."""
     return number(value, dimension) if value else ZERO
 
 
@@ -190,7 +192,9 @@ MODEL_FUNCTIONS: dict[str, tuple[AnyFunction, Given]] = {
 
 
 def giving_nodes(function: Callable[..., object]) -> AnyFunction:
-    """The function with plain numbers made expressions: the dot product of two axes of one body is 0 or 1."""
+    """Return the function with plain numbers made expressions: the dot product of two axes of one body is 0
+    or 1.
+    """
 
     def call_with_nodes(*arguments: object) -> Given:
         found = function(*arguments)
@@ -225,7 +229,7 @@ def stated_arguments(function: Callable[..., object], arity: object, name: str) 
 
 
 def argument_range(function: Callable[..., object]) -> tuple[float, float]:
-    """The least and the greatest number of arguments."""
+    """Return the least and the greatest number of arguments."""
     count = count_arguments(function)
     return (count, count) if isinstance(count, int) else count
 
@@ -265,7 +269,7 @@ def check_new_name(system: Description, name: str, kind: str) -> None:
 def parameter(
     system: Description, name: str, default: float | None = None, *, units: str | None = None, about: str = ""
 ) -> Expr:
-    """A constant that each run may set. ``default`` is in ``units`` (a Pint quantity brings its own)."""
+    """Add a constant that each run may set. ``default`` is in ``units`` (a Pint quantity brings its own)."""
     check_new_name(system, name, "parameter")
     text(about, f"the description of parameter '{name}'", ModelError)
     dimension = parse_unit(units).dimension if units is not None else None
@@ -289,7 +293,7 @@ def declare_parameter(
     default: float | None = None,
     units: str | None = None,
 ) -> Expr:
-    """A new parameter; its dimension is None if none is stated."""
+    """Return a new parameter; its dimension is None if none is stated."""
     node = symbol(
         name,
         "parameter",
@@ -305,7 +309,7 @@ def declare_parameter(
 
 
 def make_parameter(system: Description, name: str, dimension: Dimension, about: str) -> Expr:
-    """A new parameter in the units of the model."""
+    """Return a new parameter in the units of the model."""
     return declare_parameter(system, name, dimension, about, units=system.units.unit_text(dimension))
 
 
@@ -335,7 +339,7 @@ def expression(
     dimension: Dimension | None = None,
     local: Mapping[str, Expr] | None = None,
 ) -> Expr:
-    """A scalar from text, a number or an expression; checked for its dimension where one is given."""
+    """Return a scalar from text, a number or an expression; checked for its dimension where one is given."""
     known = len(system.parameters)
     try:
         return _read_scalar(system, value, where, dimension, local or {})
@@ -417,7 +421,9 @@ def _slopes_of_tables(system: Description, text: str) -> dict[str, tuple[AnyFunc
 def parse_text(
     system: Description, text: str, where: str, local: Mapping[str, Expr], *, checked: bool = True
 ) -> Given:
-    """The value of a text: a scalar, a vector, a body or a point; ``local`` names go before the model's."""
+    """Return the value of a text: a scalar, a vector, a body or a point; ``local`` names go before the
+    model's.
+    """
     own = {**MODEL_FUNCTIONS, **quantities_of(system), **_slopes_of_tables(system, text), **system.functions}
     table = {
         **BY_NAME,
@@ -443,7 +449,7 @@ def parse_text(
 
 
 def lookup(system: Description, name: str) -> Given:
-    """The value of a name in a text; an undeclared plain one becomes a parameter without a default."""
+    """Return the value of a name in a text; an undeclared plain one becomes a parameter without a default."""
     if not _PLAIN.match(name):
         return _find_quoted(system, name)
     head, _, tail = name.partition(".")
@@ -484,7 +490,7 @@ def lookup(system: Description, name: str) -> Given:
 
 
 def _find_quoted(system: Description, name: str) -> Given:
-    """A variable by a name that is no plain one: a rate such as A.u1', the force of a constraint."""
+    """Return a variable by a name that is no plain one: a rate such as A.u1', the force of a constraint."""
     if name == "mass centre":  # what energy and momentum may be taken about
         return name
     known = {s.data.name: s for s in variables(system)}

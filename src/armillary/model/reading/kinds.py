@@ -39,19 +39,21 @@ class Kind:
     words: str
 
     def fits(self, value: object) -> bool:
-        """Whether a value is of this kind; the meaning of its texts is checked by the reader of the value."""
+        """Return whether a value is of this kind; the meaning of its texts is checked by the reader of the
+        value.
+        """
         raise NotImplementedError
 
     def schema(self) -> Schema:
-        """The kind as JSON schema."""
+        """Return the kind as JSON schema."""
         raise NotImplementedError
 
     def rename_texts(self, value: object, rename: object) -> Given:
-        """The value with the names in its texts changed."""
+        """Return the value with the names in its texts changed."""
         return value
 
     def python(self, value: object) -> Given:
-        """The Python value of a value in a file."""
+        """Return the Python value of a value in a file."""
         return tuples(value)
 
 
@@ -299,7 +301,7 @@ class KeyedTable(Kind):
 
 
 def argument_kinds(function: AnyFunction) -> dict[str, Kind]:
-    """The kinds in the annotations of a function or class, by argument."""
+    """Return the kinds in the annotations of a function or class, by argument."""
     own = getattr(inspect.unwrap(function), "__globals__", None) or vars(sys.modules[function.__module__])
     # Names that only type checkers import are of no kind.
     names = ChainMap(own, vars(builtins), defaultdict(lambda: Given))
@@ -388,7 +390,7 @@ class OneOf(Either):
         return tuple(form.table for form in self.forms)
 
     def python(self, value: Given) -> Given:
-        """The object; lists in its table are tuples."""
+        """Return the object; lists in its table are tuples."""
         form = next(m for m in self.forms if m.table.fits(value))
         args, options = form.arguments(value)
         return form.make(*map(tuples, args), **{key: tuples(item) for key, item in options.items()})
@@ -407,7 +409,7 @@ class ObjectName(Plain):
 
 
 def tuples(value: object) -> Given:
-    """A value with tuples for lists."""
+    """Return a value with tuples for lists."""
     return tuple(tuples(item) for item in value) if isinstance(value, list) else value
 
 

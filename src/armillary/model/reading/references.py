@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def find_body(system: Description, body: object, where: str) -> Body:
-    """A body of the system, given as such or by name, or by the name of a node."""
+    """Return a body of the system, given as such or by name, or by the name of a node."""
     if isinstance(body, str):
         if body in ("ground", "world") and body not in system.bodies:
             return system.ground
@@ -55,7 +55,7 @@ def find_body(system: Description, body: object, where: str) -> Body:
 
 
 def find_point(system: Description, point: object, where: str) -> Point:
-    """A point of a body of the system; a body stands for its origin."""
+    """Return a point of a body of the system; a body stands for its origin."""
     found = parse_text(system, point, where, {}) if isinstance(point, str) else point
     if isinstance(found, Body):
         found = found.origin
@@ -68,7 +68,7 @@ def find_point(system: Description, point: object, where: str) -> Point:
 
 
 def unit_direction(system: Description, value: object, where: str) -> Vector:
-    """A unit vector along a direction that is fixed in a body of the system."""
+    """Return a unit vector along a direction that is fixed in a body of the system."""
     vector = parse_text(system, value, where, {}) if isinstance(value, str) else value
     if not isinstance(vector, Vector):
         raise ModelError(
@@ -99,7 +99,7 @@ def triple(system: Description, values: Given, where: str, units: str = "m") -> 
 
 
 def constant_reader(system: Description, where: str, dimension: Dimension | None) -> Callable[[Given], Expr]:
-    """A function that reads constants: expressions of parameters alone."""
+    """Return a function that reads constants: expressions of parameters alone."""
 
     def read(value: object) -> Expr:
         node = read_expression(system, value, where, dimension)
@@ -111,7 +111,7 @@ def constant_reader(system: Description, where: str, dimension: Dimension | None
 
 
 def unit_triple(system: Description, axis: object, where: str) -> Given:
-    """A unit vector in a body's axes, from a letter or three constants."""
+    """Return a unit vector in a body's axes, from a letter or three constants."""
     if isinstance(axis, Vector):
         raise ModelError(f"{where}: give the axis as 'x', 'y', 'z' or three numbers in the body's axes")
     checked = check_axis(axis, where)
@@ -123,7 +123,7 @@ def unit_triple(system: Description, axis: object, where: str) -> Given:
 
 
 def find_speed(system: Description, thing: object, where: str) -> Expr:
-    """A speed, or the one speed that is the rate of a coordinate."""
+    """Return a speed, or the one speed that is the rate of a coordinate."""
     node = read_expression(system, thing, where)
     if node in system.speeds:
         return node
@@ -151,7 +151,7 @@ def several(things: object) -> list[Given]:
 
 
 def known_value(node: Expr) -> float | None:
-    """The value of a number, or the default of a parameter, in the units of the model."""
+    """Return the value of a number, or the default of a parameter, in the units of the model."""
     if node.kind == "number":
         return float(node.data)
     return default_value(node) if node.kind == "symbol" and node.data.role == "parameter" else None
@@ -160,7 +160,7 @@ def known_value(node: Expr) -> float | None:
 def bounded_constant(
     system: Description, value: object, where: str, dimension: Dimension, *, positive: bool = False
 ) -> Expr:
-    """A constant that is not negative, or is positive, as far as that is known here."""
+    """Return a constant that is not negative, or is positive, as far as that is known here."""
     node = constant_reader(system, where, dimension)(value)
     check_sign(node, where, positive=positive)
     return node
@@ -174,7 +174,7 @@ def check_sign(node: Expr, where: str, *, positive: bool = False) -> None:
 
 
 def function_of_time(system: Description, value: object, where: str, dimension: Dimension) -> Expr:
-    """A function of time and parameters."""
+    """Return a function of time and parameters."""
     node = read_expression(system, value, where, dimension)
     moving = [s for s in symbols(node) if s.data.role not in ("parameter", "time")]
     if moving:

@@ -32,7 +32,8 @@ KINDS = ("quaternion", "mrp")
 
 
 def attitude(body: object, kind: str = "quaternion", relative_to: Body | None = None) -> tuple[Expr, ...]:
-    """A body's attitude in the ground, or relative to another body, as expressions for outputs and loads.
+    """Return a body's attitude in the ground, or relative to another body, as expressions for outputs and
+    loads.
 
     ``kind``: "quaternion" (four Euler parameters, scalar first: the joint's own if it has them, else with the
     scalar not negative), "mrp" (three, of the short turn), or a sequence of three letters such as "zyx"

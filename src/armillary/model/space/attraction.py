@@ -86,7 +86,7 @@ class GravitySource:
     axis: Triple = NOWHERE
 
     def along(self, axis: Triple) -> GravitySource:
-        """The same source with its axis in other axes."""
+        """Return the same source with its axis in other axes."""
         return GravitySource(self.mu, self.oblateness, axis)
 
     @property
@@ -207,7 +207,7 @@ def _extended_oblate(
     n2: object,
     n5: object,
 ) -> Extended:
-    """The part of ``extended_body`` with k."""
+    """Return the part of ``extended_body`` with k."""
     a = source.axis
     z = fn.named(inner(r, a), "z")
     Ia = named(matrix_vector(inertia, a), "Ia")
@@ -245,12 +245,12 @@ def _extended_oblate(
 
 
 def term(coefficient: float, *factors: Operand) -> Operand:
-    """A number times a product; the number is of no dimension."""
+    """Return a number times a product; the number is of no dimension."""
     return times(reduce(times, factors), coefficient)
 
 
 def sum_of_terms(*terms: Operand) -> Operand:
-    """The sum of terms, known zeros left out."""
+    """Return the sum of terms, known zeros left out."""
     return reduce(plus, terms)
 
 
@@ -317,7 +317,7 @@ class _Spot:
 
 
 def find_attractor(system: Description, name: object, where: str) -> Attractor:
-    """An attractor by its name."""
+    """Return an attractor by its name."""
     if not isinstance(name, str) or name not in system.attractors:
         hint = nearest(name, system.attractors) if isinstance(name, str) else ""
         raise ModelError(f"{where}: there is no attractor {name!r}{hint}")
@@ -387,7 +387,7 @@ def all_gravities(system: Description) -> list[Gravity]:
 
 
 def all_loads(system: Description) -> list[Load]:
-    """The user's loads, and what attractors give to each body besides their uniform part."""
+    """Return the user's loads, and what attractors give to each body besides their uniform part."""
     found = list(system.loads.values())
     for attractor in system.attractors.values():
         for spot in _spots(system, attractor):
@@ -424,7 +424,7 @@ def modal_forces(system: Description) -> dict[Expr, Expr]:
 
 
 def attraction_energy(system: Description, attractor: Attractor) -> Operand:
-    """The energy whose gradient the field is; with moving attractors it depends on time."""
+    """Return the energy whose gradient the field is; with moving attractors it depends on time."""
     source, parts = attractor.source, []
     if attractor.field == "mass centre":
         place = add(_mass_place(system), scaled(attractor.place, -1))
@@ -441,7 +441,7 @@ def attraction_energy(system: Description, attractor: Attractor) -> Operand:
 
 
 def _common_acceleration(system: Description, attractor: Attractor) -> Triple:
-    """The acceleration that all bodies share, in the ground's axes."""
+    """Return the acceleration that all bodies share, in the ground's axes."""
     if attractor.field == "mass centre":
         _check_together(system, attractor)
         here = _mass_place(system)
@@ -505,7 +505,7 @@ def _check_together(system: Description, attractor: Attractor) -> None:
 
 
 def _reference_body(system: Description) -> Body:
-    """The first body with mass, at whose origin the uniform part is taken."""
+    """Return the first body with mass, at whose origin the uniform part is taken."""
     return first_with_mass(system, "attractor")
 
 
@@ -517,7 +517,7 @@ def _mass_place(system: Description) -> Triple:
 
 
 def _extends(inertia: Matrix) -> bool:
-    """Whether there is any inertia."""
+    """Return whether there is any inertia."""
     return any(not is_zero(x) for row in inertia for x in row)
 
 

@@ -112,7 +112,8 @@ class Orbit:
 
     @classmethod
     def from_state(cls, mu: float, position: object, velocity: object) -> Orbit:
-        """The orbit through a position with a velocity; a circle's periapsis is at its node, and the node of
+        """Return the orbit through a position with a velocity; a circle's periapsis is at its node, and the
+        node of
         an equatorial orbit on the x axis."""
         r, v = (_read_vector(x, name) for x, name in ((position, "position"), (velocity, "velocity")))
         strength, distance = _read_number(mu, "mu"), float(np.linalg.norm(r))
@@ -432,7 +433,7 @@ def _check_strength(orbit: Orbit, attractor: Attractor) -> None:
 
 
 def _without(vector: Vector, variables: Sequence[Expr]) -> Vector:
-    """A vector where these variables are zero."""
+    """Return a vector where these variables are zero."""
     zeros = dict.fromkeys(variables, ZERO)
     return vector.map(lambda c: substitute(as_expr(c), zeros))
 

@@ -131,7 +131,7 @@ def reaction_wheel(
     torque: ExpressionLike | None = None,
     speed: ExpressionLike = 0,
 ) -> Body:
-    """A balanced rotor that spins about an axis of its carrier, at its mass centre ``at``.
+    """Add a balanced rotor that spins about an axis of its carrier, at its mass centre ``at``.
 
     ``inertia`` is about the axis, ``transverse`` across it: half of it, a thin disc's, where left out.
     ``drive``: "free"; "torque", a motor's ``torque`` on the wheel and against it on the carrier (load
@@ -178,7 +178,7 @@ def control_moment_gyro(
     gimbal_rate: Annotated[GivenScalar | Sequence[GivenScalar | None] | None, PER_GIMBAL] = None,
     gimbal_torque: Annotated[GivenScalar | Sequence[GivenScalar | None] | None, PER_GIMBAL] = None,
 ) -> Gyro:
-    """A wheel at constant relative speed in one gimbal, or in two, whose mass centre is on all axes.
+    """Add a wheel at constant relative speed in one gimbal, or in two, whose mass centre is on all axes.
 
     ``gimbal_axis`` is an axis of the carrier; a list of two is for the outer gimbal and the inner one in it.
     ``spin_axis`` is the wheel's at zero gimbal angles. ``gimbal_inertia``: 0, or the inertia of a gimbal
@@ -232,7 +232,9 @@ def control_moment_gyro(
 
 
 def _axial(spin: Expr, across: Expr, axis: Given) -> list[Given]:
-    """The inertia of a rotor: I = t 1 + (s − t) a aᵀ, as three moments where a is a coordinate axis."""
+    """Return the inertia of a rotor: I = t 1 + (s − t) a aᵀ, as three moments where a is a
+    coordinate axis.
+    """
     if any(axis == unit for unit in UNIT_AXES.values()):
         return [spin if x else across for x in axis]
     a = [as_expr(x) for x in axis]
@@ -278,8 +280,8 @@ def panels(
     name: str = "panel",
     first: int = 1,
 ) -> list[Body]:
-    """A chain of ``n`` panels from a parent outwards: bodies ``panel1``, ``panel2``, … (``first`` is the
-    number of the first), each on a hinge at the end of the one before. Returns them in that order.
+    """Add a chain of ``n`` panels from a parent outwards: bodies ``panel1``, ``panel2``, … (``first`` is
+    the number of the first), each on a hinge at the end of the one before. Returns them in that order.
 
     Any value that differs from panel to panel is a list of ``n`` (or an array, except for ``inertia``);
     anything else holds for all of them.
@@ -397,7 +399,7 @@ def thruster(
     ] = None,
     specific_impulse: ExpressionLike | None = None,
 ) -> Expr:
-    """A force of this magnitude along a direction at a point of a body, for example ``hub.x``.
+    """Add a force of this magnitude along a direction at a point of a body, for example ``hub.x``.
 
     ``on``: pairs of times (start, stop), at which steps of integration begin and end; or an expression that
     multiplies the thrust, such as a memory that events switch; always on if left out. With a

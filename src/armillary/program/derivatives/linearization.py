@@ -137,7 +137,7 @@ def linear_form(
     *,
     open_loops: bool = False,
 ) -> LinearForm:
-    """The linearised equations with inputs and outputs by name; unknown names are errors.
+    """Return the linearised equations with inputs and outputs by name; unknown names are errors.
 
     ``implicit``, where given, makes the derivatives of the speeds' rates. With ``open_loops`` all positions
     are states, and the rows of dependent ones are the constraints that decide them.
@@ -202,7 +202,7 @@ class _Linearised:
         object.__setattr__(self, "loops", closed_loops(self.equations, self.positions))
 
     def form(self) -> LinearForm:
-        """All elements that are not zero."""
+        """Return all elements that are not zero."""
         n, t = len(self.states), self.equations.targets
         # mypy: empty tables, whose types follow from their first use.
         A, B, C, D, basis = ({} for _ in range(5))  # type: ignore[var-annotated]
@@ -249,7 +249,7 @@ class _Linearised:
         return {system.speeds.index(u): first + i for i, u in enumerate(independent)}
 
     def _factorise(self) -> FactorisedRates | None:
-        """The rates of speeds by factors, where nothing else holds these rates."""
+        """Return the rates of speeds by factors, where nothing else holds these rates."""
         if not isinstance(self.implicit, FactorisedRates):
             return None
         t = self.equations.targets

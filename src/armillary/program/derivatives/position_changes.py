@@ -50,7 +50,7 @@ class Position:
 
 
 def positions(equations: DerivedEquations) -> list[Position]:
-    """All positions that can change, in the order of the coordinates; locked ones cannot.
+    """Return all positions that can change, in the order of the coordinates; locked ones cannot.
 
     One whose rate is zero because of a constraint is a position, too: parameters of the constraint move it.
     """
@@ -78,7 +78,7 @@ def positions(equations: DerivedEquations) -> list[Position]:
 
 
 def _rotations(equations: DerivedEquations, start: int) -> list[Position]:
-    """The three rotations of a joint with Euler parameters."""
+    """Return the three rotations of a joint with Euler parameters."""
     t, system, plain = equations.targets, equations.system, equations.reduction.plain
     e = t.coordinates[start : start + 4]
     body = next(b for b in system.bodies.values() if any(plain(q) is e[0] for q in b.coordinates))
@@ -140,7 +140,7 @@ class LoopPositions:
 
 
 def closed_loops(equations: DerivedEquations, found: Sequence[Position]) -> LoopPositions:
-    """The dependence of positions on each other, where constraints keep positions."""
+    """Return the dependence of positions on each other, where constraints keep positions."""
     elimination = equations.reduction.elimination
     kept = [row for row in elimination.kept if row.gap is not None]
     if not kept or not found:  # without positions nothing depends

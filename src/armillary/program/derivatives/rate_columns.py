@@ -39,9 +39,10 @@ _SMALL = 16  # states up to which equations are dense without a comparison
 def with_partial_rates(
     equations: DerivedEquations, *, sparse: bool = True, like: Program | None = None
 ) -> DerivedEquations:
-    """The equations with a section of the partial derivatives of their rates; the same equations if they hold
-    functions without derivatives, or are large and not sparse. ``sparse``: whether equations of steps may be;
-    ``like``: the program of another configuration, whose equations of steps decide whether these are sparse.
+    """Return the equations with a section of the partial derivatives of their rates; the same equations if
+    they hold functions without derivatives, or are large and not sparse. ``sparse``: whether equations of
+    steps may be; ``like``: the program of another configuration, whose equations of steps decide whether
+    these are sparse.
     """
     program = equations.program
     if program.partial_rates:
@@ -70,7 +71,9 @@ def _dense_program(equations: DerivedEquations) -> Program:
 
 
 def _sparse_program(equations: DerivedEquations, always: bool = False) -> Program | None:
-    """The program with sparse equations; None if dense ones take less time, unless it ``always`` has them."""
+    """Return the program with sparse equations; None if dense ones take less time, unless it ``always`` has
+    them.
+    """
     program = equations.program
     rates = program.derivatives.results
     structure, entries = sparse_rates(rates, program.state)
@@ -84,8 +87,8 @@ def _sparse_program(equations: DerivedEquations, always: bool = False) -> Progra
 
 
 def _is_quicker(structure: SparseStructure, program: Program, operations: int) -> bool:
-    """Whether sparse equations take less time than dense ones: an estimate in ns of a step of eight stages,
-    measured on cables. With 10, 20, 40 and 200 segments a step takes 35, 79, 160 and 900 µs by sparse
+    """Return whether sparse equations take less time than dense ones: an estimate in ns of a step of eight
+    stages, measured on cables. With 10, 20, 40 and 200 segments a step takes 35, 79, 160 and 900 µs by sparse
     equations, 22, 83, 560 and 48,000 µs by dense ones (the last by differences).
     """
     states, known = len(program.state), set(program.state)
@@ -226,7 +229,7 @@ class ColumnSolution:
         ]
 
     def expressions(self, matrix: str) -> dict[tuple[int, int], Expr]:
-        """The same elements written out."""
+        """Return the same elements written out."""
         found: dict[tuple[int, int], Expr] = {}
         for column in self.columns:
             if column.matrix == matrix:
@@ -246,7 +249,7 @@ class ColumnSolution:
         return {(own[k], r): (own[r], k) for i, k in enumerate(ordered) for r in ordered[i + 1 :]}
 
     def single(self, column: SolvedColumn) -> int | None:
-        """The unknown of a column of the symmetric inverse, of which T takes none."""
+        """Return the unknown of a column of the symmetric inverse, of which T takes none."""
         turned = {k for row in self.factors.turned.values() for k in row}
         (k, value), *others = column.right.items()
         if others or column.added or k in turned or value.kind != "number":
@@ -272,9 +275,9 @@ class Group:
 
 
 def groups(solution: ColumnSolution) -> list[Group]:
-    """All columns. Right sides of a group reach the same unknowns, or not many fewer; columns of the inverse
-    are by themselves, a few of neighbours in the elimination that together reach not many more than one of
-    them, since each takes fewer steps than the last.
+    """Return all columns. Right sides of a group reach the same unknowns, or not many fewer; columns of the
+    inverse are by themselves, a few of neighbours in the elimination that together reach not many more than
+    one of them, since each takes fewer steps than the last.
     """
     factors = solution.factors
     support = {c: frozenset(factors.reach(c.right)[0]) for c in solution.columns}

@@ -288,7 +288,7 @@ class DerivedSensitiveEquations(DerivedEquations):
 
 
 def derivative_name(of: str, to: str) -> str:
-    """The name of the derivative of an output by a parameter or initial value."""
+    """Return the name of the derivative of an output by a parameter or initial value."""
     return f"d({of})/d({to})"
 
 

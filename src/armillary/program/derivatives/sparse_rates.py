@@ -73,7 +73,7 @@ class SparseStructure:
         return self.unknowns, len(self.entry_column), len(self.column)
 
     def tables(self) -> dict[str, tuple[int, ...]]:
-        """All tables by name."""
+        """Return all tables by name."""
         return {name: getattr(self, name) for name in TABLES}
 
 
@@ -143,12 +143,12 @@ def _product(a: Expr, b: Expr) -> Expr:
 
 
 def _name_partial(value: Expr) -> Expr:
-    """A value that is multiplied as a whole: products of products would repeat their factors."""
+    """Return a value that is multiplied as a whole: products of products would repeat their factors."""
     return value if value.kind in ("number", "symbol", "let") else let(value, "partial")
 
 
 def sparse_rates(rates: Sequence[Expr], state: Sequence[Expr]) -> tuple[SparseStructure, list[Expr]]:
-    """The structure of the equations, and the partial derivatives in the order of its entries."""
+    """Return the structure of the equations, and the partial derivatives in the order of its entries."""
     graph = _Graph(rates, state)
     graph.eliminate_few()
     values, states = graph.values(), len(state)
@@ -182,7 +182,7 @@ def sparse_rates(rates: Sequence[Expr], state: Sequence[Expr]) -> tuple[SparseSt
 
 
 def _best_elimination(known: Sequence[Iterable[int]]) -> _Elimination:
-    """The cheapest elimination of those by levels and of that without any."""
+    """Return the cheapest elimination of those by levels and of that without any."""
     levels = _graph_levels(known)
     tried = [_eliminate_all(known, [level // size for level in levels]) for size in _LEVELS]
     tried.append(_eliminate_all(known, [0] * len(levels)))

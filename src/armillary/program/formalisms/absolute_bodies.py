@@ -83,7 +83,7 @@ class NodeFrame:
 
 
 def node_frame(index: int, part: AbsoluteBody, node: FlexibleNode, plain: Undimensioned) -> NodeFrame:
-    """The frame of a node of a flexible part."""
+    """Return the frame of a node of a flexible part."""
     modes = part.modes
     assert modes is not None
     step = _strip_step_units(node_step(part.name, node, modes.eta, modes.xi), plain)
@@ -279,7 +279,9 @@ class AbsoluteBodies:
         return ZEROS if index == GROUND else self._frame(index).velocity
 
     def components(self, vector: Vector, index: int, plain: Undimensioned) -> Triple:
-        """A vector in a part's axes (or the ground's), from absolute rotations wherever a frame has one."""
+        """Return a vector in a part's axes (or the ground's), from absolute rotations wherever a frame has
+        one.
+        """
         own: Triple = ZEROS
         ground: Triple = ZEROS
         for frame, triple in vector.by_frame().items():
@@ -306,7 +308,7 @@ def _strip_matrix_units(matrix: Matrix, plain: Undimensioned) -> Matrix:
 
 
 def absolute_bodies(system: Description, plain: Undimensioned) -> AbsoluteBodies:
-    """The parts of a system, with symbols for their coordinates and speeds."""
+    """Return the parts of a system, with symbols for their coordinates and speeds."""
     found = rigid_groups(system, plain, separate_flexible=True)
     made = tuple(_part(system, group, i, plain) for i, group in enumerate(found.groups))
     nodes: dict[int, NodeFrame] = {}
@@ -360,7 +362,7 @@ def _part(system: Description, group: RigidGroup, index: int, plain: Undimension
 
 
 def _joint_steps(body: Body, plain: Undimensioned) -> JointSteps:
-    """The steps of a joint, without dimensions; translations must come before rotations."""
+    """Return the steps of a joint, without dimensions; translations must come before rotations."""
     slides: list[Slide] = []
     turns: list[Turn] = []
     whole: Tumble | Drift | None = None

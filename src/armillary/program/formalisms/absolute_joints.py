@@ -166,7 +166,7 @@ def _rotation_rows(joint: _Joint) -> list[tuple[str, Scalar, Scalar]]:
 
 
 def rotation_vector(small: Matrix) -> Triple:
-    """The rotation vector of a rotation that is nearly none: half its skew part."""
+    """Return the rotation vector of a rotation that is nearly none: half its skew part."""
     pairs = ((2, 1), (0, 2), (1, 0))
     return joined(times(0.5, minus(small[i][j], small[j][i])) for i, j in pairs)
 
@@ -254,7 +254,7 @@ def _is_triad(axes: list[Triple]) -> bool:
 
 
 def aligned_coordinates(parts: AbsoluteBodies, index: int, rates: dict[Expr, Expr]) -> dict[Expr, Expr]:
-    """The joint's coordinates after one step of Newton's method towards the absolute ones.
+    """Return the joint's coordinates after one step of Newton's method towards the absolute ones.
 
     ``rates`` are q̇ = N(q) u in terms of the joint's speeds. Amplitudes are the absolute ones.
     """
@@ -283,7 +283,7 @@ def aligned_coordinates(parts: AbsoluteBodies, index: int, rates: dict[Expr, Exp
 
 
 def absolute_states(system: Description, parts: AbsoluteBodies, plain: Undimensioned) -> dict[Expr, Expr]:
-    """Every absolute coordinate and speed as an expression of q and u."""
+    """Return every absolute coordinate and speed as an expression of q and u."""
     ground = system.ground.frame
     found: dict[Expr, Scalar] = {}
     for part in parts.parts:

@@ -111,7 +111,7 @@ def accelerations(tree: Tree, applied: AppliedLoads, *, at_rest: bool = False) -
 
 
 def eliminate_branches(tree: Tree, applied: AppliedLoads, *, at_rest: bool = False) -> list[EliminatedBranch]:
-    """Every branch eliminated, those on the ground first and modes after the branch of their link."""
+    """Return every branch eliminated, those on the ground first and modes after the branch of their link."""
     inward = _Inward(tree, applied, at_rest)
     for branch in reversed(branches(tree)):
         inward.eliminate(branch)
@@ -201,7 +201,7 @@ class _Inward:
 
 
 def _modal_equations(block: ModalEquations) -> ImplicitEquations:
-    """A flexible link's modal equations with its six accelerations among the unknowns."""
+    """Return a flexible link's modal equations with its six accelerations among the unknowns."""
     block.name()
     index = {p: block.freedoms[p].index for p in block.active}
     matrix = {(index[p], index[q]): value for (p, q), value in block.masses.items()}

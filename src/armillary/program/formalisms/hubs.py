@@ -60,7 +60,7 @@ class Articulated:
     rigid: tuple[Scalar, Triple] | None = None
 
     def with_names(self, name: str) -> Articulated:
-        """The same as intermediate values."""
+        """Return the same as intermediate values."""
         if self.rigid is not None:
             mass, first = self.rigid
             J = named_symmetric(self.J, f"J_{name}")
@@ -88,13 +88,13 @@ class Articulated:
 
 
 def rigid_body(mass: Scalar, first: Triple, inertia: Matrix, n: Triple, f: Triple) -> Articulated:
-    """The inertia of a rigid body about a point, with first moment h and inertia J there."""
+    """Return the inertia of a rigid body about a point, with first moment h and inertia J there."""
     M: Matrix = ((mass, 0, 0), (0, mass, 0), (0, 0, mass))
     return Articulated(inertia, skew(first), M, n, f, (mass, first))
 
 
 def inertia_at_parent(tree: Tree, index: int, body: Articulated) -> Articulated:
-    """A link's articulated inertia at its parent's origin, in the parent's axes."""
+    """Return a link's articulated inertia at its parent's origin, in the parent's axes."""
     link = tree.links[index]
     if body.rigid is not None:
         return _carried_rigid(tree, index, body)
@@ -121,7 +121,7 @@ def _carried_rigid(tree: Tree, index: int, body: Articulated) -> Articulated:
 
 
 def inertia_sum(a: Articulated, b: Articulated) -> Articulated:
-    """The sum of two, about the same point."""
+    """Return the sum of two, about the same point."""
     if a.rigid is not None and b.rigid is not None:
         mass, first = plus(a.rigid[0], b.rigid[0]), add(a.rigid[1], b.rigid[1])
         return rigid_body(mass, first, matrix_sum(a.J, b.J), add(a.n, b.n), add(a.f, b.f))
@@ -154,7 +154,7 @@ def _minus_times_tilde(a: Matrix, r: Triple) -> Matrix:
 
 
 def upper(a: Matrix) -> Matrix:
-    """A symmetric matrix from its upper half, whose elements may be written differently below."""
+    """Return a symmetric matrix from its upper half, whose elements may be written differently below."""
     return joined(joined(a[min(i, j)][max(i, j)] for j in range(3)) for i in range(3))
 
 
@@ -178,7 +178,7 @@ class TreeBranch:
 
 
 def branches(tree: Tree) -> list[TreeBranch]:
-    """All branches of links, each after the one that leads to its hub."""
+    """Return all branches of links, each after the one that leads to its hub."""
     hubs = _hubs(tree)
     chains: dict[int, list[int]] = {}
     beginning: dict[int, int] = {}
@@ -249,7 +249,7 @@ def hub_rows(body: Articulated) -> tuple[dict[tuple[int, int], Scalar], dict[int
 
 
 def left_at_hub(eliminated: Eliminated) -> Articulated:
-    """The hub's rows after an elimination, as an articulated inertia and its wrench."""
+    """Return the hub's rows after an elimination, as an articulated inertia and its wrench."""
 
     def block(rows: tuple[int, ...], columns: tuple[int, ...]) -> Matrix:
         return joined(joined(eliminated.rows[i].get(j, 0) for j in columns) for i in rows)
@@ -267,7 +267,7 @@ def left_at_hub(eliminated: Eliminated) -> Articulated:
 
 
 def contribution(branch: str, hub: str, eliminated: Eliminated) -> Contribution:
-    """The hub's rows after the elimination of a branch, shown by name in the generated program."""
+    """Return the hub's rows after the elimination of a branch, shown by name in the generated program."""
 
     def block(letter: str, rows: tuple[int, ...], columns: tuple[int, ...]) -> Matrix:
         return joined(

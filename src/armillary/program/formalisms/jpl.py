@@ -147,7 +147,7 @@ def _state_after_event(state: Expr, value: Expr, found: AppendageRates, reductio
 
 
 def _vehicle_columns(system: Description, found: AppendageRates) -> list[OutputColumn]:
-    """The angular momentum, and torques of prescribed hinges."""
+    """Return the angular momentum, and torques of prescribed hinges."""
     units, about = system.units.unit_text(MOMENT * TIME), "about the system's mass centre"
     H = [as_expr(x) for x in found.momentum]
     size = sqrt(as_expr(sum((x * x for x in H), as_expr(0))))
@@ -183,7 +183,7 @@ class AppendageRates:
 
 
 def appendage_rates(system: Description, reduction: Reduction, name: str) -> AppendageRates:
-    """All rates of a system by the formulation of this name."""
+    """Return all rates of a system by the formulation of this name."""
     formulation, read = FORMULATIONS[name], reader(reduction.plain)
     found = hinged_groups(system, read, name)
     _check_given(system, reduction, found, name)
@@ -249,7 +249,7 @@ def _vehicle(
     armatures: Mapping[Expr, Scalar],
     read: Reader,
 ) -> tuple[Vehicle, list[int]]:
-    """The vehicle, and the groups that are its substructures."""
+    """Return the vehicle, and the groups that are its substructures."""
     order = [g for g, group in enumerate(found.groups) if group.axial is None]
     number = {g: k for k, g in enumerate(order)}
     parts = []

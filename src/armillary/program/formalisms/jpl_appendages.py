@@ -58,7 +58,7 @@ def columns(matrix: np.ndarray, place: Placement) -> list[Triple]:
 def appendage(
     body: Body, place: Placement, group: HingedGroup, total_mass: Scalar, pairs: Pairs, read: Reader
 ) -> Appendage:
-    """The appendage of a flexible body."""
+    """Return the appendage of a flexible body."""
     assert body.flex is not None
     part = body.flex.part
     P, H = columns(part.P, place), columns(part.H, place)
@@ -140,7 +140,7 @@ class ComplexAppendage:
         return _apply_matrix(-2 * self.amplitudes @ shapes, [*delta, *eta])
 
     def state_expressions(self, read: Reader) -> dict[Expr, Expr]:
-        """The coordinates and speeds of the description as expressions of the states."""
+        """Return the coordinates and speeds of the description as expressions of the states."""
         assert self.body.flex is not None
         flex = self.body.flex
         delta, eta = [read(q) for q in flex.coordinates], [read(u) for u in flex.speeds]
@@ -160,7 +160,7 @@ def _without_rounding(matrix: Array) -> Array:
 
 
 def complex_appendage(body: Body, total_mass: Scalar) -> ComplexAppendage:
-    """The complex modes of a flexible body."""
+    """Return the complex modes of a flexible body."""
     assert body.flex is not None
     part, where = body.flex.part, f"body '{body.name}'"
     lumps = part.lumps
@@ -239,7 +239,7 @@ def _basis(part: FlexiblePart, lumps: Lumps, Mn: Array, where: str) -> tuple[Arr
 def spinning_appendage(
     found: ComplexAppendage, place: Placement, group: HingedGroup, pairs: Pairs, read: Reader
 ) -> SpinningAppendage:
-    """The appendage in its group's axes and about its o."""
+    """Return the appendage in its group's axes and about its o."""
     flex = found.body.flex
     assert flex is not None and flex.part.lumps is not None
     part, lumps, modes = flex.part, flex.part.lumps, found.modes
@@ -285,7 +285,7 @@ def _double_shapes(modes: ComplexModes, rows: slice) -> Array:
 
 
 def _lump(node: FlexibleNode, lumps: Lumps, body: Body) -> int:
-    """The lump at a node."""
+    """Return the lump at a node."""
     distances = np.linalg.norm(lumps.positions - node.position, axis=1)
     s = int(np.argmin(distances))
     if distances[s] > 1e-12 * (1 + np.abs(lumps.positions).max()):

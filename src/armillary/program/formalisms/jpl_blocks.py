@@ -118,7 +118,7 @@ class Blocks:
         return found
 
     def matrix(self) -> dict[tuple[int, int], Scalar]:
-        """The rows and columns of the reference body (0 to 2) and the hinges (3 on), row ≤ column."""
+        """Return the rows and columns of the reference body (0 to 2) and the hinges (3 on), row ≤ column."""
         found = {(i, j): self.sums[0][0][i][j] for i in range(3) for j in range(i, 3)}
         hinges = self.vehicle.hinges
         for j, (b, hinge) in enumerate(hinges):
@@ -224,7 +224,7 @@ class Assembled:
         return joined(self.row(i, self.motion) for i in range(3))
 
     def solve(self) -> list[Scalar]:
-        """All accelerations, given ones in their places."""
+        """Return all accelerations, given ones in their places."""
         free = [i for i in range(len(self.motion)) if i not in self.given]
         force = {
             i: minus(self.force[i], total([times(self.element(i, j), a) for j, a in self.given.items()]))
@@ -284,7 +284,7 @@ def assemble_equations(
     appendages: Sequence[ModalColumns],
     forces: Sequence[Sequence[Scalar]],
 ) -> Assembled:
-    """All equations, from the right sides of the hinge rows and the modal forces of each appendage.
+    """Return all equations, from the right sides of the hinge rows and the modal forces of each appendage.
 
     Rates of hinges carry the modes along: −Σ_j Y_jᵀ s_j joins the modal forces.
     """
@@ -373,7 +373,7 @@ def shape_integrals(part: SpinningAppendage) -> tuple[ShapeIntegrals, ShapeInteg
 
 
 def coupling(k: int, part: SpinningAppendage) -> ModalColumns:
-    """The modal columns of an appendage: −2σ p and −2σ h of Γ for δ, of Ψ for η."""
+    """Return the modal columns of an appendage: −2σ p and −2σ h of Γ for δ, of Ψ for η."""
     momenta: list[Triple] = []
     moments: list[Triple] = []
     for side in shape_integrals(part):
@@ -385,7 +385,7 @@ def coupling(k: int, part: SpinningAppendage) -> ModalColumns:
 
 
 def appendage_deformation(part: SpinningAppendage, columns: ModalColumns, name: str) -> AppendageDeformation:
-    """The deformation q = 2 (Ψ δ − Γ η), q̇ = −2 (Γ σ δ + Ψ σ η) of an appendage."""
+    """Return the deformation q = 2 (Ψ δ − Γ η), q̇ = −2 (Γ σ δ + Ψ σ η) of an appendage."""
     gamma, psi = shape_integrals(part)
     moved = add(combined(psi.momenta, part.delta), negative(combined(gamma.momenta, part.eta)))
     states = (*part.delta, *part.eta)

@@ -75,7 +75,7 @@ from armillary.program.formalisms.jpl_vehicle import (
 
 
 def assemble_mbdyfn(vehicle: Vehicle) -> Assembled:
-    """The equations of MBDYFN."""
+    """Return the equations of MBDYFN."""
     turned = attitude(vehicle)
     blocks = Blocks(vehicle, barycentres(vehicle), turned, shifts(vehicle))
     loads = reference_loads(blocks, deflections(vehicle))
@@ -88,7 +88,7 @@ def assemble_mbdyfn(vehicle: Vehicle) -> Assembled:
 
 
 def modal_columns(vehicle: Vehicle) -> list[jpl_blocks.ModalColumns]:
-    """The modal columns of the appendages."""
+    """Return the modal columns of the appendages."""
     return [jpl_blocks.ModalColumns(k, a.P, a.moment, a.mass, a.rates) for k, a in vehicle.appendages]
 
 
@@ -161,7 +161,7 @@ def _swinging(blocks: Blocks, k: int) -> Triple:
 
 
 def assemble_mbdyfl(vehicle: Vehicle) -> Assembled:
-    """The equations of MBDYFL."""
+    """Return the equations of MBDYFL."""
     fixed = barycentres(vehicle)
     at_rest = Blocks(vehicle, fixed, attitude(vehicle, "none"), [ZEROS] * len(vehicle.substructures))
     turned = attitude(vehicle, "first")
@@ -202,7 +202,7 @@ def assemble_mbdyfl(vehicle: Vehicle) -> Assembled:
 
 
 def assemble_mbdyfr(vehicle: Vehicle) -> Assembled:
-    """The equations of MBDYFR."""
+    """Return the equations of MBDYFR."""
     fixed, turned = barycentres(vehicle), attitude(vehicle)
     parts = vehicle.appendages
     columns = [coupling(k, part) for k, part in parts]
@@ -353,7 +353,7 @@ class VehicleSolution:
 
 
 def solve(vehicle: Vehicle, name: str) -> VehicleSolution:
-    """The solution of a vehicle's equations by the formulation of this name."""
+    """Return the solution of a vehicle's equations by the formulation of this name."""
     formulation = FORMULATIONS[name]
     turned = attitude(vehicle, "finite" if formulation.rate_products else "first")
     loaded = with_rotors(vehicle, turned)

@@ -56,7 +56,7 @@ from armillary.program.formalisms.jpl_vehicle import along
 
 
 def reader(plain: Undimensioned) -> Reader:
-    """A reader that gives plain numbers where it can: constants are then worked out at once."""
+    """Return a reader that gives plain numbers where it can: constants are then worked out at once."""
 
     def read(x: Scalar) -> Scalar:
         found = plain(x)
@@ -105,7 +105,7 @@ class HingedGroups:
     nodes: dict[int, Body]
 
     def above(self, g: int) -> list[int]:
-        """The group, the one that it hangs on, and so on to the reference group."""
+        """Return the group, the one that it hangs on, and so on to the reference group."""
         found = []
         while g >= 0:
             found.append(g)
@@ -114,7 +114,7 @@ class HingedGroups:
 
 
 def hinged_groups(system: Description, read: Reader, formulation: str) -> HingedGroups:
-    """The groups of a system, or an error that names what the formulation cannot describe."""
+    """Return the groups of a system, or an error that names what the formulation cannot describe."""
     _check_system(system, formulation)
     found = rigid_groups(system, read, separate_flexible=False)
     groups = [_hinged_group(i, group, read, formulation) for i, group in enumerate(found.groups)]
@@ -255,7 +255,7 @@ class VehicleLoads:
 
 
 def vehicle_loads(system: Description, found: HingedGroups, read: Reader) -> VehicleLoads:
-    """All loads of a system."""
+    """Return all loads of a system."""
     made = VehicleLoads()
     for load in system.loads.values():
         bodies = [load.body, load.reaction_body]

@@ -197,7 +197,7 @@ class Vehicle:
         return [(k, a) for k, s in enumerate(self.substructures) for a in s.appendages]
 
     def beyond(self, k: int, r: int) -> bool:
-        """Whether r is k or hangs on it, however far: the path elements e(h, r) of k's hinges."""
+        """Return whether r is k or hangs on it, however far: the path elements e(h, r) of k's hinges."""
         while r > k:
             r = self.substructures[r].inboard
         return r == k
@@ -223,11 +223,11 @@ class Attitude:
     S: list[Triple]
 
     def into(self, k: int, v: Triple) -> Triple:
-        """A vector of body k in the reference axes."""
+        """Return a vector of body k in the reference axes."""
         return matrix_vector(self.R[k], v)
 
     def back(self, k: int, v: Triple) -> Triple:
-        """A vector of the reference axes in body k."""
+        """Return a vector of the reference axes in body k."""
         return matrix_vector(transposed(self.R[k]), v)
 
 
@@ -302,7 +302,7 @@ class Barycentres:
 
 
 def barycentres(vehicle: Vehicle) -> Barycentres:
-    """The constants of a vehicle."""
+    """Return the constants of a vehicle."""
     parts, M = vehicle.substructures, vehicle.mass
     D, augmented = [], []
     for k, part in enumerate(parts):
@@ -342,7 +342,7 @@ def _towards(vehicle: Vehicle, k: int, j: int) -> Triple:
 
 
 def with_rotors(vehicle: Vehicle, turned: Attitude) -> Vehicle:
-    """The vehicle with its rotors' effects in the inertias and torques of its bodies."""
+    """Return the vehicle with its rotors' effects in the inertias and torques of its bodies."""
     parts = []
     for k, part in enumerate(vehicle.substructures):
         own = named(turned.back(k, turned.w[k]), f"w_own_{part.name}")

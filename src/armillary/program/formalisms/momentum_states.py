@@ -77,12 +77,12 @@ class Weight:
 
 
 def with_speeds(tree: Tree, speeds: Mapping[int, Scalar]) -> Tree:
-    """The tree with other values for some of its speeds, by index."""
+    """Return the tree with other values for some of its speeds, by index."""
     return tree.with_degrees(lambda d: replace(d, speed=speeds.get(d.index, d.speed)))
 
 
 def velocities(tree: Tree) -> list[Velocity]:
-    """The motion of every link, parents first."""
+    """Return the motion of every link, parents first."""
     found: list[Velocity] = []
     at_rest = Velocity(ZEROS, ZEROS)
     for link in tree.links:
@@ -375,7 +375,7 @@ class FreeRoot:
         return found
 
     def drifting(self, tree: Tree, masses: Sequence[Weight], P: Triple) -> dict[int, Scalar]:
-        """The velocity P/m of the mass centre in this body's own speeds, by index."""
+        """Return the velocity P/m of the mass centre in this body's own speeds, by index."""
         if self.held:
             return {}
         v = named(scaled(P, 1 / masses[self.base].mass), f"vc_{self.name}")
@@ -422,7 +422,7 @@ class FreeRoot:
 
 
 def free_roots(tree: Tree, masses: Sequence[Weight], locked: Collection[str] = ()) -> list[FreeRoot]:
-    """The bodies that turn freely on the ground, or would if the named speeds were not locked."""
+    """Return the bodies that turn freely on the ground, or would if the named speeds were not locked."""
 
     def unknown(i: int) -> bool:
         return all(
@@ -451,7 +451,7 @@ def _slides_below(tree: Tree, index: int) -> tuple[int, ...] | None:
 
 
 def _orthogonal(tree: Tree, slides: Sequence[int]) -> bool:
-    """Whether the slides' axes are numbers and at right angles."""
+    """Return whether the slides' axes are numbers and at right angles."""
     axes = [to_ground(tree, i, unit(tree.links[i].freedoms[0].direction % 3)) for i in slides]
     products = [sum_of_products(zip(axes[i], axes[j], strict=True)) for i, j in ((0, 1), (0, 2), (1, 2))]
     if any(isinstance(x, Expr) and x.kind != "number" for x in products):

@@ -354,7 +354,7 @@ def _rigid(tree: Tree, applied: AppliedLoads, at_rest: bool) -> list[Articulated
 def _eliminate_freedom(
     body: Articulated, d: Freedom, applied: Scalar
 ) -> tuple[Articulated, JointAcceleration]:
-    """The inertia without one degree of freedom, and how to find its acceleration."""
+    """Return the inertia without one degree of freedom, and how to find its acceleration."""
     k, linear = d.direction % 3, d.direction >= LINEAR
     U = (*(row[k] for row in body.H), *body.M[k]) if linear else (*body.J[k], *body.H[k])
     D = plus(U[d.direction], d.armature)
@@ -400,7 +400,7 @@ def _moves_rotor(d: Freedom) -> bool:
 
 
 def _armature_row(d: Freedom, gain: tuple[Scalar, ...]) -> list[Scalar]:
-    """A U/D: the row of the eliminated direction that an armature leaves in the inertia."""
+    """Return a U/D: the row of the eliminated direction that an armature leaves in the inertia."""
     row = [times(d.armature, g) for g in gain]
     row[d.direction] = plus(d.armature, row[d.direction])
     return row

@@ -184,7 +184,7 @@ def redundant_targets(system: Description, plain: Undimensioned) -> tuple[Target
 
 
 def _forces(system: Description, r: Redundant, plain: Undimensioned) -> dict[Expr, Expr]:
-    """The multipliers λ of constraints and given speeds, for the symbols that outputs may hold."""
+    """Return the multipliers λ of constraints and given speeds, for the symbols that outputs may hold."""
     by_name = {row.name: -m for row, m in zip(r.rows, r.multipliers, strict=True)}
     found = {plain(c.force): by_name[c.name] for c in system.constraints.values()}
     for speed, effort in system.efforts.items():
@@ -231,7 +231,7 @@ def _stepping(
 
 
 def _after(changes: dict[Expr, Expr], r: Redundant, state: tuple[Expr, ...]) -> list[Expr]:
-    """The state after an event: where it moves joints, all parts are placed again."""
+    """Return the state after an event: where it moves joints, all parts are placed again."""
     moved = [s for s in changes if s in r.joint_speeds or s in r.joints]
     if not moved:
         return [changes.get(s, s) for s in state]

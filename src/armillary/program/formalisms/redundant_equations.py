@@ -191,7 +191,7 @@ class Bordered:
                     self.matrix[a, b] = plus(self.matrix.get((a, b), 0), times(pushed, y))
 
     def _turns(self, form: Form) -> bool:
-        """Whether a constraint is one of rotations alone, whose multiplier is a moment."""
+        """Return whether a constraint is one of rotations alone, whose multiplier is a moment."""
         return self.turning.issuperset(form)
 
     def support(self, values: dict[Expr, float]) -> None:
@@ -281,7 +281,7 @@ def _squared_length(parts: Iterable[AbsoluteBody]) -> Expr:
 
 
 def _singular(part: AbsoluteBody, values: dict[Expr, float]) -> bool:
-    """Whether a part's mass matrix is singular with these values."""
+    """Return whether a part's mass matrix is singular with these values."""
     found = np.linalg.eigvalsh(
         _matrix_numbers(mass_block(part), {s: i for i, s in enumerate(part.speeds)}, values)
     )
@@ -291,7 +291,7 @@ def _singular(part: AbsoluteBody, values: dict[Expr, float]) -> bool:
 def _matrix_numbers(
     matrix: dict[tuple[Expr, Expr], Scalar], order: dict[Expr, int], at: dict[Expr, float]
 ) -> np.ndarray:
-    """A symmetric matrix with these values of its symbols; one for those without a value."""
+    """Return a symmetric matrix with these values of its symbols; one for those without a value."""
     elements = [as_expr(x) for x in matrix.values()]
     missing = {s: 1.0 for s in symbols(*elements) if s not in at}
     found = np.zeros((len(order), len(order)))
@@ -354,7 +354,7 @@ class Redundant:
 
 
 def redundant_equations(system: Description, plain: Undimensioned) -> Redundant:
-    """The bordered equations of a system and all that their integration needs."""
+    """Return the bordered equations of a system and all that their integration needs."""
     parts = absolute_bodies(system, plain)
     if not parts.parts:
         raise ModelError(f"system '{system.name}' has no moving body")
@@ -427,7 +427,7 @@ def _symbols(system: Description, names: Iterable[str]) -> tuple[Expr, ...]:
 def _constraint_rows(
     system: Description, parts: AbsoluteBodies, u: dict[Expr, Expr], plain: Undimensioned
 ) -> list[AbsoluteConstraint]:
-    """All constraints: of each joint, of given and locked speeds, and the user's own."""
+    """Return all constraints: of each joint, of given and locked speeds, and the user's own."""
     rows = [row for i in range(len(parts.parts)) for row in joint_rows(parts, i)]
     owners = {plain(s): i for i, part in enumerate(parts.parts) for s in part.body.speeds}
     for given in system.prescriptions.values():

@@ -15,7 +15,7 @@ FORMALISMS: dict[str, Formalism] = {f.name: f for f in _ALL}
 
 
 def find_formalism(name: str) -> Formalism:
-    """The formalism of this name, or "auto"."""
+    """Return the formalism of this name, or "auto"."""
     known = {AUTO.name: AUTO, **FORMALISMS}
     one_of(name, known, "unknown formalism ", ModelError)
     return known[name]

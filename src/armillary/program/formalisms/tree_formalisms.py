@@ -179,7 +179,7 @@ def _kanes_equations(reduction: Reduction, loads: AppliedLoads) -> ImplicitEquat
 
 
 def _by_tree(accelerations: TreeFormalism) -> Callable[[Reduction, AppliedLoads], dict[int, Scalar]]:
-    """A formalism for trees; constraints by their forces on top of it."""
+    """Return a formalism for trees; constraints by their forces on top of it."""
 
     def solve_tree(reduction: Reduction, loads: AppliedLoads) -> dict[int, Scalar]:
         tree, kept = reduction.free_tree or reduction.tree, reduction.elimination.kept
@@ -199,7 +199,7 @@ def _with_dependent_rates(reduction: Reduction, x: dict[int, Scalar]) -> dict[in
 
 
 def _recursive(reduction: Reduction, loads: AppliedLoads) -> dict[int, Scalar]:
-    """The recursion, with gears inside it; other constraints by their forces on top of it."""
+    """Return the recursion, with gears inside it; other constraints by their forces on top of it."""
     found = geared_tree(reduction)
     accelerations = partial(recursive.accelerations, gears=found.gears)
     x = constrained_accelerations(accelerations, found.tree, loads, found.rows, found.remainders)
@@ -342,8 +342,8 @@ def _truncation_record(declared: dict[Expr, int], plain: Undimensioned, best: _C
 
 
 def _candidate_cost(candidate: _Candidate) -> Considered:
-    """A candidate's cost. Cycles, roughly: operations at the rate of a current core, and a share of the
-    longest chain of dependent ones, which other work can fill in part.
+    """Return a candidate's cost. Cycles, roughly: operations at the rate of a current core, and a share of
+    the longest chain of dependent ones, which other work can fill in part.
 
     The share was fitted to times of 22 models by two formalisms: with it the choice is the faster one, or
     within a tenth of it, in all but one.
@@ -409,7 +409,7 @@ class Chosen:
 
 
 def choices(system: Description, reduction: Reduction, *, regrouped: bool) -> list[Chosen]:
-    """The other states that are worth a trial; none with constraints or small variables."""
+    """Return the other states that are worth a trial; none with constraints or small variables."""
     if system.constraints or reduction.plain.truncation is not None:
         return []
     bodies = [body for body in system.bodies.values() if _is_free(body, reduction.tree)]
@@ -421,7 +421,9 @@ def choices(system: Description, reduction: Reduction, *, regrouped: bool) -> li
 
 
 def _is_free(body: Body, tree: Tree) -> bool:
-    """Whether the choice is left to the program, and can be made: nothing about the motion is given."""
+    """Return whether the choice is left to the program, and can be made: nothing about the motion
+    is given.
+    """
     link = tree.links[tree.placements[body.name].link] if tree.placements[body.name].link >= 0 else None
     return (
         any(isinstance(step, Drift) and step.chosen for step in body.assembly.steps)
@@ -486,7 +488,9 @@ def _speed_symbol(system: Description, index: int, body: Body, axes: str, c: Tri
 
 
 def _moved_by(link: Link, s: Mapping[int, Expr], axes: str, c: Triple) -> Link:
-    """The link with other linear speeds, and its origin moved to c: its mass centre, or where it was."""
+    """Return the link with other linear speeds, and its origin moved to c: its mass centre, or where
+    it was.
+    """
     freedoms = tuple(
         replace(d, speed=s[d.direction - LINEAR]) if d.direction >= LINEAR else d for d in link.freedoms
     )
@@ -501,7 +505,7 @@ def _moved_by(link: Link, s: Mapping[int, Expr], axes: str, c: Triple) -> Link:
 
 
 def _with_link(tree: Tree, index: int, link: Link, c: Triple) -> Tree:
-    """The tree with another link, and what hangs on it where it was."""
+    """Return the tree with another link, and what hangs on it where it was."""
     back = scaled(c, -1)
     links = [
         replace(other, offset=add(other.offset, back)) if other.parent == index else other
@@ -543,7 +547,7 @@ def chosen_targets(system: Description, rates: Mapping[int, Scalar], chosen: Cho
 
 
 def speed_symbols(system: Description, chosen: Chosen) -> dict[int, Expr]:
-    """The description's speeds as symbols, by index."""
+    """Return the description's speeds as symbols, by index."""
     plain = chosen.reduction.plain
     bare = plain.with_values({system.speeds[i]: _bare(system.speeds[i]) for i in chosen.states})
     return {i: bare(u) for i, u in enumerate(system.speeds)}

@@ -91,7 +91,7 @@ def product_operations(exponents: tuple[float, ...], scaled: bool) -> tuple[int,
 
 @lru_cache(1024)
 def numbers_before(coefficients: tuple[float, ...]) -> int:
-    """The number of terms of a sum with a number before them."""
+    """Return the number of terms of a sum with a number before them."""
     return len([c for c in coefficients if c not in (1, -1)])
 
 
@@ -167,7 +167,7 @@ class Graph:
         return count_nodes(self.order)
 
     def remade(self, make: Callable[[Expr, list[Expr]], Expr | None], among: Container[Expr]) -> Graph:
-        """The graph with every node made again by ``make(node, new operands)``, operands first.
+        """Return the graph with every node made again by ``make(node, new operands)``, operands first.
 
         Where ``make`` returns None, the node is the same operation on the new operands. It does so for all
         nodes but those ``among`` which a pass finds something to do, as long as their operands stay. A pass
@@ -216,7 +216,7 @@ class Graph:
 
 
 def same_or_rebuilt(node: Expr, args: list[Expr]) -> Expr:
-    """The node itself where its operands are the same, else the same operation on the new ones."""
+    """Return the node itself where its operands are the same, else the same operation on the new ones."""
     for x, y in zip(args, node.args, strict=True):
         if x is not y:
             return rebuild(node, args)
@@ -224,5 +224,5 @@ def same_or_rebuilt(node: Expr, args: list[Expr]) -> Expr:
 
 
 def lone_number(node: Expr) -> bool:
-    """Whether a sum has a number as a term, or a product one as a factor."""
+    """Return whether a sum has a number as a term, or a product one as a factor."""
     return node.data[0] != 0 if node.kind == "sum" else node.data[0] not in (1, -1)

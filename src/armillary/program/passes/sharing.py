@@ -28,13 +28,15 @@ class Constants:
         self.finished: set[Expr] = set()  # nodes in which nothing is left to name
 
     def name(self, value: Expr) -> Expr:
-        """A symbol for a constant expression, without its sign; numbers and parameters stay themselves."""
+        """Return a symbol for a constant expression, without its sign; numbers and parameters stay
+        themselves.
+        """
         if value.kind == "product" and value.data[0] < 0:
             return scale(self.whole(scale(value, -1)), -1)
         return self.whole(value)
 
     def whole(self, value: Expr) -> Expr:
-        """A symbol for a constant with its sign: for results and arguments of functions."""
+        """Return a symbol for a constant with its sign: for results and arguments of functions."""
         if value.kind in ("number", "symbol"):
             return value
         found = self._names.get(value)
@@ -72,12 +74,12 @@ def hoist(graph: Graph, constants: Constants) -> Graph:
 
 
 def is_unnamed(node: Expr) -> bool:
-    """Whether a node is a constant that has no name yet."""
+    """Return whether a node is a constant that has no name yet."""
     return node.constant and node.kind != "number" and node.kind != "symbol"
 
 
 def holds_unnamed(node: Expr) -> bool:
-    """Whether a variable node holds constants that one name could replace."""
+    """Return whether a variable node holds constants that one name could replace."""
     if node.constant:
         return False
     fixed = last = 0
@@ -140,7 +142,7 @@ def hoisted_product(node: Expr, args: list[Expr], constants: Constants) -> Expr 
 
 
 def _is_name(base: Expr, exponent: float) -> bool:
-    """Whether a constant is one operand already."""
+    """Return whether a constant is one operand already."""
     return base.kind == "symbol" and exponent == 1
 
 
@@ -297,7 +299,7 @@ def _divisors(node: Expr) -> list[tuple[Expr, float]]:
 
 
 def _common_exponent(exponents: list[float]) -> float:
-    """The power of which all are powers: −1, or −½ where there are roots."""
+    """Return the power of which all are powers: −1, or −½ where there are roots."""
     return -1 if all(n == int(n) for n in exponents) else -0.5
 
 

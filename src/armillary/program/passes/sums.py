@@ -19,7 +19,7 @@ LONG = 24  # terms from which on a form is computed and used as one value
 
 
 def expand(graph: Graph, constants: Constants) -> Graph:
-    """Every sum as Σ kᵢ xᵢ + k₀ over values that are not sums themselves, with constant k: a result
+    """Return every sum as Σ kᵢ xᵢ + k₀ over values that are not sums themselves, with constant k: a result
     that is linear in a few values costs one product per value.
 
     This pays off for small linear systems only; the caller compares costs.
@@ -46,7 +46,7 @@ def expand(graph: Graph, constants: Constants) -> Graph:
 
 
 def _linear(node: Expr, forms: dict[Expr, Form]) -> Form | None:
-    """The form of a sum, a multiple or a named one of these; None for anything else."""
+    """Return the form of a sum, a multiple or a named one of these; None for anything else."""
     if node.constant:
         return None
     if node.kind == "let":
@@ -156,12 +156,12 @@ def _terms(node: Expr) -> Iterable[tuple[float, Expr]]:
 
 
 def _folds(c: float, term: Expr) -> bool:
-    """Whether a number before a term goes into a constant factor of it."""
+    """Return whether a number before a term goes into a constant factor of it."""
     return c not in (1, -1) and term.kind == "product" and term.args[0].constant
 
 
 def _plain(node: Expr) -> bool:
-    """Whether no number stands before a term."""
+    """Return whether no number stands before a term."""
     return node.kind != "sum" or node.constant or not numbers_before(node.data[1])
 
 
@@ -191,7 +191,7 @@ def spread(graph: Graph) -> Graph:
 
 
 def _open_product(term: Expr) -> list[tuple[float, Expr]] | None:
-    """The terms of a constant times a sum of constants and their multiples; None for anything else."""
+    """Return the terms of a constant times a sum of constants and their multiples; None for anything else."""
     if term.kind != "product":
         return None
     moving = [(b, n) for b, n in zip(term.args, term.data[1], strict=True) if not b.constant]

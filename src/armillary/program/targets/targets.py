@@ -234,7 +234,9 @@ INTERNAL_EVENTS = (
 
 
 def _switching(reduction: Reduction) -> list[EventRecord]:
-    """The events of a choice of dependent speeds that becomes poor, and of constraints that lose rank."""
+    """Return the events of a choice of dependent speeds that becomes poor, and of constraints that
+    lose rank.
+    """
     watched = (
         (DEPENDENT_SPEEDS, reduction.quality, POOR_PIVOT, -1),
         (CONSTRAINT_RANK, reduction.strength, LOST_RANK, -1),
@@ -341,7 +343,9 @@ _WORDS = (("small", 1), ("large", -1))
 
 
 def reader(declared: dict[Expr, int], keep: int) -> Undimensioned:
-    """The reader of a description for the mechanics; nothing is truncated where nothing is declared."""
+    """Return the reader of a description for the mechanics; nothing is truncated where nothing
+    is declared.
+    """
     if not isinstance(keep, int) or keep < 0:
         raise ModelError(f"keep={keep!r} is not a number of orders: 1, or more to keep higher ones")
     return Undimensioned(declared, Truncation(keep)) if declared else Undimensioned()
@@ -388,7 +392,7 @@ def _vanishing_message(what: str, judged: Judged) -> str:
 
 
 def explain_singular(error: ModelError, judged: Judged, full: Callable[[], object]) -> ModelError:
-    """The error itself, or where the full model has none, the one that blames the declarations."""
+    """Return the error itself, or where the full model has none, the one that blames the declarations."""
     if not judged:
         return error
     try:
@@ -409,7 +413,7 @@ def converted_targets(
     accelerations: Sequence[Expr],
     inputs: Mapping[Expr, Expr],
 ) -> Targets:
-    """The targets with ``states``, by name and with their rates, in place of the independent speeds.
+    """Return the targets with ``states``, by name and with their rates, in place of the independent speeds.
 
     ``by_states`` are these speeds as functions of the states, ``by_speeds`` the states as functions of
     ``speeds``, for which the section that makes states of speeds has ``inputs``.

@@ -68,7 +68,7 @@ def chart_of(
     labels: Sequence[str] | None = None,
     title: str | None = None,
 ) -> Chart:
-    """The chart of outputs, by name or pattern, over time or over output `x`.
+    """Return the chart of outputs, by name or pattern, over time or over output `x`.
 
     Without a name, the outputs that the model or a selection requested are drawn, or all if there are none.
     Of one run, outputs of equal units share a panel. Of several runs each output has a panel, and each run a
@@ -156,7 +156,7 @@ def _by_output(runs: Sequence[Run], labels: Sequence[str], name: str, x: str | N
 
 
 def _units(runs: Sequence[Run], name: str) -> str:
-    """The units of the first run that has the output and its units."""
+    """Return the units of the first run that has the output and its units."""
     known = (run.units[name] for run in runs if name in run and run.units[name] != UNKNOWN)
     return label_units(next(known, ""))
 
@@ -201,7 +201,7 @@ def matplotlib(module: str = "") -> ModuleType:
 
 
 def check_suffix(path: str | os.PathLike[str], known: tuple[str, ...] = FIGURES) -> str:
-    """The suffix of a path that a figure can be saved at."""
+    """Return the suffix of a path that a figure can be saved at."""
     suffix = file_path(path, "path").suffix.lower()
     if suffix not in known:
         raise ArmillaryError(f"a plot cannot be saved as '{Path(path).name}': use {', '.join(known)}")
@@ -218,9 +218,9 @@ def use_style(style: DataTable, *, interactive: bool) -> Iterator[None]:
 
 
 def new_figure(size: tuple[float, float], *, interactive: bool, shown: bool = False) -> Figure:
-    """An empty figure. Pyplot would hold on to one that is only saved, and a notebook would show a figure of
-    pyplot at the end of the cell, beside the one that a call returns; a figure that is ``shown`` at once
-    needs pyplot.
+    """Return an empty figure. Pyplot would hold on to one that is only saved, and a notebook would show a
+    figure of pyplot at the end of the cell, beside the one that a call returns; a figure that is ``shown`` at
+    once needs pyplot.
     """
     shape: DataTable = {"figsize": size, "layout": LAYOUT}
     notebook = interactive and not shown and "inline" in str(matplotlib("pyplot").get_backend())
@@ -234,7 +234,7 @@ def new_figure(size: tuple[float, float], *, interactive: bool, shown: bool = Fa
 
 @cache
 def _notebook_figure() -> type[Figure]:
-    """The class of figures that a notebook shows where they are the value of a cell."""
+    """Return the class of figures that a notebook shows where they are the value of a cell."""
 
     # mypy: matplotlib is imported at its first use.
     class NotebookFigure(matplotlib("figure").Figure):  # type: ignore[misc]
@@ -284,7 +284,7 @@ def open_figure(
 
 
 def can_show() -> bool:
-    """Whether there is a display; without one matplotlib falls back to drawing into files."""
+    """Return whether there is a display; without one matplotlib falls back to drawing into files."""
     return str(matplotlib("pyplot").get_backend()).lower() != "agg"
 
 

@@ -42,7 +42,8 @@ def fan(
     title: str | None = None,
     path: Path | None = None,
 ) -> Figure:
-    """The median of an output over time, with bands that hold given shares of the runs, and some single runs.
+    """Draw the median of an output over time, with bands that hold given shares of the runs, and some
+    single runs.
 
     `values` is (runs, samples): an array, or anything that is sliced like one, such as Zarr's; it is read a
     few samples at a time. Runs without a finite value at a time do not count there.
@@ -92,7 +93,7 @@ def histogram(
     title: str | None = None,
     path: Path | None = None,
 ) -> Figure:
-    """The histogram of a metric, with its median and the range of 90 % of the runs."""
+    """Draw the histogram of a metric, with its median and the range of 90 % of the runs."""
     given = np.ravel(np.asarray(values, dtype=float))
     found = given[np.isfinite(given)]
     if not found.size:
@@ -123,7 +124,7 @@ def mean_histogram(
     title: str | None = None,
     path: Path | None = None,
 ) -> Figure:
-    """The histogram of an output in a run: the mean over all runs of their histograms, given as
+    """Draw the histogram of an output in a run: the mean over all runs of their histograms, given as
     counts (runs, bins), and the range of 90 % of the runs in each bin.
     """
     given = np.asarray(counts, dtype=float)
@@ -156,8 +157,8 @@ def scatter(
     title: str | None = None,
     path: Path | None = None,
 ) -> Figure:
-    """Every metric over every varied quantity: points, or their density where they are many, and the median
-    of the metric along the quantity.
+    """Draw every metric over every varied quantity: points, or their density where they are many, and the
+    median of the metric along the quantity.
     """
     if not parameters or not metrics:
         raise ArmillaryError(f"there are no {'metrics' if parameters else 'varied quantities'} to show")
@@ -250,5 +251,5 @@ def head(axes: Axes, title: str, count: str) -> None:
 
 
 def count_text(runs: int, lost: int) -> str:
-    """The number of runs in a figure, in words."""
+    """Return the number of runs in a figure, in words."""
     return f"{runs:,} runs" + (f", {lost:,} of them without a value" if lost else "")

@@ -33,7 +33,7 @@ class MotionPicture(Protocol):
     """An object that shows the motion of a run: the equations behind it, or a compiled model of them."""
 
     def page(self, run: Run, title: str, options: PictureOptions) -> str:
-        """The motion as the text of one HTML page."""
+        """Return the motion as the text of one HTML page."""
         ...
 
     def film(self, run: Run, path: Path, options: PictureOptions) -> None:
@@ -46,7 +46,7 @@ class MotionPicture(Protocol):
 
     # Batches are made above this package, so that their class has no name here.
     def cloud(self, batch: Any, colour: str | None, title: str, options: PictureOptions) -> str:
-        """All runs of a batch at once as the text of one HTML page."""
+        """Return all runs of a batch at once as the text of one HTML page."""
         ...
 
     def scene(self, run: Run, path: Path) -> None:
@@ -160,7 +160,7 @@ def write_motion(
     title: str,
     options: PictureOptions,
 ) -> Path:
-    """The page, film or picture of a run, written whole or not at all."""
+    """Write the page, film or picture of a run, whole or not at all."""
     place = motion_path(path)
     picture = _picture(run, model)
     if place.suffix.lower() == SCENE:
@@ -173,7 +173,7 @@ def write_motion(
 
 
 def motion_path(path: str | os.PathLike[str]) -> Path:
-    """The file of a motion, of a kind that can be written."""
+    """Return the file of a motion, of a kind that can be written."""
     place = file_path(path, "the page")
     if place.suffix.lower() not in (*PAGES, *FILMS, SCENE):
         raise ArmillaryError(
@@ -184,14 +184,14 @@ def motion_path(path: str | os.PathLike[str]) -> Path:
 
 
 def write_page(page: str, place: Path) -> Path:
-    """A page as a file, written whole or not at all."""
+    """Write a page as a file, whole or not at all."""
     with replacing(place) as temporary:
         temporary.write_text(page, encoding="utf-8")
     return place
 
 
 def write_html(page: str, path: str | os.PathLike[str]) -> Path:
-    """A page as a file with the suffix of pages, for what cannot be a film."""
+    """Write a page as a file with the suffix of pages, for what cannot be a film."""
     place = file_path(path, "the page")
     if place.suffix.lower() not in PAGES:
         raise ArmillaryError(f"this is written as {PAGES[0]}, one page with all in it, not as '{place.name}'")
@@ -199,12 +199,14 @@ def write_html(page: str, path: str | os.PathLike[str]) -> Path:
 
 
 def show_motion(run: Run, model: Drawable | None, title: str, options: PictureOptions) -> MotionView:
-    """The page of a run in a notebook's cell, else in the browser."""
+    """Return the page of a run in a notebook's cell, else in the browser."""
     return show_page(_picture(run, model).page(run, text(title, "title"), options))
 
 
 def show_page(page: str) -> MotionView:
-    """A page in a notebook's cell, else in the browser, from a file in the folder for temporary files."""
+    """Return a page in a notebook's cell, else in the browser, from a file in the folder for
+    temporary files.
+    """
     if _in_notebook():
         return MotionView(None, page)
     import webbrowser

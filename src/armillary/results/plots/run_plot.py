@@ -69,7 +69,8 @@ def plot(
     ax: Axes | None = None,
     show: bool = False,
 ) -> Figure | None:
-    """A figure of outputs of one run, or of several laid over each other; over time, or over output `x`.
+    """Return a figure of outputs of one run, or of several laid over each other; over time, or over output
+    `x`.
 
         arm.plot([slow, fast], "r", "Ay", path="steer.html")
         arm.plot(run, "NRB.q2", x="NRB.q1", path="path.png")
@@ -171,7 +172,7 @@ def write_page(path: str | Path, chart: Chart) -> None:
 
 
 def page_of(chart: Chart) -> str:
-    """The text of the page."""
+    """Return the text of the page."""
     pieces = {
         "title": html.escape(chart.title or "Armillary"),
         "style": _page_part("page.css"),
@@ -252,7 +253,9 @@ _WIDTH, _HEIGHT = 120, 24  # pixels of a curve
 
 
 def run_html(run: Run) -> str:
-    """A heading and a table; the model's own outputs come first, and of the rest as many as there is room."""
+    """Return a heading and a table; the model's own outputs come first, and of the rest as many as there is
+    room.
+    """
     span = f"t = {run.time[0]:g} to {run.time[-1]:g} s" if len(run) else "empty"
     facts = [counted(len(run), "sample"), counted(len(run.names), "output"), span]
     facts += [str(run.info[key]) for key in ("method", "status") if key in run.info]
@@ -274,8 +277,8 @@ def _html_row(run: Run, name: str) -> list[str]:
 
 
 def sparkline(x: np.ndarray, y: np.ndarray) -> Html:
-    """A curve as a small SVG picture in the colour of the text, without axes; values that are not finite
-    leave gaps.
+    """Return a curve as a small SVG picture in the colour of the text, without axes; values that are not
+    finite leave gaps.
     """
     rows = _extreme_rows(y)
     x, y = x[rows], y[rows]

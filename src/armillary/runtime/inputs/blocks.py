@@ -107,7 +107,7 @@ class DrivenInputs:
         return memory
 
     def of_run(self, i: int) -> dict[str, Signal]:
-        """The signals of one run."""
+        """Return the signals of one run."""
         return {name: signal.of_run(i) for name, signal in self.signals.items()}
 
     def breaks(self) -> tuple[np.ndarray, np.ndarray]:

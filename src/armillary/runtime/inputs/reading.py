@@ -78,8 +78,8 @@ def _by_name(inputs: Given, known: list[str]) -> DataTable:
 
 
 def _file(path: Given, known: list[str]) -> DataTable:
-    """The columns of a file that are named after inputs; its first column, or that called t or time, is the
-    time.
+    """Return the columns of a file that are named after inputs; its first column, or that called t or time,
+    is the time.
     """
     from armillary.algebra.tables import read_columns
 

@@ -49,7 +49,7 @@ class SignalPieces:
     after_last: bool = False
 
     def derivative(self) -> SignalPieces:
-        """The rate."""
+        """Return the rate."""
         powers = np.arange(1.0, self.coefficients.shape[-1])
         if not len(powers):
             return replace(self, coefficients=np.zeros_like(self.coefficients), inner=0, ends=0)
@@ -167,20 +167,20 @@ class Signal:
         return len(self.values) if self.values.ndim == 2 else None
 
     def delayed(self, seconds: float | str) -> Signal:
-        """The same signal, later by a time: the road under a rear wheel."""
+        """Return the same signal, later by a time: the road under a rear wheel."""
         how, units = self.interpolation, self.units
         time = self.time + a_time(seconds, "the delay of a signal", ParameterError)
         return Signal(time, self.values, interpolation=how, units=units, name=self.name)
 
     def of_run(self, i: int) -> Signal:
-        """The signal of one run."""
+        """Return the signal of one run."""
         if self.runs is None:
             return self
         how, units = self.interpolation, self.units
         return Signal(self.time, self.values[i], interpolation=how, units=units, name=self.name)
 
     def pieces(self, interpolation: str | None = None) -> SignalPieces:
-        """The piecewise polynomial, in the signal's own units."""
+        """Return the piecewise polynomial, in the signal's own units."""
         how = self.interpolation or interpolation or "linear"
         t, y = self.time, self.values
         if len(t) == 1 or how == "hold":
@@ -205,7 +205,7 @@ class Signal:
         return self.pieces()(t)
 
     def plot(self, path: str | os.PathLike[str] | None = None, *, show: bool = False) -> Figure:
-        """The values over time, also into a file."""
+        """Draw the values over time, also into a file."""
         from armillary.results.plots.chart import literal, open_figure
 
         with open_figure((8.0, 3.0), path, show=show) as figure:
@@ -240,7 +240,7 @@ def time_scale(units: str, where: str) -> float:
 
 
 def _evaluate_function(function: Callable[[Given], Given], t: np.ndarray) -> np.ndarray:
-    """A function at all times: of the array if it takes one, else of each number."""
+    """Return a function at all times: of the array if it takes one, else of each number."""
     try:
         found = np.asarray(function(t), dtype=float)
         if found.shape == t.shape:

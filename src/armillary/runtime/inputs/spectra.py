@@ -37,8 +37,8 @@ def random_road(
     runs: int | None = None,
     waves: tuple[float, float] = _WAVES,
 ) -> Signal:
-    """The height of a road of an ISO 8608 class ("A", the smoothest, to "H") under a wheel at a speed in m/s,
-    in metres over the time; zero at the start.
+    """Return the height of a road of an ISO 8608 class ("A", the smoothest, to "H") under a wheel at a speed
+    in m/s, in metres over the time; zero at the start.
 
         Gd(n) = Gd(n₀) (n/n₀)⁻²        n₀ = 0.1 cycles/m
 
@@ -70,7 +70,8 @@ def random_turbulence(
     runs: int | None = None,
     reach: float = 100.0,
 ) -> Signal:
-    """A velocity of Dryden turbulence in m/s over the time, for a body that flies through it at ``speed``.
+    """Return a velocity of Dryden turbulence in m/s over the time, for a body that flies through it at
+    ``speed``.
 
     ``component`` is "longitudinal", "lateral" or "vertical", ``intensity`` σ the rms in m/s and ``scale`` the
     length L in m, of MIL-HDBK-1797: with the wave number Ω = 2π f/V,
@@ -109,8 +110,8 @@ def random_signal(
     units: str | None = None,
     name: str = "random signal",
 ) -> Signal:
-    """A signal with a one-sided power spectral density between two frequencies in Hz: a number (band-limited
-    white noise) or a function of frequencies, in the square of ``units`` per Hz.
+    """Return a signal with a one-sided power spectral density between two frequencies in Hz: a number
+    (band-limited white noise) or a function of frequencies, in the square of ``units`` per Hz.
 
     With ``runs`` it has a row for each, of phases of their own. The time holds eight instants per shortest
     wave, joined by a cubic spline.

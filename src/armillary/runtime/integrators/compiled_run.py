@@ -171,7 +171,9 @@ _OWN_FIELDS = (
 
 
 def _by_configuration(changes: RunChanges, states: int) -> np.ndarray:
-    """The tolerances of all states, a row for each configuration; 1 for states that it does not have."""
+    """Return the tolerances of all states, a row for each configuration; 1 for states that it does
+    not have.
+    """
     found = np.ones((changes.count, states))
     for row, given in zip(found, changes.tolerances, strict=True):
         row[: len(given)] = given
@@ -486,7 +488,9 @@ class CompiledRun:
         return Outlook(*[getattr(self.control, name) for name in Outlook._fields])
 
     def _near_place(self) -> bool:
-        """Whether the run ends where rows are found from rows around (`is_near_place` of passages.py)."""
+        """Return whether the run ends where rows are found from rows around (`is_near_place`
+        of passages.py).
+        """
         return bool(self.control.between)
 
     def _choice(self) -> list[tuple[int, int]]:

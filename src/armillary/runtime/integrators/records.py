@@ -66,7 +66,7 @@ class Functions:
 
     @kept_with_owner
     def structure_tables(self) -> np.ndarray:
-        """The tables of sparse equations, one after the other, with their places before them."""
+        """Return the tables of sparse equations, one after the other, with their places before them."""
         assert self.structure is not None
         tables = list(self.structure.tables().values())
         starts = np.cumsum([len(tables), *(len(table) for table in tables[:-1])])

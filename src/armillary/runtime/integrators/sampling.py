@@ -96,7 +96,9 @@ class SampleTimes:
         return result
 
     def on_grid(self, step: float) -> bool:
-        """Whether every time is a grid point t₀ + i·step or the end, so that none lies inside a step."""
+        """Return whether every time is a grid point t₀ + i·step or the end, so that none lies inside
+        a step.
+        """
         if self.every_step:
             return True
         if self.given is None:

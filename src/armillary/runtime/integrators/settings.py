@@ -96,7 +96,7 @@ class IntegrationSettings(RunSettings):
         }  # fmt: skip
 
     def tolerances(self, states: int) -> float | np.ndarray:
-        """The absolute tolerances: one number, or one per state."""
+        """Return the absolute tolerances: one number, or one per state."""
         if type(self.atol) is float:
             return self.atol
         found = reals(self.atol, "atol").copy()

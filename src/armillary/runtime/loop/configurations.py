@@ -18,7 +18,7 @@ Table = Callable[[LoopFunction, Value], Value]
 
 
 def figure(f: LoopFunction, name: str, index: Value) -> Value:
-    """An entry of a table."""
+    """Return an entry of a table."""
     figures = f.outside("figures")
     return figures[index + figures[HEAD.index(f"first {name}")].to_whole()]
 

@@ -74,7 +74,7 @@ class LoopFunction(RecordFunction, Stepper):
         self._tables: dict[str, Raw] = {}
 
     def size(self, name: str) -> Value:
-        """The length of vectors of one kind, or another whole number that depends on the model."""
+        """Return the length of vectors of one kind, or another whole number that depends on the model."""
         if not self.shape.general:
             return self.whole(self.program.sizes[name])
         if name == "used":  # changes with the configuration
@@ -123,7 +123,7 @@ class LoopFunction(RecordFunction, Stepper):
         return self._vectors[name]
 
     def structure(self, table: str, index: Value) -> Value:
-        """An entry of a table of sparse equations; the places of the tables stand before them."""
+        """Return an entry of a table of sparse equations; the places of the tables stand before them."""
         if table not in self._tables:
             with self.builder.on_entry():
                 head = self["structure"].raw

@@ -292,7 +292,8 @@ class LoopShape:
         return self.tableau.vectors if self.dense else self.tableau.stage_vectors
 
     def lengths(self) -> dict[str, str]:
-        """The vectors of the workspace in their order, each with the name of its size; states come first.
+        """Return the vectors of the workspace in their order, each with the name of its size; states come
+        first.
 
         Vectors of one size are side by side, frequently used sizes first: in a general loop the place of a
         vector is a sum over the sizes before it, which each function computes (events last: rk4 of a
@@ -318,6 +319,6 @@ class LoopShape:
         return {**found, **(self.changes.sizes() if self.changes else {})}
 
     def layout(self) -> tuple[dict[str, int], int]:
-        """The offset of each vector in the workspace, and the length of the whole."""
+        """Return the offset of each vector in the workspace, and the length of the whole."""
         sizes = self.sizes()
         return _offsets({name: sizes[size] for name, size in self.lengths().items()})

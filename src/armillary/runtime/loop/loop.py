@@ -56,10 +56,10 @@ _RARE = (
 
 
 def emit_loop(shape: LoopShape, linked: bool = False) -> LoopModule:
-    """The whole loop: armillary_drive(Control*, workspace*) -> Reason, armillary_choose_start(Control*,
-    workspace*) where a table has all configurations and else, where there are some,
-    armillary_choose_for_motion(Control*, workspace*), and armillary_may_jump(Control*, workspace*, kinds) for
-    this process; no other function is visible.
+    """Return the whole loop: armillary_drive(Control*, workspace*) -> Reason,
+    armillary_choose_start(Control*, workspace*) where a table has all configurations and else, where there
+    are some, armillary_choose_for_motion(Control*, workspace*), and armillary_may_jump(Control*, workspace*,
+    kinds) for this process; no other function is visible.
     """
     program = LoopModule(shape, linked)
     solver = solver_functions(program)
@@ -189,7 +189,7 @@ TABLES: dict[str, Table] = {
 
 
 def _at_state(call: Callable[[LoopFunction, Value, Span, Span], None]) -> Model:
-    """A section at a time and a state, with the vector that it gives."""
+    """Return a section at a time and a state, with the vector that it gives."""
 
     def called_at(f: LoopFunction, targets: Sequence[Span], given: Sequence[Value | Span]) -> None:
         t, state = given

@@ -24,14 +24,14 @@ class Stepper(Code):
             yield m
 
     def total_of_states(self, term: Callable[[Value], Value]) -> Value:
-        """A sum over all states."""
+        """Return a sum over all states."""
         return self.total(self.states, term)
 
     def __getitem__(self, name: str) -> Value:
         raise NotImplementedError
 
     def keeps(self, name: str) -> bool:
-        """Whether the loop has a place for a number of the run."""
+        """Return whether the loop has a place for a number of the run."""
         raise NotImplementedError
 
     def vector(self, name: str) -> Span:
@@ -50,7 +50,7 @@ class Stepper(Code):
 
 
 def not_finite(f: Stepper, *vectors: Span) -> Value:
-    """Whether some number of the vectors, each of as many as there are states, is not finite."""
+    """Return whether some number of the vectors, each of as many as there are states, is not finite."""
     found = f.total_of_states(lambda m: 0.0 * sum((v[m] for v in vectors[1:]), vectors[0][m]))
     return found.differs(0.0)
 

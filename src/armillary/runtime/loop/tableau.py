@@ -23,7 +23,7 @@ Row = tuple[float, ...]
 
 
 def row(entries: dict[int, float]) -> Row:
-    """A row of a tableau from its nonzero entries."""
+    """Return a row of a tableau from its nonzero entries."""
     return tuple(entries.get(j, 0.0) for j in range(max(entries) + 1))
 
 
@@ -139,5 +139,5 @@ class Rosenbrock:
 
 
 def rate_name(tableau: Tableau, i: int) -> str:
-    """The vector of the derivative kᵢ: that at the end of a step is ``k_end`` in all methods."""
+    """Return the vector of the derivative kᵢ: that at the end of a step is ``k_end`` in all methods."""
     return "k_end" if i == tableau.stages else f"k{i}"

@@ -112,7 +112,7 @@ class CompiledRedundantModel(CompiledModel):
         return event.stop
 
     def _state_vector(self, state: Given) -> np.ndarray:
-        """A state as a vector; one without accelerations and multipliers gets zeros for them."""
+        """Return a state as a vector; one without accelerations and multipliers gets zeros for them."""
         length = len(self.equations.program.state)
         if np.ndim(state) == 1 and len(state) == self.layout.first_acceleration:
             state = [*state, *[0.0] * (length - len(state))]
@@ -275,7 +275,7 @@ class CompiledConvertedModel(CompiledModel):
     def second_half(
         self, instance: Instance, t: float, q: np.ndarray, u: np.ndarray, memory: np.ndarray
     ) -> np.ndarray:
-        """The part of a state after the coordinates."""
+        """Return the part of a state after the coordinates."""
         count = len(self.equations.targets.speeds)
         work = np.concatenate([q, np.zeros(count + len(self.state_names)), u])
         return instance.call("momenta", count, t, work, memory) + 0.0  # no −0
@@ -300,7 +300,7 @@ class CompiledMomentumModel(CompiledConvertedModel):
     def momenta(
         self, t: float, q: Given, u: Given, parameters: DataMapping | None = None, *, memory: Given = None
     ) -> np.ndarray:
-        """The momenta of the state at coordinates q and speeds u."""
+        """Return the momenta of the state at coordinates q and speeds u."""
         q = vector(q, len(self.coordinate_names), "coordinates")
         return self._second_half_at(t, q, u, parameters, memory)
 
@@ -362,11 +362,11 @@ class CompiledSensitiveModel(CompiledModel):
     def with_sensitivities(
         self, to: Sequence[Given], of: Sequence[str] | None = None, *, ignore_jumps: bool = False
     ) -> CompiledSensitiveModel:
-        """The system's model with other derivatives."""
+        """Return the system's model with other derivatives."""
         return self.base.with_sensitivities(to, of, ignore_jumps=ignore_jumps)
 
     def refusal(self, inside: Mapping[str, float]) -> str:
-        """The message where rates jump with these parameters."""
+        """Return the message where rates jump with these parameters."""
         return self._jumps(inside) if self._jumps is not None else ""
 
     @property
@@ -383,11 +383,11 @@ class CompiledSensitiveModel(CompiledModel):
     def second_half(
         self, instance: Instance, t: float, q: np.ndarray, u: np.ndarray, memory: np.ndarray
     ) -> np.ndarray:
-        """The part of a state after the coordinates, without derivatives."""
+        """Return the part of a state after the coordinates, without derivatives."""
         return self.base.second_half(self.plain(instance), t, q, u, memory)
 
     def plain(self, instance: Instance) -> Instance:
-        """The program without derivatives of its motion."""
+        """Return the program without derivatives of its motion."""
         return Instance(self.base, instance.parameters, instance.inputs)
 
     def _memory_vector(self, memory: Given, t: float) -> np.ndarray:
@@ -411,7 +411,7 @@ class CompiledSensitiveModel(CompiledModel):
     # ------------------------------------------------------------ where a run starts, and goes on
 
     def place_at_start(self, instance: Instance, initial: Initial, t: float, memory: np.ndarray) -> Place:
-        """The place where a run starts, with its derivatives."""
+        """Return the place where a run starts, with its derivatives."""
         initial = self._name_initial_values(initial)
         plain = self.plain(instance)
         place = self.base.place_at_start(plain, initial, t, memory)
@@ -438,7 +438,7 @@ class CompiledSensitiveModel(CompiledModel):
         return {d.name: described[d.name] / d.factor for d in varied} | said
 
     def further_states(self, instance: Instance, place: Place) -> np.ndarray:
-        """The derivatives S of a state."""
+        """Return the derivatives S of a state."""
         n, columns = len(self.coordinate_names), len(self.directions)
         if place.along is None:
             return np.zeros(columns * len(self.base.equations.program.state))
@@ -480,7 +480,7 @@ class CompiledSensitiveModel(CompiledModel):
         return evaluator([x for moving in self.equations.moving for x in tangents(speeds, moving)])
 
     def in_configuration(self, configuration: Configuration) -> CompiledModel:
-        """The same system's model in another configuration, with the same derivatives."""
+        """Return the same system's model in another configuration, with the same derivatives."""
         known = self.base.configuration_models
         if configuration not in known:
             known.setdefault(configuration, self.base.in_configuration(configuration))
@@ -497,7 +497,7 @@ TIERS = ("final", "quick")
 
 
 def machine_code(equations: DerivedEquations, backend: str, tier: str) -> tuple[Compiled, float]:
-    """The functions of a program as machine code, and the seconds that it took."""
+    """Return the functions of a program as machine code, and the seconds that it took."""
     one_of(tier, TIERS, "unknown tier ")
     one_of(backend, BACKENDS, "unknown backend ")
     start = time.perf_counter()

@@ -125,7 +125,7 @@ class CompiledModel(ConfiguredProgram):
     def outputs(
         self, t: float, state: Given, parameters: DataMapping | None = None, *, memory: Given = None
     ) -> dict[str, float]:
-        """All outputs at a state, by name."""
+        """Return all outputs at a state, by name."""
         y = self._state_vector(state)
         out = self._call("outputs", len(self.output_names), t, y, parameters, memory)
         return dict(zip(self.output_names, out.tolist(), strict=True))
@@ -152,7 +152,7 @@ class CompiledModel(ConfiguredProgram):
     def state(
         self, initial: Initial = None, parameters: DataMapping | None = None, t: float = 0.0
     ) -> np.ndarray:
-        """A state from initial values; see ``Model.state``."""
+        """Return a state from initial values; see ``Model.state``."""
         instance = Instance(self, self.parameter_table.check_given(parameters))
         return instance.pack_state(self.place_at_start(instance, initial, t, initial_memory(self.equations)))
 
@@ -166,7 +166,7 @@ class CompiledModel(ConfiguredProgram):
     def with_sensitivities(
         self, to: Sequence[Given], of: Sequence[str] | None = None, *, ignore_jumps: bool = False
     ) -> CompiledSensitiveModel:
-        """The model with derivatives of its motion; see ``Model.with_sensitivities``."""
+        """Return the model with derivatives of its motion; see ``Model.with_sensitivities``."""
         from armillary.program.derivatives.sensitivities import sensitive_equations
 
         names = tuple(map(str, several(to, "to=")))
@@ -243,7 +243,7 @@ class CompiledModel(ConfiguredProgram):
         return repeated.run(initial, progress) if self._with_parameters(parameters) is known else None
 
     def _with_parameters(self, parameters: DataMapping | None) -> KnownParameters:
-        """All that follows from the parameters of a run, which are checked; kept for the next run."""
+        """Return all that follows from the parameters of a run, which are checked; kept for the next run."""
         known = self._kept  # which other threads may replace
         if known is not None and known.same(parameters):
             return known

@@ -166,11 +166,11 @@ class CompiledProgram:
         return [e.name in INTERNAL_EVENTS or changes_configuration(e, self.equations) for e in watched]
 
     def _ends(self, event: EventRecord) -> bool:
-        """Whether the compiled loop returns at an event."""
+        """Return whether the compiled loop returns at an event."""
         return event.stop or changes_configuration(event, self.equations)
 
     def ends_a_leg(self, k: int) -> bool:
-        """Whether the compiled loop returns at an event, by its number."""
+        """Return whether the compiled loop returns at an event, by its number."""
         return self._ends(self.equations.targets.watched[k])
 
     @property
@@ -240,7 +240,7 @@ class Continuation(Protocol):
         """Operations of one evaluation."""
 
     def text(self, name: str) -> str:
-        """A function ``name`` of the array."""
+        """Return a function ``name`` of the array."""
 
 
 def processors() -> int:
@@ -330,8 +330,8 @@ class ModelFunctions:
         return self._lengths[name]
 
     def loop(self, name: str) -> Callable[..., None]:
-        """The compiled loop of a function over rows: (rows, strides of times, states with inputs, constants,
-        memories and results, then the addresses of these arrays).
+        """Return the compiled loop of a function over rows: (rows, strides of times, states with inputs,
+        constants, memories and results, then the addresses of these arrays).
         """
         return self._rows[name]
 
@@ -427,7 +427,7 @@ class ModelFunctions:
         return out if self._without_signed_zeros(name) else unsigned_zeros(out)
 
     def _without_signed_zeros(self, name: str) -> bool:
-        """Whether the compiled loop makes plain zeros of negative ones."""
+        """Return whether the compiled loop makes plain zeros of negative ones."""
         return name in self._placed or name not in self._places
 
     def columns(
@@ -481,7 +481,7 @@ class SpeedPlaces:
 
 
 def speed_places(equations: DerivedEquations, outputs: Sequence[str]) -> SpeedPlaces:
-    """The places of a system's speeds among these outputs."""
+    """Return the places of a system's speeds among these outputs."""
     speeds = equations.system.speeds
     column = {name: i for i, name in enumerate(outputs)}
     kinds: dict[tuple[object, float], list[int]] = {}

@@ -78,7 +78,9 @@ class Configurations:
         return list(self._models)
 
     def exchange_text(self, before: Configuration, after: Configuration) -> str:
-        """The words for an exchange of dependent speeds, which are kept; "" where they stay the same."""
+        """Return the words for an exchange of dependent speeds, which are kept; "" where they stay
+        the same.
+        """
         texts, exchange = self._models[self.first].exchange_texts, (before, after)
         if exchange not in texts:
             gone, now = (set(self[c].equations.dependents) for c in exchange)
@@ -129,7 +131,9 @@ def elimination_steps(equations: DerivedEquations) -> list[tuple[int, int]]:
 
 
 def changes_configuration(event: EventRecord, equations: DerivedEquations) -> bool:
-    """Whether an event locks, unlocks, sets a locked speed or a value after which loops are closed again."""
+    """Return whether an event locks, unlocks, sets a locked speed or a value after which loops are closed
+    again.
+    """
     if event.lock or event.unlock:
         return True
     if any(target.data.name in equations.configuration.locked for target in event.changes):
@@ -138,8 +142,8 @@ def changes_configuration(event: EventRecord, equations: DerivedEquations) -> bo
 
 
 def adjusts(event: EventRecord, equations: DerivedEquations, places: Collection[str] = ()) -> bool:
-    """Whether all that an event without locks sets and that loops are closed again for are dependent speeds,
-    or among ``places``, and a motion determines all speeds that it sets.
+    """Return whether all that an event without locks sets and that loops are closed again for are dependent
+    speeds, or among ``places``, and a motion determines all speeds that it sets.
     """
     reclosing = set(reclosing_names(event, equations))
     if event.lock or event.unlock or not reclosing or not reclosing <= {*equations.dependents, *places}:

@@ -74,7 +74,9 @@ class ConfiguredProgram(CompiledProgram):
 
     @kept_with_owner
     def change_code(self) -> ChangeCode:
-        """The sections that lead to this configuration and away from it, compiled at their first use."""
+        """Return the sections that lead to this configuration and away from it, compiled at their
+        first use.
+        """
         return ChangeCode(with_changes(self.base.equations).program)
 
     def choices(self, locked: frozenset[str]) -> RatedChoices | None:
@@ -98,11 +100,13 @@ class ConfiguredProgram(CompiledProgram):
     def second_half(
         self, instance: Instance, t: float, q: np.ndarray, u: np.ndarray, memory: np.ndarray
     ) -> np.ndarray:
-        """The part of a state after the coordinates, from the speeds of ``speed_names``: these themselves."""
+        """Return the part of a state after the coordinates, from the speeds of ``speed_names``: these
+        themselves.
+        """
         return u
 
     def further_states(self, instance: Instance, place: Place) -> np.ndarray:
-        """The part of a state after that: empty."""
+        """Return the part of a state after that: empty."""
         return np.empty(0)
 
     def along(self, instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray | None:
@@ -120,7 +124,7 @@ class ConfiguredProgram(CompiledProgram):
         return np.empty(0), np.empty(0)
 
     def in_configuration(self, configuration: Configuration) -> ConfiguredProgram:
-        """The same system's model in another configuration."""
+        """Return the same system's model in another configuration."""
         equations = self.equations
         found = derive(
             equations.system, equations.formalism, configuration=configuration, **equations.options
@@ -128,8 +132,8 @@ class ConfiguredProgram(CompiledProgram):
         return self.compiler(as_program_of(equations, found))
 
     def compile_configurations(self) -> int:
-        """All configurations of ``eom.configurations`` derived and compiled now, and their number; runs
-        do it otherwise when they first meet one.
+        """Return all configurations of ``eom.configurations`` derived and compiled now, and their number;
+        runs do it otherwise when they first meet one.
         """
         table = configurations_of(self.base.equations)
         for entry in table:
@@ -141,7 +145,7 @@ class ConfiguredProgram(CompiledProgram):
         return len(table)
 
     def place_at_start(self, instance: Instance, initial: Initial, t: float, memory: np.ndarray) -> Place:
-        """The place where a run starts."""
+        """Return the place where a run starts."""
         q, u, states, named = whole_start(self.equations, initial)
         place = Place(t, q, u, memory, states)
         place = instance.close_loops(place, named) if self.equations.reduction.rows else place
@@ -170,7 +174,7 @@ class ConfiguredProgram(CompiledProgram):
 
     @kept_with_owner
     def loops(self) -> LoopStart:
-        """The assembly that closes the loops at the start of runs."""
+        """Return the assembly that closes the loops at the start of runs."""
         return LoopStart(self.equations)
 
     def refusal(self, inside: Mapping[str, float]) -> str:
@@ -187,7 +191,7 @@ class ConfiguredProgram(CompiledProgram):
         return atol
 
     def plain(self, instance: Instance) -> Instance:
-        """The program without derivatives of its motion."""
+        """Return the program without derivatives of its motion."""
         return instance
 
 

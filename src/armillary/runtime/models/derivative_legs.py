@@ -220,8 +220,8 @@ class DerivativeLegs(ConfigurationRun):
         return instance.strength(self.place.t, state, self.place.memory) <= LOST_RANK * (1 + 1e-6)
 
     def _careful_leg(self, plain: Instance) -> Integration:
-        """The motion through a stretch where the constraints are weak, by the compiled loop; ``plain``: the
-        program without derivatives of its motion.
+        """Return the motion through a stretch where the constraints are weak, by the compiled loop;
+        ``plain``: the program without derivatives of its motion.
         """
         until = self.stretch.end if self.stretch is not None else -inf
 
@@ -237,7 +237,9 @@ class DerivativeLegs(ConfigurationRun):
         return integrate_leg(plain, place, leg, None, single_changes(plain), lasts=lasts)
 
     def _derivatives_end(self, plain: Instance, result: Integration) -> float:
-        """The end of the derivatives of a motion, found from the motion alone: where a step across begins."""
+        """Return the end of the derivatives of a motion, found from the motion alone: where a step across
+        begins.
+        """
         t = self.place.t
         if result.refused_event is not None:
             refuse_derivatives(plain, result.t_stop)

@@ -102,8 +102,8 @@ def weak_start(instance: Instance, start: Place) -> str:
 
 
 def _is_excluded(instance: Instance, rows: int) -> bool:
-    """Whether links' own inertias are known to exclude such a place: this is found out where a jump is seen,
-    or once that takes no longer than the search for jumps in the rows of all runs has taken.
+    """Return whether links' own inertias are known to exclude such a place: this is found out where a jump is
+    seen, or once that takes no longer than the search for jumps in the rows of all runs has taken.
     """
     instance.searched[0] += _EACH + rows
     known = "masses_suffice" in vars(instance) or instance.searched[0] > _PATIENCE
@@ -111,7 +111,9 @@ def _is_excluded(instance: Instance, rows: int) -> bool:
 
 
 def _jumps(sizes: np.ndarray) -> list[int]:
-    """The first rows in which speeds of some kind are far above all earlier ones, not counting rest."""
+    """Return the first rows in which speeds of some kind are far above all earlier ones, not
+    counting rest.
+    """
     before = np.maximum.accumulate(sizes, axis=1)[:, :-1]
     if ((sizes[:, 1:] < SPEED_JUMP * before) | (before <= 0.0)).all():
         return []
@@ -184,14 +186,14 @@ class _Path:
 
 
 def masses_and_constraints(equations: DerivedEquations) -> tuple[Masses, list[ConstraintRow]]:
-    """The masses of the tree without its constraints, and these."""
+    """Return the masses of the tree without its constraints, and these."""
     system = equations.system
     masses, plain = tree_masses(system, equations.configuration)
     return masses, rows(system, plain) if system.constraints else []
 
 
 def energy_function(equations: DerivedEquations) -> Callable[[Values], list[NumericValue]]:
-    """The kinetic energy, of values by name."""
+    """Return the kinetic energy, of values by name."""
     return evaluator([kinetic_energy(equations.system)])
 
 
@@ -204,7 +206,7 @@ class _MassCheck:
         self.usual = self.masses.shares(start.at(np.zeros(1), self.time))[:, 0]
 
     def message(self, ways: Sequence[_Path]) -> str:
-        """The weakest place on the ways in words, "" where all masses are as sound as at the start."""
+        """Return the weakest place on the ways in words, "" where all masses are as sound as at the start."""
         portions = np.linspace(0.0, 1.0, COARSE)
         looks = [(self._weakest(way, way.ahead * portions), way) for way in ways]
         known = [(found[1], found[2], way) for found, way in looks if found is not None]
@@ -230,15 +232,17 @@ class _MassCheck:
 
 
 def _speeds(instance: Instance, result: Integration) -> np.ndarray:
-    """The largest speed of each row (kinds × rows), of each kind by itself: kinds have units of their own."""
+    """Return the largest speed of each row (kinds × rows), of each kind by itself: kinds have units of their
+    own.
+    """
     kinds = instance.model.speeds.kinds
     sizes = [np.abs(result.samples[:, own]).max(axis=1) for own in kinds]
     return np.array(sizes) if sizes else np.zeros((0, len(result.time)))
 
 
 def sound_part(instance: Instance, result: Integration, adaptive: bool) -> tuple[Integration, str]:
-    """The result of a run that was not stopped without what follows a place where some motion moves no mass,
-    and the message.
+    """Return the result of a run that was not stopped without what follows a place where some motion moves no
+    mass, and the message.
     """
     if result.status not in ("finished", "event"):
         return result, ""
@@ -340,7 +344,7 @@ def doubtful_contacts(result: Integration, instance: Instance) -> str:
 
 
 def _unbounded_parameters(instance: Instance, run: Given) -> str:
-    """The parameters with which a number made of parameters alone is not finite, "" where all are."""
+    """Return the parameters with which a number made of parameters alone is not finite, "" where all are."""
     results = instance.equations.program.precompute.results
     known = {name for name, value in run.parameters.items() if np.isfinite(value)}
     names = [
@@ -358,8 +362,8 @@ def _unbounded_parameters(instance: Instance, run: Given) -> str:
 
 
 def _culprit(result: Integration, instance: Instance) -> str:
-    """The event that accumulates, or the state that a run failed in: the one whose own rate is not finite,
-    before those it spoiled.
+    """Return the event that accumulates, or the state that a run failed in: the one whose own rate is not
+    finite, before those it spoiled.
     """
     if result.failed_event is not None:
         return instance.equations.targets.watched[result.failed_event].name

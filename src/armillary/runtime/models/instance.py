@@ -63,13 +63,13 @@ class ChangeCode:
         return self._functions[name]
 
     def address(self, name: str) -> int:
-        """The address of a section."""
+        """Return the address of a section."""
         return self._code.address(name)
 
     def call(
         self, name: str, t: float, given: np.ndarray, constants: np.ndarray, memory: np.ndarray
     ) -> np.ndarray:
-        """The results of a section at a time, with a motion for the state."""
+        """Return the results of a section at a time, with a motion for the state."""
         out, stored = np.empty(self.lengths[name]), memory if memory.size else _NOTHING
         y = np.ascontiguousarray(given, dtype=float)
         self.function(name)(t, *(a.ctypes.data for a in (y, constants, stored, out)))
@@ -96,15 +96,15 @@ class Changes:
         return self._code.constants(self.inside())
 
     def leave(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
-        """The motion of a state."""
+        """Return the motion of a state."""
         return self._call(LEAVE, t, state, memory)
 
     def enter(self, t: float, motion: np.ndarray, memory: np.ndarray) -> np.ndarray:
-        """The state of a motion that satisfies the constraints and locks of this configuration."""
+        """Return the state of a motion that satisfies the constraints and locks of this configuration."""
         return self._call(ENTER, t, motion, memory)
 
     def impulse(self, t: float, motion: np.ndarray, memory: np.ndarray) -> np.ndarray:
-        """All speeds after the locks of this configuration have closed in a motion."""
+        """Return all speeds after the locks of this configuration have closed in a motion."""
         return self._call(IMPULSE, t, motion, memory)
 
     def _call(self, name: str, t: float, given: np.ndarray, memory: np.ndarray) -> np.ndarray:
@@ -164,7 +164,7 @@ class Instance:
         return self.constants.ctypes.data
 
     def call(self, name: str, length: int, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
-        """The results of a generated function, by name."""
+        """Return the results of a generated function, by name."""
         out, y = np.empty(length), np.ascontiguousarray(state, dtype=float)
         self.model.function(name)(
             t if type(t) is float else real(t, "the time"),
@@ -209,7 +209,7 @@ class Instance:
 
     @kept_with_owner
     def changes(self) -> Changes:
-        """The changes from this configuration to another, and back."""
+        """Return the changes from this configuration to another, and back."""
         inside = self.inside
         return Changes(
             self.model.change_code,
@@ -237,7 +237,7 @@ class Instance:
             )
 
     def holds_at_end(self, result: Integration) -> bool:
-        """Whether all constraints hold at the end of a run."""
+        """Return whether all constraints hold at the end of a run."""
         if not self.equations.reduction.rows:
             return True
         t, state, memory = result.t_stop, result.final_state, result.final_memory
@@ -246,7 +246,7 @@ class Instance:
         return self.model.loops.hold(self, Place(t, state[: len(self.model.coordinate_names)], u, memory))
 
     def _broken_constraint(self, place: Place) -> str:
-        """The message for a place at which a constraint does not hold: the first one."""
+        """Return the message for a place at which a constraint does not hold: the first one."""
         layout, u = self._layout, place.u / self._sizes[0]
         scale = 1.0 + float(np.abs(u).max(initial=0.0))
         _, row, speed, _ = layout.owners
@@ -270,7 +270,7 @@ class Instance:
         return np.array([u not in given for u in self.equations.system.speeds], dtype=bool)
 
     def close_state(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
-        """The state with its loops closed and unit Euler parameters."""
+        """Return the state with its loops closed and unit Euler parameters."""
         y = np.array(state, dtype=float)
         if place := self.model.address("normalise"):
             _NORMALISE(place)(t, address(y), self._constants_address, address(memory))
@@ -279,7 +279,7 @@ class Instance:
     # ------------------------------------------------------------ places
 
     def pack_state(self, place: Place) -> np.ndarray:
-        """The state of this program at a place."""
+        """Return the state of this program at a place."""
         u = place.u.take(self.model.independent_speeds)
         if self.model.plain_state:
             return np.concatenate((place.q, u, place.states))
@@ -287,7 +287,7 @@ class Instance:
         return np.concatenate([place.q, second, place.states, self.model.further_states(self, place)])
 
     def place(self, t: float, state: np.ndarray, memory: np.ndarray) -> Place:
-        """All coordinates and speeds of a state of this program."""
+        """Return all coordinates and speeds of a state of this program."""
         u = self._speeds(self.outputs(t, state, memory))
         q = state[: len(self.model.coordinate_names)].copy()
         first = len(q) + len(self.model.speed_names)
@@ -295,13 +295,13 @@ class Instance:
         return Place(t, q, u, memory, own, along=self.model.along(self, t, state, memory))
 
     def _speeds(self, row: np.ndarray) -> np.ndarray:
-        """All speeds of a row of outputs."""
+        """Return all speeds of a row of outputs."""
         speeds = self.model.speeds
         found: np.ndarray = row.take(speeds.columns) * speeds.factors
         return found
 
     def row_place(self, t: float, row: np.ndarray, memory: np.ndarray) -> Place:
-        """All coordinates and speeds of a row of a run."""
+        """Return all coordinates and speeds of a row of a run."""
         shown = dict(zip(self.model.output_names, row, strict=True))
         system = self.equations.system
         states = system.moving()
@@ -325,7 +325,7 @@ class Instance:
     # ------------------------------------------------------------ constraints
 
     def geometry(self, memory: np.ndarray) -> Geometry:
-        """The constraints as numbers of time and coordinates."""
+        """Return the constraints as numbers of time and coordinates."""
         numbers = self._geometry_numbers
         return Geometry(self._layout, lambda t, q: numbers(t, q, memory), *self._sizes)
 
@@ -371,8 +371,8 @@ class Instance:
         return self.model.loops.close_loops(self, place, named, at_event)
 
     def determines_speeds(self, place: Place, state: np.ndarray) -> bool:
-        """Whether the dependent speeds of this program follow well from the others at a place, whose state is
-        given: neither is their choice poor there, nor are the constraints about to lose rank.
+        """Return whether the dependent speeds of this program follow well from the others at a place, whose
+        state is given: neither is their choice poor there, nor are the constraints about to lose rank.
         """
         if not self.model.weakening:
             return True
@@ -382,6 +382,6 @@ class Instance:
         return all([watched[k] > least for k, least in self.model.weakening])
 
     def strength(self, t: float, state: np.ndarray, memory: np.ndarray) -> float:
-        """The strength of the weakest constraint at a state, 1 elsewhere, squared; 0: rank is lost."""
+        """Return the strength of the weakest constraint at a state, 1 elsewhere, squared; 0: rank is lost."""
         found = self.events(t, state, memory)[self.model.watched_index[CONSTRAINT_RANK]]
         return max(float(found) + LOST_RANK, 0.0)

@@ -160,8 +160,8 @@ def refuse_place(instance: Instance, t: float, begin: Place) -> NoReturn:
 
 
 def _interruption(instance: Instance, t: float, begin: Place) -> str:
-    """The reason for a step across that is too short for its accuracy: data that jump or bend near the place,
-    or the beginning of the leg; "" where neither is near. Rounding grows with the third power of the
+    """Return the reason for a step across that is too short for its accuracy: data that jump or bend near the
+    place, or the beginning of the leg; "" where neither is near. Rounding grows with the third power of the
     distance.
     """
     rates, _ = instance.sized_rates(begin)
@@ -267,7 +267,7 @@ class ConfigurationRun:
         return self.legs
 
     def _integrate(self) -> Integration:
-        """The motion from the start."""
+        """Return the motion from the start."""
         self.legs = RunLegs(self.configurations[self.configurations.first])
         supply, (place, state) = ConfigurationSupply(self.configurations, self.settings.atol), self.start
         tables = supply.tables
@@ -402,7 +402,7 @@ class ConfigurationRun:
 
 
 def events_at_end(instance: Instance, result: Integration) -> list[EventRecord]:
-    """The events that happen where a run or a leg of it ends."""
+    """Return the events that happen where a run or a leg of it ends."""
     watched = instance.equations.targets.watched
     return [watched[k] for t, k in result.events if t == result.t_stop and k < len(watched)]
 

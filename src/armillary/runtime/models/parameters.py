@@ -37,8 +37,8 @@ class ParameterTable:
     masses: RunMasses
 
     def values(self, given: DataMapping | None) -> dict[str, float]:
-        """All values in stated units: given ones over defaults. Unknown, missing and impossible ones are
-        errors.
+        """Return all values in stated units: given ones over defaults. Unknown, missing and impossible ones
+        are errors.
         """
         known = self.check_given(given)
         result = self._default_values | known
@@ -57,8 +57,8 @@ class ParameterTable:
         return result
 
     def check_given(self, given: DataMapping | None) -> dict[str, float]:
-        """The values that are given, in stated units; unknown and impossible ones are errors. None, which
-        ``model.parameters`` has for a parameter without a default, gives such a one no value.
+        """Return the values that are given, in stated units; unknown and impossible ones are errors. None,
+        which ``model.parameters`` has for a parameter without a default, gives such a one no value.
         """
         named, number = table(given, "parameters=", ParameterError), self._number
         for name, value in named.items():
@@ -127,7 +127,9 @@ class ParameterTable:
         )
 
     def inside_columns(self, given: DataMapping | None) -> DataTable:
-        """All values in the model's own units, in the order of the names; arrays where arrays are given."""
+        """Return all values in the model's own units, in the order of the names; arrays where arrays are
+        given.
+        """
         single, many = self.columns(given)
         first = single | {name: float(column[0]) for name, column in many.items()}
         found: DataTable = dict(zip(self.names, self.inside(self.values(first)).tolist(), strict=True))
@@ -155,8 +157,8 @@ def plain_number(value: Given, where: str, system: UnitSystem, dimension: Dimens
 def model_number(
     value: Given, where: str, units: str, factor: float, system: UnitSystem, dimension: Dimension | None
 ) -> float:
-    """A value in the model's own units, from a number or text in stated ``units``, of which ``factor`` makes
-    them, or from a quantity.
+    """Return a value in the model's own units, from a number or text in stated ``units``, of which ``factor``
+    makes them, or from a quantity.
     """
     if isinstance(value, str):
         return text_number(value, where, units, system, dimension) * factor
@@ -165,7 +167,7 @@ def model_number(
 
 
 def parameter_table(equations: DerivedEquations) -> ParameterTable:
-    """The table of a system's parameters."""
+    """Return the table of a system's parameters."""
     system, program = equations.system, equations.program
     used = {s.data.name for s in symbols(*program.precompute.results)}
     names, defaults, units, factors = [], [], [], []
@@ -240,5 +242,5 @@ def check_physical(system: Description, table: ParameterTable, values: Mapping[s
 
 
 def with_these(why: str) -> str:
-    """The message about parameters with which a run cannot be made."""
+    """Return the message about parameters with which a run cannot be made."""
     return f"with these parameters, {why}"

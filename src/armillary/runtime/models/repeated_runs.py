@@ -110,7 +110,7 @@ class RepeatedRuns:
         self._free: list[_Track] = []
 
     def _names(self, names: tuple[str, ...]) -> _InitialNames:
-        """The places of initial values by their names."""
+        """Return the places of initial values by their names."""
         found = [self._places[name] for name in names]
         places = [place for place, _ in found]
         first, factors = places[0] if places else 0, [factor for _, factor in found]
@@ -280,7 +280,9 @@ class _Track:
             self._events = model.function("events")
 
     def suits(self) -> bool:
-        """Whether the dependent speeds of the first program follow well from the others at the start."""
+        """Return whether the dependent speeds of the first program follow well from the others at
+        the start.
+        """
         if not self._weakening:
             return True
         self._events(self._t0, *self._places)
@@ -288,7 +290,7 @@ class _Track:
         return all([watched[k] > least for k, least in self._weakening])
 
     def holds(self, result: Integration) -> bool:
-        """Whether all constraints hold at the end of a run."""
+        """Return whether all constraints hold at the end of a run."""
         if not (len(result.time) and result.time[-1] == result.t_stop):
             return self._instance.holds_at_end(result)
         assert self.bench is not None

@@ -121,7 +121,7 @@ def _known_changes(configurations: Configurations) -> KnownChanges:
 
 
 def single_changes(instance: Instance) -> RunChanges:
-    """The tables of one configuration alone, with which a loop passes places where rank is lost."""
+    """Return the tables of one configuration alone, with which a loop passes places where rank is lost."""
     kept, alone = instance.model.change_figures, (1, 0, False)  # no choices: as in a first run
     if alone not in kept:
         kept[alone] = _figures([instance.model], {})
@@ -155,7 +155,9 @@ class ChangeFigures:
     numbers: np.ndarray  # sizes of states among them are those with the default parameters
 
     def with_sizes(self, instances: Sequence[Instance]) -> np.ndarray:
-        """The tables with the sizes of states for the parameters of some instances, one per configuration."""
+        """Return the tables with the sizes of states for the parameters of some instances, one per
+        configuration.
+        """
         if not any(instance.equations.size_constants for instance in instances):
             return self.numbers
         found = self.numbers.copy()
@@ -260,7 +262,7 @@ def groups_of(every: Sequence[DerivedEquations]) -> Groups:
 def configuration_numbers(
     equations: DerivedEquations, lockable: Sequence[str], recloses: bool = False
 ) -> dict[str, list[int]]:
-    """The numbers that a loop reads of one configuration, by the names of `ChangeShape.figures`;
+    """Return the numbers that a loop reads of one configuration, by the names of `ChangeShape.figures`;
     ``recloses``: it closes loops itself after events that set coordinates.
     """
     watched = equations.targets.watched
@@ -282,7 +284,7 @@ def configuration_numbers(
 
 
 def partition_numbers(equations: DerivedEquations) -> dict[str, list[int]]:
-    """The numbers of one configuration for choices beyond the table (runtime/solver/choices.py)."""
+    """Return the numbers of one configuration for choices beyond the table (runtime/solver/choices.py)."""
     layout, steps = equations.reduction.layout, elimination_steps(equations)
     elements = layout.jacobian if layout is not None else ()
     of_row, rows = dict(steps), len(equations.reduction.rows)
@@ -321,7 +323,7 @@ def _leaves_motion(event: EventRecord, equations: DerivedEquations) -> bool:
 
 
 def across_tables() -> dict[str, list[float]]:
-    """The tables of the step across a place where rank is lost."""
+    """Return the tables of the step across a place where rank is lost."""
 
     def fill_tables(row: Sequence[float]) -> list[float]:
         return [*row, *[0.0] * (STAGES - len(row))]
@@ -392,7 +394,9 @@ def change_shape(equations: DerivedEquations) -> tuple[ChangeShape, Sequence[str
 
 
 def event_role(event: EventRecord, equations: DerivedEquations, recloses: bool) -> int:
-    """The effect of an event on the configuration, by the names of runtime/solver/language/language.py."""
+    """Return the effect of an event on the configuration, by the names of
+    runtime/solver/language/language.py.
+    """
     if event.name in INTERNAL_EVENTS:
         return {DEPENDENT_SPEEDS: CHOOSES, CONSTRAINT_RANK: WEAKENS}.get(event.name, ELSEWHERE)
     if not changes_configuration(event, equations):
@@ -407,7 +411,9 @@ def event_role(event: EventRecord, equations: DerivedEquations, recloses: bool) 
 
 
 def process_roles(equations: DerivedEquations) -> dict[str, list[int]]:
-    """The roles of events in this process, and for which of them it closes loops again or says why not."""
+    """Return the roles of events in this process, and for which of them it closes loops again or says why
+    not.
+    """
     watched = equations.targets.watched
     roles = [event_role(event, equations, False) for event in watched]
     recloses = [
@@ -433,7 +439,7 @@ def elsewhere_set(event: EventRecord, equations: DerivedEquations) -> list[str]:
 
 @cache
 def _no_correction() -> Compiled:
-    """A section `normalise` that leaves the state as it is."""
+    """Return a section `normalise` that leaves the state as it is."""
     return Compiled("define void @normalise(double %t, ptr %y, ptr %constants, ptr %memory) { ret void }")
 
 
@@ -523,7 +529,7 @@ class ConfigurationSupply:
         self._configurations.add(wanted)
 
     def _lost_rank(self, lack: Lack) -> str:
-        """The message where no choice of dependent speeds determines the motion."""
+        """Return the message where no choice of dependent speeds determines the motion."""
         equations = self._configurations[self._configurations.known[lack.configuration]].equations
         left = {row for row, _ in elimination_steps(equations)} - {row for row, _ in lack.choice}
         names = [equations.reduction.rows[i].constraint.name for i in sorted(left)]

@@ -49,7 +49,7 @@ class KnownParameters:
     last: list[object] = field(default_factory=lambda: [None], compare=False, repr=False)
 
     def same(self, parameters: DataMapping | None) -> bool:
-        """Whether parameters are known to be these, to the signs of zeros."""
+        """Return whether parameters are known to be these, to the signs of zeros."""
         given = {} if parameters is None else parameters
         if self.given is None or type(given) is not dict or not {*map(type, given.values())} <= _FLOAT:
             return False  # other types may not be comparable
@@ -75,12 +75,12 @@ def plain_key(parameters: DataMapping | None) -> Key | None:
 
 
 def key_of(values: Mapping[str, float]) -> Key:
-    """The same for equal values by name in the same order; −0.0 is not 0.0."""
+    """Return the same for equal values by name in the same order; −0.0 is not 0.0."""
     return tuple(values), array("d", values.values()).tobytes()
 
 
 def blank_run(model: ConfiguredProgram, values: Mapping[str, float]) -> Run:
-    """A run without rows, with values of the parameters."""
+    """Return a run without rows, with values of the parameters."""
     from armillary.results import Run
 
     equations = model.equations
@@ -101,12 +101,12 @@ def blank_run(model: ConfiguredProgram, values: Mapping[str, float]) -> Run:
 
 
 def run_info(blank: Run, how: DataMapping, tier: str) -> DataTable:
-    """The information on a run before it is made."""
+    """Return the information on a run before it is made."""
     return {**blank.info, **how, **({"tier": tier} if tier != "final" else {})}
 
 
 def finished_run(blank: Run, result: Integration, stated: DataMapping, legs: RunLegs, assembly: str) -> Run:
-    """The record of a run that has come to its end; ``assembly`` notes how its loops were closed."""
+    """Return the record of a run that has come to its end; ``assembly`` notes how its loops were closed."""
     info = {
         **stated,
         "status": result.status,
@@ -131,7 +131,9 @@ def finished_run(blank: Run, result: Integration, stated: DataMapping, legs: Run
 def recorded_run(
     blank: Run, result: Integration, stated: DataMapping, legs: RunLegs, assembly: str, adaptive: bool
 ) -> Run:
-    """The record of a run that has come to an end; an error where that is not the one that was wanted."""
+    """Return the record of a run that has come to an end; an error where that is not the one that
+    was wanted.
+    """
     result, weakness = sound_part(legs.instance, result, adaptive)
     legs.failure = legs.failure or weakness
     run = finished_run(blank, result, stated, legs, assembly)

@@ -139,7 +139,7 @@ def adjust_others(run: RunRecord) -> truth:
 
 
 def has_locks(run: RunRecord, c: whole, held: truth) -> truth:
-    """Whether a configuration has the locks that are held through the impulse, or those after it."""
+    """Return whether a configuration has the locks that are held through the impulse, or those after it."""
     for j in range(N_LOCKABLE):
         wanted: truth = run.held[j] if held else run.after[j]
         if not agree(wanted, LOCKED_IN[at(c, N_LOCKABLE, j)]):
@@ -156,7 +156,7 @@ def with_locks(run: RunRecord, held: truth) -> whole:
 
 
 def strike(run: RunRecord) -> truth:
-    """The impulse of locks that close; false where its configuration is not at hand."""
+    """Return the impulse of locks that close; false where its configuration is not at hand."""
     struck: truth = False
     for j in range(N_LOCKABLE):
         struck = struck or (run.after[j] and not LOCKED[j])
@@ -184,7 +184,7 @@ def strike(run: RunRecord) -> truth:
 
 
 def with_choice(run: RunRecord, c: whole) -> whole:
-    """The configuration with the locks of another and the dependent speeds that were chosen."""
+    """Return the configuration with the locks of another and the dependent speeds that were chosen."""
     for other in range(N_CONFIGURATIONS):
         found: truth = has_choice(run, other)
         for j in range(N_LOCKABLE):
@@ -264,8 +264,8 @@ def next_configuration(run: RunRecord) -> whole:
 
 
 def chooses_in_place(run: RunRecord) -> truth:
-    """Whether other dependent speeds are required so near a place where rank is lost that none are better: a
-    run that went on with others would leave its branch of motion there.
+    """Return whether other dependent speeds are required so near a place where rank is lost that none are
+    better: a run that went on with others would leave its branch of motion there.
     """
     if RANK_EVENT[run.configuration] == NONE or CHOICE_EVENT[run.configuration] == NONE:
         return False

@@ -134,8 +134,8 @@ def solve_pairs(run: RunRecord) -> None:
 
 
 def exchange_worst(run: RunRecord) -> truth:
-    """The dependent speed that outruns an independent one the most, exchanged with that one; whether there is
-    such a speed.
+    """Return the dependent speed that outruns an independent one the most, exchanged with that one; whether
+    there is such a speed.
     """
     solve_pairs(run)
     for j in range(N_SPEEDS):
@@ -193,7 +193,7 @@ def pair_best(run: RunRecord, modes: truth) -> None:
 
 
 def conditioning(run: RunRecord) -> real:
-    """The smallest singular value of the part of J that the choice takes."""
+    """Return the smallest singular value of the part of J that the choice takes."""
     for i in range(N_ROWS):
         run.right[i] = 0.0
     for j in range(N_SPEEDS):
@@ -216,7 +216,7 @@ def conditioning(run: RunRecord) -> real:
 
 
 def choose_speeds(run: RunRecord, state: States) -> truth:
-    """The best choice of dependent speeds at a state of the present configuration, in `pair_row` and
+    """Return the best choice of dependent speeds at a state of the present configuration, in `pair_row` and
     `pair_speed`; false where constraints lose rank.
     """
     measure_rows(run, state)
@@ -241,7 +241,7 @@ def choose_speeds(run: RunRecord, state: States) -> truth:
 
 
 def has_choice(run: RunRecord, c: whole) -> truth:
-    """Whether a configuration has the choice that was made."""
+    """Return whether a configuration has the choice that was made."""
     for s in range(N_ROWS):
         row: whole = run.pair_row[s] if below(s, run.pairs) else NONE
         speed: whole = run.pair_speed[s] if below(s, run.pairs) else NONE

@@ -37,8 +37,8 @@ def wait(run: RunRecord) -> None:
 
 
 def is_shown(run: RunRecord) -> truth:
-    """Whether the next time of the clock is inside the step across: then its state is shown. Else the run is
-    where the step has come to, and memory is updated there.
+    """Return whether the next time of the clock is inside the step across: then its state is shown. Else the
+    run is where the step has come to, and memory is updated there.
     """
     target: real = run.t0 + float(run.index + 1) * run.step
     if target < run.reached - SNAP * run.step:

@@ -96,14 +96,14 @@ def events_inside(run: RunRecord, x: real) -> None:
 
 
 def closeness(run: RunRecord) -> real:
-    """The distance below which two times near the end of the step just taken count as one."""
+    """Return the distance below which two times near the end of the step just taken count as one."""
     ulp: real = EPSILON * max(abs(run.t_old), abs(run.t))
     step: real = run.h_taken if adaptive(run) else run.step
     return max(16.0 * ulp, min(float(run.firings + 16) * ulp, SNAP * step))
 
 
 def locate(run: RunRecord, k: whole, left: real, right: real) -> real:
-    """The time of event k within the step: regula falsi (Illinois), every third turn a bisection."""
+    """Return the time of event k within the step: regula falsi (Illinois), every third turn a bisection."""
     low: real = left
     high: real = right
     tolerance: real = 4.0 * EPSILON * max(abs(run.t_old), abs(run.t_old + run.h_taken))
@@ -177,8 +177,8 @@ def land(run: RunRecord, h: real) -> None:
 
 
 def leads_nowhere(run: RunRecord, k: whole, x: real) -> truth:
-    """Whether an event of the user's own so far into the step just taken, which may have jumped over several
-    places of lost rank, is next to one: no step leads on from there, but one across has it inside.
+    """Return whether an event of the user's own so far into the step just taken, which may have jumped over
+    several places of lost rank, is next to one: no step leads on from there, but one across has it inside.
     """
     if run.passing or not below(k, N_OWN_EVENTS) or RANK_EVENT[run.configuration] == NONE:
         return False
@@ -279,9 +279,9 @@ def cut(run: RunRecord, high: real) -> None:
 
 
 def is_left(run: RunRecord, t_new: real, h: real) -> truth:
-    """Whether a run on lanes is left before a step, to the trial state: an event function changes its sign in
-    it, or may right after it, as `look_beyond` finds out. There times are taken as one that are no closer
-    than any run takes them.
+    """Return whether a run on lanes is left before a step, to the trial state: an event function changes its
+    sign in it, or may right after it, as `look_beyond` finds out. There times are taken as one that are no
+    closer than any run takes them.
     """
     run.trial = normalise(t_new, run.trial)
     run.g = events(t_new, run.trial)
@@ -298,7 +298,7 @@ def is_left(run: RunRecord, t_new: real, h: real) -> truth:
 
 
 def look_beyond(run: RunRecord) -> truth:
-    """Whether a function that would, at its mean rate, cross right after the step does so."""
+    """Return whether a function that would, at its mean rate, cross right after the step does so."""
     near: real = closeness(run)
     maybe: truth = False
     found: truth = False
@@ -335,8 +335,8 @@ def first_place(run: RunRecord) -> real:
 
 
 def pace_of_looks(run: RunRecord) -> real:
-    """The distance between evaluations of the event functions in a step: in one so long that it may jump over
-    two places where rank is lost, pivots have their other sign between these.
+    """Return the distance between evaluations of the event functions in a step: in one so long that it may
+    jump over two places where rank is lost, pivots have their other sign between these.
     """
     looks: real = 1.0
     if RANK_EVENT[run.configuration] != NONE:

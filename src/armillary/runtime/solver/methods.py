@@ -29,7 +29,7 @@ def exported_methods(adaptive: bool, stiff: bool = False) -> list[Method]:
 
 
 def method_names(adaptive: bool, quote: str = "", joint: str = "or", stiff: bool = False) -> str:
-    """The names of the exported methods in a sentence."""
+    """Return the names of the exported methods in a sentence."""
     *first, last = [f"{quote}{m.name}{quote}" for m in exported_methods(adaptive, stiff)]
     return f"{', '.join(first)} {joint} {last}" if first else last
 
@@ -41,7 +41,7 @@ def fields(methods: Sequence[Method]) -> dict[str, str]:
 
 
 def source(methods: Sequence[Method]) -> str:
-    """The functions of the methods, as text of the small language."""
+    """Return the functions of the methods, as text of the small language."""
     alone = len(methods) == 1
     parts = [_stages(m, "stages" if alone else f"{m.name}_stages") for m in methods]
     if not alone:
@@ -68,7 +68,7 @@ def source(methods: Sequence[Method]) -> str:
 
 
 def _dense(methods: Sequence[Method]) -> list[str]:
-    """The dense output beyond the cubic Hermite polynomial, which every method has."""
+    """Return the dense output beyond the cubic Hermite polynomial, which every method has."""
     further = [m for m in methods if m.coefficients.dense]
     terms = {m.name: _dense_terms(m.coefficients) for m in further}
     about = "The further coefficients of the dense output, and the stages that they need."
@@ -102,7 +102,7 @@ def _nests(t: Tableau | Rosenbrock) -> int:
 
 
 def _asked(name: str, about: str, methods: Sequence[Method]) -> str:
-    """A function: whether the method of a run is one of these."""
+    """Return a function: whether the method of a run is one of these."""
     found = " or ".join(f"run.method == METHOD_{m.name.upper()}" for m in methods) or "False"
     return f'def {name}(run: RunRecord) -> truth:\n    """{about}"""\n    return {found}\n'
 
@@ -151,7 +151,7 @@ def _stage_time(t: Tableau | Rosenbrock, i: int) -> str:
 
 
 def _implicit_stages(t: Rosenbrock) -> list[str]:
-    """The stages of a linearly implicit method: see Rosenbrock in runtime/loop/tableau.py."""
+    """Return the stages of a linearly implicit method: see Rosenbrock in runtime/loop/tableau.py."""
     lines = [f"begin_stages(run, t, {fraction(t.gamma)} * h)"]
     before: Row = ()
     for i in range(t.stages):
@@ -177,7 +177,7 @@ def _implicit_stages(t: Rosenbrock) -> list[str]:
 
 
 def _increments(weights: Row, first: int = 0) -> str:
-    """A sum of stages of a linearly implicit method, of those from a number on."""
+    """Return a sum of stages of a linearly implicit method, of those from a number on."""
     terms = [(weight, f"run.w{first + j + 1}") for j, weight in enumerate(weights) if weight]
     text = " + ".join(name if weight == 1 else f"{fraction(weight)} * {name}" for weight, name in terms)
     return text.replace("+ -", "- ").replace("+ (-", "- (")
@@ -227,7 +227,7 @@ def _sum(t: Tableau, row: Row) -> str:
 
 
 def fraction(value: float) -> str:
-    """A coefficient as the simplest fraction that rounds to it."""
+    """Return a coefficient as the simplest fraction that rounds to it."""
     for largest in (1, 10**4, 10**7):
         found = Fraction(value).limit_denominator(largest)
         if found.numerator / found.denominator == value:

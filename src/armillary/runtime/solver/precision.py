@@ -18,7 +18,7 @@ SINGLE = (
 
 
 def in_single(solver: Solver) -> Solver:
-    """The same functions with the constants of single precision."""
+    """Return the same functions with the constants of single precision."""
     return replace(
         solver, constants={name: SINGLE.get(name, value) for name, value in solver.constants.items()}
     )

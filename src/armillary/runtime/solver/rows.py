@@ -102,7 +102,7 @@ def start_run(run: RunRecord) -> None:
 
 
 def next_due(run: RunRecord) -> real:
-    """The time of the next row; infinity where rows follow steps or the last is given."""
+    """Return the time of the next row; infinity where rows follow steps or the last is given."""
     if run.every_step:
         return INFINITY
     intervals: real = (run.t_end - run.t0) / run.sample
@@ -118,7 +118,7 @@ def next_due(run: RunRecord) -> real:
 
 
 def ends_near_place(run: RunRecord) -> truth:
-    """Whether the run has ended, by an event or its time, where rows are found from rows around."""
+    """Return whether the run has ended, by an event or its time, where rows are found from rows around."""
     near: truth = is_near_place(run, run.t)
     return near and (run.status == EVENT or run.status == FINISHED)
 
@@ -185,7 +185,7 @@ def keep_shown(run: RunRecord) -> None:
 
 
 def turn(run: RunRecord) -> whole:
-    """A row, a step, or the end of the run: what comes next, done."""
+    """Return a row, a step, or the end of the run: what comes next, done."""
     if LATE_SEARCH and run.unsearched:
         run.unsearched = False
         search(run)
@@ -258,7 +258,7 @@ def drive(run: RunRecord) -> whole:
 
 
 def find_row(run: RunRecord) -> truth:
-    """The run up to its next row; false where it has ended."""
+    """Return the run up to its next row; false where it has ended."""
     while True:
         found: whole = STEP
         found = turn(run)

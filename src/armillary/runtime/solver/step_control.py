@@ -32,7 +32,7 @@ def squares(run: RunRecord, values: States) -> real:
 
 
 def root_mean(run: RunRecord, total: real) -> real:
-    """The root of the mean over the states of a sum; not a number for a trial that is not finite."""
+    """Return the root of the mean over the states of a sum; not a number for a trial that is not finite."""
     states: real = float(N_STATES)
     if CONFIGURATIONS:
         states = float(run.used)
@@ -82,14 +82,14 @@ def first_step(run: RunRecord) -> None:
 
 
 def is_too_short(run: RunRecord, h: real) -> truth:
-    """Whether a step is lost in the time."""
+    """Return whether a step is lost in the time."""
     return not (h > 16.0 * EPSILON * abs(run.t))
 
 
 def is_at_kink(run: RunRecord) -> truth:
-    """Whether derivatives of the motion alone need a step that is lost in the time: their rates jump where
-    the motion has a kink, a limit for example. A few of the shortest steps lead across; their error is that
-    of the time itself.
+    """Return whether derivatives of the motion alone need a step that is lost in the time: their rates jump
+    where the motion has a kink, a limit for example. A few of the shortest steps lead across; their error is
+    that of the time itself.
     """
     found: truth = True
     if float(run.forced) >= MOST_FORCED:
@@ -101,8 +101,8 @@ def is_at_kink(run: RunRecord) -> truth:
 
 
 def reaches(run: RunRecord, h: real, target: real) -> truth:
-    """Whether the step ends at a time where h is wanted: a remainder little longer than h is taken with it,
-    so that no sliver is left; the longest step may be exceeded only by what rounding adds up to.
+    """Return whether the step ends at a time where h is wanted: a remainder little longer than h is taken
+    with it, so that no sliver is left; the longest step may be exceeded only by what rounding adds up to.
     """
     return target - run.t <= min(1.01 * h, (1.0 + 1e-9) * run.max_step)
 

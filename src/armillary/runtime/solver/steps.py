@@ -56,7 +56,7 @@ def pass_jumps(run: RunRecord, reached: real) -> None:
 
 
 def before_jump(run: RunRecord, stop: real) -> real:
-    """The length of a step whose stages all see the data before a jump."""
+    """Return the length of a step whose stages all see the data before a jump."""
     return (stop - run.t) - ROUNDINGS * EPSILON * max(abs(run.t), abs(stop))
 
 

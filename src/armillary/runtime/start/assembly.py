@@ -136,7 +136,7 @@ class LoopStart:
         self._flags: tuple[Collection[str], np.ndarray] = (), np.zeros(n + m)  # of the last start
 
     def _tables(self) -> tuple[np.ndarray, dict[str, int]]:
-        """All tables one after the other, and where each begins."""
+        """Return all tables one after the other, and where each begins."""
         reduction, layout = self.equations.reduction, self.equations.reduction.layout
         assert layout is not None
         place = {row: i for i, row in enumerate(self.rows)}
@@ -260,8 +260,8 @@ class LoopStart:
         return Place(place.t, q, u, place.memory, place.states, note, place.along, holds=True)
 
     def leave_independent(self, named: Collection[str]) -> bool:
-        """Whether speeds with these given ones are found without a change of independent ones and without a
-        note, wherever the independent ones determine the others.
+        """Return whether speeds with these given ones are found without a change of independent ones and
+        without a note, wherever the independent ones determine the others.
         """
         redundant, dependent = self.equations.reduction.elimination.redundant, self._dependent
         return not (redundant or (self._started and not named) or any(name in named for name in dependent))
@@ -295,8 +295,8 @@ class LoopStart:
         return f"loops closed by moving {', '.join(guessed)}" if guessed else ""
 
     def _changed_starts(self, described: np.ndarray, found: np.ndarray) -> str:
-        """A note on speeds of `s.start` that depend on others which say otherwise, which is a warning, too:
-        a run that names such a speed keeps it and finds the others.
+        """Return a note on speeds of `s.start` that depend on others which say otherwise, which is a warning,
+        too: a run that names such a speed keeps it and finds the others.
         """
         least = _MOVED * max(1.0, float(np.max(np.abs(described))))
         changed = [
@@ -317,14 +317,14 @@ class LoopStart:
         return note
 
     def hold(self, instance: Instance, place: Place) -> bool:
-        """Whether all constraints hold at a place that a run has reached."""
+        """Return whether all constraints hold at a place that a run has reached."""
         bench = self.bench(instance, place.t, place.memory)
         found = bench.check(place.t, place.q, place.u)
         self._free.append(bench)
         return found
 
     def bench(self, instance: Instance, t: float, memory: np.ndarray) -> Bench:
-        """A record and a room that no other thread has, with all that belongs to an instance."""
+        """Return a record and a room that no other thread has, with all that belongs to an instance."""
         try:
             bench = self._free.pop()
         except IndexError:  # of all, other threads have some
@@ -357,7 +357,7 @@ class Bench:
         record[_GEOMETRY], record[_MEMORY] = geometry, address(memory)
 
     def close(self, q: np.ndarray, u: np.ndarray, flags: np.ndarray, agreeing: bool) -> int:
-        """The outcome of a start: CLOSED, or the reason why not."""
+        """Return the outcome of a start: CLOSED, or the reason why not."""
         record = self._record
         self.q[:], self.u[:] = q, u
         if flags is not self._given:
@@ -382,7 +382,7 @@ class Bench:
             raise
 
     def check(self, t: float, q: np.ndarray, u: np.ndarray) -> bool:
-        """Whether all constraints hold at a place."""
+        """Return whether all constraints hold at a place."""
         record = self._record
         self.q[:], self.u[:] = q, u
         self._reals[_TIME], record[_PATIENCE] = t, _FEW

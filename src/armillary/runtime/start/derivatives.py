@@ -45,7 +45,7 @@ class StartDerivatives:
         return Derived(self, instance, place, initial, given)
 
     def seed(self, places: Sequence[str]) -> np.ndarray:
-        """The quantities that move by themselves: a row per direction, a column per name."""
+        """Return the quantities that move by themselves: a row per direction, a column per name."""
         moved = np.zeros((len(self.directions), len(places)))
         for row, direction in zip(moved, self.directions, strict=True):
             if direction.role != "parameter" and direction.name in places:
@@ -213,8 +213,8 @@ class Derived:
     def _choose(
         self, cases: Sequence[tuple[np.ndarray, np.ndarray, list[np.ndarray]]], what: str
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The first case whose equations determine how the speeds that may move do: which these are, and a
-        row of motions for each direction.
+        """Return the first case whose equations determine how the speeds that may move do: which these are,
+        and a row of motions for each direction.
         """
         system, problem = self._starts.equations.system.name, ""
         for moving, whole, right in cases:

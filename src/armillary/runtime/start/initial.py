@@ -120,7 +120,9 @@ def _no_initial_value(equations: DerivedEquations, name: str) -> ParameterError:
 
 
 def state_number(symbol: Expr, value: object, where: str) -> float:
-    """A coordinate, speed or state inside its model, from a number or text in stated units, or a quantity."""
+    """Return a coordinate, speed or state inside its model, from a number or text in stated units, or a
+    quantity.
+    """
     data = symbol.data
     factor, system = state_factor(symbol), data.owner.units
     return model_number(value, where, data.units or "", factor, system, symbol.dimension)
@@ -140,7 +142,7 @@ def _unit_quaternions(equations: DerivedEquations, q: np.ndarray) -> np.ndarray:
 def initial_memory(
     equations: DerivedEquations, given: Mapping[str, float] | None = None, t0: float | None = None
 ) -> np.ndarray:
-    """The memory with which a run starts; clocks of periodic updates one period after ``t0``."""
+    """Return the memory with which a run starts; clocks of periodic updates one period after ``t0``."""
     system = equations.system
     if not system.memories and given is None:
         return np.empty(0)
@@ -167,7 +169,7 @@ def checked_memories(given: Iterable[str], system: Description) -> DataTable:
 
 
 def memory_number(system: Description, memory: Memory, value: object) -> float:
-    """A value of a memory inside its model, from a number or text in stated units, or a quantity."""
+    """Return a value of a memory inside its model, from a number or text in stated units, or a quantity."""
     symbol, where = memory.symbol, f"memory '{memory.symbol}'"
     units = symbol.data.units or ""
     return model_number(value, where, units, memory.factor, system.units, symbol.dimension)

@@ -40,7 +40,7 @@ class LoopCode:
 
 
 def loop_code() -> LoopCode:
-    """The code for this process, compiled at its first use or taken from the cache."""
+    """Return the code for this process, compiled at its first use or taken from the cache."""
     with _MAKING:
         return _load_code(machine_settings())
 

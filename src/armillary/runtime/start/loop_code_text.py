@@ -26,8 +26,8 @@ _WANTED = ("close_loops", "stays_redundant", "agree_speeds", "constraints_hold")
 
 
 def loop_module() -> RecordModule:
-    """The whole code; its visible functions are armillary_close_many(records, workspace, count, length) and
-    armillary_check(record, workspace).
+    """Return the whole code; its visible functions are armillary_close_many(records, workspace, count,
+    length) and armillary_check(record, workspace).
     """
     program = RecordModule(FIELDS, REALS, ADDRESSES)
     solver = read_assembly(LOOP_FEATURES, _WANTED, commented=False)

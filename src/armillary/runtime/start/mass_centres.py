@@ -35,7 +35,7 @@ _STATUSES = (0, 1, 2, -2, UNDECIDED)
 
 
 def with_started_memory(instance: Instance, place: Place) -> Place:
-    """The place with memories set that start at the value of an expression."""
+    """Return the place with memories set that start at the value of an expression."""
     if all(memory.start is None for memory in instance.equations.system.memories.values()):
         return place
     stored = started_memory(instance.equations, place.memory, lambda: instance.values(place))
@@ -247,7 +247,7 @@ def values_from_hook(
 
 
 def _initial_values(model: ConfiguredProgram, initial: Initial) -> dict[str, float]:
-    """All initial values by name, in stated units."""
+    """Return all initial values by name, in stated units."""
     system = model.equations.system
     symbols = {s.data.name: s for s in system.moving()}
     inside = {name: float(system.initial[s]) for name, s in symbols.items()}

@@ -34,7 +34,7 @@ _CLOSED = (
 def joint_values(
     model: CompiledRedundantModel, initial: Initial, parameters: DataMapping | None, t: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """All joints' coordinates and speeds, and the user's own states: as given, else as described."""
+    """Return all joints' coordinates and speeds, and the user's own states: as given, else as described."""
     system = model.equations.system
     symbols = system.moving()
     values = {s.data.name: float(system.initial[s]) for s in symbols}
@@ -88,7 +88,7 @@ class RedundantStart:
     memory: np.ndarray
 
     def state(self, initial: Initial) -> np.ndarray:
-        """The state for these values, with zeros for accelerations and multipliers."""
+        """Return the state for these values, with zeros for accelerations and multipliers."""
         y = self._state_of_joints(*joint_values(self.model, initial, self.parameters, self.t))
         if self.model.equations.system.centres:
             y = self._choose_values(initial, y)
@@ -160,7 +160,9 @@ class RedundantStart:
         return y
 
     def _change(self, y: np.ndarray, targets: np.ndarray, soft: float, soft_speeds: float) -> np.ndarray:
-        """The smallest change of coordinates or speeds that brings the constraints to these targets."""
+        """Return the smallest change of coordinates or speeds that brings the constraints to
+        these targets.
+        """
         layout = self.model.layout
         work = np.zeros(layout.work)
         work[: len(y)] = y

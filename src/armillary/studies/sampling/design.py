@@ -47,7 +47,9 @@ _OPTIONS = {
 
 
 def as_distribution(value: Given, name: str) -> Distribution:
-    """The distribution that a user means: one of ours, data, a list of values, or code of their own."""
+    """Return the distribution that a user means: one of ours, data, a list of values, or code of
+    their own.
+    """
     try:
         if isinstance(value, Distribution):
             return value
@@ -75,7 +77,7 @@ def as_distribution(value: Given, name: str) -> Distribution:
 
 
 def distribution_from_data(data: DataMapping) -> Distribution:
-    """A distribution from plain data: {"normal": [1000, 50], "low": 900}."""
+    """Return a distribution from plain data: {"normal": [1000, 50], "low": 900}."""
     words = [word for word in data if word in _BY_WORD]
     if len(words) != 1:
         unknown = next((word for word in data if word not in _BY_WORD), "")
@@ -292,7 +294,7 @@ class Design:
             )
 
     def as_data(self) -> DataTable:
-        """The design as plain data, for TOML and JSON; from_data() makes it again."""
+        """Return the design as plain data, for TOML and JSON; from_data() makes it again."""
         return self._as_data({name: _data_of(name, each) for name, each in self.distributions.items()})
 
     def identity(self) -> DataTable:
@@ -302,7 +304,9 @@ class Design:
 
     @staticmethod
     def from_data(data: Mapping[str, object], units: Mapping[str, str] | None = None) -> Design:
-        """A design from plain data: {"kind": "lhs", "runs": 100, "vary": {"m": {"normal": [1, 0.1]}}}."""
+        """Return a design from plain data: {"kind": "lhs", "runs": 100, "vary": {"m": {"normal":
+        [1, 0.1]}}}.
+        """
         known = ("vary", "kind", "runs", "seed", "levels", "second_order")
         table = arguments.table(data, "a design", ParameterError)
         given = arguments.checked_names(table, known, "a design has no", ParameterError)
@@ -372,7 +376,7 @@ class Design:
         return axes
 
     def _count(self, runs: object) -> int:
-        """The number of runs: as requested, or as many as grid and list have."""
+        """Return the number of runs: as requested, or as many as grid and list have."""
         if self.kind == "list":
             found = _common_length(self.distributions)
         elif self.kind == "grid":
@@ -410,7 +414,7 @@ class Design:
 
     @staticmethod
     def _powers(count: int) -> tuple[int, int]:
-        """The powers of two around a number; 0 and 1 around none."""
+        """Return the powers of two around a number; 0 and 1 around none."""
         return (0, 1) if count == 0 else (2 ** (count.bit_length() - 1), 2 ** count.bit_length())
 
     def _unit_points(self) -> Points | None:

@@ -42,7 +42,7 @@ def in_one_unit(given: Mapping[str, object], units: str, where: str) -> tuple[Da
 
 
 def unit_factor(source: str, target: str, where: str) -> float:
-    """The factor from one unit to another."""
+    """Return the factor from one unit to another."""
     one, other = parse_unit(source), parse_unit(target)
     if one.dimension is not other.dimension:
         raise UnitsError(f"{where} is given in {source}, but is in {target or 'no units'}")
@@ -50,7 +50,7 @@ def unit_factor(source: str, target: str, where: str) -> float:
 
 
 def _read_value(value: object, where: str) -> tuple[Given, str | None]:
-    """A float or an array of floats, and the unit if there is one."""
+    """Return a float or an array of floats, and the unit if there is one."""
     number: Given
     unit: str | None
     if is_quantity(value):
@@ -146,7 +146,7 @@ class Distribution:
         return replace(self, **sizes, units="")  # type: ignore[type-var]
 
     def as_data(self) -> DataTable:
-        """The distribution as plain data, for TOML and JSON: {"normal": [1000, 50], "low": 900}."""
+        """Return the distribution as plain data, for TOML and JSON: {"normal": [1000, 50], "low": 900}."""
         return {self.word: self._numbers()} | {k: _plain_value(value) for k, value in self._options().items()}
 
     def identity(self) -> DataTable:
@@ -193,7 +193,7 @@ class Distribution:
         )
 
     def _one_each(self, numbers: DataTable) -> DataTable:
-        """The numbers, if each is one; except for lists of values and weights."""
+        """Return the numbers, if each is one; except for lists of values and weights."""
         for name, number in numbers.items():
             is_list = name in ("values", "weights")
             if np.ndim(number) != is_list:
@@ -393,7 +393,7 @@ class Choice(Distribution):
 
 
 def _is_given(value: object) -> bool:
-    """Whether an option was given: not "", None or an infinite bound."""
+    """Return whether an option was given: not "", None or an infinite bound."""
     return bool(value) if value is None or isinstance(value, str) else not _infinite(value)
 
 

@@ -164,7 +164,7 @@ def _without_cyclic(linear: arm.LinearModel) -> tuple[np.ndarray, np.ndarray, np
 
 
 def _critical_speed(car: Car, speed: float) -> float:
-    """The speed at which the determinant of A changes its sign, above or below the given one."""
+    """Return the speed at which the determinant of A changes its sign, above or below the given one."""
 
     def sign(v: float) -> float:
         return float(np.linalg.slogdet(_without_cyclic(_linear(car, v))[0])[0])

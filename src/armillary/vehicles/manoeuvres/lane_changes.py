@@ -191,7 +191,7 @@ def fastest(test: Callable[[float], Manoeuvre], low: float, high: float, *, with
 
 
 def _bend(s: np.ndarray) -> np.ndarray:
-    """A step from 0 to 1 over 0 < s < 1 by two parabolas."""
+    """Return a step from 0 to 1 over 0 < s < 1 by two parabolas."""
     s = np.clip(s, 0.0, 1.0)
     return np.where(s < 0.5, 2 * s * s, 1 - 2 * (1 - s) ** 2)
 

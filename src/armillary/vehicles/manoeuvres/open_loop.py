@@ -318,7 +318,7 @@ def split_braking(
 def _brake_straight(
     car: Car, speed: float, brake: float, duration: float, parameters: Mapping[str, float]
 ) -> tuple[arm.Run, dict[str, tuple[float, str]], int]:
-    """The run, its figures until the car stands, and the sample at which the brakes are applied."""
+    """Return the run, its figures until the car stands, and the sample at which the brakes are applied."""
     run = drive(
         car, START + duration, speed, ([0, 1], [0, 0]),
         inputs={"brake": ([0, START, START + 0.1], [0.0, 0.0, brake])},
@@ -349,7 +349,7 @@ def _transform(t: np.ndarray, values: np.ndarray, frequencies: np.ndarray) -> np
 
 
 def _delay(t: np.ndarray, given: np.ndarray, found: np.ndarray) -> float:
-    """The shift of the largest correlation, by a parabola through its peak."""
+    """Return the shift of the largest correlation, by a parabola through its peak."""
     step = t[1] - t[0]
     both = np.correlate(found, given, mode="full")
     both = both * np.sign(both[int(np.argmax(np.abs(both)))])

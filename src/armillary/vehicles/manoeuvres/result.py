@@ -116,7 +116,9 @@ def write_report(title: str, result: Reported, path: str | os.PathLike[str], *, 
 
 
 def _figures(result: Reported) -> str:
-    """The figures as a table of HTML, to four digits, with the verdict; other results as they print."""
+    """Return the figures as a table of HTML, to four digits, with the verdict; other results as
+    they print.
+    """
     if not isinstance(result, Manoeuvre):
         return f"<pre>{html.escape(result.table())}</pre>"
     rows = [

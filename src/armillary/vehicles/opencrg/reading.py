@@ -231,7 +231,7 @@ def _line(
     step: float,
     count: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The reference line: given, or integrated over the headings of its pieces.
+    """Return the reference line: given, or integrated over the headings of its pieces.
 
     Where an end is given, the integrals from both ends are blended, as ASAM's library does.
     """

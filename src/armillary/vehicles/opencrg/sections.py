@@ -132,7 +132,7 @@ def read_sections(path: Path, depth: int) -> tuple[Sections, np.ndarray]:
 def _read_included(
     path: Path, included: tuple[str, int], own: Sections, depth: int
 ) -> tuple[Sections, np.ndarray]:
-    """The data of another file, with the options and modifiers of this one over its own."""
+    """Return the data of another file, with the options and modifiers of this one over its own."""
     name, line = included
     where = f"{os.fspath(path)}, line {line}"
     if depth > 3:

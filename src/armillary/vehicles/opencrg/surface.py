@@ -181,7 +181,7 @@ class CrgRoad(Road):
         return self.file.options.get("REFLINE_CONTINUATION", 0.0) == 1
 
     def _wrap(self, u: Scalar) -> Scalar:
-        """A place along a closed line, within its length."""
+        """Return a place along a closed line, within its length."""
         if not self._closed:
             return u
         first, last = float(self.file.u[0]), float(self.file.u[-1])
@@ -192,7 +192,7 @@ class CrgRoad(Road):
         return ("none", "zero", "keep", "repeat", "reflect")[mode]
 
     def _fade(self, u: Scalar, height: Scalar) -> Scalar:
-        """The height within the zones at both ends in which it leads to that of the reference line."""
+        """Return the height within the zones at both ends in which it leads to that of the reference line."""
         file = self.file
         for label, end, sign in (("UBEG", 0, 1), ("UEND", -1, -1)):
             zone = file.options.get(f"BORDER_SMOOTH_{label}", 0.0)

@@ -119,7 +119,7 @@ def add_differential(
 
 
 def _against(wheel: RoadWheel, chassis: arm.Body) -> Scalar:
-    """The spin of a wheel against the body of the differential."""
+    """Return the spin of a wheel against the body of the differential."""
     relative = arm.angular_velocity(wheel.carrier) - arm.angular_velocity(chassis)
     return wheel.body.u1 + arm.dot(relative, wheel.carrier.y)
 

@@ -243,7 +243,7 @@ def _read_text(path: str) -> str:
 
 
 def _split_comment(raw: str) -> tuple[str, str]:
-    """The line without its remark, which starts with $ or ! outside of quotes, and the remark."""
+    """Return the line without its remark, which starts with $ or ! outside of quotes, and the remark."""
     quote = ""
     for i, letter in enumerate(raw):
         if quote:
@@ -256,7 +256,7 @@ def _split_comment(raw: str) -> tuple[str, str]:
 
 
 def _value(text: str, where: str) -> float | str:
-    """A number, or a text with or without quotes."""
+    """Return a number, or a text with or without quotes."""
     text = text.strip()
     if len(text) >= 2 and text[0] == text[-1] and text[0] in "'\"":
         return text[1:-1]

@@ -81,7 +81,7 @@ def read_tydex(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
 
 
 def _read_channel(line: str, number: int, where: str) -> tuple[str, float]:
-    """The name of a channel and the factor to SI units."""
+    """Return the name of a channel and the factor to SI units."""
     name = line[:10].strip().upper()
     factor, *offsets = (line[i : i + 10].strip() for i in (50, 60, 70))
     if name in NAMES and any(_number(offset, number, where) for offset in offsets if offset):

@@ -59,7 +59,7 @@ def _part(shape: Beam | Plate, modes: int) -> FlexiblePart:
 
 
 def spinning(motion: str, *, radius: float = 0.0, modes: int = 8, stiffening: bool = True) -> System:
-    """A beam along x, EI = μ = L = 1, on a hub that turns about z with a spin W."""
+    """Return a beam along x, EI = μ = L = 1, on a hub that turns about z with a spin W."""
     s = System("rotating beam")
     s.parameter("W", units="rad/s")
     hub = s.body("hub", joint=Revolute("z"), mass=1.0, inertia=(1.0, 1.0, 1.0))
@@ -133,7 +133,7 @@ STIFFER = 1.44  # EI of the flat shaft across its weaker direction
 
 
 def pitched_beam(degrees: float) -> System:
-    """A beam along x on a hub that turns about z with a spin W; it bends across, at a pitch from z."""
+    """Return a beam along x on a hub that turns about z with a spin W; it bends across, at a pitch from z."""
     s = System("pitched beam")
     s.parameter("W", units="rad/s")
     hub = s.body("hub", joint=Revolute("z"), mass=1.0, inertia=(1.0, 1.0, 1.0))
@@ -144,7 +144,7 @@ def pitched_beam(degrees: float) -> System:
 
 
 def shaft(EI: tuple[float, float]) -> System:
-    """A shaft along x between bearings that turn about x with a spin W, bending both ways."""
+    """Return a shaft along x between bearings that turn about x with a spin W, bending both ways."""
     s = System("shaft")
     s.parameter("W", units="rad/s")
     bearings = s.body("bearings", joint=Revolute("x"), mass=1.0, inertia=(1.0, 1.0, 1.0))

@@ -329,7 +329,7 @@ def _measure_bowling_ball() -> Iterator[float]:
 
 
 def largest_step(run: Callable[[float], object]) -> float:
-    """The last of the steps tried before the first with which a run diverges; 0 if none ends."""
+    """Return the last of the steps tried before the first with which a run diverges; 0 if none ends."""
     reached = 0.0
     for h in _STEPS:
         try:

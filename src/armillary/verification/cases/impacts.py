@@ -215,7 +215,7 @@ _IMPACTS = (
 
 
 def rebound(speed: float, damping: float) -> float:
-    """The speed after an impact: a v − ln(1 + a v) = −a e v − ln(1 − a e v), whatever mass, k and n.
+    """Return the speed after an impact: a v − ln(1 + a v) = −a e v − ln(1 − a e v), whatever mass, k and n.
 
     From dv/dδ of m v v' = −k δⁿ (1 + a v), integrated over the impact (Hunt & Crossley 1975).
     """

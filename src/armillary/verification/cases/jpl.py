@@ -63,7 +63,7 @@ def measure_rotor() -> Iterator[float]:
 
 
 def _relative_miss(values: np.ndarray, printed: DataTable, name: str) -> float:
-    """The difference from the printout at 9.3, 9.4 and 9.5 s, of its size."""
+    """Return the difference from the printout at 9.3, 9.4 and 9.5 s, of its size."""
     shown = np.array([printed[time][name] for time in ("9.3", "9.4", "9.5")])
     return float(np.abs(values[93:96] - shown).max() / np.abs(shown).max())
 

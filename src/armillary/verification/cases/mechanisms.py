@@ -78,7 +78,7 @@ def _place(point: Point) -> tuple[int, int, int]:
 
 
 def crank_angle(t: np.ndarray, count: int) -> np.ndarray:
-    """The angle of the cranks, turned from upright with 1 rad/s: all couplers stay level.
+    """Return the angle of the cranks, turned from upright with 1 rad/s: all couplers stay level.
 
         I θ̈ = W sin θ,   I = (count + 1)/3 + count,   W = ((count + 1)/2 + count) g
 
@@ -107,7 +107,7 @@ _EQUILIBRIUM = 2.23433101898  # rad
 
 
 def diagonal_spring() -> System:
-    """A square of rods of 1 m and 1 kg, the ground one of them; a spring and a damper in its diagonal.
+    """Return a square of rods of 1 m and 1 kg, the ground one of them; a spring and a damper in its diagonal.
 
     Source: the benchmark "fourbar linkage with diagonal spring" of the IFToMM committee for multibody
     dynamics, with the data and the equilibrium of B. P. Minaker's solution of it (EoM, input_ex_four_bar,

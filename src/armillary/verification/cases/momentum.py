@@ -102,7 +102,7 @@ class MomentumSystem:
         return speeds
 
     def _inner(self, joint: DataTable) -> Body:
-        """The frame of the node from which a joint leads on."""
+        """Return the frame of the node from which a joint leads on."""
         body, name = self.bodies[joint["inner"]], joint["name"]
         orient = joint.get("C_inner")
         if "Psi_inner" in joint:
@@ -112,7 +112,7 @@ class MomentumSystem:
         )
 
     def _outer(self, joint: DataTable) -> dict[str, str]:
-        """The outer body, by its own reference point and axes; speeds of its modes."""
+        """Return the outer body, by its own reference point and axes; speeds of its modes."""
         outer = self.data["model"]["bodies"][joint["outer"]]
         name, held = outer["name"], joint["name"] if "Psi_outer" in joint else None
         orient = np.array(joint.get("C_outer", np.eye(3))).T
@@ -160,7 +160,7 @@ class MomentumSystem:
         return found
 
     def mass_centre(self, state: DataTable) -> np.ndarray:
-        """The common mass centre at a state of the data, from its bodies' places there."""
+        """Return the common mass centre at a state of the data, from its bodies' places there."""
         moment, mass = np.zeros(3), 0.0
         for body, place, eta in zip(
             self.data["model"]["bodies"], state["bodies"], state["config"]["eta"], strict=True
@@ -179,7 +179,7 @@ class MomentumSystem:
 
 
 def momentum_equations(name: str, *, locked: bool = True, damped: bool = True) -> Equations:
-    """The momentum-state equations of a system of the data, derived once."""
+    """Return the momentum-state equations of a system of the data, derived once."""
     return _derive_by_momentum(name, locked, damped)
 
 

@@ -32,7 +32,7 @@ NAMES = ("lag", "flap", "twist")
 
 
 def _base(s: System) -> Body:
-    """The base turns about z, then y, then x, along which the beam stands."""
+    """Return the base turns about z, then y, then x, along which the beam stands."""
     for (name, default), units in zip(DRIVE.items(), ("rad/s", "rad", "rad", "s"), strict=True):
         s.parameter(name, default, units=units)
     base = s.body("base", joint=Gimbal("zyx"), mass=1.0, inertia=(1.0, 1.0, 1.0))
@@ -43,7 +43,7 @@ def _base(s: System) -> Body:
 
 
 def modal() -> System:
-    """The beam by its modes at rest."""
+    """Return the beam by its modes at rest."""
     s = System("beam on a moving base")
     base = _base(s)
     beam = s.body("beam", base)
@@ -57,7 +57,7 @@ def modal() -> System:
 
 
 def segments(count: int) -> System:
-    """The beam as rigid segments: three hinges with springs in the middle of each element."""
+    """Return the beam as rigid segments: three hinges with springs in the middle of each element."""
     s = System("segments on a moving base")
     base = inner = _base(s)
     length = LENGTH / count

@@ -86,7 +86,7 @@ def slew_switches() -> np.ndarray:
 
 
 def bang_bang(name: str, inputs: np.ndarray, lengths: Sequence[float]) -> PhasedOptimum:
-    """A problem of least time in phases, one for each arc, from rough lengths."""
+    """Return a problem of least time in phases, one for each arc, from rough lengths."""
     problem = example("optimal_motions").PROBLEMS[name]
     how, names = problem.arguments, list(problem.arguments["inputs"])
     phases: list[LibraryObject] = []

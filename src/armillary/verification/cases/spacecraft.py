@@ -57,13 +57,13 @@ def height() -> float:
 
 
 def start() -> dict[str, float]:
-    """The initial state with B0 at the ground's origin."""
+    """Return the initial state with B0 at the ground's origin."""
     found: dict[str, float] = example("spacecraft_1").START | {"B.q3": -height()}
     return found
 
 
 def spacecraft_with_commands() -> System:
-    """The spacecraft with the thrusters' commands as parameters fire1, fire2, fire3."""
+    """Return the spacecraft with the thrusters' commands as parameters fire1, fire2, fire3."""
     spacecraft = example("spacecraft_1")
     s: System = spacecraft.system(thrusters=False)
     bus = s.bodies["B"]
@@ -181,7 +181,7 @@ def _measure_spacecraft_1() -> Iterator[float]:
 
 
 def declare_small(s: System) -> System:
-    """The bus and the boom move little; the boom's root is stiff, so its torques are not small."""
+    """Return the bus and the boom move little; the boom's root is stiff, so its torques are not small."""
     s.small(*SMALL)
     s.large("KB", "BB")
     return s
@@ -283,7 +283,7 @@ def _measure_spacecraft_2() -> Iterator[float]:
 
 
 def tumbling(model: Model, damping: float) -> Run:
-    """The spacecraft bent and turning, with its dampers as given."""
+    """Return the spacecraft bent and turning, with its dampers as given."""
     start = example("spacecraft_2").START | _BENT
     return model.simulate(200.0, sample=1.0, initial=start, parameters={"D": damping}, **TIGHT)
 
@@ -341,7 +341,7 @@ def _euler_parameters(sigma: NumericValue) -> np.ndarray:
 
 
 def with_gravity(s: System) -> System:
-    """The vehicle in uniform gravity, whose components are parameters."""
+    """Return the vehicle in uniform gravity, whose components are parameters."""
     for letter, axis in zip("xyz", (s.ground.x, s.ground.y, s.ground.z), strict=True):
         s.parameter(f"g{letter}", 0.0, units="m/s2")
         s.gravity(f"g{letter}", axis)

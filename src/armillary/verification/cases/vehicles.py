@@ -110,7 +110,7 @@ def _of_matrices(speed: float) -> np.ndarray:
 
 
 def _distance(found: NumericValue, expected: NumericValue) -> float:
-    """The largest distance between eigenvalues in the same order."""
+    """Return the largest distance between eigenvalues in the same order."""
     ours, theirs = (
         np.array(sorted(values, key=lambda z: (round(z.real, 6), z.imag))) for values in (found, expected)
     )
@@ -313,7 +313,9 @@ _HEADER = "Sayers (1990), Figure 9.2.9"
 
 
 def lever() -> float:
-    """The source's second speed, sideways at the mass centre of body and rear wheels, over the yaw rate."""
+    """Return the source's second speed, sideways at the mass centre of body and rear wheels, over the yaw
+    rate.
+    """
     body, ahead, wheel = (example("cart").PARAMETERS[name][0] for name in ("BM", "CMB1", "MW"))
     return float(body * ahead / (body + 2 * wheel))
 

@@ -62,7 +62,7 @@ def solve_midpoint(p: Values, right: Values) -> list[Value]:
 
 
 def solved_unit(f: LoopFunction, p: Values, right: Values) -> list[Value]:
-    """The unit e of (1 − A(p)) e + μ e = r, with the multiplier μ of its length.
+    """Return the unit e of (1 − A(p)) e + μ e = r, with the multiplier μ of its length.
 
     (1 + μ)² = r·r − ¼ p·p,  e = ( (1 + μ) + A(p) ) r / r·r; where p is so large that there is no such μ, e is
     made unit after all.
@@ -73,7 +73,9 @@ def solved_unit(f: LoopFunction, p: Values, right: Values) -> list[Value]:
 
 
 def solved_across(p: Values, right: Values, e: Values) -> list[Value]:
-    """The ė of (1 − A(p)) ė + μ e = r that is orthogonal to a unit e, with the multiplier μ of that."""
+    """Return the ė of (1 − A(p)) ė + μ e = r that is orthogonal to a unit e, with the multiplier μ
+    of that.
+    """
     free = solve_midpoint(p, right)
     beside = solve_midpoint(p, e)
     return minus(free, times(dot(e, free) / dot(e, beside), beside))

@@ -144,7 +144,7 @@ def clear_rows(run: Loops, first: whole, bound: whole) -> None:
 
 
 def too_many_given(run: Loops) -> truth:
-    """Whether more is given than the loops leave free, wherever they are."""
+    """Return whether more is given than the loops leave free, wherever they are."""
     measure_reach(run)
     set_limits(run, 1.0, WEAK_FIRST, WEAK_LAST, NEWTON_TURNS)
     run.seed = FIRST_CHANCE
@@ -176,7 +176,7 @@ def too_many_given(run: Loops) -> truth:
 
 
 def attempt(run: Loops, first_try: truth) -> truth:
-    """The loops closed from the start by dependent speeds, or by all; whether they are closed."""
+    """Return the loops closed from the start by dependent speeds, or by all; whether they are closed."""
     free: truth = False
     free = some_place_is_free(run)
     for j in range(N_SPEEDS):

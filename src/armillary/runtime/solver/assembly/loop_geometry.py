@@ -35,7 +35,7 @@ def look_there(run: Loops) -> None:
 
 
 def gap_length(run: Loops) -> real:
-    """The length of the vector of gaps."""
+    """Return the length of the vector of gaps."""
     total: real = 0.0
     for i in range(N_GAPS):
         total = total + run.numbers[i] * run.numbers[i]
@@ -43,7 +43,9 @@ def gap_length(run: Loops) -> real:
 
 
 def worst_residual(run: Loops) -> real:
-    """The largest gap, of the size of its row: the gap that a unit of the most effective speed makes."""
+    """Return the largest gap, of the size of its row: the gap that a unit of the most effective
+    speed makes.
+    """
     largest: real = 0.0
     for i in range(N_GAPS):
         for j in range(N_SPEEDS):
@@ -62,7 +64,7 @@ def worst_residual(run: Loops) -> real:
 
 
 def some_speed_moves(run: Loops) -> truth:
-    """Whether any speed may move."""
+    """Return whether any speed may move."""
     found: truth = False
     for j in range(N_SPEEDS):
         found = found or run.moving[j]
@@ -70,7 +72,7 @@ def some_speed_moves(run: Loops) -> truth:
 
 
 def some_place_is_free(run: Loops) -> truth:
-    """Whether any coordinate is not held: else no step leads anywhere."""
+    """Return whether any coordinate is not held: else no step leads anywhere."""
     found: truth = False
     for k in range(N_COORDINATES):
         found = found or not run.held[k]

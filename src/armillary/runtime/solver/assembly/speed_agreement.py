@@ -30,7 +30,7 @@ def set_scaled_rows(run: Loops, all_rows: truth) -> None:
 
 
 def stays_redundant(run: Loops) -> truth:
-    """Whether constraints that were redundant at the default parameters are so at these."""
+    """Return whether constraints that were redundant at the default parameters are so at these."""
     look(run)
     every: whole = 0
     kept: whole = 0
@@ -42,7 +42,7 @@ def stays_redundant(run: Loops) -> truth:
 
 
 def measure_residual(run: Loops) -> real:
-    """The constraints on speeds, J u + b, and the largest of them."""
+    """Return the constraints on speeds, J u + b, and the largest of them."""
     largest: real = 0.0
     for i in range(N_ROWS):
         total: real = run.numbers[KNOWN_OF[i]]
@@ -55,7 +55,7 @@ def measure_residual(run: Loops) -> real:
 
 
 def constraints_hold(run: Loops) -> truth:
-    """Whether all constraints hold at the place with its speeds, as nearly as a run may leave them."""
+    """Return whether all constraints hold at the place with its speeds, as nearly as a run may leave them."""
     scale: real = 1.0
     look(run)
     for j in range(N_SPEEDS):
@@ -71,7 +71,9 @@ def constraints_hold(run: Loops) -> truth:
 
 
 def adjust_speeds(run: Loops, first_try: truth) -> truth:
-    """The smallest change of dependent speeds, or of all, that satisfies the constraints; whether it does."""
+    """Return the smallest change of dependent speeds, or of all, that satisfies the constraints; whether it
+    does.
+    """
     scale: real = 1.0
     for j in range(N_SPEEDS):
         run.change[j] = 0.0

@@ -25,7 +25,7 @@ class Field:
     conditions: tuple[ast.expr, ...] = ()
 
     def is_there(self, features: Collection[str]) -> bool:
-        """Whether a program with some features has the field."""
+        """Return whether a program with some features has the field."""
         return all(_holds(condition, features) for condition in self.conditions)
 
 

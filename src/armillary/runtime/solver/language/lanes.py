@@ -76,7 +76,7 @@ class LaneSolver:
         return _InLine(self, self.code.solver.functions[name], arguments, where).result
 
     def evaluates(self, node: ast.AST) -> bool:
-        """Whether code calls a section of the program, itself or through others."""
+        """Return whether code calls a section of the program, itself or through others."""
         functions = self.code.solver.functions
         calls = {called(n) for n in ast.walk(node) if isinstance(n, ast.Call)}
         inner = [s for name in calls & functions.keys() for s in functions[name].body]

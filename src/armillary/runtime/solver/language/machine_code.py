@@ -139,7 +139,7 @@ class Statements:
                     self.statement(node)
 
     def is_over_states(self, node: ast.stmt) -> bool:
-        """Whether a statement assigns a vector state by state: all such in a row have one loop."""
+        """Return whether a statement assigns a vector state by state: all such in a row have one loop."""
         match node:
             case ast.Assign(targets=[ast.Attribute(attr=field)], value=value):
                 return self.code.kinds[field] == "States" and called(value) not in MODEL
@@ -289,7 +289,7 @@ class Statements:
         return self.value(node)
 
     def part(self, field: str) -> Span:
-        """A vector of the run."""
+        """Return a vector of the run."""
         return self.frame.vector(field)
 
     def vector(self, node: ast.expr) -> Span:
@@ -375,7 +375,7 @@ class Statements:
         return f.whole(_ENUMERATED[name])
 
     def size(self, name: str) -> Value:
-        """A size, which is a constant or a size of the run."""
+        """Return a size, which is a constant or a size of the run."""
         size = self.code.sizes[name]
         return self.frame.size(size) if isinstance(size, str) else self.frame.whole(size)
 
@@ -448,7 +448,7 @@ def is_finite(f: LoopFunction, vector: Span) -> Value:
 
 
 def first_nonfinite(f: LoopFunction, vector: Span) -> Value:
-    """The place of the first number that is not finite; there is one."""
+    """Return the place of the first number that is not finite; there is one."""
     index = Local(f, f.whole(0))
     with f.repeat() as loop:
         with f.when((0.0 * vector[index.get()]).differs(0.0) | (index.get() + 1 >= f.size("used"))):

@@ -79,8 +79,10 @@ _LOOPS = (
 # The first file has the record, and functions too.
 _CONTACTS = (
     *("armillary.mechanics.contact:problem.py",) * 2,
+    "armillary.mechanics.contact:held_rows.py",
     "armillary.mechanics.contact:independent_rows.py",
     "armillary.mechanics.contact:statuses.py",
+    "armillary.mechanics.contact:status_search.py",
 )
 # Constants, as numbers of the same names in other places.
 CONSTANTS: dict[str, float] = {
@@ -147,8 +149,8 @@ def solver_for(
     guard: int | None = None,
     given: Collection[str] = (),
 ) -> Solver:
-    """The solver of a system that ``has`` these things, with the exported methods or some of them; it keeps
-    every step's dense output, or decides in each run whether it is needed, unless ``facts`` decide it.
+    """Return the solver of a system that ``has`` these things, with the exported methods or some of them; it
+    keeps every step's dense output, or decides in each run whether it is needed, unless ``facts`` decide it.
     ``guard``: the event for the only choice of dependent speeds that it holds. ``given``: functions that the
     program has from elsewhere.
     """
@@ -204,7 +206,7 @@ def read_described(description: Description, features: Collection[str], wanted: 
 
 
 def described_sources() -> str:
-    """The text that decides the code of contacts."""
+    """Return the text that decides the code of contacts."""
     thresholds = _CONTACTS[0].replace("problem", "contact_thresholds")
     return "".join(read_source(name) for name in (*_CONTACTS, thresholds))
 
@@ -224,7 +226,9 @@ def _read(
     texts = _function_texts(described[1:]) | _method_functions(methods)
 
     def nodes_of(name: str) -> list[ast.AST] | None:
-        """The nodes of a function as this program has it; only functions that are needed are parsed."""
+        """Return the nodes of a function as this program has it; only functions that are needed
+        are parsed.
+        """
         if name in given or name not in texts:
             return None
         tree = ast.parse(texts[name])
@@ -245,19 +249,21 @@ def _read(
 
 @cache
 def _function_texts(names: tuple[str, ...]) -> dict[str, str]:
-    """The text of each function of some files."""
+    """Return the text of each function of some files."""
     texts = [read_source(name) for name in names]
     return {name: text for each in texts for name, text in _functions(each).items()}
 
 
 @cache
 def _method_functions(methods: tuple[Method, ...]) -> dict[str, str]:
-    """The text of each function of some methods."""
+    """Return the text of each function of some methods."""
     return _functions(source(methods)) if methods else {}
 
 
 def _functions(text: str) -> dict[str, str]:
-    """The text of each function of a module: from its first line to the next that begins a statement."""
+    """Return the text of each function of a module: from its first line to the next that begins
+    a statement.
+    """
     pieces = re.split(r"^(?=[A-Za-z_@\"#])", text, flags=re.MULTILINE)
     return {found[1]: piece for piece in pieces if (found := re.match(r"def (\w+)", piece))}
 
@@ -328,7 +334,7 @@ class _Fold(ast.NodeTransformer):
 
 
 def called(node: ast.expr | None) -> str:
-    """The name of the function that an expression calls, or an empty text."""
+    """Return the name of the function that an expression calls, or an empty text."""
     return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
 
 

@@ -22,7 +22,9 @@ from armillary.runtime.solver.record import RunRecord
 
 
 def settle_stages(run: RunRecord, h: real) -> truth:
-    """The rates at the stages of a step from beside the place, by Gauss' method; whether they settle."""
+    """Return the rates at the stages of a step from beside the place, by Gauss' method; whether
+    they settle.
+    """
     for i in range(N_NESTS):
         for m in range(N_STATES):
             run.slopes[at(i, N_STATES, m)] = run.k0[m] if below(m, N_COORDINATES) else 0.0
@@ -50,7 +52,9 @@ def settle_stages(run: RunRecord, h: real) -> truth:
 
 
 def keep_gauss(run: RunRecord, h: real) -> truth:
-    """The end and the dense output of a step by Gauss' method; whether it is smooth and its end closed."""
+    """Return the end and the dense output of a step by Gauss' method; whether it is smooth and its end
+    closed.
+    """
     curved: real = 0.0
     gap: real = 0.0
     for m in range(N_STATES):
@@ -101,8 +105,8 @@ def stride_from_beside(run: RunRecord) -> real:
 
 
 def step_from_beside(run: RunRecord) -> real:
-    """The length of a step by which the run leaves a place right ahead, which is taken; 0 where none does.
-    The place is well before its first stage, and no data jump on the way.
+    """Return the length of a step by which the run leaves a place right ahead, which is taken; 0 where none
+    does. The place is well before its first stage, and no data jump on the way.
     """
     sound: truth = False
     h: real = 0.0

@@ -45,20 +45,20 @@ def extrapolate(run: RunRecord, x: real) -> None:
 
 
 def strength(run: RunRecord) -> real:
-    """The strength of the weakest constraint, 1 elsewhere, squared, by the event functions in `g`."""
+    """Return the strength of the weakest constraint, 1 elsewhere, squared, by the event functions in `g`."""
     left: real = run.g[RANK_EVENT[run.configuration]] + WEAK_RANK
     return left
 
 
 def strength_ahead(run: RunRecord, x: real) -> real:
-    """The root of the strength of the weakest constraint, so long ahead."""
+    """Return the root of the strength of the weakest constraint, so long ahead."""
     extrapolate(run, x)
     run.g = events(run.t + x, run.stage)
     return sqrt(max(strength(run), 0.0))
 
 
 def root_straight_ahead(run: RunRecord, x: real) -> real:
-    """The root of the strength of the weakest constraint, so long ahead along the present speeds."""
+    """Return the root of the strength of the weakest constraint, so long ahead along the present speeds."""
     run.stage = run.state
     for i in range(N_COORDINATES):
         run.stage[i] = run.state[i] + x * run.k0[i]
@@ -145,14 +145,16 @@ def rank_lost_after(run: RunRecord) -> real:
 
 
 def shorter_helps(run: RunRecord, x: real) -> truth:
-    """Whether shorter steps may lead to a place so far into the step just taken, which has jumped over it."""
+    """Return whether shorter steps may lead to a place so far into the step just taken, which has jumped over
+    it.
+    """
     t: real = run.t_old + x
     passed: truth = t < run.short_begin or t > run.short_end
     return passed or run.h_taken > FINEST * horizon(run, AROUND)
 
 
 def longest_step(run: RunRecord) -> real:
-    """The longest step, in and before a stretch that is passed in short ones."""
+    """Return the longest step, in and before a stretch that is passed in short ones."""
     longest: real = INFINITY
     if run.t < run.short_end:
         longest = max(run.short_begin - run.t, FINEST * run.short_step)  # no sliver is left by rounding

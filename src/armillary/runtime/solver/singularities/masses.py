@@ -44,7 +44,7 @@ def measure_speeds(run: RunRecord) -> None:
 
 
 def speeds_jumped(run: RunRecord) -> truth:
-    """Whether speeds of some kind are far above all earlier ones."""
+    """Return whether speeds of some kind are far above all earlier ones."""
     found: truth = False
     for k in range(N_KINDS):
         if run.peak[k] > 0.0 and not (run.fastest[k] < SPEED_JUMP * run.peak[k]):
@@ -59,7 +59,9 @@ def note_peaks(run: RunRecord) -> None:
 
 
 def fallen_share(run: RunRecord, t: real, x: real) -> real:
-    """The remaining share of the weakest pivot, relative to that at the start, so long after a place."""
+    """Return the remaining share of the weakest pivot, relative to that at the start, so long after
+    a place.
+    """
     run.point = run.way + x * run.k0
     run.shares = pivot_shares(t + x, run.point)
     least: real = INFINITY
@@ -75,7 +77,7 @@ def fallen_share(run: RunRecord, t: real, x: real) -> real:
 
 
 def find_weak_place(run: RunRecord, t: real, longest: real) -> truth:
-    """Whether some motion moves no mass at a place ahead, on the straight way of the motion."""
+    """Return whether some motion moves no mass at a place ahead, on the straight way of the motion."""
     rate: real = 0.0
     for i in range(N_STATES):
         kind: whole = KIND[at(run.configuration, N_STATES, i)] if CONFIGURATIONS else KIND[i]

@@ -55,7 +55,7 @@ def measure_lengths(run: RunRecord) -> None:
 
 
 def least_singular_value(run: RunRecord) -> real:
-    """The smallest singular value of J without redundant rows, in terms of these sizes and lengths."""
+    """Return the smallest singular value of J without redundant rows, in terms of these sizes and lengths."""
     for i in range(N_ROWS):
         run.right[i] = 0.0
         for j in range(N_SPEEDS):
@@ -71,7 +71,8 @@ def least_singular_value(run: RunRecord) -> real:
 
 
 def rank_falls(run: RunRecord) -> truth:
-    """Whether the constraints do lose rank where a forecast says: the smallest singular value of J falls.
+    """Return whether the constraints do lose rank where a forecast says: the smallest singular value of J
+    falls.
 
     The strength of a row depends on the choice of dependent speeds and may fall where J is of full rank. At
     the place, extrapolated to second order from where the step across begins, little must be left.
@@ -135,7 +136,9 @@ def take_stages(run: RunRecord, h: real) -> None:
 
 
 def is_sound(run: RunRecord, h: real) -> truth:
-    """Whether the step is accurate by its own estimate, e5^2/sqrt(e5^2 + 0.01 e3^2), and its end closed."""
+    """Return whether the step is accurate by its own estimate, e5^2/sqrt(e5^2 + 0.01 e3^2), and its end
+    closed.
+    """
     high: real = 0.0
     low: real = 0.0
     gap: real = 0.0
@@ -247,7 +250,9 @@ def find_events(run: RunRecord) -> None:
 
 
 def signed_root(run: RunRecord, part: real) -> real:
-    """The root of the strength of the weakest constraint at a part of the step, negative after the place."""
+    """Return the root of the strength of the weakest constraint at a part of the step, negative after the
+    place.
+    """
     probe(run, part * run.h_taken)
     run.g = events(run.t_old + part * run.h_taken, run.point)
     root: real = sqrt(max(strength(run), 0.0))
@@ -358,7 +363,7 @@ def change_inputs(run: RunRecord) -> None:
 
 
 def is_near_place(run: RunRecord, t: real) -> truth:
-    """Whether a row at a time in the step just taken is found from rows around it."""
+    """Return whether a row at a time in the step just taken is found from rows around it."""
     return run.passing and abs((t - run.singular) / run.h_taken) < BLIND
 
 

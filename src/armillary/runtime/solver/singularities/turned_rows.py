@@ -14,7 +14,7 @@ from armillary.runtime.solver.record import RunRecord
 
 
 def row_square(run: RunRecord, i: whole) -> real:
-    """The squared length of a row."""
+    """Return the squared length of a row."""
     total: real = 0.0
     for j in range(N_SPEEDS):
         total = total + run.left[at(i, N_SPEEDS, j)] * run.left[at(i, N_SPEEDS, j)]

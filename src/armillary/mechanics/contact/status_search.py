@@ -1,0 +1,353 @@
+"""The search for statuses: forces improved contact by contact show them, and their solution confirms them.
+
+Read ``problem.py`` first: it has the conditions and the way to solve them; relaxation is after Jean (1999).
+"""
+
+from __future__ import annotations
+
+from armillary.mechanics.contact.contact_thresholds import *
+from armillary.mechanics.contact.held_rows import find_motion, load_speeds, move_rows, solve_held_rows
+from armillary.mechanics.contact.language import *
+from armillary.mechanics.contact.problem import Contacts, add_column, measure_rows, row_product
+from armillary.mechanics.contact.statuses import (
+    agrees,
+    close_contact,
+    fastest_row,
+    own_part,
+    rows_hold,
+    set_rows,
+    try_statuses,
+    turn_back,
+)
+
+
+def relax(run: Contacts) -> None:
+    """Improve all forces once, contact by contact, and update `moved`, their effect on the speeds."""
+    for c in range(N_CONTACTS):
+        if run.active[c] < 0.5:
+            continue
+        normal: real = 0.0
+        if NORMAL_ROW[c] != NONE:
+            n: whole = NORMAL_ROW[c]
+            if run.diagonal[n] > 0.0:
+                kept: real = run.force[n]
+                normal = kept - (run.free[n] + row_product(run, n)) / run.diagonal[n]
+                normal = normal if run.active[c] > 1.5 else max(normal, 0.0)
+                run.force[n] = normal
+                add_column(run, n, normal - kept)
+        if SLIP_ROW[c] == NONE or run.active[c] > 1.5:
+            continue
+        limit: real = run.friction[c] * normal + run.capacity[c]
+        own: real = 0.0
+        for k in range(SLIP_ROW[c], SLIP_END[c]):
+            own = max(own, run.diagonal[k])
+        total: real = 0.0
+        for k in range(SLIP_ROW[c], SLIP_END[c]):
+            run.side[k] = run.force[k]
+            if run.rests[c] > 0.75 and own > 0.0:
+                run.side[k] = run.force[k] - (run.free[k] + row_product(run, k)) / own
+            total = total + run.side[k] * run.side[k]
+        held: real = run.static[c] * normal + run.static_capacity[c]
+        share: real = 1.0
+        if sqrt(total) > held:
+            share = limit / sqrt(total)
+        for k in range(SLIP_ROW[c], SLIP_END[c]):
+            wanted: real = share * run.side[k] if run.rests[c] > 0.75 else -limit * run.direction[k]
+            add_column(run, k, wanted - run.force[k])
+            run.force[k] = wanted
+
+
+def is_steady(run: Contacts) -> truth:
+    """Return whether the last sweep has changed nothing: forces are as exact as they can be."""
+    find_motion(run)
+    for i in range(N_CONTACT_ROWS):
+        if not (abs(run.force[i] - run.best[i]) * run.diagonal[i] <= PRECISE * run.size[i]):
+            return False
+    return True
+
+
+def read_statuses(run: Contacts, generous: truth) -> None:
+    """Take statuses from forces that were improved; where `generous`, what hardly moves is at rest."""
+    find_motion(run)
+    for c in range(N_CONTACTS):
+        run.status[c] = OPEN_CONTACT
+        if run.active[c] < 0.5:
+            continue
+        normal: real = 0.0
+        closed: truth = True
+        if NORMAL_ROW[c] != NONE:
+            n: whole = NORMAL_ROW[c]
+            normal = run.force[n]
+            still: truth = generous and run.motion[n] <= NEARLY * run.size[n]
+            closed = normal > 0.0 or still or run.active[c] > 1.5
+        if closed:
+            close_contact(run, c)
+        if SLIP_ROW[c] == NONE or not closed or run.rests[c] < 0.75 or run.active[c] > 1.5:
+            continue
+        total: real = 0.0
+        speed: real = 0.0
+        size: real = 0.0
+        for k in range(SLIP_ROW[c], SLIP_END[c]):
+            total = total + run.force[k] * run.force[k]
+            speed = speed + run.motion[k] * run.motion[k]
+            size = max(size, run.size[k])
+        limit: real = run.friction[c] * normal + run.capacity[c]
+        rests: truth = generous and sqrt(speed) <= NEARLY * size
+        if sqrt(total) >= (1.0 - NEARLY * NEARLY) * limit and not rests:
+            run.status[c] = SLIDES
+            for k in range(SLIP_ROW[c], SLIP_END[c]):
+                if total > 0.0:
+                    run.direction[k] = -run.force[k] / sqrt(total)
+                elif speed > 0.0:
+                    run.direction[k] = run.motion[k] / sqrt(speed)
+
+
+def admissible_share(run: Contacts, c: whole) -> real:
+    """Return how far a contact's forces may change from `best` towards `force`, as a share of the way at most
+    1; `wanted` gets the status with which they go on.
+    """
+    share: real = 1.0
+    if run.status[c] < 0.5 or run.active[c] > 1.5:
+        return share
+    normal: real = 0.0
+    rise: real = 0.0
+    if NORMAL_ROW[c] != NONE:
+        n: whole = NORMAL_ROW[c]
+        normal = max(run.best[n], 0.0)
+        rise = run.force[n] - normal
+        if run.force[n] * run.diagonal[n] < -ADMISSIBLE * run.size[n]:
+            share = normal / (normal - run.force[n])
+            run.wanted[c] = OPEN_CONTACT
+    if SLIP_ROW[c] == NONE or run.status[c] > 1.5:
+        return share
+    # |best_T + s change_T|² ≤ (limit + s μ rise)²
+    limit: real = run.static[c] * normal + run.static_capacity[c]
+    slope: real = run.static[c] * rise
+    square: real = -slope * slope
+    linear: real = -limit * slope
+    constant: real = -limit * limit
+    reached: real = 0.0
+    size: real = 0.0
+    for k in range(SLIP_ROW[c], SLIP_END[c]):
+        change: real = run.force[k] - run.best[k]
+        square = square + change * change
+        linear = linear + change * run.best[k]
+        constant = constant + run.best[k] * run.best[k]
+        reached = reached + run.force[k] * run.force[k]
+        size = max(size, run.size[k])
+    if own_part(run, c) * (sqrt(reached) - limit - slope) <= ADMISSIBLE * size:
+        return share
+    # The first positive root; `best` itself is admissible, so the constant is at most rounding.
+    constant = -max(-constant, 0.0)
+    root: real = sqrt(max(linear * linear - square * constant, 0.0))
+    beyond: real = 0.0
+    if linear + root > 0.0:
+        beyond = -constant / (linear + root)
+    elif square < 0.0:
+        beyond = (-linear + root) / square
+    if beyond < share:
+        share = max(beyond, 0.0)
+        run.wanted[c] = SLIDES
+    return share
+
+
+def find_own_forces(run: Contacts) -> truth:
+    """Change statuses until the forces that follow from them alone are admissible, as those in `best` are;
+    return whether this was possible.
+
+    Forces of redundant contacts are not unique: relaxation may find admissible ones, and the smallest ones,
+    which statuses have in a run, may be none. On the straight way from the former to the latter all equations
+    hold; the first contact that comes to a limit there opens or slides from then on, which others make up
+    for.
+    """
+    turn: whole = 0
+    while turn < 3 * N_CONTACTS + 2:
+        turn = turn + 1
+        for c in range(N_CONTACTS):
+            set_rows(run, c)
+            run.wanted[c] = run.status[c]
+        solve_held_rows(run)
+        least: real = 1.0
+        first: whole = NONE
+        for c in range(N_CONTACTS):
+            share: real = 0.0
+            share = admissible_share(run, c)
+            if share < least:
+                least = share
+                first = c
+        if first == NONE:
+            agreeing: truth = False
+            agreeing = agrees(run)
+            holding: truth = False
+            holding = rows_hold(run)
+            return agreeing and holding
+        for i in range(N_CONTACT_ROWS):
+            run.best[i] = run.best[i] + least * (run.force[i] - run.best[i])
+        run.status[first] = run.wanted[first]
+        total: real = 0.0
+        if run.wanted[first] > 1.5:
+            for k in range(SLIP_ROW[first], SLIP_END[first]):
+                total = total + run.best[k] * run.best[k]
+            if total > 0.0:
+                for k in range(SLIP_ROW[first], SLIP_END[first]):
+                    run.direction[k] = -run.best[k] / sqrt(total)
+            else:
+                run.status[first] = OPEN_CONTACT
+    return False
+
+
+def find_doubt(run: Contacts) -> truth:
+    """Find sliding contacts whose normal force would grow with their own friction, and return whether there
+    are some: then other statuses are possible, too (Painlevé).
+    """
+    some: truth = False
+    for c in range(N_CONTACTS):
+        run.doubt[c] = 0.0
+        if NORMAL_ROW[c] == NONE or SLIP_ROW[c] == NONE or run.active[c] < 0.5:
+            continue
+        slides: truth = run.status[c] > 1.5 or run.rests[c] < 0.75
+        if slides:
+            n: whole = NORMAL_ROW[c]
+            total: real = 0.0
+            for s in range(N_CONTACT_SPEEDS):
+                column: real = run.columns[at(n, N_CONTACT_SPEEDS, s)]
+                for k in range(SLIP_ROW[c], SLIP_END[c]):
+                    share: real = run.friction[c] * run.direction[k]
+                    column = column - share * run.columns[at(k, N_CONTACT_SPEEDS, s)]
+                total = total + run.jacobian[at(n, N_CONTACT_SPEEDS, s)] * column
+            if total <= ADMISSIBLE * run.diagonal[n]:
+                run.doubt[c] = 1.0
+                some = True
+    return some
+
+
+def begin_statuses(run: Contacts) -> None:
+    """Begin with contacts closed that were closed before or approach, and slips at rest that may stick."""
+    for c in range(N_CONTACTS):
+        run.status[c] = OPEN_CONTACT
+        if run.active[c] > 0.5:
+            closes: truth = True
+            if NORMAL_ROW[c] != NONE and run.active[c] < 1.5:
+                closes = run.free[NORMAL_ROW[c]] <= 0.0 or run.before[c] > 0.5
+            if closes:
+                close_contact(run, c)
+    for i in range(N_CONTACT_ROWS):
+        run.force[i] = 0.0
+        run.best[i] = 0.0
+
+
+def search_statuses(run: Contacts) -> truth:
+    """Find statuses and forces that agree with each other; return whether there are some."""
+    begin_statuses(run)
+    find_motion(run)
+    alone: real = 0.0
+    alone = fastest_row(run)
+    found: truth = False
+    found = try_statuses(run)
+    turn: real = 0.0
+    while not found and turn < MOST_TRIALS:
+        turn = turn + 1.0
+        run.force = run.best
+        find_motion(run)
+        sweep: real = 0.0
+        while sweep < SWEEPS * turn:
+            sweep = sweep + 1.0
+            run.best = run.force
+            relax(run)
+        found = is_steady(run)
+        fastest: real = 0.0
+        fastest = fastest_row(run)
+        if not (fastest <= WITHOUT_END * alone):
+            found = False
+            break
+        run.best = run.force
+        if found:
+            read_statuses(run, False)
+            found = agrees(run)
+            run.steady = run.force
+            own: truth = False
+            own = find_own_forces(run)
+            if found and not own:  # events will follow at once
+                run.force = run.steady
+                read_statuses(run, False)
+                found = agrees(run)
+            break
+        read_statuses(run, True)
+        found = try_statuses(run)
+        if not found:
+            run.force = run.best
+            read_statuses(run, False)
+            found = try_statuses(run)
+        if not found:
+            run.force = run.best
+            found = is_solved(run)
+    return found
+
+
+def is_solved(run: Contacts) -> truth:
+    """Return whether the improved forces are a solution themselves, though no statuses have forces that are:
+    forces of redundant contacts are not unique.
+    """
+    read_statuses(run, False)
+    agreeing: truth = False
+    agreeing = agrees(run)
+    energetic: real = 0.0
+    energetic = fastest_row(run)
+    for i in range(N_CONTACT_ROWS):
+        room: real = max(HOLDS * run.size[i], ADMISSIBLE * energetic * run.root[i])
+        if run.held[i] > 0.5 and not (abs(run.motion[i]) <= room):
+            return False
+    holding: truth = False
+    holding = rows_hold(run)
+    return agreeing and holding
+
+
+def stop_slow_slides(run: Contacts) -> truth:
+    """Let slides stick that are slow; return whether there are some."""
+    some: truth = False
+    for c in range(N_CONTACTS):
+        if run.rests[c] > 0.25 and run.rests[c] < 0.75:
+            run.rests[c] = 1.0
+            some = True
+    return some
+
+
+def solve_contacts(run: Contacts) -> None:
+    """Find statuses and forces by complementarity."""
+    measure_rows(run)
+    for c in range(N_CONTACTS):
+        run.cosine[c] = 1.0
+        run.sine[c] = 0.0
+    found: truth = False
+    again: truth = False
+    rebounds: truth = False
+    for i in range(N_CONTACT_ROWS):
+        run.free[i] = run.free[i] + run.rebound[i]
+        rebounds = rebounds or abs(run.rebound[i]) > 0.0
+    found = search_statuses(run)
+    if not found:
+        again = stop_slow_slides(run)
+        if again:
+            found = search_statuses(run)
+    without: truth = rebounds and not found
+    if without:
+        for i in range(N_CONTACT_ROWS):
+            run.free[i] = run.free[i] - run.rebound[i]
+        found = search_statuses(run)
+    doubt: truth = False
+    doubt = find_doubt(run)
+    if not found and not doubt:  # several contacts together leave no forces
+        for c in range(N_CONTACTS):
+            slides: truth = run.active[c] > 0.5 and run.rests[c] < 0.75
+            if slides and NORMAL_ROW[c] != NONE:
+                run.doubt[c] = 1.0
+    move_rows(run)
+    load_speeds(run)
+    turn_back(run)
+    run.failed[FIRST] = 0.0
+    if doubt:
+        run.failed[FIRST] = 2.0
+    if without:
+        run.failed[FIRST] = 3.0
+    if not found:
+        run.failed[FIRST] = 1.0
