@@ -151,8 +151,8 @@ class ContactState:
         ]
 
     def jam_bound(self, most: Scalar) -> fn.Operand:
-        """Return the normal force with which a slide jams if ``most`` is not zero: one that has also grown since
-        the last event. A force that is large from the beginning has a motion, in which it may fall.
+        """Return the normal force with which a slide jams, if ``most`` is not zero: one that has also grown
+        since the last event. A force that is large from the beginning has a motion, in which it may fall.
         """
         return fn.select(most > 0, fn.maximum(most, times(GROWN, self.pressed)), 0)
 
