@@ -525,3 +525,27 @@ def test_a_jump_of_data_next_to_the_flat_position_is_named() -> None:
     jump = {"push": ([0.0, FLAT - 3e-4, 2.0], [0.0, 1.0, 1.0])}
     with pytest.raises(arm.ArmillaryError, match=r"input 'push' jumps or bends at t = 0\.660098 s"):
         s.derive().compile().simulate(1.0, inputs=jump, **TURNING)
+
+
+def test_a_driven_linkage_ends_where_it_is_stretched_whatever_the_tolerance() -> None:
+    """A crank of 0.4, a bar and a rocker of 0.3 each, bearings 0.6 apart: the crank gets as far as cos q =
+    1/3, where speeds are infinite. Some runs ended there for a step that is too small, as if they were stiff.
+    """
+    s = arm.System("four-bar")
+    crank = s.body("crank", joint=arm.Revolute("z"), com=(0.2, 0, 0), mass=1, inertia=(0, 0.1, 0.1))
+    at = {"at": (0.4, 0, 0), "com": (0.2, 0, 0), "mass": 1, "inertia": (0, 0.1, 0.1)}
+    bar = s.body("bar", crank, arm.Revolute("z"), **at)
+    rocker = s.body("rocker", joint=arm.Revolute("z"), **at | {"at": (0.6, 0, 0)})
+    s.close_joint("revolute", bar.point("pin", (0.3, 0, 0)), rocker.point("pin", (0.3, 0, 0)), axis="z")
+    s.start({"bar.q1": 0.3, "rocker.q1": 1.5})
+    s.parameter("w", 2.0)
+    s.prescribe("crank.q1", "0.8 + w*t")
+    model = s.derive().compile()
+    for method in ("dopri5", "dop853"):
+        for rtol in (1e-4, 1e-6, 1e-8, 1e-12):
+            for w in (0.3, 7.0):
+                tolerances = {"method": method, "rtol": rtol, "atol": 0.01 * rtol}
+                with pytest.raises(SimulationError, match="a loop cannot follow") as error:
+                    model.simulate(3.0, parameters={"w": w}, **tolerances)
+                found = re.search(r"lose rank near t = (\S+) s", str(error.value))
+                assert found and float(found[1]) * w == pytest.approx(np.arccos(1 / 3) - 0.8, abs=1e-3)

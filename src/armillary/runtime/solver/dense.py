@@ -24,7 +24,7 @@ def set_nests(run: RunRecord) -> None:
     run.nest0 = run.finish - run.base
     run.nest1 = run.h_taken * run.k0 - run.nest0
     run.nest2 = run.nest0 - run.h_taken * run.k_end - run.nest1
-    if ADAPTIVE or IMPLICIT:
+    if FURTHER_TERMS:
         dense_terms(run)
 
 

@@ -17,14 +17,19 @@ from armillary.runtime.solver.events import (
 from armillary.runtime.solver.language.language import *
 from armillary.runtime.solver.linearly_implicit import blame_rates
 from armillary.runtime.solver.record import RunRecord
-from armillary.runtime.solver.singularities.forecasts import horizon, longest_step, resolve_weakness
+from armillary.runtime.solver.singularities.forecasts import (
+    horizon,
+    longest_step,
+    rank_is_lost,
+    resolve_weakness,
+)
 from armillary.runtime.solver.singularities.masses import (
     blame_masses,
     measure_speeds,
     note_peaks,
     speeds_jumped,
 )
-from armillary.runtime.solver.singularities.passages import continue_across, cross, find_events
+from armillary.runtime.solver.singularities.passages import continue_across, cross, find_events, refuse_place
 from armillary.runtime.solver.step_control import (
     choose_next,
     error_norm,
@@ -160,12 +165,15 @@ def fixed_step(run: RunRecord) -> None:
 
 
 def end_at_small_step(run: RunRecord) -> None:
-    """The end of a run whose step has become too small, and the state or the mass to blame."""
+    """The end of a run whose step has become too small, and the state, the mass or the place to blame."""
     if MASSES:
         run.way = run.state
         blame_masses(run, run.t, INFINITY)
         if run.status == SINGULAR:
             return
+    if PASSING and rank_is_lost(run):
+        refuse_place(run)
+        return
     if not is_finite(run.trial):
         run.status = DIVERGED
         run.failed = first_nonfinite(run.trial)

@@ -118,6 +118,7 @@ PARTITIONED = True  # this process alone, which derives what it chooses
 GUARDED = (
     True  # one choice of dependent speeds, with an event that shows whether it is good: the run ends if not
 )
+FURTHER_TERMS = True  # a method has dense output beyond the cubic polynomial; methods decide it
 IMPLICIT = True  # linearly implicit methods
 DIFFERENTIATED = True  # the program has a section of its partial derivatives; else differences are taken
 SPARSE = True  # and it gives the elements of sparse equations

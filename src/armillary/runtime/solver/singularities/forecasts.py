@@ -144,6 +144,21 @@ def rank_lost_after(run: RunRecord) -> real:
     return ahead
 
 
+def rank_is_lost(run: RunRecord) -> truth:
+    """Whether the constraints have lost rank, but for rounding: speeds grow beyond all bounds where a loop
+    cannot follow any further, so that steps under error control get no nearer to the place. A run that began
+    again here, after an event that rounding put just before the place, is gone through again instead.
+    """
+    if RANK_EVENT[run.configuration] == NONE:
+        return False
+    for k in range(N_EVENTS):
+        if not differs(run.last[k], run.t):
+            return False
+    run.g = events(run.t, run.state)
+    left: real = strength(run)
+    return left < UNSOUND
+
+
 def shorter_helps(run: RunRecord, x: real) -> truth:
     """Return whether shorter steps may lead to a place so far into the step just taken, which has jumped over
     it.
