@@ -75,7 +75,7 @@ def _hold(f: Routine, row: Value, k: Value, i: Value) -> Value:
     return first
 
 
-def _stored(f: Routine, slot: Value, i: Value) -> Span:
+def _stored_state(f: Routine, slot: Value, i: Value) -> Span:
     """Return a state that the way forward has kept: of stage i, or before it was settled."""
     return Span(f, f.vector("stored").at((slot * (f["stages"] + f["settles"]) + i) * f["states"]))
 
@@ -104,13 +104,13 @@ def _step(module: IRModule) -> Routine:
         f.move(n, x, place)
         _combine(f, h, n, Span(f, a.at(i * s)), i, place)
         with f.when(slot >= 0):
-            f.move(n, place, _stored(f, slot, i))
+            f.move(n, place, _stored_state(f, slot, i))
         _hold(f, row, k, i)
         f.evaluate("rates", t + h * c[i], place, Span(f, slopes.at(i * (n + f["costs"]))))
     _combine(f, h, n + f["costs"], b, s, x)
     with f.each(f["settles"]) as i:
         with f.when(slot >= 0):
-            f.move(n, x, _stored(f, slot, s + i))
+            f.move(n, x, _stored_state(f, slot, s + i))
         f.move(n, x, place)
         f.evaluate("settle", t + h, place, f.vector("pulled"))
         f.move(n, f.vector("pulled"), x)
@@ -131,14 +131,14 @@ def _step_back(module: IRModule) -> Routine:
     by_parameters = f.vector("by_parameters", row * f["parameters"])
     with f.each(settles) as i:
         first = _hold(f, row, k, s - 1)
-        f.move(n, _stored(f, slot, s + settles - 1 - i), place)
+        f.move(n, _stored_state(f, slot, s + settles - 1 - i), place)
         f.move(n, back, weights)
         f.evaluate("settle_pull", t + h, place, pulled)
         f.move(n, pulled, back)
         _add_shares(f, first, by_parameters, pulled)
     with f.each(s) as later:
         i = s - 1 - later
-        f.move(n, _stored(f, slot, i), place)
+        f.move(n, _stored_state(f, slot, i), place)
         share = h * b[i]
         with f.each(n) as e:
             weights[e] = share * back[e]

@@ -70,25 +70,25 @@ class ExternalFunction:
 
     def _jacobian_values(self, a: list[np.ndarray]) -> list[np.ndarray]:
         whole = self.functions.dense_jacobian(self.arguments.knots(a[:4]))[0]
-        return [whole[:, span] for span in self._ordered()]
+        return [whole[:, span] for span in self._argument_slices()]
 
     def _adjoint_values(self, a: list[np.ndarray]) -> list[np.ndarray]:
         seed = a[5].reshape(-1, self.length).T if a[5].size != self.length else a[5][:, None]
         whole = self.functions.dense_jacobian(self.arguments.knots(a[:4]))[0]
-        return [whole[:, span].T @ seed for span in self._ordered()]
+        return [whole[:, span].T @ seed for span in self._argument_slices()]
 
     def _hessian_values(self, a: list[np.ndarray]) -> list[np.ndarray]:
         at = self.arguments.knots(a[:4])
         first = self.functions.dense_jacobian(at)[0]
         second = self.functions.dense_hessian(at, a[5][None])[0]
         found: list[np.ndarray] = []
-        for row in self._ordered():
-            found += [second[row, column] for column in self._ordered()]
+        for row in self._argument_slices():
+            found += [second[row, column] for column in self._argument_slices()]
             size = row.stop - row.start
             found += [np.zeros((size, self.length)), first[:, row].T]
         return found
 
-    def _ordered(self) -> list[slice]:
+    def _argument_slices(self) -> list[slice]:
         spans = self.arguments.spans()
         return [spans[label] for label in LABELS]
 
@@ -97,7 +97,7 @@ class ExternalFunction:
     def _jacobian(self, name: str, inames: list[str], onames: list[str]) -> LibraryObject:
         casadi, pattern = self.casadi, self.functions.jacobian_pattern
         blocks = {}
-        for label, span in zip(onames, self._ordered(), strict=True):
+        for label, span in zip(onames, self._argument_slices(), strict=True):
             inside = (pattern.columns >= span.start) & (pattern.columns < span.stop)
             rows, columns = pattern.rows[inside].tolist(), (pattern.columns[inside] - span.start).tolist()
             blocks[label] = casadi.Sparsity.triplet(self.length, span.stop - span.start, rows, columns)

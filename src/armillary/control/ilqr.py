@@ -159,10 +159,10 @@ class _Search:
         message, converged = f"not converged after {iterations} iterations", False
         for _ in range(iterations):
             try:
-                backward, regular = self._backward_regularised(x, v, regular)
+                backward, regular = self._regular_backward_sweep(x, v, regular)
                 d, K, decrease = backward
                 for sizes in (_STEPS[:1], _STEPS[1:]):  # the full step is taken nearly always
-                    motions, inputs, values = self._tried(x, v, d, K, sizes)
+                    motions, inputs, values = self._try_sizes(x, v, d, K, sizes)
                     expected = np.maximum(sizes * decrease[0] + sizes**2 * decrease[1], 0.0)
                     good = np.flatnonzero(values <= costs[-1] - _ACCEPTED * expected)
                     if len(good):
@@ -189,7 +189,7 @@ class _Search:
                 break
         return x, v, K, costs, converged, message
 
-    def _backward_regularised(
+    def _regular_backward_sweep(
         self, x: np.ndarray, v: np.ndarray, regular: float
     ) -> tuple[tuple[np.ndarray, np.ndarray, tuple[float, float]], float]:
         t = self.h * np.arange(len(v))
@@ -208,7 +208,7 @@ class _Search:
                     "ilqr: the cost is not convex in the inputs, whatever the regularisation"
                 )
 
-    def _tried(
+    def _try_sizes(
         self, x: np.ndarray, v: np.ndarray, d: np.ndarray, K: np.ndarray, sizes: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         motions, inputs = self._roll(x, v, d, K, sizes)

@@ -33,25 +33,25 @@ def solve_by_ipopt(
     hessian = casadi.Sparsity.triplet(n, n, columns.tolist(), rows.tolist())  # the upper triangle
     order = np.lexsort((columns, rows))  # by columns of the upper triangle
 
-    def made(label: str, given: Ports, results: Ports, call: Call) -> LibraryObject:
+    def add_callback(label: str, given: Ports, results: Ports, call: Call) -> LibraryObject:
         kept.append(make_callback(casadi, label, given, results, call))
         return kept[-1]
 
     z, one, row = dense(n, 1), dense(1, 1), dense(m, 1)
     place = {"x": z, "p": dense(0, 0)}
-    values = made(
+    values = add_callback(
         "nlp", place, {"f": one, "g": row}, lambda a: [program.objective(a[0]), program.constraints(a[0])]
     )
     options = {
-        "grad_f": made(
+        "grad_f": add_callback(
             "grad_f", place, {"f": one, "grad_f_x": z},
             lambda a: [program.objective(a[0]), program.gradient(a[0])],
         ),
-        "jac_g": made(
+        "jac_g": add_callback(
             "jac_g", place, {"g": row, "jac_g_x": jacobian},
             lambda a: [program.constraints(a[0]), program.jacobian(a[0])],
         ),
-        "hess_lag": made(
+        "hess_lag": add_callback(
             "hess_lag", {**place, "lam_f": one, "lam_g": row}, {"triu_hess_gamma_x_x": hessian},
             lambda a: [program.hessian(a[0], a[3], float(a[2][0]))[order]],
         ),

@@ -89,7 +89,7 @@ def _push_primitive() -> LibraryObject:
     def compute(*given: LibraryObject, host: _Host, t: float) -> LibraryObject:
         return host.push(t, *given)
 
-    def shaped(*given: LibraryObject, host: _Host, t: float) -> LibraryObject:
+    def result_shape(*given: LibraryObject, host: _Host, t: float) -> LibraryObject:
         return given[3].update(shape=host.shape(given[0], given[1]))
 
     def transpose(weights: LibraryObject, *given: LibraryObject, host: _Host, t: float) -> LibraryObject:
@@ -101,7 +101,7 @@ def _push_primitive() -> LibraryObject:
             g if ad.is_undefined_primal(m) else None for g, m in zip(found, moves, strict=True)
         )
 
-    def mapped(
+    def map_rows(
         given: LibraryObject, axes: LibraryObject, *, host: _Host, t: float
     ) -> tuple[LibraryObject, int]:
         jnp = jax.numpy
@@ -113,10 +113,10 @@ def _push_primitive() -> LibraryObject:
         return primitive.bind(*front, host=host, t=t), 0
 
     primitive.def_impl(compute)
-    primitive.def_abstract_eval(shaped)
+    primitive.def_abstract_eval(result_shape)
     mlir.register_lowering(primitive, mlir.lower_fun(compute, multiple_results=False))
     ad.primitive_transposes[primitive] = transpose
-    batching.primitive_batchers[primitive] = mapped
+    batching.primitive_batchers[primitive] = map_rows
     return primitive
 
 
@@ -140,7 +140,7 @@ def _bridge(
 
     known: dict[float, Callable[..., LibraryObject]] = {}
 
-    def bridged(
+    def bridge(
         x: LibraryObject,
         v: LibraryObject = None,
         p: LibraryObject = None,
@@ -163,5 +163,5 @@ def _bridge(
             known[at] = differentiable(at)
         return known[at](x, v, p)
 
-    bridged.__name__ = bridged.__qualname__ = name
-    return bridged
+    bridge.__name__ = bridge.__qualname__ = name
+    return bridge

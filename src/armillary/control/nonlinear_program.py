@@ -213,11 +213,11 @@ class NonlinearProgram:
         """E and W."""
         from scipy.sparse import csr_matrix
 
-        def made(rows: np.ndarray, columns: np.ndarray, values: np.ndarray) -> LibraryObject:
+        def mesh_matrix(rows: np.ndarray, columns: np.ndarray, values: np.ndarray) -> LibraryObject:
             sparse = csr_matrix((values, (rows, columns)), shape=(self.defects // self.n, self.K))
             return sparse.toarray() if self.K <= _DENSE else sparse
 
-        return made(*self.mesh.differences), made(*self.mesh.rates)
+        return mesh_matrix(*self.mesh.differences), mesh_matrix(*self.mesh.rates)
 
     # ------------------------------------------------------------ first derivatives
 

@@ -240,7 +240,7 @@ def _search_motions(
         if done or solution.status not in ("solved", "no progress"):
             break
         assert accuracy is not None
-        motions = [_refined(m, e, accuracy) for m, e in zip(motions, each, strict=True)]
+        motions = [_refine_motion(m, e, accuracy) for m, e in zip(motions, each, strict=True)]
         warm = True
     worst = violations(problems, program, limits, solution.z)
     return problems, program, motions, Outcome(solution, worst, used, tuple(errors), search.accuracy)
@@ -251,7 +251,7 @@ def _motion_of(program: NonlinearProgram, z: np.ndarray) -> Motion:
     return Motion(program.mesh, x, v, p, program.duration(z), program.rates(z))
 
 
-def _refined(motion: Motion, errors: np.ndarray, accuracy: float) -> Motion:
+def _refine_motion(motion: Motion, errors: np.ndarray, accuracy: float) -> Motion:
     """Return the motion on a mesh whose intervals with too large an error are divided."""
     mesh = motion.mesh
     parts = np.ceil((errors / accuracy) ** (1 / (mesh.order + 1)) * 1.1)

@@ -125,20 +125,22 @@ class PredictiveRegulator:
         low, high = (np.tile(b - self.held, self.horizon) for b in (self.low, self.high))
         M = np.linalg.inv(self.H + self.rho * np.eye(size))
         pull = _products(self.G, x)
-        W = _clipped(_products(-np.linalg.solve(self.H, self.G), x), low, high)
+        W = _clip_values(_products(-np.linalg.solve(self.H, self.G), x), low, high)
         Y: list[Expr] = [ZERO] * size
         for k in range(self.passes):
             right = [
-                _scaled(self.rho, total([(1, w), (-1, y)])) - g for w, y, g in zip(W, Y, pull, strict=True)
+                _plain_product(self.rho, total([(1, w), (-1, y)])) - g
+                for w, y, g in zip(W, Y, pull, strict=True)
             ]
             wanted = m if k == self.passes - 1 else size  # the last pass needs the first inputs alone
             Z = _products(M[:wanted], right)
             moved = [total([(1, z), (1, y)]) for z, y in zip(Z, Y, strict=False)]
-            W = _clipped(moved, low, high)
+            W = _clip_values(moved, low, high)
             Y = [total([(1, a), (-1, w)]) for a, w in zip(moved, W, strict=True)]
         factors = [system.units.factor(parse_unit(u)) if u else 1.0 for u in self._input_units()]
         return [
-            _scaled(f, w) + number(f * v, None) for f, w, v in zip(factors, W[:m], self.held, strict=True)
+            _plain_product(f, w) + number(f * v, None)
+            for f, w, v in zip(factors, W[:m], self.held, strict=True)
         ]
 
     def _input_units(self) -> list[str]:
@@ -149,7 +151,7 @@ class PredictiveRegulator:
         node = parse_text(system, name, "the state of a predictive regulator", {}, checked=False)
         if not isinstance(node, Expr):
             raise ArmillaryError(f"'{name}' is no state of '{system.name}'")
-        return _scaled(1.0 / state_factor(node), node) + number(-float(offset), None)
+        return _plain_product(1.0 / state_factor(node), node) + number(-float(offset), None)
 
     def __repr__(self) -> str:
         step = self.linear.step
@@ -159,16 +161,16 @@ class PredictiveRegulator:
         )
 
 
-def _scaled(factor: float, x: Expr) -> Expr:
+def _plain_product(factor: float, x: Expr) -> Expr:
     """Return a product without a dimension: quantities of all kinds are added."""
     return number(float(factor), None) * x
 
 
 def _products(matrix: np.ndarray, x: Sequence[Expr]) -> list[Expr]:
-    return [total([(1, _scaled(c, e)) for c, e in zip(row, x, strict=True) if c]) for row in matrix]
+    return [total([(1, _plain_product(c, e)) for c, e in zip(row, x, strict=True) if c]) for row in matrix]
 
 
-def _clipped(values: Sequence[Expr], low: np.ndarray, high: np.ndarray) -> list[Expr]:
+def _clip_values(values: Sequence[Expr], low: np.ndarray, high: np.ndarray) -> list[Expr]:
     found = []
     for value, a, b in zip(values, low, high, strict=False):
         lower = maximum(value, number(float(a), None)) if np.isfinite(a) else value

@@ -213,14 +213,14 @@ class ExpressionReader:
         by = [*(p.symbol for p in states), *(p.symbol for p in inputs), *unknown, t.time]
         rates = self.replaced(t.rates)
 
-        def made(results: Sequence[Expr]) -> KnotFunctions:
+        def functions_of_knots(results: Sequence[Expr]) -> KnotFunctions:
             return knot_functions(model, tuple(results), tuple(by), tuple(unknown))
 
         memories = list(equations.system.memories)
         return Functions(
-            made([*rates, cost, *(c.expression for c in path)]),
-            made([as_expr(0), *first]),
-            made([final_cost, *last]),
+            functions_of_knots([*rates, cost, *(c.expression for c in path)]),
+            functions_of_knots([as_expr(0), *first]),
+            functions_of_knots([final_cost, *last]),
             len(states), len(inputs), len(unknown), len(path), len(links[0]), len(links[1]),
             tuple(memories.index(p.name) for p in inputs),
             initial_memory(equations), self.parameters,

@@ -163,7 +163,7 @@ class _GradientRun:
         self._check_signals()
         self.values = model.parameter_table.values(parameters)
         self.instance = Instance(model, self.values)
-        self.initial = self._named(initial)
+        self.initial = self._complete_initial(initial)
         t0 = self.settings.t0
         stored = initial_memory(equations, memory, t0)
         self.given_memory = self.driven.at(t0, stored) if self.driven else stored
@@ -182,7 +182,7 @@ class _GradientRun:
         self.happened: list[tuple[float, int]] = []  # times and numbers of events that change the motion
         self.grid = self._grid()
 
-    def _named(self, initial: Initial) -> Initial:
+    def _complete_initial(self, initial: Initial) -> Initial:
         """Initial values with every one that the scalar is differentiated by, so that it stays as it is."""
         if initial is not None and not isinstance(initial, Mapping):
             return initial
@@ -221,7 +221,7 @@ class _GradientRun:
         s = self.settings
         moves = s.integrator.adaptive or self.model.changes_configuration or bool(self.jumps)
         if moves and s.t_end > s.t0:
-            return _step_grid(s, self._accepted(s), self.rows, self._stops())
+            return _step_grid(s, self._step_ends(s), self.rows, self._stops())
         stops = self._stops()
         if stops is None:
             return _equal_grid(s, self.scalar.sampled is not None)
@@ -232,7 +232,7 @@ class _GradientRun:
         s = self.settings
         return self.driven.stops(s.t0, s.t_end, s.integrator.adaptive) if self.driven else None
 
-    def _accepted(self, settings: IntegrationSettings) -> np.ndarray:
+    def _step_ends(self, settings: IntegrationSettings) -> np.ndarray:
         """Return the ends of the steps that the run itself takes, which must stay in one configuration."""
         from armillary.runtime.models.run_record import recorded_run, run_info
 
@@ -277,7 +277,7 @@ class _GradientRun:
         )
         if self.jumps:
             return self._gradient_through_events(of)
-        held = self._held(of)
+        held = self._held_inputs(of)
         start, memory = self.instance.pack_state(self.start)[None], self.start.memory
         motion, back = of.keep(start, self.grid, held, self.values, memory)
         self._check(of, motion)
@@ -388,7 +388,7 @@ class _GradientRun:
             return tuple(memories)
         return tuple(n for n, m in memories.items() if n in chosen | driven or m.start is not None)
 
-    def _held(self, of: RunMap) -> HeldInputs:
+    def _held_inputs(self, of: RunMap) -> HeldInputs:
         """Inputs at all stages, or constant ones."""
         constant = self.start.memory[of.places]
         if self.driven is None:

@@ -111,7 +111,7 @@ def _bridge(
         def vmap(info: LibraryObject, axes: LibraryObject, t: float, *given: LibraryObject) -> LibraryObject:
             return Bridge.apply(t, *front(info, axes[1:], given)), 0
 
-    def bridged(
+    def bridge(
         x: LibraryObject,
         v: LibraryObject = None,
         p: LibraryObject = None,
@@ -131,5 +131,5 @@ def _bridge(
         of.check(tuple(x.shape), tuple(v.shape), tuple(p.shape), function.inputs, name)
         return Bridge.apply(checked_time(t), x, v, p)
 
-    bridged.__name__ = bridged.__qualname__ = name
-    return bridged
+    bridge.__name__ = bridge.__qualname__ = name
+    return bridge

@@ -94,7 +94,7 @@ class Metric:
 
     # ------------------------------------------------------------ formulas
 
-    def observed(self, y: Operand) -> Operand:
+    def observed_value(self, y: Operand) -> Operand:
         """Return the value of a row, from the output."""
         return y
 
@@ -119,7 +119,7 @@ class Metric:
 
     def row(self, t: object, y: object, slots: Sequence[object]) -> MetricRow:
         """Return a row with the one before, as the slots have it."""
-        return MetricRow(t, self.observed(y), *(slots[-2:] if self.keeps_row else ()))
+        return MetricRow(t, self.observed_value(y), *(slots[-2:] if self.keeps_row else ()))
 
     @property
     def start(self) -> tuple[float, ...]:
@@ -138,7 +138,7 @@ class Metric:
 
     def slots_of(self, time: np.ndarray, values: np.ndarray) -> list[float]:
         """Return the slots after all rows of a history."""
-        seen = self.observed(values)
+        seen = self.observed_value(values)
         before = (np.concatenate([[nan], a[:-1]]) for a in (time, seen))
         found = []
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -216,7 +216,7 @@ class Rms(Mean):
 
     kind = "rms"
 
-    def observed(self, y: Operand) -> Operand:
+    def observed_value(self, y: Operand) -> Operand:
         return y * y
 
     def result(self, slots: Operand, t_first: float) -> Operand:

@@ -552,7 +552,7 @@ def is_arithmetic(section: ProgramSection, places: Places) -> bool:
     given = {s for s, place in places.items() if isinstance(place, tuple)}
     states = {s for s in given if places[s][0] == "state"}
 
-    def known(call: Expr) -> bool:
+    def is_known_call(call: Expr) -> bool:
         return call.data in ("min", "max", "abs") or (is_grouped_call(call) and call.args[0] in states)
 
     nodes = section.nodes
@@ -560,6 +560,6 @@ def is_arithmetic(section: ProgramSection, places: Places) -> bool:
     powers = {n.data[1] for n in nodes if n.kind == "product" and n.data is not PRODUCT_OF_TWO}
     return (
         given >= {a for a in used if a.kind == "symbol"}
-        and all([known(node) for node in nodes if node.kind == "call"])
+        and all([is_known_call(node) for node in nodes if node.kind == "call"])
         and all([2 * n == int(2 * n) for exponents in powers for n in exponents])
     )

@@ -335,7 +335,7 @@ class _Runs(Code):
             )
             self.reason.set(found)
             with self.when(found.equals(int(Reason.PAUSED))):
-                ends = (self.steps_left() <= 0) | (self.given["most"] < AT_ONCE)
+                ends = (self.remaining_steps() <= 0) | (self.given["most"] < AT_ONCE)
                 with self.when(ends | self.is_halted()):
                     loop.leave()
                 loop.again()
@@ -347,17 +347,17 @@ class _Runs(Code):
     def allow_steps(self) -> None:
         """Steps until the loop comes back, at the latest."""
         self.set_field("budget", self.whole(AT_ONCE))
-        first = self.whole(FIRST_STEPS) - self.tried()
+        first = self.whole(FIRST_STEPS) - self.attempt_count()
         with self.when(first > 0):
             self.set_field("budget", first)
-        for most in (self.given["most"], self.steps_left()):
+        for most in (self.given["most"], self.remaining_steps()):
             with self.when(most < self.field("budget", WHOLE)):
                 self.set_field("budget", most)
 
     def is_over(self) -> Value:
         """Return whether the run has ended, not only this visit."""
         paused = self.reason.get().equals(int(Reason.PAUSED))
-        return ~paused | (self.steps_left() <= 0) | self.nowhere.get()
+        return ~paused | (self.remaining_steps() <= 0) | self.nowhere.get()
 
     def gets_nowhere(self) -> Value:
         """Return whether the first steps under error control have led nowhere; why, a single run
@@ -367,13 +367,13 @@ class _Runs(Code):
             return self.whole(0).differs(0)
         t, t0, t_end, max_step = (self.field(name) for name in ("t", "t0", "t_end", "max_step"))
         short = (t - t0 < NOWHERE * (t_end - t0)) & (t - t0 < SHORT_STEPS * max_step)
-        return self.tried().equals(FIRST_STEPS) & short
+        return self.attempt_count().equals(FIRST_STEPS) & short
 
-    def steps_left(self) -> Value:
+    def remaining_steps(self) -> Value:
         """Steps that may still be tried."""
-        return self.whole(self.plan.settings.max_steps) - self.tried()
+        return self.whole(self.plan.settings.max_steps) - self.attempt_count()
 
-    def tried(self) -> Value:
+    def attempt_count(self) -> Value:
         return self.field("steps", WHOLE) + self.field("rejected", WHOLE)
 
     def is_halted(self) -> Value:

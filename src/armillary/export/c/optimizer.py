@@ -86,14 +86,14 @@ class OptimizerSource:
         self.p = [symbol(f"chosen {d.name}", "variable", owner=owner) for d in found]
         chosen = dict(zip((d.symbol for d in found), self.p, strict=True))
 
-        def named(label: str, count: int) -> list[Expr]:
+        def make_symbols(label: str, count: int) -> list[Expr]:
             return [symbol(f"{label}_{i + 1}", "variable", owner=owner) for i in range(count)]
 
         n, m = len(self.x), len(self.u)
         self.f = transform(t.rates, chosen.get) if chosen else list(t.rates)
-        self.Sx, self.Su = named("along_state", n * n), named("along_input", n * m)
-        self.weights, self.xdot = named("weight", n), named("slope", n)
-        self.direction = named("direction", n + m)
+        self.Sx, self.Su = make_symbols("along_state", n * n), make_symbols("along_input", n * m)
+        self.weights, self.xdot = make_symbols("weight", n), make_symbols("slope", n)
+        self.direction = make_symbols("direction", n + m)
         self.arguments: dict[str, list[Expr]] = {
             "x": self.x, "u": self.u, "p": self.p, "xdot": self.xdot, "z": [], "Sx": self.Sx, "Su": self.Su,
             "lambda": self.weights, "t": [t.time], "direction": self.direction,

@@ -333,7 +333,7 @@ def _impact(
     returned = Loads(given, _speed_changes(rows, given))
     pressed_rows, returned_rows = (_row_changes(rows, loads.changes) for loads in (pressed, returned))
     changes = [plus(x, y) for x, y in zip(pressed_rows, returned_rows, strict=True)]
-    right = [_rounded(v, change) for v, change in zip(before, changes, strict=True)]
+    right = [_velocity_after(v, change) for v, change in zip(before, changes, strict=True)]
     for c in contacts:
         if c.normal is not None:  # slips that are nothing beside the approach
             approach = times(1e-9, plus(fn.absolute(before[c.normal]), fn.absolute(changes[c.normal])))
@@ -352,7 +352,7 @@ def _impact(
     return pressed + shared, fn.equal(first["failed"][0], NOT_FOUND), without
 
 
-def _rounded(velocity: Scalar, change: Scalar) -> Scalar:
+def _velocity_after(velocity: Scalar, change: Scalar) -> Scalar:
     """Return a velocity after a change; zero where only rounding is left of it."""
     after = plus(velocity, change)
     size = plus(fn.absolute(velocity), fn.absolute(change))

@@ -89,7 +89,7 @@ def unilateral(
             f"{where}: its gap '{distance}' depends on a speed; give an expression of coordinates"
         )
     closing = as_expr(motion.time_derivative(distance))
-    push = _generalised(system, name, closing, where)
+    push = _generalised_load(system, name, closing, where)
     rebound = Rebound(restitution, law, settle)
     if slip is None:
         if friction is not None or static is not None:
@@ -99,14 +99,14 @@ def unilateral(
     if friction is None:
         raise ModelError(f"{where}: slip= needs friction=, the coefficient while it slides")
     sliding = read_expression(system, slip, f"slip of {where}")
-    drag = _generalised(system, f"{name}_friction", sliding, where)
+    drag = _generalised_load(system, f"{name}_friction", sliding, where)
     mu, held = _coefficients(system, friction, static, where)
     place = _displacements(system, [sliding])
     _add(system, name, distance, closing, push, rebound, where, Slip((sliding,), (drag,), mu, held, place))
     return push
 
 
-def _generalised(system: Description, name: str, speed: Expr, where: str) -> Expr:
+def _generalised_load(system: Description, name: str, speed: Expr, where: str) -> Expr:
     """Return a force that does work on a sum of speeds: a load on each of them."""
     moving = [s for s in symbols(speed) if s.data.role == "speed"]
     factors = {u: derivative(speed, u) for u in moving}

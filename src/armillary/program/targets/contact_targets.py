@@ -165,12 +165,12 @@ def contact_targets(
     place = {i: k for k, i in enumerate(speeds)}
     independent = [(plain(u), place[system.speeds.index(u)]) for u in reduction.independent(system)]
 
-    def kicked(impulses: Loads) -> dict[Expr, Expr]:
+    def speeds_after(impulses: Loads) -> dict[Expr, Expr]:
         return {u: as_expr(plus(u, change(k, impulses))) for u, k in independent}
 
-    def moved(impulses: Loads) -> tuple[list[Expr], list[Expr]]:
+    def rows_after(impulses: Loads) -> tuple[list[Expr], list[Expr]]:
         # Named, because a speed with all impulses would be written out in every row that adds it.
-        new = {u: fn.named(x, "contact_kicked") for u, x in kicked(impulses).items() if x is not u}
+        new = {u: fn.named(x, "contact_kicked") for u, x in speeds_after(impulses).items() if x is not u}
         after = transform([*b, *velocities], new.get) if new else [*b, *velocities]
         return after[: len(b)], after[len(b) :]
 
@@ -181,9 +181,9 @@ def contact_targets(
         for state, x in zip(states, forces.most, strict=True)
     ]
     jams = [_jams(state, found, x) for state, x in zip(states, most, strict=True)]
-    made = decide(matrices, states, velocities, plain(system.time), law, moved, jams)
+    made = decide(matrices, states, velocities, plain(system.time), law, rows_after, jams)
     spoiled = fn.sqrt(times(-1, as_expr(made.failed)))  # not a number where no outcome is admissible
-    changes = {u: as_expr(plus(x, spoiled)) for u, x in kicked(made.impulses).items()}
+    changes = {u: as_expr(plus(x, spoiled)) for u, x in speeds_after(made.impulses).items()}
     changes |= {m: as_expr(fn.select(made.failed, m, x)) for m, x in made.memories.items()}
     changes |= {
         plain(c.size): as_expr(state.length)

@@ -58,12 +58,14 @@ def source(methods: Sequence[Method]) -> str:
         parts.append(
             _function("set_control(run: RunRecord)", "Constants of the step-size control.", _control(own))
         )
-        parts.append(_asked("adaptive", "Whether the method chooses its steps.", own))
+        parts.append(_method_test("adaptive", "Whether the method chooses its steps.", own))
         ending = [m for m in own if m.coefficients.end_enters_error]
         about = "Whether the error estimate needs the derivative at the end of a step."
-        parts.append(_asked("end_enters_error", about, ending))
+        parts.append(_method_test("end_enters_error", about, ending))
         about = "Whether the method has two error estimates (HNW I, II.10)."
-        parts.append(_asked("has_two_errors", about, [m for m in own if len(m.coefficients.errors) > 1]))
+        parts.append(
+            _method_test("has_two_errors", about, [m for m in own if len(m.coefficients.errors) > 1])
+        )
     return "\n\n".join([*parts, *_dense(methods)])
 
 
@@ -78,9 +80,9 @@ def _dense(methods: Sequence[Method]) -> list[str]:
         if terms
         else []
     )
-    values = {m.name: [f"run.point = {_nested(_nests(m.coefficients))}"] for m in further}
+    values = {m.name: [f"run.point = {_nested_polynomial(_nests(m.coefficients))}"] for m in further}
     if not alone or not values:
-        values["other"] = [f"run.point = {_nested(0)}"]
+        values["other"] = [f"run.point = {_nested_polynomial(0)}"]
     about = "The state at a part theta of the step just taken, from its coefficients."
     return [
         *parts,
@@ -88,7 +90,7 @@ def _dense(methods: Sequence[Method]) -> list[str]:
     ]
 
 
-def _nested(terms: int) -> str:
+def _nested_polynomial(terms: int) -> str:
     """Return the polynomial of runtime/loop/tableau.py with ``terms`` terms beyond the cubic ones."""
     nested = f"run.nest{2 + terms}"
     for i in reversed(range(2 + terms)):
@@ -101,7 +103,7 @@ def _nests(t: Tableau | Rosenbrock) -> int:
     return len(t.dense) - 2 if isinstance(t, Rosenbrock) else len(t.dense)
 
 
-def _asked(name: str, about: str, methods: Sequence[Method]) -> str:
+def _method_test(name: str, about: str, methods: Sequence[Method]) -> str:
     """Return a function: whether the method of a run is one of these."""
     found = " or ".join(f"run.method == METHOD_{m.name.upper()}" for m in methods) or "False"
     return f'def {name}(run: RunRecord) -> truth:\n    """{about}"""\n    return {found}\n'

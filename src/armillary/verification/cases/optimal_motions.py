@@ -55,7 +55,7 @@ def shoot(
     from scipy.integrate import solve_ivp
     from scipy.optimize import fsolve
 
-    def missed(given: np.ndarray) -> np.ndarray:
+    def end_gap(given: np.ndarray) -> np.ndarray:
         x = start
         for length, v in zip(given, inputs, strict=True):
             arc = solve_ivp(
@@ -64,7 +64,7 @@ def shoot(
             x = arc.y[:, -1]
         return off(x)
 
-    return np.asarray(fsolve(missed, lengths, xtol=1e-12))
+    return np.asarray(fsolve(end_gap, lengths, xtol=1e-12))
 
 
 def arm_switches() -> np.ndarray:

@@ -166,7 +166,7 @@ class _InLine(Statements):
         super().set_element(field, m, value)
 
     def call(self, call: ast.Call) -> Value:
-        name, given = called(call), self.given(call)
+        name, given = called(call), self.argument_values(call)
         if name in self.code.made:
             found: Value = self.code.made[name](self.lanes, self.where, *given)
             return found
@@ -185,7 +185,7 @@ class _InLine(Statements):
     def whole(self, node: ast.expr) -> Value:
         match node:
             case ast.Name(id=name):
-                return super().named(name)
+                return super().read_name(name)
         return super().whole(node)
 
     def as_real(self, value: Value) -> Value:
@@ -194,8 +194,8 @@ class _InLine(Statements):
     def truth(self, value: bool) -> Value:
         return self.lanes.of_kind(self.lanes.kind, float(value)).differs(0.0)
 
-    def named(self, name: str) -> Value:
-        found = super().named(name)
+    def read_name(self, name: str) -> Value:
+        found = super().read_name(name)
         if found.raw.type == WHOLE and name not in self.locals:
             return self.lanes.real(float(found.raw.name))
         return found

@@ -161,10 +161,10 @@ class Statements:
             case ast.While():
                 with f.repeat() as loop:
                     self.leave_unless(node.test, loop)
-                    self.nested(node.body, (loop.head, loop.exit))
+                    self.write_loop_body(node.body, (loop.head, loop.exit))
             case ast.For(target=ast.Name(id=name), iter=ast.Call(args=[*first, count])):
                 start = self.whole(first[0]) if first else f.whole(0)
-                self.counted(name, start, self.whole(count), node.body)
+                self.write_counted_loop(name, start, self.whole(count), node.body)
             case ast.Return(value=value):
                 f.give(None if value is None else self.value(value))
             case ast.Break():
@@ -179,7 +179,7 @@ class Statements:
             with self.frame.when(~self.value(test)):
                 loop.leave()
 
-    def nested(self, body: Sequence[ast.stmt], ends: tuple[Block, Block]) -> None:
+    def write_loop_body(self, body: Sequence[ast.stmt], ends: tuple[Block, Block]) -> None:
         """Write the body of a loop. Code after a jump goes to a separate block, which nothing leads to."""
         self.loops.append(ends)
         self.statements(body)
@@ -187,14 +187,14 @@ class Statements:
         if self.frame.builder.block.ended:
             self.frame.builder.block = Block(self.frame.function)
 
-    def counted(self, name: str, first: Value, count: Value, body: Sequence[ast.stmt]) -> None:
+    def write_counted_loop(self, name: str, first: Value, count: Value, body: Sequence[ast.stmt]) -> None:
         f = self.frame
         index = self.locals[name] = Local(f, first)
         with f.repeat() as loop:
             with f.when(index.get() >= count):
                 loop.leave()
             following = Block(f.function)
-            self.nested(body, (following, loop.exit))
+            self.write_loop_body(body, (following, loop.exit))
             f.builder.branch(following)
             f.builder.block = following
             index.set(index.get() + 1)
@@ -271,9 +271,9 @@ class Statements:
         self.frame[field] = value
 
     def call(self, call: ast.Call) -> Value:
-        return self.frame.internal(self.code.function(called(call)), *self.given(call))
+        return self.frame.internal(self.code.function(called(call)), *self.argument_values(call))
 
-    def given(self, call: ast.Call) -> list[Value]:
+    def argument_values(self, call: ast.Call) -> list[Value]:
         """Arguments without the run; vectors as their addresses."""
         found = [self.argument(a) for a in call.args if not (isinstance(a, ast.Name) and a.id == "run")]
         return [Value(self.frame, a.address) if isinstance(a, Span) else a for a in found]
@@ -318,7 +318,7 @@ class Statements:
             case ast.Constant(value=float() as number):
                 return f.real(number)
             case ast.Name(id=name):
-                return self.named(name)
+                return self.read_name(name)
             case ast.Attribute(attr=name):
                 return self.field(name)
             case ast.Subscript(value=ast.Attribute(attr=name), slice=index):
@@ -359,7 +359,7 @@ class Statements:
         """−x, a zero with its sign too."""
         return -0.0 - value
 
-    def named(self, name: str) -> Value:
+    def read_name(self, name: str) -> Value:
         f = self.frame
         if name in self.locals:
             return self.locals[name].get()
