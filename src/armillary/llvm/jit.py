@@ -346,7 +346,7 @@ _LENGTH_BYTES = 8
 _MUCH = 40_000  # characters of rare functions that are worth a module of their own, which takes 10 ms
 _FUNCTION = re.compile(r"^define .*?^}\n", re.MULTILINE | re.DOTALL)
 _RARE_HEAD = re.compile(r"^define .* optnone.*$", re.MULTILINE)
-_SYMBOL = re.compile(r"@([\w.]+)")
+_SYMBOL = re.compile(r'@("\\01[\w.]+"|[\w.]+)')  # names of arranged code are quoted
 
 
 def _pack(parts: Sequence[bytes]) -> bytes:
@@ -397,7 +397,11 @@ def _take_rare_functions(text: str) -> tuple[str, str]:
     constants = {_SYMBOL.findall(line)[0]: line for line in lines if line.startswith("@")}
     for name in sorted(needed & set(constants)):
         needed |= set(_SYMBOL.findall(constants[name]))
-    outside = [line for line in lines if line.startswith("declare ") and "\\01" not in line]
+    outside = [
+        line
+        for line in lines
+        if line.startswith("declare ") and ("\\01" not in line or _SYMBOL.findall(line)[0] in needed)
+    ]
     shared = [line for name, line in constants.items() if name in needed]
     return "".join(kept), "\n".join([*outside, *shared, *own])
 
