@@ -15,9 +15,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import product
+from typing import Any
 
 import armillary as arm
+from benchmarks.timing import least_seconds
 
 STEP, DURATION, RUNS = 1e-4, 2.0, 5
 Maker = Callable[[bool], arm.System]
@@ -86,13 +89,10 @@ def _body_in_plane(name: str) -> tuple[arm.System, arm.Body]:
 def microseconds_per_step(make: Maker, initial: dict[str, float]) -> tuple[float, float]:
     """Return the cost with contacts and with constraints."""
     models = [make(contact).derive().compile() for contact in (True, False)]
-    best = [math.inf, math.inf]
-    for _ in range(RUNS):
-        for k, model in enumerate(models):
-            start = time.process_time()
-            model.simulate(DURATION, initial=initial, method="rk4", step=STEP, sample=DURATION)
-            best[k] = min(best[k], (time.process_time() - start) / DURATION * STEP * 1e6)
-    return best[0], best[1]
+    how: dict[str, Any] = {"initial": initial, "method": "rk4", "step": STEP, "sample": DURATION}
+    best = least_seconds([partial(model.simulate, DURATION, **how) for model in models], RUNS)
+    contacts, constraints = (seconds / DURATION * STEP * 1e6 for seconds in best)
+    return contacts, constraints
 
 
 def main() -> None:

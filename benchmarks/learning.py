@@ -10,26 +10,13 @@ of a quadruped by all of its initial values beside that of the run, the least of
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from benchmarks.branches import quadruped
 from benchmarks.gpu_environments import HOW, system
+from benchmarks.timing import least_seconds
 
 REPEATS = 15
-
-
-def least_seconds(*work: Callable[[], object]) -> list[float]:
-    """The least CPU time of each, taken in turns."""
-    found = [np.inf] * len(work)
-    for _ in range(REPEATS):
-        for i, one in enumerate(work):
-            start = time.process_time()
-            one()
-            found[i] = min(found[i], time.process_time() - start)
-    return found
 
 
 def environment_rates(copies: int, threads: int) -> dict[str, float]:
@@ -58,10 +45,11 @@ def gradient_ratio() -> tuple[float, float]:
     """Seconds of a run, and how many times that a gradient takes."""
     model = quadruped().derive().compile()
     names, how = [*model.coordinate_names, *model.speed_names], {"step": 1e-3, "initial": {"hip1.q1": 0.3}}
-    run, gradient = least_seconds(
+    work = (
         lambda: model.simulate(2.0, sample=2.0, **how),
         lambda: model.gradient(2.0, names, final_cost="hip1.q1", **how),
     )
+    run, gradient = least_seconds(work, REPEATS)
     return run, gradient / run
 
 

@@ -7,7 +7,8 @@ minimum over the rounds is kept, because noise only ever adds.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -51,3 +52,15 @@ def time_interleaved(candidates: Sequence[Candidate], effort: Effort) -> list[Ti
         watches = [candidate.stopwatch(effort.chunk) for candidate in candidates]
         seconds = np.array([[watch() for watch in watches] for _ in range(effort.rounds)])
     return [Timing(1e9 * float(column.min()), 1e9 * float(np.median(column))) for column in seconds.T]
+
+
+def least_seconds(work: Sequence[Callable[[], object]], rounds: int) -> list[float]:
+    """Return the least CPU time of each piece of work on one core, taken in turns."""
+    best = [float("inf")] * len(work)
+    with one_core():
+        for _ in range(rounds):
+            for k, one in enumerate(work):
+                start = time.process_time()
+                one()
+                best[k] = min(best[k], time.process_time() - start)
+    return best

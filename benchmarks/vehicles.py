@@ -33,7 +33,7 @@ from armillary.columns import aligned  # noqa: E402
 from benchmarks.build import run  # noqa: E402
 from benchmarks.candidate import DerivativesRecord, Native, Operations, generated, pointer  # noqa: E402
 from benchmarks.exported import address_in  # noqa: E402
-from benchmarks.timing import Effort, one_core, time_interleaved  # noqa: E402
+from benchmarks.timing import Effort, least_seconds, time_interleaved  # noqa: E402
 
 TYRE = HERE.parent / "tests" / "vehicles" / "data" / "made_up_61.tir"
 CARCASS = {
@@ -112,7 +112,7 @@ def measure(title: str, effort: Effort) -> dict[str, Any]:
         if title != "one tyre":
             rounds = max(3, effort.rounds // 30)
             runs = [_run_inside(compiled), _run_outside(compiled, library, stem)]
-            seconds = _seconds(runs, rounds)
+            seconds = least_seconds(runs, rounds)
             record |= {"run_seconds": seconds[0], "c_run_seconds": seconds[1]}
     return record
 
@@ -154,18 +154,6 @@ def _run_outside(compiled: Any, library: ctypes.CDLL, stem: str) -> Callable[[],
         simulate(room, SAMPLE, ignored, None, None)
 
     return made
-
-
-def _seconds(functions: list[Callable[[], object]], rounds: int) -> list[float]:
-    """The least time of each on one core, in turns."""
-    best = [float("inf")] * len(functions)
-    with one_core():
-        for _ in range(rounds):
-            for k, function in enumerate(functions):
-                start = time.thread_time()
-                function()
-                best[k] = min(best[k], time.thread_time() - start)
-    return best
 
 
 # Double lane changes of ISO 3888-1 by a driver who looks ahead; masses, springs and heights differ.

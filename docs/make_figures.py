@@ -83,6 +83,13 @@ def curve(axes: Axes, run: Any, name: str, colour: str = OURS, label: str = "", 
     axes.set_ylabel(f"{name} [{run.units[name]}]")
 
 
+def finish_axes(axes: Axes, x: str, y: str, **legend: Any) -> None:
+    """Name both axes and show the legend."""
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    axes.legend(**legend)
+
+
 def pendulum() -> Figure:
     """Seconds that a clock loses in a day, over its swing."""
     names = page("tutorial/pendulum.md")
@@ -90,9 +97,7 @@ def pendulum() -> Figure:
     swing = np.linspace(0, 8.5, 60)
     axes.plot(swing, 86400 * np.radians(swing) ** 2 / 16, color=THEIRS, lw=1, label="θ²/16 of a day")
     axes.plot(names["swings"], np.round(names["found"], 3), "o", color=OURS, label="found by runs")
-    axes.set_xlabel("swing [deg]")
-    axes.set_ylabel("loss [s per day]")
-    axes.legend()
+    finish_axes(axes, "swing [deg]", "loss [s per day]")
     return figure
 
 
@@ -131,9 +136,7 @@ def four_bar() -> Figure:
         axes.plot(run.time.round(4), run[name].round(4), color=colour, label=name)
     for note in run.info["configurations"].split("; "):
         axes.axvline(float(note.split()[2]), color="0.6", ls=":", lw=1)
-    axes.set_xlabel("time [s]")
-    axes.set_ylabel("angle [rad]")
-    axes.legend(ncols=3)
+    finish_axes(axes, "time [s]", "angle [rad]", ncols=3)
     return figure
 
 
@@ -203,9 +206,7 @@ def bicycle() -> Figure:
         axes.plot([round(crossing.value, 4)], [0.0], "o", color=PRINTED, ms=4)
     axes.axhline(0.0, color=PRINTED, lw=0.6)
     axes.set_ylim(-12, 12)
-    axes.set_xlabel("speed [m/s]")
-    axes.set_ylabel("eigenvalue [1/s]")
-    axes.legend(loc="upper right")
+    finish_axes(axes, "speed [m/s]", "eigenvalue [1/s]", loc="upper right")
     return figure
 
 
@@ -233,9 +234,7 @@ def fmu() -> Figure:
     axes.plot(
         theirs["time"][::4].round(4), theirs["jolt"][::4].round(5), ".", color=THEIRS, label="the FMU in FMPy"
     )
-    axes.set_xlabel("time [s]")
-    axes.set_ylabel("jolt [gee]")
-    axes.legend()
+    finish_axes(axes, "time [s]", "jolt [gee]")
     return figure
 
 
@@ -271,9 +270,7 @@ def spin_up() -> Figure:
         label = "with foreshortening" if stiffening else "without: it diverges"
         axes.plot(run.time, run["boom tip"].round(4), color=colour, lw=1.2, label=label)
     axes.set_ylim(-1.5, 0.3)
-    axes.set_xlabel("time [s]")
-    axes.set_ylabel("tip in plane [m]")
-    axes.legend(loc="lower right", fontsize=8)
+    finish_axes(axes, "time [s]", "tip in plane [m]", loc="lower right", fontsize=8)
     return figure
 
 
@@ -283,9 +280,7 @@ def truck() -> Figure:
     figure, (axes,) = panels(1, 2.8)
     for (speed, curve), colour in zip(names["curves"].items(), (OURS, THEIRS, THIRD), strict=True):
         axes.plot(names["frequencies"], curve.round(5), color=colour, label=f"{3.6 * speed:.0f} km/h")
-    axes.set_xlabel("frequency [Hz]")
-    axes.set_ylabel("trailer over tractor")
-    axes.legend(fontsize=8)
+    finish_axes(axes, "frequency [Hz]", "trailer over tractor", fontsize=8)
     return figure
 
 
@@ -300,9 +295,7 @@ def car_fit() -> Figure:
         parameters=dict(names["fit"].parameters),
     )  # fmt: skip
     axes.plot(fitted.time, fitted["yaw velocity"].round(3), color=OURS, label="fitted car")
-    axes.set_xlabel("time [s]")
-    axes.set_ylabel("yaw velocity [deg/s]")
-    axes.legend(fontsize=8)
+    finish_axes(axes, "time [s]", "yaw velocity [deg/s]", fontsize=8)
     return figure
 
 
@@ -314,9 +307,7 @@ def lane_change_study() -> Figure:
     lag = 1e3 * names["values"]["driver_lag"]
     for chosen, colour, label in ((margin > 0, OURS, "pass"), (margin <= 0, THEIRS, "fail")):
         axes.plot(lag[chosen].round(2), margin[chosen].round(1), ".", color=colour, ms=4, label=label)
-    axes.set_xlabel("lag of the driver's arms [ms]")
-    axes.set_ylabel("least distance to the edges [mm]")
-    axes.legend(fontsize=8)
+    finish_axes(axes, "lag of the driver's arms [ms]", "least distance to the edges [mm]", fontsize=8)
     return figure
 
 
@@ -328,9 +319,7 @@ def kc_study() -> Figure:
     for places, label, colour in ((names["POINTS"], "before", THEIRS), (points, "after", OURS)):
         bump = veh.suspension_rig(veh.double_wishbone, places, vary=()).bump(names["travel"])
         axes.plot(1e3 * names["travel"], bump["left toe"].round(5), color=colour, label=label)
-    axes.set_xlabel("travel [mm]")
-    axes.set_ylabel("toe [deg]")
-    axes.legend(fontsize=8)
+    finish_axes(axes, "travel [mm]", "toe [deg]", fontsize=8)
     return figure
 
 

@@ -270,12 +270,6 @@ def input_ports(equations: DerivedEquations, names: Sequence[str]) -> tuple[Port
     )
 
 
-def stated_rows(ports: Sequence[Port], rows: np.ndarray) -> np.ndarray:
-    """Rows in stated units."""
-    found: np.ndarray = rows / np.array([p.factor for p in ports])
-    return found
-
-
 def own_values(ports: Sequence[Port], given: DataMapping, what: str) -> dict[str, float]:
     """Plain numbers by the name of a port, in the model's own units."""
     factors = {p.name: p.factor for p in ports}
