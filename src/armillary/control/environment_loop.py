@@ -27,8 +27,8 @@ from armillary.program.program import Program
 from armillary.program.sections import program_of
 from armillary.program.targets.targets import OutputColumn
 from armillary.runtime.integrators import METHODS
-from armillary.runtime.loop.stepper import not_finite
-from armillary.runtime.solver.language.lanes import LaneSolver
+from armillary.runtime.language.lanes import LaneSolver
+from armillary.runtime.loop.functions import not_finite
 
 _METHOD = METHODS["rk4"]
 _WHOLES = ("first", "blocks", "stride", "parts")

@@ -20,17 +20,11 @@ import numpy as np
 from armillary.mechanics.constraints import closing_thresholds, dependent_speeds
 from armillary.mechanics.contact import contact_thresholds
 from armillary.numerics import roots_thresholds
-from armillary.runtime.inputs.blocks import APART
+from armillary.runtime.inputs.reading import APART
 from armillary.runtime.integrators.records import Method
-from armillary.runtime.loop import layout
-from armillary.runtime.loop.thresholds import (
-    change_thresholds,
-    event_thresholds,
-    mass_thresholds,
-    step_thresholds,
-)
-from armillary.runtime.solver.language import language
-from armillary.runtime.solver.language.fields import Field, read_fields, read_source
+from armillary.runtime.language import language
+from armillary.runtime.language.fields import Field, read_fields, read_source
+from armillary.runtime.loop import layout, thresholds
 from armillary.runtime.solver.methods import exported_methods, fields, source
 
 MODEL = (
@@ -49,33 +43,12 @@ OF_METHODS = ("adaptive", "end_enters_error", "has_two_errors")  # false for all
 VECTORS = tuple(name for name, value in vars(language).items() if value is np.ndarray)
 # What is described: the file of its record, and those of its functions.
 _RUN = (
-    "record.py",
-    *("dense.py", "choices.py", "singularities/forecasts.py", "events.py", "singularities/passages.py"),
-    *(
-        "singularities/collocation.py",
-        "singularities/turned_rows.py",
-        "changes.py",
-        "singularities/masses.py",
-    ),
-    *(
-        "sparse_equations.py",
-        "armillary.numerics:elimination.py",
-        "linearly_implicit.py",
-        "stiffness.py",
-        "step_control.py",
-        "steps.py",
-        "clock.py",
-        "rows.py",
-    ),
+    *("record.py", "step_control.py", "choices.py", "forecasts.py", "events.py", "passages.py", "changes.py"),
+    *("armillary.numerics:elimination.py", "linearly_implicit.py", "steps.py", "rows.py"),
 )
 ROOTS = ("armillary.numerics:factors.py", "armillary.numerics:roots.py")
 ROOTS_RECORD = "armillary.numerics:roots_record.py"
-_LOOPS = (
-    f"{ROOTS_RECORD},assembly/assembly_record.py",
-    *ROOTS,
-    "armillary.numerics:scatter.py",
-    *("assembly/loop_geometry.py", "assembly/speed_agreement.py", "assembly/assembly.py"),
-)
+_LOOPS = (f"{ROOTS_RECORD},assembly.py", *ROOTS, "armillary.numerics:scatter.py", "assembly.py")
 # The first file has the record, and functions too.
 _CONTACTS = (
     *("armillary.mechanics.contact:problem.py",) * 2,
@@ -84,26 +57,31 @@ _CONTACTS = (
     "armillary.mechanics.contact:statuses.py",
     "armillary.mechanics.contact:status_search.py",
 )
-# Constants, as numbers of the same names in other places.
-CONSTANTS: dict[str, float] = {
-    "SNAP": layout.SNAP,
-    "APART": APART,
-} | {name: value for name, value in vars(event_thresholds).items() if name.isupper()}
-for thresholds in (
-    step_thresholds,
-    mass_thresholds,
-    change_thresholds,
+# Constants, as numbers of the same names in other places: reals, but for counts of events.
+_COUNTS = ("CASCADE", "MOST_STUCK", "LONGEST_STREAK")
+CONSTANTS: dict[str, float] = {"SNAP": layout.SNAP, "APART": APART}
+for module in (
+    thresholds,
     dependent_speeds,
     closing_thresholds,
     contact_thresholds,
     roots_thresholds,
 ):
     named = {
-        k: float(v) for k, v in vars(thresholds).items() if k.isupper() and not isinstance(v, dict | tuple)
+        k: v if k in _COUNTS else float(v)
+        for k, v in vars(module).items()
+        if k.isupper() and not isinstance(v, dict | tuple)
     }
     if twice := CONSTANTS.keys() & named.keys():
-        raise TypeError(f"{thresholds.__name__}: {sorted(twice)} would replace constants of other files")
+        raise TypeError(f"{module.__name__}: {sorted(twice)} would replace constants of other files")
     CONSTANTS |= named
+# Of single precision: the rounding, and thresholds that are larger there.
+SINGLE = (
+    closing_thresholds.SINGLE
+    | thresholds.SINGLE
+    | roots_thresholds.SINGLE
+    | {"EPSILON": 2.0**-23, "SNAP": 1e-3, "NO_DIAGONAL": 1e-4}
+)
 
 
 @dataclass(frozen=True)
@@ -136,6 +114,13 @@ class Solver:
     functions: Mapping[str, SolverFunction]
     constants: Mapping[str, float]
     comments: Mapping[ast.stmt, str]
+
+
+def in_single(solver: Solver) -> Solver:
+    """Return the same functions with the constants of single precision."""
+    return replace(
+        solver, constants={name: SINGLE.get(name, value) for name, value in solver.constants.items()}
+    )
 
 
 def solver_for(

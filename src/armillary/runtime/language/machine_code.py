@@ -16,17 +16,17 @@ from typing import Any, cast
 from armillary.llvm.building.builder import Code, Local, Operand, Repeat, Span, Value
 from armillary.llvm.building.emitter import ADDRESS, NOTHING, REAL, TRUTH, WHOLE, Block, constant
 from armillary.llvm.building.routines import RecordModule
-from armillary.runtime.loop.configurations import Table
-from armillary.runtime.loop.functions import LoopFunction
-from armillary.runtime.loop.thresholds.step_thresholds import EPSILON
-from armillary.runtime.solver.language import language
-from armillary.runtime.solver.language.translator import (
+from armillary.runtime.language import language
+from armillary.runtime.language.translator import (
     MODEL,
     VECTORS,
     Solver,
     SolverFunction,
     called,
 )
+from armillary.runtime.loop.configurations import Table
+from armillary.runtime.loop.functions import LoopFunction
+from armillary.runtime.loop.thresholds import EPSILON
 
 _TYPES = {"real": REAL, "whole": WHOLE, "count": WHOLE, "index": WHOLE, "truth": TRUTH}
 _ENUMERATED = {

@@ -19,10 +19,10 @@ from armillary.llvm.building.builder import Span, Value
 from armillary.llvm.building.emitter import ADDRESS, NOTHING, REAL, WHOLE, Callee, FunctionType
 from armillary.llvm.building.routines import RecordFunction, RecordModule
 from armillary.llvm.jit import Passes, engine
+from armillary.runtime.language.fields import read_fields, read_source
+from armillary.runtime.language.machine_code import SolverCode
+from armillary.runtime.language.translator import VECTORS, Description, read_described
 from armillary.runtime.loop.machine_code import loop_sources
-from armillary.runtime.solver.language.fields import read_fields, read_source
-from armillary.runtime.solver.language.machine_code import SolverCode
-from armillary.runtime.solver.language.translator import VECTORS, Description, read_described
 from armillary.untyped import Given
 
 _LEVEL, _PASSES = 2, Passes(2)

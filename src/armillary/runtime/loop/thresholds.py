@@ -1,11 +1,63 @@
-"""Thresholds for changes of configuration. Motion is in sizes of coordinates: a radian, or the length with an
-equal effect on the loops (mechanics/constraints/loop_closing.py).
+"""Thresholds that the process shares with the solver: of steps, events, places without mass, and changes of
+configuration.
 """
 
 from __future__ import annotations
 
 from armillary.program.targets.targets import LOST_RANK, POOR_PIVOT
 
+# Steps; see runtime/solver/step_control.py.
+EPSILON = 2.0**-52
+# A step to a time s at which an input jumps has the length s − δ − t, with δ of so many units of the last
+# place of the time, so that all its stages see the input before the jump; then the time is s, where the input
+# is that after the jump, and the derivative is computed again. Without this every method has first order
+# across a jump: its last stage takes the value that belongs to the next step.
+ROUNDINGS = 4.0
+LEAST_TOLERATED = 1e-30  # error of what is exactly zero; a normal number in single precision, too
+LEAST_ERROR = 1e-4  # of a step, as far as the next one is concerned: a smaller one has no part in its length
+MOST_FORCED = 8.0  # shortest steps, one after the other, that lead across a kink
+
+# Of stiffness: h λ at the edge of stability of dop853 and well inside of it, stiff steps after which another
+# method takes over, and calm ones after which they no longer count (runtime/solver/linearly_implicit.py).
+STABLE_EDGE, CALM_EDGE = 6.1, 3.0
+STIFF_STEPS, CALM_STEPS = 15, 6
+
+NO_DIAGONAL = 1e-10  # of a diagonal element: what an elimination without exchange leaves is no pivot
+
+# Events; see runtime/solver/events.py.
+FIRST_LOOK = 2.0**-10  # of the first step after an event: where its functions are looked at first
+CLEAR = 1e-3  # of the value at the start of the step to the event: a function as large is not at zero
+
+LEAST_RATIO, MOST_RATIO = 1e-3, 2.0  # of one gap to the one before, in a streak
+PILED_UP = 1e-9  # of the longest gap
+# Firings in a streak before contacts pile up: the directions of slow slides converge within a few.
+CASCADE = 20
+STUCK = 1e-6  # of the longest gap
+STUCK_ULPS = 64.0
+MOST_STUCK = 100  # gaps in a row
+LONGEST_STREAK = 5000
+SUSPECT = 1e-3  # of the longest gap
+# Of a run, the longest step of an adaptive method where there are contacts, unless the run sets another. A
+# body in free flight allows any step, in which a corner would touch the floor and leave it again unseen.
+LONGEST_WITH_CONTACTS = 1e-3
+# In ``terminal``: the run ends at this event, and its step is taken again to end there, for a run with its
+# derivatives goes on in another program; 1.0: the run ends. Through twelve exchanges of dependent speeds
+# the motion of such a run has a fifth of the error that dense output gives it (dopri5, a ball in a slot).
+LANDING = 2.0
+
+# Places without mass; see runtime/solver/forecasts.py and runtime/models/failures.py.
+SPEED_JUMP = 5.0  # by which speeds grow from one row to the next, beyond all earlier rows, at such a place
+WEAK = 1e-6  # of the inertias that a pivot is made of: nothing, as far as a step is concerned
+FALLEN = 1e-3  # of a pivot's share at the start of the run: it is weak here, and not everywhere
+FARTHEST = 0.5  # radians or lengths of motion over which it is followed, at most
+NOWHERE = 1e-6  # of a run's time: a run that has come no further after its first steps does not advance
+FIRST_STEPS = 200  # these, tried
+# Longest steps, which it has not come as far as, either: no limit holds it back.
+SHORT_STEPS = FIRST_STEPS / 2
+COARSE, FINE = 64, 400  # looks at each way, and about the weakest of them
+
+# Changes of configuration. Motion is in sizes of coordinates: a radian, or the length with an equal effect
+# on the loops (mechanics/constraints/loop_closing.py).
 POOR_CHOICE = POOR_PIVOT  # a conditioning at which a choice of dependent speeds is poor
 CHOICE_MARGIN = 1e-3 * POOR_PIVOT  # by which a choice is better than poor; a step may end just before it is
 WEAK_RANK = LOST_RANK  # the strength of a constraint, squared, from which on a loss of rank is looked for

@@ -1,7 +1,7 @@
 """The small language in line, over runs on lanes: both sides of a choice are computed.
 
 A function of the solver has its statements written where it is called, in any function under construction
-that makes steps (runtime/loop/stepper.py). It sets numbers of a run, and vectors that the loop keeps from
+that makes steps (runtime/loop/functions.py). It sets numbers of a run, and vectors that the loop keeps from
 step to step, only in lanes where a condition holds; other vectors are work, set in all lanes. A choice may
 end with a return, after which the function goes on in the other lanes; a result is given at the end. Whole
 numbers and truth values of a run are reals. Numbers that a loop has no place for are not set.
@@ -15,11 +15,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from armillary.llvm.building.builder import Local, Span, Value
 from armillary.llvm.building.emitter import WHOLE
 from armillary.runtime.integrators.records import Method
+from armillary.runtime.language.fields import read_fields
+from armillary.runtime.language.machine_code import SolverCode, Statements
+from armillary.runtime.language.translator import MODEL, SolverFunction, called, read_solver
+from armillary.runtime.loop.functions import Stepper, squares
 from armillary.runtime.loop.loop import SECTIONS
-from armillary.runtime.loop.stepper import Stepper, squares
-from armillary.runtime.solver.language.fields import read_fields
-from armillary.runtime.solver.language.machine_code import SolverCode, Statements
-from armillary.runtime.solver.language.translator import MODEL, SolverFunction, called, read_solver
 
 Given = Callable[..., Value | None]  # of a function under construction, the condition on lanes, arguments
 

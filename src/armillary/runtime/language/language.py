@@ -79,7 +79,7 @@ PathNumbers = np.ndarray  # one whole number per position
 # Of linearly implicit steps; see linearly_implicit.py.
 Partials = np.ndarray  # a column of reals over the states for each state, and one for the time
 StateNumbers = np.ndarray  # one whole number per state
-# Of redundant coordinates; see runtime/loop/redundant/redundant_layout.py.
+# Of redundant coordinates; see runtime/loop/layout.py.
 SchemeWork = np.ndarray
 SchemeAnswer = np.ndarray
 SchemeGaps = np.ndarray
