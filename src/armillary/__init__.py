@@ -143,8 +143,7 @@ if TYPE_CHECKING:
     from armillary.results import Run, load_run, plot
     from armillary.results.spectra import PowerSpectrum, iso2631_weighting
     from armillary.run_files.execute import run
-    from armillary.runtime.inputs.signal import Signal
-    from armillary.runtime.inputs.spectra import random_road, random_signal, random_turbulence
+    from armillary.runtime.inputs.signal import Signal, random_road, random_signal, random_turbulence
     from armillary.studies import Study, open_study
     from armillary.studies.sampling import (
         Choice,
@@ -188,8 +187,7 @@ _LATER = {
     "armillary.results": "Run load_run plot",
     "armillary.results.spectra": "PowerSpectrum iso2631_weighting",
     "armillary.run_files.execute": "run",
-    "armillary.runtime.inputs.signal": "Signal",
-    "armillary.runtime.inputs.spectra": "random_road random_signal random_turbulence",
+    "armillary.runtime.inputs.signal": "Signal random_road random_signal random_turbulence",
     "armillary.studies": "Study open_study",
     "armillary.studies.sampling": "Choice Correlated Design LogNormal Normal Triangular Uniform",
     "armillary.viewer.page": "sheet",

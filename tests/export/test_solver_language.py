@@ -11,9 +11,9 @@ import pytest
 
 import armillary as arm
 from armillary.runtime.integrators import METHODS, Method
+from armillary.runtime.language import language
+from armillary.runtime.language.translator import FEATURES, _comments, read_solver
 from armillary.runtime.loop.tableau import Tableau
-from armillary.runtime.solver.language import language
-from armillary.runtime.solver.language.translator import FEATURES, _comments, read_solver
 from armillary.runtime.solver.methods import exported_methods, source
 from tests.export.python_programs import load
 

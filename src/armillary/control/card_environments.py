@@ -14,8 +14,7 @@ import numpy as np
 
 from armillary.algebra.arguments import count, from_zero, one_of
 from armillary.algebra.calculus import evaluator
-from armillary.control.environment_loop import ROUNDING, environment_program
-from armillary.control.environment_terms import EnvironmentTerms
+from armillary.control.environment_loop import ROUNDING, EnvironmentTerms, environment_program
 from armillary.ensembles.engines.gpu_engine import Device
 from armillary.errors import ArmillaryError
 from armillary.export.cuda.ensemble import PRECISIONS, Kernel, written_kernel

@@ -17,8 +17,7 @@ from armillary.algebra.walk import transform
 from armillary.errors import ParameterError
 from armillary.program.equations import DerivedEquations
 from armillary.program.program import ProgramSection, section
-from armillary.runtime.inputs.blocks import APART, DrivenInputs, driven_inputs
-from armillary.runtime.inputs.reading import read_inputs
+from armillary.runtime.inputs.reading import APART, DrivenInputs, driven_inputs, read_inputs
 from armillary.runtime.inputs.signal import Signal, SignalPieces
 from armillary.settings import RunSettings
 from armillary.untyped import DataTable

@@ -104,7 +104,7 @@ def _horner(v: Instructions, array: str, table: Piecewise, intervals: list[str],
 #
 # Piece 0 lies before the first break, piece i begins at break i. b is the break where a piece begins, the
 # first one for piece 0. Where the breaks are evenly spaced, the piece is computed and corrected by its
-# neighbours, else it is found by bisection. A lane without a run has no address. `runtime/inputs/blocks.py`
+# neighbours, else it is found by bisection. A lane without a run has no address. `runtime/inputs/reading.py`
 # makes the blocks.
 
 HEAD = 4  # numbers before the coefficients of a block

@@ -22,15 +22,15 @@ from armillary.llvm.building.builder import Local, Operand, Span, Value
 from armillary.llvm.building.emitter import REAL, WHOLE, Raw
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.loop.layout import FIELDS, LoopShape, Phase, Reason
-from armillary.runtime.loop.thresholds.change_thresholds import (
+from armillary.runtime.loop.thresholds import (
     BELIEVED,
+    EPSILON,
     RESOLVED_ADAPTIVE,
     RESOLVED_FIXED,
     UNSOUND,
     UNSOUND_ADAPTIVE,
     WEAK_RANK,
 )
-from armillary.runtime.loop.thresholds.step_thresholds import EPSILON
 
 # Of each run: the part of its room that a lane has too, and what a lane changes of that.
 _ROOM = ("state", "memory", "k0", "sign", "g_start")
@@ -191,7 +191,7 @@ class StepsBetweenEvents(AdaptiveSteps):
 
     def is_coarse(self, motion: Value, rank: int) -> Value:
         """Return the lanes whose motion within the step is too large to resolve a turn: see
-        ``resolve_weakness`` of runtime/solver/singularities/forecasts.py.
+        ``resolve_weakness`` of runtime/solver/forecasts.py.
         """
         left = self.vector("g_start")[rank] + WEAK_RANK
         part = RESOLVED_ADAPTIVE if self.interpolates else RESOLVED_FIXED

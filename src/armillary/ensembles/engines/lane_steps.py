@@ -27,8 +27,8 @@ from armillary.llvm.module import Module
 from armillary.llvm.sections import lanes_module
 from armillary.program.packs import LARGEST, NearSines, near_sines
 from armillary.program.program import Program
-from armillary.runtime.loop.stepper import Stepper, not_finite
-from armillary.runtime.solver.language.lanes import LaneSolver
+from armillary.runtime.language.lanes import LaneSolver
+from armillary.runtime.loop.functions import Stepper, not_finite
 
 # Of all runs: their values at the start, replaced by those at the end, and what was kept of the motion.
 ARRAYS = ("all_parameters", "all_state", "all_memory", "all_rows", "all_slots", "all_status", "all_stops")

@@ -16,8 +16,8 @@ from armillary.export.text.files import fill, template
 from armillary.export.text.printer import Printer, nested_polynomial, wrap_statement
 from armillary.export.text.solver_printer import SOLVER_STATUSES, SolverPrinter
 from armillary.program.derivatives.sparse_rates import TABLES
-from armillary.runtime.solver.language.fields import Field
-from armillary.runtime.solver.language.translator import Solver, SolverFunction
+from armillary.runtime.language.fields import Field
+from armillary.runtime.language.translator import Solver, SolverFunction
 from armillary.runtime.solver.methods import exported_methods
 from armillary.untyped import Given
 

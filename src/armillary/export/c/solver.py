@@ -24,12 +24,12 @@ from armillary.export.text.solver_printer import CONSTRAINT_GEOMETRY, STATUSES, 
 from armillary.export.text.source import Sections, Source
 from armillary.export.text.start import AssemblySource
 from armillary.runtime.integrators.records import Method
+from armillary.runtime.language.translator import Solver, solver_for
 from armillary.runtime.models.run_changes import (
     across_tables,
     change_shape,
     configuration_numbers,
 )
-from armillary.runtime.solver.language.translator import Solver, solver_for
 from armillary.runtime.solver.methods import exported_methods
 
 # Further configurations of a system in C: a file for each with its functions, one with those of the changes

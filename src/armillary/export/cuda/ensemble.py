@@ -25,7 +25,7 @@ from armillary.export.cuda.sections import SectionWriter, in_double, inline_func
 from armillary.export.cuda.teams import MOST_ROOM, Team, best_team
 from armillary.export.text.files import fill, template
 from armillary.program.program import Program
-from armillary.runtime.loop.thresholds.change_thresholds import CHOICE_MARGIN
+from armillary.runtime.loop.thresholds import CHOICE_MARGIN
 from armillary.version import VERSION
 
 # Sines by increments within a step of fixed size: text of the derivatives that takes them from those of the

@@ -26,10 +26,9 @@ from armillary.export.text.printer import wrap_statement
 from armillary.program.equations import DerivedEquations
 from armillary.program.program import Program
 from armillary.runtime.integrators.records import Method
+from armillary.runtime.language.fields import Field
+from armillary.runtime.language.translator import Solver, in_single, read_solver
 from armillary.runtime.models.run_changes import configuration_numbers
-from armillary.runtime.solver.language.fields import Field
-from armillary.runtime.solver.language.translator import Solver, read_solver
-from armillary.runtime.solver.precision import in_single
 
 
 @dataclass(frozen=True)

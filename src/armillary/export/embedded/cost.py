@@ -19,7 +19,7 @@ from armillary.program.program import Program
 from armillary.runtime.integrators.records import Method
 from armillary.runtime.loop.layout import NESTS, STAGES
 from armillary.runtime.loop.tableau import Rosenbrock
-from armillary.runtime.loop.thresholds.change_thresholds import LOOKS
+from armillary.runtime.loop.thresholds import LOOKS
 
 
 class Counted(Protocol):

@@ -27,10 +27,9 @@ from armillary.export.text.source import Sections, Source, features
 from armillary.export.text.start import AssemblySource
 from armillary.mechanics.constraints.closing_thresholds import FEW_CORRECTIONS
 from armillary.runtime.integrators.records import Method
-from armillary.runtime.solver.language.fields import Field
-from armillary.runtime.solver.language.translator import Solver, solver_for
+from armillary.runtime.language.fields import Field
+from armillary.runtime.language.translator import Solver, in_single, solver_for
 from armillary.runtime.solver.methods import exported_methods
-from armillary.runtime.solver.precision import in_single
 
 # C text in single or double precision: types, literals and library functions that match.
 

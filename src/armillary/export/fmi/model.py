@@ -19,7 +19,7 @@ from armillary.export.text.body import Place, section_text
 from armillary.export.text.files import fill, template
 from armillary.export.text.source import Source
 from armillary.program.program import ProgramSection, section
-from armillary.runtime.solver.language.translator import Solver
+from armillary.runtime.language.translator import Solver
 
 # The solver of co-simulation: that of exported C programs, with inputs that may change within a step.
 #

@@ -31,7 +31,7 @@ from armillary.export.text.source import Source
 from armillary.export.text.start import AssemblySource, loop_name
 from armillary.runtime.integrators import usual_method
 from armillary.runtime.integrators.settings import ROWS
-from armillary.runtime.solver.language.translator import Solver, SolverFunction, solver_for
+from armillary.runtime.language.translator import Solver, SolverFunction, solver_for
 from armillary.runtime.solver.methods import exported_methods, method_names
 
 # Further configurations of a system in Fortran: a module for each, and one with the tables that changes
@@ -66,7 +66,7 @@ _LARGEST_SIZES = {
 
 
 def fortran_name(name: str) -> str:
-    """Return a size or a table of runtime/solver/language/language.py."""
+    """Return a size or a table of runtime/language/language.py."""
     return _TABLES.get(name) or _LARGEST_SIZES.get(name) or name.lower()
 
 

@@ -27,7 +27,7 @@ from armillary.export.text.solver_printer import (
 )
 from armillary.export.text.source import Source
 from armillary.export.text.start import AssemblySource, loop_name
-from armillary.runtime.solver.language.translator import Solver, SolverFunction, solver_for
+from armillary.runtime.language.translator import Solver, SolverFunction, solver_for
 from armillary.runtime.solver.methods import exported_methods
 
 # All configurations of a system in Python: their functions, and the tables that changes read.

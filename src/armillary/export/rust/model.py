@@ -27,7 +27,7 @@ from armillary.export.text.source import Sections, Source
 from armillary.export.text.start import AssemblySource
 from armillary.mechanics.constraints.closing_thresholds import FEW_CORRECTIONS
 from armillary.program.program import ProgramSection
-from armillary.runtime.solver.language.translator import Solver
+from armillary.runtime.language.translator import Solver
 
 _STATE = "t: Real, state: &[Real; STATES], constants: &[Real; CONSTANTS], memory: &[Real; MEMORY]"
 _START = _STATE.replace("constants: &[Real; CONSTANTS]", "parameters: &[Real; PARAMETERS]")

@@ -11,8 +11,9 @@ from armillary.export.text.solver_printer import CONSTRAINT_GEOMETRY, called_sec
 from armillary.export.text.source import SectionFunction, Source
 from armillary.program.equations import DerivedEquations
 from armillary.program.program import Program
+from armillary.runtime.language.language import NONE
 from armillary.runtime.loop.layout import AT_END, NESTS, STAGES
-from armillary.runtime.loop.thresholds.change_thresholds import LOOKS
+from armillary.runtime.loop.thresholds import LOOKS
 from armillary.runtime.models.run_changes import (
     across_tables,
     change_shape,
@@ -22,7 +23,6 @@ from armillary.runtime.models.run_changes import (
     speed_kinds,
     system_numbers,
 )
-from armillary.runtime.solver.language.language import NONE
 
 _OTHER_SPEEDS = "from here on other dependent speeds are needed, which this program does not hold"
 _OTHER_CONFIGURATION = (
@@ -38,7 +38,7 @@ _ABOUT = {
     "adjust": "The smallest changes of speeds with which a motion satisfies the constraints",
 }
 _GEOMETRY = "Elements of the matrix J of the constraints"
-# Tables by the names of runtime/solver/language/language.py, with those of run_changes.py where they differ.
+# Tables by the names of runtime/language/language.py, with those of run_changes.py where they differ.
 _OTHER_NAMES = {
     "ends": "STOPS", "locked": "LOCKED_IN", "choice": "CHOICE_EVENT", "rank": "RANK_EVENT",
     "used": "USED_STATES", "watched": "WATCHED_EVENTS",
@@ -119,7 +119,7 @@ class ChangeTables:
     """Sizes and tables of configurations, for the solver.
 
     Sizes are of the largest configuration and of common data, by the names of
-    runtime/solver/language/language.py; tables hold whole numbers, one configuration after the other.
+    runtime/language/language.py; tables hold whole numbers, one configuration after the other.
     """
 
     sizes: dict[str, int]

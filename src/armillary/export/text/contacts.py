@@ -17,8 +17,8 @@ from functools import cached_property
 
 from armillary.algebra.block_functions import BlockFunction
 from armillary.mechanics.contact.blocks import FIELDS, ContactBlock
-from armillary.runtime.solver.language.fields import Field
-from armillary.runtime.solver.language.translator import Solver, SolverFunction, read_contacts
+from armillary.runtime.language.fields import Field
+from armillary.runtime.language.translator import Solver, SolverFunction, read_contacts
 
 # Parts of the record whose names are words of some language.
 _OTHER_FIELDS = {"static": "static_friction", "free": "free_motion", "size": "row_size"}

@@ -30,7 +30,7 @@ from armillary.model.units import stated_value
 from armillary.program.passes.graph import Operations
 from armillary.runtime.integrators import usual_method
 from armillary.runtime.integrators.settings import ROWS
-from armillary.runtime.solver.language.language import ENDS_STATUS
+from armillary.runtime.language.language import ENDS_STATUS
 from armillary.runtime.solver.methods import exported_methods
 from armillary.settings import FILE_KEYS, RUN_TABLE, RunSettings
 from armillary.toml_text import toml_key, toml_value

@@ -23,7 +23,7 @@ TABLE_NAMES = tuple(name.upper() for name in _OF_STRUCTURE)
 
 @dataclass(frozen=True)
 class ImplicitTables:
-    """Sizes by the names of runtime/solver/language/language.py, and tables of whole numbers."""
+    """Sizes by the names of runtime/language/language.py, and tables of whole numbers."""
 
     sizes: dict[str, int]
     tables: dict[str, tuple[int, ...]]

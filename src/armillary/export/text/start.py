@@ -31,9 +31,9 @@ from armillary.model.space.orbit import mass_centre_starts
 from armillary.program.equations import DerivedEquations
 from armillary.program.program import ProgramSection, section
 from armillary.program.targets.contact_targets import decision_event
+from armillary.runtime.language.translator import Solver, read_assembly
 from armillary.runtime.models.failures import REMEDY, SINGULAR_THERE
 from armillary.runtime.models.parameters import physical_quantities
-from armillary.runtime.solver.language.translator import Solver, read_assembly
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def _decide_statuses(
 
 # The closing of loops before a run in exported code, as in the process.
 #
-# The algorithm is that of runtime/solver/assembly/assembly.py, which the printer of each language writes.
+# The algorithm is that of runtime/solver/assembly.py, which the printer of each language writes.
 # Its data are here: a section of gaps Φ, elements of J and elements of N, for gaps and motions in terms of
 # their sizes (mechanics/constraints/sizes.py), and the sizes of gaps; where these stand, which speeds may
 # move in which attempt, and the words of the error.

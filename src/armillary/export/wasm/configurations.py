@@ -21,9 +21,9 @@ from armillary.llvm.building.emitter import ADDRESS, NOTHING, REAL, FunctionType
 from armillary.llvm.building.routines import RecordFunction, RecordModule
 from armillary.llvm.sections import for_lanes, llvm_text, section_text
 from armillary.program.configurations import IMPULSE
+from armillary.runtime.language.machine_code import SolverCode
 from armillary.runtime.loop.layout import SECTIONS
 from armillary.runtime.models.run_changes import ChangeFigures, change_figures, groups_of
-from armillary.runtime.solver.language.machine_code import SolverCode
 from armillary.untyped import DataTable
 
 GEOMETRY = "constraint_geometry"

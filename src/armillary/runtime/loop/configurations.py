@@ -43,7 +43,7 @@ def _truth(table: Table) -> Table:
     return lambda f, i: table(f, i).differs(0.0)
 
 
-# The tables of runtime/solver/language/language.py.
+# The tables of runtime/language/language.py.
 TABLES: dict[str, Table] = {
     "DIRECTION": _number(_of_event("direction")),
     "STOPS": _truth(_of_event("ends")),

@@ -48,7 +48,7 @@ from armillary.program.formalisms.redundant import EXACT, DerivedRedundantEquati
 from armillary.runtime.integrators import Stepping
 from armillary.runtime.integrators.integrate import integrate
 from armillary.runtime.integrators.settings import complete_settings
-from armillary.runtime.loop.redundant.redundant_layout import Scheme
+from armillary.runtime.loop.layout import Scheme
 from armillary.runtime.models.compiled import CompiledModel, Compiler
 from armillary.runtime.models.configured_program import as_program_of, driven_equations
 from armillary.runtime.models.instance import Instance

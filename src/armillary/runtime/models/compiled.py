@@ -14,8 +14,7 @@ from armillary.errors import ArmillaryError, ParameterError, shown
 from armillary.llvm.jit import Compiled
 from armillary.program.derivatives.rate_columns import with_partial_rates
 from armillary.program.equations import DerivedEquations
-from armillary.runtime.inputs.blocks import DrivenInputs, driven_inputs
-from armillary.runtime.inputs.reading import read_inputs
+from armillary.runtime.inputs.reading import DrivenInputs, driven_inputs, read_inputs
 from armillary.runtime.integrators.settings import complete_settings
 from armillary.runtime.models.configurations import (
     Configurations,

@@ -9,7 +9,7 @@ The vectors of a method's stages (k1, …) and of its dense output (nest3, …) 
 from __future__ import annotations
 
 from armillary.numerics.elimination import LinearEquations
-from armillary.runtime.solver.language.language import *
+from armillary.runtime.language.language import *
 
 
 class RunRecord(LinearEquations):
@@ -222,12 +222,12 @@ class RunRecord(LinearEquations):
     if PROCESS and JUMPS:
         stops: address  # of the times at which inputs jump
     if SCHEME:
-        work: SchemeWork  # see loop/redundant/redundant_layout.py
+        work: SchemeWork  # see loop/layout.py
         answer: SchemeAnswer
         gaps: SchemeGaps
         settings: SchemeSettings  # its epsilon, and the softness of exact constraints
     if PROCESS and SPARSE:
-        n_unknowns: whole  # see sparse_equations.py
+        n_unknowns: whole  # see linearly_implicit.py
         n_entries: whole
         n_factors: whole
         structure: address  # of their tables
