@@ -25,7 +25,7 @@ from armillary.runtime.loop.thresholds.step_thresholds import LEAST_ERROR
 from armillary.runtime.solver.language.lanes import LaneSolver
 
 WANTED = ("advance", "settle", "set_nests", "dense_state")  # functions of the solver
-KEPT_VECTORS = ("state", "trial", "k0", "g_start")
+KEPT_VECTORS = ("state", "trial", "k0", "g_start", "k_before")
 
 WHOLES = ("count", "stride")
 ADDRESSES = ("settings", "atol", "times", "want", "place", "halt")
@@ -46,6 +46,9 @@ def rooms_of(plan: Plan) -> dict[str, int]:
     states = rooms["state"]
     names = ["trial", "base", "point", "atol", "tolerated", "ratio", "ratio_low"]
     names += tableau.vectors
+    if tableau.multistep:
+        names.append("k_before")
+        rooms["h_before"] = 1
     return rooms | dict.fromkeys(names, states) | {"shown": rooms["slots"]} | dict.fromkeys(LANE, 1)
 
 
