@@ -19,7 +19,7 @@ from click.testing import CliRunner, Result
 import armillary as arm
 from armillary.cli import bench
 from armillary.cli.app import COMMANDS, app
-from armillary.run_files.models import example_names
+from armillary.run_files.resolve import example_names
 from armillary.run_files.run_file import ANALYSES, OUTPUT_KEYS, RUN_KEYS, TABLES
 from examples import car
 from tests.run_files.swing import write_swing

@@ -24,7 +24,7 @@ from armillary.control.motion_record import motion_run
 from armillary.control.plant import plant
 from armillary.control.weights import weight_matrix
 from armillary.errors import ArmillaryError, ParameterError
-from armillary.program.derivatives.sensitivities import outputs_of
+from armillary.program.sensitivities import outputs_of
 from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import Initial

@@ -18,7 +18,6 @@ from armillary.algebra.expression import Expr
 from armillary.analysis.linear.matrices import Linearization, linearization
 from armillary.analysis.places import check_smooth as check_smooth
 from armillary.cache import kept_per_object
-from armillary.columns import listed
 from armillary.control.compiled_steps import roll, step_rows
 from armillary.control.compiled_sweeps import differentiate_steps
 from armillary.control.knot_functions import KnotFunctions, Knots, Pattern
@@ -29,6 +28,7 @@ from armillary.runtime.models.compiled import CompiledModel, compiled_model
 from armillary.runtime.models.compiled_program import ModelFunctions
 from armillary.runtime.start.initial import initial_memory
 from armillary.settings import Initial
+from armillary.text_tables import listed
 from armillary.untyped import DataMapping
 
 

@@ -16,8 +16,8 @@ from armillary.algebra.jacobians import Element, jacobian, nest_products
 from armillary.algebra.walk import operands_first
 from armillary.analysis.linear.rates import TreeRates, tree_rates
 from armillary.mechanics.tree.mass_matrix import speed_rates
-from armillary.program.derivatives.rate_columns import ColumnSolution, SolvedColumn
 from armillary.program.equations import DerivedEquations
+from armillary.program.rate_columns import ColumnSolution, SolvedColumn
 
 Elements = dict[Element, Expr]
 _LOADED = 0.25  # share of the nodes of loads among those of rates up to which a tree's structure is used

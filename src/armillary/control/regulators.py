@@ -16,9 +16,9 @@ import numpy as np
 from armillary.algebra.arguments import from_zero, read_only
 from armillary.analysis.linear.linear_model import LinearModel
 from armillary.analysis.linear.structure import Reach, reach
-from armillary.columns import aligned
 from armillary.control.weights import weight_matrix
 from armillary.errors import ArmillaryError
+from armillary.text_tables import aligned
 
 _STABLE = 1e-9  # of the largest rate: poles nearer to the stability limit count as not stable
 

@@ -12,7 +12,7 @@ from armillary.cache import kept_per_object
 from armillary.control.knot_functions import KnotFunctions, Knots
 from armillary.control.plant import input_ports, state_ports
 from armillary.errors import ArmillaryError, ParameterError
-from armillary.program.derivatives.sensitivities import outputs_of
+from armillary.program.sensitivities import outputs_of
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.untyped import DataMapping
 

@@ -1,7 +1,7 @@
 """The data of a run's inputs as compiled code reads them, and the times at which they jump.
 
-`llvm/piecewise.py` defines the layout of a block. The memory of every input holds the address of its block,
-as a number: addresses are below 2⁵³. Inputs without data are constant.
+`llvm/called_functions.py` defines the layout of a block. The memory of every input holds the address of its
+block, as a number: addresses are below 2⁵³. Inputs without data are constant.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from armillary.llvm.piecewise import HEAD
+from armillary.llvm.called_functions import HEAD
 from armillary.model.description import Description
 from armillary.runtime.inputs.signal import Signal, SignalPieces
 

@@ -25,7 +25,7 @@ from collections.abc import Callable, Sequence
 
 from armillary.llvm.building.builder import Local, Span, Value
 from armillary.llvm.building.emitter import ADDRESS, REAL, WHOLE
-from armillary.program.derivatives.sparse_rates import TABLES as SPARSE_TABLES
+from armillary.program.sparse_rates import TABLES as SPARSE_TABLES
 from armillary.runtime.integrators import METHODS
 from armillary.runtime.loop import configurations
 from armillary.runtime.loop.configurations import Table, emit_install
