@@ -1,6 +1,7 @@
 """Triangles of mesh files by their suffix: STL (binary and text), OBJ, MSH as MuJoCo wrote it, GLB and DAE.
 
 Corners and faces are read, and of OBJ, GLB and DAE the colours and textures of materials; normals are not.
+Nothing in a file is executed, fetched or expanded.
 """
 
 from __future__ import annotations
@@ -12,9 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from armillary.errors import ModelError
-from armillary.files.meshes.dae import read_dae
-from armillary.files.meshes.glb import read_glb
-from armillary.files.meshes.surface import (
+from armillary.files.mesh_formats import read_dae, read_glb
+from armillary.files.mesh_surface import (
     Beside,
     MeshFault,
     Paint,

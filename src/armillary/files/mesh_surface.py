@@ -1,7 +1,5 @@
 """Surfaces of triangles, their patches of one colour, and their textures.
 
-A surface of triangles, and the patches of one colour that files have it in.
-
 Textures of mesh files: a picture of at most 512 pixels a side, and its mean colour, as light adds up.
 
 Pages and GLB files show the picture; what has no room for it, and films, the colour. Pillow decodes images

@@ -13,12 +13,12 @@ from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr
 from armillary.algebra.triples import Scalar, is_zero, minus, plus, times
 from armillary.algebra.walk import operands_first
 from armillary.errors import ExpressionError
-from armillary.program.derivatives.sparse_rates import SparseStructure, sparse_rates
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import derivation
 from armillary.program.passes import Graph
 from armillary.program.program import Program, section
 from armillary.program.sections import with_partial_section
+from armillary.program.sparse_rates import SparseStructure, sparse_rates
 from armillary.program.targets.targets import StepSection
 
 # Programs with the partial derivatives of their rates, for linearly implicit methods.
