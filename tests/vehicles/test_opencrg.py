@@ -15,7 +15,7 @@ import pytest
 
 import armillary as arm
 import armillary.vehicles as veh
-from armillary.vehicles.opencrg.reading import _integrate_slope, _line
+from armillary.vehicles.opencrg.files import _integrate_slope, _line
 
 DATA = Path(__file__).parent / "data" / "roads"
 NAMES = ("arc", "circle", "curved_banked_sloped", "platform", "sloped_opts", "straight_double")

@@ -32,7 +32,9 @@ from armillary.runtime.models.compiled import compiled_model
 from armillary.runtime.models.compiled_program import ModelFunctions
 from armillary.untyped import DataTable, LibraryObject
 
-EXPLICIT = tuple(name for name, m in METHODS.items() if m.tableau is not None and not m.family)
+EXPLICIT = tuple(
+    name for name, m in METHODS.items() if m.tableau and not m.family and not m.tableau.multistep
+)
 
 
 class Pulled(NamedTuple):

@@ -153,10 +153,10 @@ class _GradientRun:
         self.scalar, self.directions = scalar, scalar.directions
         self.settings = complete_settings(given)
         tableau = self.settings.integrator.tableau
-        if tableau is None:
+        if tableau is None or tableau.multistep:
             raise ArmillaryError(
-                f"gradient goes back through explicit methods, and '{self.settings.method}' is not one; use "
-                "method='rk4' with a step, or 'dop853'"
+                f"gradient goes back through explicit one-step methods, and '{self.settings.method}' is not "
+                "one; use method='rk4' with a step, or 'dop853'"
             )
         self.tableau: Tableau = tableau
         self.driven = model.driven_inputs(inputs, memory, given)

@@ -66,9 +66,9 @@ def export(
 ) -> Path:
     """Write an FMU of FMI ``version`` at ``path``, for model exchange, co-simulation or both.
 
-    ``method`` integrates in co-simulation: "rk4", "midpoint" and, for stiff systems, "rodas3" in equal steps
-    of at most ``step``, "dopri5", "dop853" and "rodas5p" in steps of their own, by ``rtol`` and ``atol`` or
-    the tolerance that an importer gives.
+    ``method`` integrates in co-simulation: "rk4", "midpoint", "ab2" and, for stiff systems, "rodas3" in equal
+    steps of at most ``step``, "dopri5", "dop853" and "rodas5p" in steps of their own, by ``rtol`` and
+    ``atol`` or the tolerance that an importer gives.
     ``step`` and ``duration`` are the default experiment.
     ``parameters`` and ``initial`` are start values that replace the description's. ``binary=False`` leaves
     out the library, so that no compiler is needed. ``platforms`` names the platforms to build libraries for:

@@ -38,8 +38,8 @@ def export(
 ) -> Path:
     """Write a folder with the system's crate in Rust.
 
-    ``precision`` is "single" or "double", and ``method`` one of fixed step: "rk4", "midpoint" or, for stiff
-    systems, "rodas3", with the partial derivatives of the rates.
+    ``precision`` is "single" or "double", and ``method`` one of fixed step: "rk4", "midpoint", "ab2" or, for
+    stiff systems, "rodas3", with the partial derivatives of the rates.
     """
     chosen = fixed_method(method)
     stiff = chosen.rosenbrock is not None

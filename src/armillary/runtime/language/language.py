@@ -119,6 +119,7 @@ GUARDED = (
     True  # one choice of dependent speeds, with an event that shows whether it is good: the run ends if not
 )
 FURTHER_TERMS = True  # a method has dense output beyond the cubic polynomial; methods decide it
+MULTISTEP = True  # a method needs the rates of the step before; methods decide it
 IMPLICIT = True  # linearly implicit methods
 DIFFERENTIATED = True  # the program has a section of its partial derivatives; else differences are taken
 SPARSE = True  # and it gives the elements of sparse equations
