@@ -25,7 +25,7 @@ from armillary.mechanics.contact.contact_thresholds import (
     NO_MOTION,
     REDUNDANT_ROW,
     ROUNDING_SHARE,
-    SOFTEST,
+    WEAKEST,
 )
 
 MOST_ROWS = 4
@@ -175,8 +175,8 @@ def share_few_forces(
     some = largest > NO_FORCE
     soft = list(squares)
     for k, limit in limits.items():
-        weak = times(SOFTEST, limit) <= largest
-        share = fn.select(weak, SOFTEST, largest / fn.select(weak, 1, limit))
+        weak = times(WEAKEST, limit) <= largest
+        share = fn.select(weak, WEAKEST, largest / fn.select(weak, 1, limit))
         soft[k] = _name(times(fn.select(some, share, 1), soft[k]), "contact_softness")
     return _smallest_forces(few, idle, soft)
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 from armillary.mechanics.contact.contact_thresholds import *
 from armillary.mechanics.contact.held_rows import (
     bound_normals,
+    find_motion,
     load_speeds,
     measure_motion,
     share_friction,
@@ -57,11 +58,51 @@ def solve_forces(run: Contacts) -> None:
     if found:
         measure_motion(run)
     else:
-        solve_held_rows(run)
+        solve_dependent_rows(run)
     for i in range(N_CONTACT_ROWS):
         run.force_size[i] = run.size[i] / run.diagonal[i] if run.diagonal[i] > 0.0 else 0.0
     bound_normals(run)
     load_speeds(run)
+
+
+def solve_statuses(run: Contacts) -> None:
+    """Find the forces at the present statuses as `solve_forces` does, so that a run goes on with the forces
+    with which its statuses were decided; `motion` and the sizes of rows follow.
+    """
+    plain: truth = True
+    for i in range(N_CONTACT_ROWS):
+        plain = plain and run.slack[i] <= 0.0
+    found: truth = False
+    if plain:
+        found = solve_independent_rows(run, True)
+    if found:
+        find_motion(run)
+    else:
+        solve_dependent_rows(run)
+
+
+def solve_dependent_rows(run: Contacts) -> None:
+    """Find the forces of rows that are neither independent nor redundant. Rows of friction whose limit is
+    nothing beside others have no force where they hold without one.
+    """
+    solve_held_rows(run)
+    some: truth = False
+    run.ease = run.held
+    for i in range(N_CONTACT_ROWS):
+        known: truth = abs(run.weight[i]) + abs(run.offset[i]) + run.slack[i] > 0.0
+        if run.held[i] > 0.5 and run.softness[i] > 0.99 * SOFT * SOFTEST and not known:
+            run.held[i] = 0.0
+            some = True
+    if not some:
+        return
+    solve_held_rows(run)
+    holds: truth = True
+    for i in range(N_CONTACT_ROWS):
+        if run.ease[i] > 0.5:
+            holds = holds and abs(run.motion[i]) <= ADMISSIBLE * run.size[i]
+    run.held = run.ease
+    if not holds:
+        solve_held_rows(run)
 
 
 def solve_independent_rows(run: Contacts, shared: truth) -> truth:
@@ -319,7 +360,7 @@ def set_shares(run: Contacts, count: whole, rank: whole, slides: truth) -> None:
     for a in range(count):
         run.force[run.order[a]] = run.rest[a]
     some: truth = left < 0.0
-    some = share_friction(run)
+    some = share_friction(run, WEAKEST)
     if some:
         factorise_shares(run, count, rank)
 

@@ -6,7 +6,7 @@ Read ``problem.py`` first: it has the conditions, the way to solve them, and for
 from __future__ import annotations
 
 from armillary.mechanics.contact.contact_thresholds import *
-from armillary.mechanics.contact.held_rows import solve_held_rows
+from armillary.mechanics.contact.independent_rows import solve_statuses
 from armillary.mechanics.contact.language import *
 from armillary.mechanics.contact.problem import Contacts, measure_rows
 
@@ -238,20 +238,20 @@ def solve_directions(run: Contacts) -> None:
     turn_to_directions(run)
     for c in range(N_CONTACTS):
         set_rows(run, c)
-    solve_held_rows(run)
+    solve_statuses(run)
     turn: real = 0.0
     turned: truth = True
     while turned and turn < MOST_TURNS:
         turn = turn + 1.0
         set_crosswise_rows(run)
-        solve_held_rows(run)
+        solve_statuses(run)
         turned = turn_directions(run)
         turn_to_directions(run)
         for c in range(N_CONTACTS):
             set_rows(run, c)
         if turned:
-            solve_held_rows(run)
-    solve_held_rows(run)
+            solve_statuses(run)
+    solve_statuses(run)
 
 
 def turn_back(run: Contacts) -> None:
