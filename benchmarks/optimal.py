@@ -39,9 +39,8 @@ import armillary.vehicles as veh
 from armillary.algebra.arguments import core_of
 from armillary.control import optimize, scaled_program
 from armillary.control.knot_functions import KnotFunctions, Knots
-from armillary.control.nonlinear_program import NonlinearProgram
+from armillary.control.nonlinear_program import NonlinearProgram, PhasedProgram
 from armillary.control.optimize import first_motion, program_limits, uniform_mesh
-from armillary.control.phased_program import PhasedProgram
 from armillary.control.plant import input_ports, state_ports
 from armillary.runtime.models.compiled_program import ModelFunctions
 from armillary.runtime.start.initial import initial_memory

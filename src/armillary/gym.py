@@ -26,9 +26,9 @@ from armillary.control.environment_loop import (
     ROUNDING,
     CompiledEnvironmentLoop,
     EnvironmentLoop,
+    EnvironmentTerms,
     environment_program,
 )
-from armillary.control.environment_terms import EnvironmentTerms
 from armillary.errors import ParameterError, require
 from armillary.llvm.building.routines import real_array
 from armillary.program.program import Program

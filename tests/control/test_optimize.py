@@ -6,7 +6,7 @@ from scipy.integrate import simpson, solve_bvp
 
 import armillary as arm
 from armillary.algebra.arguments import core_of
-from armillary.control.phased_program import PhasedProgram
+from armillary.control.nonlinear_program import PhasedProgram
 from armillary.control.problem import read_problem
 from armillary.control.scheme import Mesh
 from armillary.control.shooting import make_program, uniform_mesh

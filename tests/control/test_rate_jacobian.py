@@ -10,9 +10,8 @@ import pytest
 import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.algebra.jacobians import columns_forward
-from armillary.control.knot_functions import KnotFunctions, Knots
+from armillary.control.knot_functions import KnotFunctions, Knots, values_and_jacobian
 from armillary.control.plant import input_ports, state_ports
-from armillary.control.rate_jacobian import values_and_jacobian
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import derivation
 from armillary.runtime.models.compiled_program import ModelFunctions

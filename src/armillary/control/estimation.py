@@ -20,11 +20,10 @@ import numpy as np
 from armillary.algebra.arguments import from_zero, one_of, read_only, reals, table
 from armillary.cache import kept_per_object
 from armillary.control.knot_functions import KnotFunctions, Knots
-from armillary.control.motion_record import motion_run
-from armillary.control.plant import plant
-from armillary.control.weights import weight_matrix
+from armillary.control.plant import motion_run, plant
+from armillary.control.regulators import weight_matrix
 from armillary.errors import ArmillaryError, ParameterError
-from armillary.program.derivatives.sensitivities import outputs_of
+from armillary.program.sensitivities import outputs_of
 from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import Initial

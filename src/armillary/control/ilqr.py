@@ -21,9 +21,8 @@ import numpy as np
 
 from armillary.algebra.arguments import count, from_zero, read_only, reals
 from armillary.control.compiled_sweeps import sweep_back
-from armillary.control.motion_record import motion_run
-from armillary.control.plant import Plant, own_values, steered_plant
-from armillary.control.weights import weight_matrix
+from armillary.control.plant import Plant, motion_run, own_values, steered_plant
+from armillary.control.regulators import weight_matrix
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel

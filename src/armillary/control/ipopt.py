@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from armillary.control.casadi_callbacks import Call, Ports, make_callback
+from armillary.control.casadi_external import Call, Ports, make_callback
 from armillary.control.interior_point import Solution
-from armillary.control.nonlinear_program import Limits
-from armillary.control.phased_program import PhasedProgram
+from armillary.control.nonlinear_program import Limits, PhasedProgram
 from armillary.errors import require
 from armillary.untyped import LibraryObject
 

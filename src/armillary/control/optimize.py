@@ -9,7 +9,7 @@ import numpy as np
 
 from armillary.algebra.arguments import checked_names, count, from_zero, one_of, several, table
 from armillary.control.interior_point import InteriorPoint, Solution
-from armillary.control.nonlinear_program import Limits, NonlinearProgram
+from armillary.control.nonlinear_program import Limits, NonlinearProgram, PhasedProgram
 from armillary.control.optimum import (
     Optimum,
     Outcome,
@@ -18,7 +18,6 @@ from armillary.control.optimum import (
     optimum_of,
     violations,
 )
-from armillary.control.phased_program import PhasedProgram
 from armillary.control.plant import state_ports
 from armillary.control.problem import FREE, Problem, Range, read_problem
 from armillary.control.scaled_program import ScaledProgram

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armillary.control.motion_record import motion_run
-from armillary.control.nonlinear_program import Limits, NonlinearProgram
-from armillary.control.phased_program import PhasedProgram
-from armillary.control.plant import plant
+from armillary.control.nonlinear_program import Limits, NonlinearProgram, PhasedProgram
+from armillary.control.plant import motion_run, plant
 from armillary.control.problem import Problem
 from armillary.errors import ArmillaryError
 from armillary.results import Run

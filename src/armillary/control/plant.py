@@ -1,4 +1,4 @@
-"""The rates of a model with chosen inputs, at many places, with exact derivatives; and one step of a motion.
+"""The rates of a model with chosen inputs, at many places, with exact derivatives; steps and motions of them.
 
     ẋ = f(t, x, v)        x: coordinates, speeds and states of the user's own; v: inputs (``s.input``)
 
@@ -7,7 +7,7 @@ Numbers are in the model's own units (SI unless stated); ``factors`` lead from s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -16,20 +16,24 @@ import numpy as np
 from armillary.algebra.arguments import checked_names, several
 from armillary.algebra.expression import Expr
 from armillary.analysis.linear.matrices import Linearization, linearization
+from armillary.analysis.linear.points import operating_points
 from armillary.analysis.places import check_smooth as check_smooth
 from armillary.cache import kept_per_object
-from armillary.columns import listed
 from armillary.control.compiled_steps import roll, step_rows
 from armillary.control.compiled_sweeps import differentiate_steps
 from armillary.control.knot_functions import KnotFunctions, Knots, Pattern
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
+from armillary.program.sensitivities import outputs_of
+from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel, compiled_model
 from armillary.runtime.models.compiled_program import ModelFunctions
+from armillary.runtime.models.run_record import blank_run
 from armillary.runtime.start.initial import initial_memory
 from armillary.settings import Initial
-from armillary.untyped import DataMapping
+from armillary.text_tables import listed
+from armillary.untyped import DataMapping, DataTable
 
 
 class Port(NamedTuple):
@@ -275,3 +279,118 @@ def own_values(ports: Sequence[Port], given: DataMapping, what: str) -> dict[str
     factors = {p.name: p.factor for p in ports}
     checked_names(given, list(factors), f"{what}: there is no", ParameterError)
     return {name: float(value) * factors[name] for name, value in given.items()}
+
+
+# ---------------------------------------------------------------------------------------- second derivatives
+
+
+_WHOLE = 2_000_000  # elements up to which all second derivatives are made
+
+
+class SecondFunctions:
+    """Rates and outputs of one model with chosen inputs, compiled with their second derivatives."""
+
+    def __init__(self, model: CompiledModel, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> None:
+        equations = model.equations
+        equations.check_use("linear model")
+        states, steered = state_ports(equations), input_ports(equations, inputs) if inputs else ()
+        by_name = {c.name: c for c in equations.targets.columns}
+        columns = [by_name[name] for name in outputs_of(equations, outputs)]
+        results = [*equations.targets.rates, *(c.expression for c in columns)]
+        by = [*states, *steered]
+        self.of = tuple([f"{p.name}'" for p in states] + [c.name for c in columns])
+        self.by = tuple(p.name for p in by)
+        self.above = np.array([p.factor for p in states] + [1.0] * len(columns))
+        self.below = np.array([p.factor for p in by])
+        self.functions = KnotFunctions(equations, results, [p.symbol for p in by])
+
+
+@kept_per_object
+def _functions(model: CompiledModel, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> SecondFunctions:
+    return SecondFunctions(model, inputs, outputs)
+
+
+def second_derivatives(
+    model: CompiledModel,
+    at: object = None,
+    inputs: Sequence[str] = (),
+    outputs: Sequence[str] = (),
+    weights: object = None,
+    along: object = None,
+    parameters: DataMapping | None = None,
+) -> np.ndarray:
+    """Second derivatives at one place; see ``stages/control.py``, whose verb it is."""
+    chosen = (inputs, "inputs="), (outputs, "outputs=")
+    made = _functions(model, *(tuple(map(str, several(group, what))) for group, what in chosen))
+    points = operating_points(model, at, parameters)
+    if not points.single:
+        raise ArmillaryError("second_derivatives takes one operating point; call it for each")
+    m, n = len(made.of), len(made.by)
+    if weights is None:
+        if along is None and m * n * n > _WHOLE:
+            raise ArmillaryError(
+                f"the second derivatives of '{model.equations.system.name}' are {m} × {n} × {n} numbers; "
+                "give weights= of rates and outputs, or a direction along="
+            )
+        rows = np.eye(m) / made.above[:, None]
+    else:
+        rows = (_vector(weights, made.of, "weights=") / made.above)[None]
+    count = len(rows)
+    place = Knots(
+        np.repeat(points.t, count), np.repeat(points.states, count, axis=0),
+        np.repeat(points.memory, count, axis=0), np.empty((count, 0)),
+    )  # fmt: skip
+    parameters = dict(points.parameters)
+    if along is None:
+        found = made.functions.dense_hessian(place, rows, parameters) * np.outer(made.below, made.below)
+    else:
+        direction = np.tile(_vector(along, made.by, "along=") * made.below, (count, 1))
+        found = made.functions.hessian_product(place, rows, direction, parameters) * made.below
+    if not np.isfinite(found).all():
+        where = np.argwhere(~np.isfinite(found))[0]
+        of = made.of[where[0]] if weights is None else "the weighted sum"
+        raise ArmillaryError(
+            f"{of} of '{model.equations.system.name}' has no finite second derivative by "
+            f"'{made.by[where[1]]}' at the operating point"
+        )
+    return found if weights is None else found[0]
+
+
+def _vector(given: object, names: Sequence[str], what: str) -> np.ndarray:
+    """Numbers in order, or by name with the rest zero."""
+    if isinstance(given, Mapping):
+        unknown = [name for name in given if name not in names]
+        if unknown:
+            raise ParameterError(f"{what} there is no '{unknown[0]}' among {', '.join(names)}")
+        given = [given.get(name, 0.0) for name in names]
+    found = np.array(given, dtype=float)
+    if found.shape != (len(names),) or not np.isfinite(found).all():
+        raise ParameterError(f"{what} needs {len(names)} finite numbers, for {', '.join(names)}")
+    return found
+
+
+# ---------------------------------------------------------------------------------------- motions as runs
+
+
+@kept_per_object
+def _outputs(model: CompiledModel) -> KnotFunctions:
+    equations = model.equations
+    return KnotFunctions(equations, [c.expression for c in equations.targets.columns], ())
+
+
+def motion_run(
+    model: CompiledModel,
+    motion: Plant,
+    time: np.ndarray,
+    x: np.ndarray,
+    v: np.ndarray,
+    parameters: DataMapping | None,
+    info: DataTable,
+) -> Run:
+    """Return the run of states and inputs at given times, in the model's own units."""
+    at = Knots(time, x, motion.memory(v), np.empty((len(x), 0)))
+    values = _outputs(model).values(at, dict(parameters or {}))
+    table = model.parameter_table
+    stated = table.values(table.check_given(parameters))
+    blank = blank_run(model, stated)
+    return blank.filled(np.array(time), values, {**blank.info, "status": "finished", **info}, ())

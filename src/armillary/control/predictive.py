@@ -31,8 +31,7 @@ from armillary.algebra.expression import ZERO, Expr, number, total
 from armillary.algebra.functions import maximum, minimum
 from armillary.algebra.units import parse_unit
 from armillary.analysis.linear.linear_model import LinearModel
-from armillary.control.regulators import lqr
-from armillary.control.weights import weight_matrix
+from armillary.control.regulators import lqr, weight_matrix
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.model.description import Description
 from armillary.model.reading.expressions import parse_text

@@ -8,17 +8,16 @@ Source: Anderson and Moore, Optimal Control: Linear Quadratic Methods (1990), ch
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.algebra.arguments import from_zero, read_only
+from armillary.algebra.arguments import checked_names, from_zero, read_only, real
 from armillary.analysis.linear.linear_model import LinearModel
 from armillary.analysis.linear.structure import Reach, reach
-from armillary.columns import aligned
-from armillary.control.weights import weight_matrix
-from armillary.errors import ArmillaryError
+from armillary.errors import ArmillaryError, ParameterError, shown
+from armillary.text_tables import aligned
 
 _STABLE = 1e-9  # of the largest rate: poles nearer to the stability limit count as not stable
 
@@ -311,3 +310,53 @@ def _unstable_mode(found: Reach, A: np.ndarray, B: np.ndarray, linear: LinearMod
 
 def _list(names: Sequence[str]) -> str:
     return ", ".join(f"'{name}'" for name in names)
+
+
+# ---------------------------------------------------------------------------------------- weights of users
+
+
+_ROUNDING = 1e-12  # of the largest eigenvalue: what is below zero by less is zero
+
+
+def weight_matrix(given: object, names: Sequence[str], what: str, *, positive: bool = False) -> np.ndarray:
+    """Return a symmetric matrix that is not negative (``positive``: nor zero in any direction).
+
+    A number counts for every name; a mapping has numbers by name, the rest zero; a row is the diagonal.
+    """
+    n = len(names)
+    if isinstance(given, Mapping):
+        checked_names(given, names, f"{what}: there is no", ParameterError)
+        diagonal = [real(given.get(name, 0.0), f"{what} of '{name}'", ParameterError) for name in names]
+        matrix = np.diag(diagonal) if n else np.zeros((0, 0))
+    else:
+        try:
+            array = np.array(given, dtype=float)
+        except (TypeError, ValueError):
+            raise ParameterError(f"{what} must be numbers, not {shown(given)}") from None
+        matrix = array * np.eye(n) if array.ndim == 0 else np.diag(array) if array.ndim == 1 else array
+    if matrix.shape != (n, n):
+        raise ParameterError(
+            f"{what} must be a number, {n} numbers or a {n} × {n} matrix, for {', '.join(names)}"
+        )
+    if not np.isfinite(matrix).all():
+        raise ParameterError(f"{what} has an element that is not a finite number")
+    size = float(np.max(np.abs(matrix), initial=0.0))
+    if not np.allclose(matrix, matrix.T, rtol=1e-10, atol=1e-12 * size):
+        raise ParameterError(f"{what} must be symmetric")
+    matrix = (matrix + matrix.T) / 2
+    least, vector = _least(matrix)
+    if least < -_ROUNDING * size or (positive and least <= _ROUNDING * size):
+        where = names[int(np.argmax(np.abs(vector)))] if n else ""
+        need = "positive" if positive else "zero or positive"
+        raise ParameterError(
+            f"{what} must be {need} in every direction; its smallest eigenvalue is {least:.3g}, along "
+            f"'{where}' mostly"
+        )
+    return matrix
+
+
+def _least(matrix: np.ndarray) -> tuple[float, np.ndarray]:
+    if not len(matrix):
+        return np.inf, np.empty(0)
+    values, vectors = np.linalg.eigh(matrix)
+    return float(values[0]), vectors[:, 0]

@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from armillary.control.nonlinear_program import Limits
-from armillary.control.phased_program import PhasedProgram
+from armillary.control.nonlinear_program import Limits, PhasedProgram
 from armillary.control.symmetric_factors import Inertia, SymmetricFactors
 
 _STEEP = 100.0  # slopes of scaled rows and of the scaled cost are at most this at the start

@@ -15,8 +15,7 @@ import numpy as np
 
 from armillary.algebra.arguments import instance, read_only
 from armillary.control.plant import Plant, Port, steered_plant
-from armillary.control.regulators import hamiltonian, riccati_back
-from armillary.control.weights import weight_matrix
+from armillary.control.regulators import hamiltonian, riccati_back, weight_matrix
 from armillary.errors import ArmillaryError
 from armillary.model.description import Description
 from armillary.model.signals import input as declare_input

@@ -178,7 +178,7 @@ class ModelControl:
         inputs, the product of each Hessian with it, without making the matrices. ``at`` is as for
         ``linearize``, states as for ``model.derivatives``.
         """
-        from armillary.control.second_derivatives import second_derivatives
+        from armillary.control.plant import second_derivatives
 
         return second_derivatives(self._core, at, inputs, outputs, weights, along, parameters)
 
