@@ -96,20 +96,20 @@ class Contacts:
     exchange: Wholes  # the row taken as pivot in each step
     across: Wholes  # and the column
     moved: ContactSpeeds  # speeds that forces change
-    # Rows that hold, one after the other, and factors of their matrix (``independent_rows.py``).
-    place: Wholes  # of each row among those that hold
-    own: ContactRows  # the diagonal
-    push: ContactRows  # forces
-    entering: ContactRows  # sizes of what enters rows
-    ease: ContactRows  # Σ⁻¹
-    base: Wholes  # independent ones among them
-    base_row: ContactTerms  # their rows of J, of L and of U
-    base_lower: ContactTerms
-    base_upper: ContactTerms
+    # Directions of independent rows among those that hold (``independent_rows.py``).
+    known: ContactRows  # 1 for rows that are known to be independent or redundant
+    place: Wholes  # of each row among the independent ones, or NONE
+    base: Wholes  # the independent rows
+    base_row: ContactTerms  # their rows of J
+    way: ContactTerms  # their directions
     inverse: ContactSpeeds  # of their pivots
-    lower: ContactTerms  # L of all rows
-    upper: ContactSpeeds  # a column of U
-    load: ContactSpeeds  # what independent rows have to bear
+    push: ContactSpeeds  # along their directions
+    gain: ContactSpeeds  # speeds that the last corrections change
+    upper: ContactTerms  # columns in terms of their directions
+    own: ContactRows  # the diagonal
+    lower: ContactTerms  # all rows in terms of the directions
+    ease: ContactRows  # Σ⁻¹
+    load: ContactSpeeds  # of the factors of Lᵀ Σ⁻¹ L
     best: ContactRows  # forces that were improved so far
     steady: ContactRows  # forces that sweeps do not change any more
     wanted: ContactReals  # the status that would agree with the solution

@@ -38,6 +38,7 @@ from armillary.mechanics.contact.few_rows import (
 )
 from armillary.mechanics.contact.state import (
     BACK_IN_PLANE,
+    CREEP,
     DEEP,
     DRIFT,
     GENTLE,
@@ -583,7 +584,9 @@ def _events(
             about = f"{state.name} closes or opens"
             guards.append(as_expr(state.normal_guard(push, size, bound)))
             events.append(EventRecord(f"{state.name}_touch", guards[-1], ENDS_STATUS, {}, False, about))
-            guards.append(as_expr(fn.select(state.open, state.closing, 1)))
+            # A body at rest has velocities of rounding, whose signs would be searched in every step.
+            rising = plus(state.closing, times(CREEP, state.gentle))
+            guards.append(as_expr(fn.select(state.open, rising, 1)))
             about = f"the gap of {state.name} is lowest"
             name = f"{state.name}_lowest"
             events.append(EventRecord(name, guards[-1], FINDS_LOWEST, {}, False, about, hidden=True))
