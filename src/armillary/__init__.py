@@ -104,8 +104,7 @@ from armillary.model.quantities import (
     time_derivative,
     velocity,
 )
-from armillary.model.space.attitude import attitude
-from armillary.model.space.orbit import Orbit
+from armillary.model.space.orbit import Orbit, attitude
 from armillary.model.space.spacecraft_parts import Gyro
 from armillary.stages import System, load
 from armillary.version import VERSION
@@ -135,7 +134,7 @@ if TYPE_CHECKING:
     from armillary.files.fmu import fmu
     from armillary.files.fmu.description import Fmu
     from armillary.files.model.documents import model_schema as schema
-    from armillary.files.ssp.writing import write_ssp
+    from armillary.files.ssp import write_ssp
     from armillary.model.flexible.beam import Beam, Section
     from armillary.model.flexible.plate import Plate
     from armillary.model.quantities import jacobian
@@ -143,8 +142,7 @@ if TYPE_CHECKING:
     from armillary.results import Run, load_run, plot
     from armillary.results.spectra import PowerSpectrum, iso2631_weighting
     from armillary.run_files.execute import run
-    from armillary.runtime.inputs.signal import Signal
-    from armillary.runtime.inputs.spectra import random_road, random_signal, random_turbulence
+    from armillary.runtime.inputs.signal import Signal, random_road, random_signal, random_turbulence
     from armillary.studies import Study, open_study
     from armillary.studies.sampling import (
         Choice,
@@ -180,7 +178,7 @@ _LATER = {
     "armillary.files.fmu": "fmu",
     "armillary.files.fmu.description": "Fmu",
     "armillary.files.model.documents": "schema",
-    "armillary.files.ssp.writing": "write_ssp",
+    "armillary.files.ssp": "write_ssp",
     "armillary.model.flexible.beam": "Beam Section",
     "armillary.model.flexible.plate": "Plate",
     "armillary.model.quantities": "jacobian",
@@ -188,8 +186,7 @@ _LATER = {
     "armillary.results": "Run load_run plot",
     "armillary.results.spectra": "PowerSpectrum iso2631_weighting",
     "armillary.run_files.execute": "run",
-    "armillary.runtime.inputs.signal": "Signal",
-    "armillary.runtime.inputs.spectra": "random_road random_signal random_turbulence",
+    "armillary.runtime.inputs.signal": "Signal random_road random_signal random_turbulence",
     "armillary.studies": "Study open_study",
     "armillary.studies.sampling": "Choice Correlated Design LogNormal Normal Triangular Uniform",
     "armillary.viewer.page": "sheet",

@@ -13,7 +13,7 @@ import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.ensembles.plan import plan
 from armillary.errors import ArmillaryError
-from armillary.runtime.inputs.blocks import InputBlock
+from armillary.runtime.inputs.reading import InputBlock
 from armillary.settings import RunSettings
 from tests.systems.driven_mass import DATA, RUNS, STIFFNESS, T_END, TIMES, made
 

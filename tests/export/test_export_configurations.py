@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.runtime.solver.language.translator import read_solver
+from armillary.runtime.language.translator import read_solver
 from armillary.runtime.solver.methods import exported_methods
 from tests.export import conformance
 from tests.export.c_programs import CC

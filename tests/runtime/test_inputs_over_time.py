@@ -11,7 +11,7 @@ import pytest
 import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.errors import ModelError, ParameterError, UnitsError
-from armillary.runtime.inputs.blocks import driven_inputs
+from armillary.runtime.inputs.reading import driven_inputs
 
 OMEGA = 3.0
 RNG = np.random.default_rng(7)

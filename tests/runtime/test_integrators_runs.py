@@ -16,7 +16,7 @@ import pytest
 from armillary.errors import ArmillaryError
 from armillary.runtime.integrators import METHODS
 from armillary.runtime.integrators.compiled_run import CompiledRun
-from armillary.runtime.integrators.sampling import SampleTimes
+from armillary.runtime.integrators.settings import SampleTimes
 from armillary.runtime.loop.layout import Reason
 from armillary.runtime.loop.machine_code import Loop
 from tests.runtime.problems import (

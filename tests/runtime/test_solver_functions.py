@@ -15,7 +15,6 @@ import pytest
 from armillary.mechanics.constraints.dependent_speeds import partition
 from armillary.runtime.models.derivative_legs import DerivativeLegs
 from armillary.runtime.solver import changes, choices, events, rows
-from armillary.runtime.solver.singularities import turned_rows
 
 Names = Callable[..., None]
 
@@ -180,7 +179,7 @@ def test_speeds_are_chosen_as_in_derivations_modes_last(small: float, all_kept: 
         def __setattr__(self, name: str, value: Any) -> None:
             super().__setattr__(name, value.copy() if isinstance(value, np.ndarray) else value)
 
-    for module in (choices, turned_rows):
+    for module in (choices,):
         given(
             module, N_ROWS=count, N_SPEEDS=speeds, at=lambda i, n, j: i * n + j, below=lambda i, n: i < n,
             sqrt=math.sqrt, measure_rows=lambda run, state: None, SPEED_OF_ROW=[-1] * count,

@@ -11,7 +11,7 @@ import pytest
 import armillary as arm
 import armillary.vehicles as veh
 from armillary.vehicles.manoeuvres import open_loop
-from armillary.vehicles.suspensions.compliance import MEASURED, PULLS
+from armillary.vehicles.suspensions.rig import MEASURED, PULLS
 
 TYRE = veh.BrushTyre(slip_stiffness=18.0, friction=1.0, vertical_damping=0.0, radius=0.32)
 

@@ -13,8 +13,8 @@ from armillary.vehicles.driver import PathDriver
 from armillary.vehicles.manoeuvres.catalogue import MANOEUVRES, run_manoeuvre
 from armillary.vehicles.obstacles import Obstacle, ObstacleRoad, TandemCams, obstacle_road
 from armillary.vehicles.road import SplitRoad, split_road
-from armillary.vehicles.tyres.carpet import carpet
 from armillary.vehicles.tyres.magic_formula import MagicFormula
+from armillary.vehicles.tyres.tyre import carpet
 
 FILE = Path(__file__).parent / "data" / "made_up_61.tir"
 PATH = arm.Table([0.0, 1.0], [0.0, 0.0])

@@ -25,8 +25,8 @@ from armillary.algebra.arguments import checked_names
 from armillary.algebra.calculus import Values, evaluate_all
 from armillary.algebra.expression import ZERO, Expr, number, power, total
 from armillary.algebra.walk import operands_first, product_of, rebuild
-from armillary.columns import Html, aligned, html_table
 from armillary.errors import ArmillaryError
+from armillary.text_tables import Html, aligned, html_table
 
 Monomial = frozenset[tuple[Expr, float]]
 Polynomial = dict[Monomial, float]

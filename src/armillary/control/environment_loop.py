@@ -31,9 +31,9 @@ from armillary.program.program import Program
 from armillary.program.sections import program_of
 from armillary.program.targets.targets import OutputColumn
 from armillary.runtime.integrators import METHODS
-from armillary.runtime.loop.stepper import not_finite
+from armillary.runtime.language.lanes import LaneSolver
+from armillary.runtime.loop.functions import not_finite
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.runtime.solver.language.lanes import LaneSolver
 from armillary.runtime.start.initial import initial_memory
 from armillary.untyped import DataMapping, DataTable
 

@@ -30,9 +30,9 @@ from armillary.analysis.linear.rates import TreeRates, tree_rates
 from armillary.cache import kept_per_object
 from armillary.errors import ArmillaryError, ExpressionError
 from armillary.mechanics.tree.mass_matrix import speed_rates
-from armillary.program.derivatives.rate_columns import ColumnSolution, SolvedColumn
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import derivation
+from armillary.program.rate_columns import ColumnSolution, SolvedColumn
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.compiled_program import ModelFunctions
 

@@ -20,7 +20,7 @@ from armillary.ensembles.result import Batch, batch_of
 from armillary.ensembles.starts import Starts
 from armillary.errors import ArmillaryError, SimulationError
 from armillary.model.units import state_factor
-from armillary.runtime.inputs.blocks import DrivenInputs
+from armillary.runtime.inputs.reading import DrivenInputs
 from armillary.runtime.models.compiled_program import processors
 from armillary.runtime.models.failures import SINGULAR_THERE
 from armillary.runtime.models.instance import Instance

@@ -22,8 +22,7 @@ from armillary.errors import ArmillaryError, nearest
 from armillary.model.units import in_seconds
 from armillary.program.program import Program, section
 from armillary.runtime.integrators import Method
-from armillary.runtime.integrators.sampling import SampleTimes
-from armillary.runtime.integrators.settings import ROWS, IntegrationSettings, complete_settings
+from armillary.runtime.integrators.settings import ROWS, IntegrationSettings, SampleTimes, complete_settings
 from armillary.runtime.loop.layout import SNAP
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import RunSettings

@@ -11,7 +11,7 @@ from armillary.algebra.node import positive_whole
 from armillary.algebra.units import Dimension, is_quantity, magnitude_in_si, parse_unit
 from armillary.errors import ArmillaryError, ParameterError, UnitsError, nearest
 from armillary.model.units import state_factor, text_number
-from armillary.runtime.inputs.blocks import DrivenInputs
+from armillary.runtime.inputs.reading import DrivenInputs
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.parameters import ParameterTable
 from armillary.runtime.start.initial import checked_memories

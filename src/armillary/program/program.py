@@ -25,9 +25,9 @@ from typing import Any
 
 from armillary.algebra.expression import Expr
 from armillary.program.branch_packs import Pack
-from armillary.program.derivatives.sparse_rates import SparseStructure
 from armillary.program.passes import Graph, narrow
 from armillary.program.passes.graph import Operations, sum_operations
+from armillary.program.sparse_rates import SparseStructure
 
 # The order in which a program's nodes are computed.
 #

@@ -18,7 +18,7 @@ from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import SettingOptions, expanded_signature, run_settings
 from armillary.stages.analyses import ModelAnalyses, ModelPieces
 from armillary.stages.control import ModelControl
-from armillary.stages.other_stages import OtherStages
+from armillary.stages.shared import OtherStages
 from armillary.untyped import DataMapping
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from armillary.runtime.start.mass_centres import OnStart
     from armillary.settings import Initial, RunOptions
     from armillary.stages.equations import Equations
-    from armillary.stages.pictures import MotionPictures
+    from armillary.stages.shared import MotionPictures
     from armillary.viewer.sketch import Drawing
 
 

@@ -11,21 +11,29 @@ it. Enter with a tyre file and a `System`; a wheel adds its body, states, loads 
     forces = tyre.evaluate(fz=4000, kappa=0, alpha=np.radians([1, 2, 4]))
 """
 
-from armillary.vehicles.cars import Car, fourteen_freedom_car, single_track_car
-from armillary.vehicles.driver import PathDriver
+from armillary.vehicles.cars import (
+    VEHICLES,
+    Car,
+    copy_vehicle,
+    fourteen_freedom_car,
+    single_track_car,
+    vehicle_file,
+)
+from armillary.vehicles.driver import LinearCar, PathDriver, SharpDriver
 from armillary.vehicles.fleet import LEAF, compact_car, formula_student_car, pickup
 from armillary.vehicles.full_car import AxleDesign, EngineDesign, SolidDesign, TwistBeamDesign, full_car
-from armillary.vehicles.host.export import export_vehicle
-from armillary.vehicles.host.road import HostRoad
-from armillary.vehicles.library import VEHICLES, copy_vehicle, vehicle_file
+from armillary.vehicles.host import HostRoad, export_vehicle
 from armillary.vehicles.manoeuvres.catalogue import MANOEUVRES, run_manoeuvre
-from armillary.vehicles.manoeuvres.diagrams import (
+from armillary.vehicles.manoeuvres.handling import (
     GGDiagram,
+    Handling,
     HandlingDiagram,
+    SteadyCircle,
     gg_diagram,
     handling_diagram,
+    handling_figures,
+    steady_circle,
 )
-from armillary.vehicles.manoeuvres.handling import Handling, SteadyCircle, handling_figures, steady_circle
 from armillary.vehicles.manoeuvres.lane_changes import (
     Track,
     double_lane_change_track,
@@ -34,6 +42,8 @@ from armillary.vehicles.manoeuvres.lane_changes import (
     obstacle_avoidance_track,
 )
 from armillary.vehicles.manoeuvres.open_loop import (
+    Response,
+    StepSteer,
     braking,
     braking_in_a_turn,
     fishhook,
@@ -43,17 +53,16 @@ from armillary.vehicles.manoeuvres.open_loop import (
     sine_steer,
     sine_with_dwell,
     split_braking,
+    step_steer,
 )
 from armillary.vehicles.manoeuvres.result import Manoeuvre, write_report
 from armillary.vehicles.manoeuvres.ride import ride, weigh
-from armillary.vehicles.manoeuvres.step_steer import Response, StepSteer, step_steer
 from armillary.vehicles.motorcycle import motorcycle
 from armillary.vehicles.obstacles import Obstacle, TandemCams, obstacle_road
-from armillary.vehicles.opencrg.reading import CrgFile, read_crg
+from armillary.vehicles.opencrg.files import CrgFile, read_crg, write_crg
 from armillary.vehicles.opencrg.surface import CrgRoad, crg_road
-from armillary.vehicles.opencrg.writing import write_crg
-from armillary.vehicles.parts.air import add_air
-from armillary.vehicles.parts.bushings import add_bushing
+from armillary.vehicles.parts.bushings import LeafSpring, add_bushing
+from armillary.vehicles.parts.chassis import add_air, add_energy_balance, add_rack, energy_error
 from armillary.vehicles.parts.driveline import (
     Differential,
     GearShift,
@@ -64,17 +73,10 @@ from armillary.vehicles.parts.driveline import (
     combustion_engine,
     electric_motor,
 )
-from armillary.vehicles.parts.energy import add_energy_balance, energy_error
-from armillary.vehicles.parts.leaf import LeafSpring
 from armillary.vehicles.parts.springs import Stop, add_anti_roll_bar, add_spring_damper
-from armillary.vehicles.parts.steering import add_rack
-from armillary.vehicles.preview_driver import LinearCar, SharpDriver
-from armillary.vehicles.random_roads import iso8608_road, road_profiles
-from armillary.vehicles.road import Patch, Road, friction_patches, split_road
-from armillary.vehicles.rolling_wheel import add_rolling_wheel
-from armillary.vehicles.suspensions.compliance import ComplianceRig, compliance_rig
-from armillary.vehicles.suspensions.corner import Compliance, Corner
-from armillary.vehicles.suspensions.hard_points import HardPoints
+from armillary.vehicles.road import Patch, Road, friction_patches, iso8608_road, road_profiles, split_road
+from armillary.vehicles.suspensions.axles import SolidAxle, TwistBeam, solid_axle, twist_beam
+from armillary.vehicles.suspensions.corner import Compliance, Corner, HardPoints
 from armillary.vehicles.suspensions.independent import (
     Masses,
     double_wishbone,
@@ -82,21 +84,14 @@ from armillary.vehicles.suspensions.independent import (
     macpherson,
     trailing_arm,
 )
-from armillary.vehicles.suspensions.rig import SuspensionRig, suspension_rig
-from armillary.vehicles.suspensions.solid_axle import SolidAxle, solid_axle
-from armillary.vehicles.suspensions.twist_beam import TwistBeam, twist_beam
+from armillary.vehicles.suspensions.rig import ComplianceRig, SuspensionRig, compliance_rig, suspension_rig
 from armillary.vehicles.tractor import rearward_amplification, tractor_and_trailer
-from armillary.vehicles.tyres.carpet import Carpet, carpet
-from armillary.vehicles.tyres.fitting import TyreFit, fit_tyre
+from armillary.vehicles.tyres.fitting import TyreFit, fit_tyre, read_tydex
 from armillary.vehicles.tyres.magic_formula import MagicFormula
-from armillary.vehicles.tyres.reading import read_tyre
-from armillary.vehicles.tyres.simple import BrushTyre, FialaTyre, LinearTyre
-from armillary.vehicles.tyres.table import TableTyre
-from armillary.vehicles.tyres.tir import TyreFile, read_tir
-from armillary.vehicles.tyres.tmeasy import Curve, TMeasyTyre
-from armillary.vehicles.tyres.tydex import read_tydex
-from armillary.vehicles.tyres.tyre import Forces, Tyre
-from armillary.vehicles.wheel import RoadWheel, add_wheel
+from armillary.vehicles.tyres.simple import BrushTyre, Curve, FialaTyre, LinearTyre, TableTyre, TMeasyTyre
+from armillary.vehicles.tyres.tir import TyreFile, read_tir, read_tyre
+from armillary.vehicles.tyres.tyre import Carpet, Forces, Tyre, carpet
+from armillary.vehicles.wheel import RoadWheel, add_rolling_wheel, add_wheel
 
 __all__ = [
     "LEAF",

@@ -1,4 +1,4 @@
-"""A driver who follows a path by looking ahead.
+"""Drivers who follow a path by looking ahead: after MacAdam, and after Sharp (below).
 
 The driver expects the car to keep its velocity unless it is steered, and a steer angle δ to bend its path by
 δ/(L + K V²). Over instants ηᵢ ahead the deviations from the path y(x) are then, with g = V²/(L + K V²),
@@ -15,7 +15,10 @@ IEEE Trans. SMC-11 (1981) 393-399, with the steady response of the car in place 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+import numpy as np
 
 import armillary as arm
 from armillary.vehicles.tyres.tyre import Scalar
@@ -74,6 +77,150 @@ class PathDriver:
             weight += part**4
         per_error = 2 * gain * (wheelbase + expected * square) / (square * preview * preview * weight)
         angle = arm.min(arm.max(per_error * wanted, -self.limit), self.limit)
+        hands = system.state("driver_angle", units="rad", about="of the front wheels, as the driver steers")
+        system.rate("driver_angle", (angle - hands) / lag)
+        return hands
+
+
+# A driver by optimal preview: gains on the car's motion and on the path ahead, after Sharp.
+#
+# A linear single-track car at one speed is sampled each T seconds; the lateral places of the path ahead form
+# a shift register, whose next entry is white noise. The steering that makes
+#
+#     Σ  weight_y (y − path)² + weight_ψ (ψ − slope)² + δ²
+#
+# least over all time is a state feedback: four gains on the car, from a Riccati equation of its own, and one
+# on each point of the path, from the closed loop of that equation run backwards. The path is measured in axes
+# that move with the car, so that the gains hold anywhere.
+#
+#     δ = −K (0, vy, 0, ψ̇) + Σ kᵢ eᵢ        eᵢ: lateral offset of the point ahead at i V T, in axes of the car
+#
+# Gains on y and ψ are the negative sums of kᵢ and of i V T kᵢ: shifting or turning path and car together
+# changes nothing. Steering saturates at ``limit``.
+#
+# Source: Sharp and Valtetsiotis, Optimal preview car steering control, ICTAM selected papers, Vehicle System
+# Dynamics 35 supplement (2001) 101-117; Sharp, Casanelles and Symonds, A mathematical model for driver
+# steering control, Vehicle System Dynamics 33 (2000) 289-326.
+
+
+class LinearCar(NamedTuple):
+    """The single-track car that the driver expects: stiffnesses of whole axles, N/rad."""
+
+    mass: float = 1590.0
+    yaw_inertia: float = 2500.0
+    front: float = 1.2  # distance of the axles from the mass centre, m
+    rear: float = 1.5
+    front_stiffness: float = 1.3e5
+    rear_stiffness: float = 1.5e5
+
+    def matrices(self, speed: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return A and B of y, vy, ψ, ψ̇ by the steer angle; y and ψ against a straight line."""
+        m, i, a, b, cf, cr = self
+        matrix = np.zeros((4, 4))
+        matrix[0, 1], matrix[0, 2], matrix[2, 3] = 1.0, speed, 1.0
+        matrix[1, 1] = -(cf + cr) / (m * speed)
+        matrix[1, 3] = (b * cr - a * cf) / (m * speed) - speed
+        matrix[3, 1] = (b * cr - a * cf) / (i * speed)
+        matrix[3, 3] = -(a * a * cf + b * b * cr) / (i * speed)
+        return matrix, np.array([[0.0], [cf / m], [0.0], [a * cf / i]])
+
+
+MIDDLE_CLASS = LinearCar()
+
+
+@dataclass(frozen=True)
+class SharpDriver:
+    """A driver of a path y(x) by optimal preview at a speed.
+
+    path          y over x, m: an `arm.Table`
+    speed         for which the gains are computed, m/s
+    car           that the driver expects
+    preview       s that the driver looks ahead; more than 1.5 s gains little
+    interval      T, s
+    weight_y      per m², in rad²
+    weight_angle  per rad²
+    lag           of arms and hands, s
+    limit         largest angle of the front wheels, rad
+    """
+
+    path: arm.Table
+    speed: float
+    car: LinearCar = MIDDLE_CLASS
+    preview: float = 1.5
+    interval: float = 0.1
+    weight_y: float = 0.01
+    weight_angle: float = 0.1
+    lag: float = 0.05
+    limit: float = 0.5
+
+    def __post_init__(self) -> None:
+        numbers = (self.speed, self.preview, self.interval, self.weight_y, self.lag, self.limit)
+        if not all(value > 0 for value in numbers) or self.preview < 2 * self.interval:
+            raise arm.ModelError(
+                "a driver by optimal preview needs speed, preview, interval, weight_y, lag and limit above "
+                "zero, and a preview of two intervals at least"
+            )
+
+    @cached_property
+    def gains(self) -> tuple[np.ndarray, np.ndarray]:
+        """Gains K of y, vy, ψ, ψ̇, and k of the path at 0, T, 2 T, … ahead."""
+        from scipy.linalg import expm, solve_discrete_are
+
+        a, b = self.car.matrices(self.speed)
+        step = expm(self.interval * np.block([[a, b], [np.zeros((1, 5))]]))
+        phi, gamma = step[:4, :4], step[:4, 4:]
+        # Errors at the car: y − p0, and ψ − (p1 − p0)/(V T).
+        ahead = self.speed * self.interval
+        errors = np.array([[1.0, 0, 0, 0], [0, 0, 1.0, 0]])
+        weights = np.diag([self.weight_y, self.weight_angle])
+        cost = errors.T @ weights @ errors
+        solution = solve_discrete_are(phi, gamma, cost, np.array([[1.0]]))
+        inverse = 1 / float(1 + (gamma.T @ solution @ gamma)[0, 0])
+        own = inverse * (gamma.T @ solution @ phi)[0]
+        closed = phi - gamma @ own[None]
+        count = round(self.preview / self.interval) + 1
+        path = np.array([[-1.0] + [0.0] * (count - 1), [1 / ahead, -1 / ahead] + [0.0] * (count - 2)])
+        cross = errors.T @ weights @ path  # of the car and each point of the path
+        # The part of the value function between car and path: M = Φcᵀ M S + cross, S the shift.
+        mixed = np.zeros((4, count))
+        mixed[:, 0] = cross[:, 0]
+        for i in range(1, count):
+            mixed[:, i] = closed.T @ mixed[:, i - 1] + cross[:, i]
+        shifted = np.zeros(count)
+        shifted[1:] = inverse * (gamma.T @ mixed)[0, :-1]
+        return own, -shifted
+
+    def add(self, system: arm.System, body: arm.Body, wheelbase: Scalar) -> Scalar:
+        """Add the driver's state and return the angle of the front wheels, positive to the left, rad."""
+        own, points = self.gains
+        ground = system.ground
+        gain = system.parameter("driver_gain", 1.0, about="0 for a driver who does not steer")
+        preview = system.parameter("driver_preview", self.preview, units="s", about="time of looking ahead")
+        lag = system.parameter("driver_lag", self.lag, units="s", about="of the driver's arms")
+        rates = [
+            system.parameter("driver_sideways", own[1], units="s/m", about="gain on lateral velocity"),
+            system.parameter("driver_yaw", own[3], units="s", about="gain on yaw velocity"),
+        ]
+        place, velocity = arm.position(body.origin), arm.velocity(body.com)
+        turned = arm.cross(ground.z, body.x)
+        left = turned / arm.magnitude(turned)
+        forward = arm.cross(left, ground.z)
+        cosine, sine = arm.dot(forward, ground.x), arm.dot(forward, ground.y)
+        x, y = arm.dot(place, ground.x), arm.dot(place, ground.y)
+        travel = arm.dot(velocity, forward) * preview
+        wanted: Scalar = -rates[0] * arm.dot(velocity, left)
+        wanted = wanted - rates[1] * arm.dot(arm.angular_velocity(body), ground.z)
+        for i, k in enumerate(points):
+            if not k:
+                continue
+            along = i / (len(points) - 1) * travel
+            px = x + along * cosine
+            offset = (self.path(px) - y) * cosine - along * cosine * sine
+            look = system.parameter(
+                f"driver_look_{i}", k, units="rad/m", about=f"gain on the path {i} steps ahead"
+            )
+            wanted = wanted + look * offset
+        angle = arm.min(arm.max(gain * wanted, -self.limit), self.limit)
         hands = system.state("driver_angle", units="rad", about="of the front wheels, as the driver steers")
         system.rate("driver_angle", (angle - hands) / lag)
         return hands

@@ -14,8 +14,8 @@ from armillary.vehicles.full_car import (
     TwistBeamDesign,
     full_car,
 )
+from armillary.vehicles.parts.bushings import LeafSpring
 from armillary.vehicles.parts.driveline import Differential
-from armillary.vehicles.parts.leaf import LeafSpring
 from armillary.vehicles.parts.springs import Stop
 from armillary.vehicles.road import Road
 from armillary.vehicles.suspensions.independent import Masses, double_wishbone, macpherson

@@ -26,8 +26,8 @@ from armillary.vehicles.cars import (
     static_deflection,
 )
 from armillary.vehicles.driver import Driver
-from armillary.vehicles.parts.air import add_air
-from armillary.vehicles.parts.bushings import Bushing, Law
+from armillary.vehicles.parts.bushings import Bushing, Law, LeafSpring
+from armillary.vehicles.parts.chassis import add_air, add_energy_balance, add_rack
 from armillary.vehicles.parts.driveline import (
     Differential,
     GearShift,
@@ -36,17 +36,12 @@ from armillary.vehicles.parts.driveline import (
     add_differential,
     add_powertrain,
 )
-from armillary.vehicles.parts.energy import add_energy_balance
-from armillary.vehicles.parts.leaf import LeafSpring
 from armillary.vehicles.parts.springs import Stop, add_anti_roll_bar, add_spring_damper
-from armillary.vehicles.parts.steering import add_rack
 from armillary.vehicles.road import Road
-from armillary.vehicles.suspensions.corner import Compliance, Corner, motion_ratios
-from armillary.vehicles.suspensions.hard_points import HardPoints
+from armillary.vehicles.suspensions.axles import SolidAxle, TwistBeam, solid_axle, twist_beam
+from armillary.vehicles.suspensions.corner import Compliance, Corner, HardPoints, motion_ratios
 from armillary.vehicles.suspensions.independent import Masses, double_wishbone, five_link, macpherson
 from armillary.vehicles.suspensions.rig import Builder
-from armillary.vehicles.suspensions.solid_axle import SolidAxle, solid_axle
-from armillary.vehicles.suspensions.twist_beam import TwistBeam, twist_beam
 from armillary.vehicles.tyres.tyre import Scalar, Tyre
 from armillary.vehicles.wheel import RoadWheel, add_wheel
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import armillary as arm
-from armillary.vehicles.rolling_wheel import add_rolling_wheel
 from armillary.vehicles.tyres.simple import LinearTyre
+from armillary.vehicles.wheel import add_rolling_wheel
 
 # Sharp (1971): value in SI units, unit, meaning. His were pounds, feet and seconds.
 SHARP_1971: dict[str, tuple[float, str, str]] = {

@@ -10,8 +10,8 @@ import armillary as arm
 from armillary.vehicles.cars import Car, add_iso_outputs, declare_parameters, read_values
 from armillary.vehicles.manoeuvres.open_loop import START, drive
 from armillary.vehicles.manoeuvres.result import Manoeuvre, peak
-from armillary.vehicles.rolling_wheel import add_rolling_wheel
 from armillary.vehicles.tyres.tyre import Tyre
+from armillary.vehicles.wheel import add_rolling_wheel
 
 # Value in SI units, unit, meaning.
 TRACTOR: dict[str, tuple[float, str, str]] = {

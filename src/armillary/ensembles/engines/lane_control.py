@@ -18,14 +18,13 @@ from armillary.ensembles.engines.engine import LEFT_OVER
 from armillary.ensembles.engines.lane_steps import LaneFrame, lengths
 from armillary.ensembles.plan import KEPT, MEASURED, Plan
 from armillary.llvm.building.builder import Local, Operand, Value
+from armillary.runtime.language.lanes import LaneSolver
+from armillary.runtime.loop.functions import not_finite
 from armillary.runtime.loop.layout import Phase, Reason
-from armillary.runtime.loop.stepper import not_finite
-from armillary.runtime.loop.thresholds.mass_thresholds import FIRST_STEPS, NOWHERE, SHORT_STEPS
-from armillary.runtime.loop.thresholds.step_thresholds import LEAST_ERROR
-from armillary.runtime.solver.language.lanes import LaneSolver
+from armillary.runtime.loop.thresholds import FIRST_STEPS, LEAST_ERROR, NOWHERE, SHORT_STEPS
 
 WANTED = ("advance", "settle", "set_nests", "dense_state")  # functions of the solver
-KEPT_VECTORS = ("state", "trial", "k0", "g_start")
+KEPT_VECTORS = ("state", "trial", "k0", "g_start", "k_before")
 
 WHOLES = ("count", "stride")
 ADDRESSES = ("settings", "atol", "times", "want", "place", "halt")
@@ -46,6 +45,9 @@ def rooms_of(plan: Plan) -> dict[str, int]:
     states = rooms["state"]
     names = ["trial", "base", "point", "atol", "tolerated", "ratio", "ratio_low"]
     names += tableau.vectors
+    if tableau.multistep:
+        names.append("k_before")
+        rooms["h_before"] = 1
     return rooms | dict.fromkeys(names, states) | {"shown": rooms["slots"]} | dict.fromkeys(LANE, 1)
 
 

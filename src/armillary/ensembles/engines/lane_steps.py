@@ -27,8 +27,8 @@ from armillary.llvm.module import Module
 from armillary.llvm.sections import lanes_module
 from armillary.program.packs import LARGEST, NearSines, near_sines
 from armillary.program.program import Program
-from armillary.runtime.loop.stepper import Stepper, not_finite
-from armillary.runtime.solver.language.lanes import LaneSolver
+from armillary.runtime.language.lanes import LaneSolver
+from armillary.runtime.loop.functions import Stepper, not_finite
 
 # Of all runs: their values at the start, replaced by those at the end, and what was kept of the motion.
 ARRAYS = ("all_parameters", "all_state", "all_memory", "all_rows", "all_slots", "all_status", "all_stops")
@@ -210,13 +210,15 @@ class LaneSteps(LaneFrame):
         rooms |= {"new_memory": rooms["memory"], "trial": rooms["state"]} | {
             name: rooms["state"] for name in tableau.stage_vectors
         }
+        if tableau.multistep:
+            rooms |= {"k_before": rooms["state"], "h_before": 1}
         # Eight runs at once on an x86-64 processor with AVX-512 take 0.97 to 1.23 of the time with them.
-        if encodes() == "arm64" and tableau.stages > 1:
+        if encodes() == "arm64" and tableau.stages > 1 and not tableau.multistep:
             self.near = near_sines(plan.program)
         if self.near is not None:
             rooms |= {"sines": len(self.near.sines), "turned": 1, "near_trial": rooms["state"]}
         super().__init__(plan, lanes, rooms, WHOLES, ADDRESSES)
-        self.solver = LaneSolver(self, plan.method, ("stages",))
+        self.solver = LaneSolver(self, plan.method, ("stages",), kept=("trial",))
         self.stride, self.last = self.whole_argument("stride"), self.whole_argument("last")
         with self.each(self.whole_argument("blocks")) as block:
             self.fuses = False
@@ -231,6 +233,9 @@ class LaneSteps(LaneFrame):
                     self.block_of(f"all_{name}", i)[0] = self.vector(name)[i]
         self.give()
 
+    def __getitem__(self, name: str) -> Value:
+        return self.vector(name)[0]
+
     def block_of(self, name: str, row: Value) -> Span:
         """Return the runs of this block in a row of an array."""
         return Span(self, self.outside(name).at(row * self.stride + self.run))
@@ -241,6 +246,8 @@ class LaneSteps(LaneFrame):
         status = Local(self, self.of_kind(self.kind, FINISHED))
         stop = Local(self, self.spread(self.outside("grid")[self.last]))
         self.kept = Local(self, self.whole(0))
+        if self.tableau.multistep:
+            self["h_before"] = self.of_kind(self.kind, 0.0)
         n = Local(self, self.whole(0))
         with self.repeat() as loop:
             with self.when(self.outside("halt")[0].differs(0.0)):
@@ -274,6 +281,9 @@ class LaneSteps(LaneFrame):
             shown = "new_memory"
             self.generated("update", t, "state", "constants", "memory", "new_memory")
             with self.when(~ended), self.each(self.rooms["memory"]) as i:
+                if self.tableau.multistep:  # the rates of the step before belong to another memory
+                    changed = self.vector("new_memory")[i].differs(self.vector("memory")[i])
+                    self.put(changed, "h_before", 0.0)
                 self.vector("memory")[i] = self.vector("new_memory")[i]
         due = self.outside("due")[n]
         with self.when(due > 0.0):
@@ -301,6 +311,9 @@ class LaneSteps(LaneFrame):
             self.solver("stages", t, h)
         else:
             self.stages_with_sines(t, h)
+        if self.tableau.multistep:
+            self.copy(self.states, self.vector("k0"), self.vector("k_before"))
+            self["h_before"] = h
         return not_finite(self, self.vector("trial"))
 
     def stages_with_sines(self, t: Value, h: Value) -> None:

@@ -31,8 +31,7 @@ from armillary.runtime.integrators.compiled_run import CompiledRun
 from armillary.runtime.integrators.records import RunChanges
 from armillary.runtime.loop.layout import FIELDS, SECTIONS, Control, LoopShape, Reason
 from armillary.runtime.loop.machine_code import compiled_loop
-from armillary.runtime.loop.thresholds.change_thresholds import CHOICE_MARGIN
-from armillary.runtime.loop.thresholds.mass_thresholds import FIRST_STEPS, NOWHERE, SHORT_STEPS
+from armillary.runtime.loop.thresholds import CHOICE_MARGIN, FIRST_STEPS, NOWHERE, SHORT_STEPS
 from armillary.runtime.models.configurations import Configurations
 from armillary.runtime.models.configured_program import ConfiguredProgram
 from armillary.runtime.models.instance import ChangeCode, Instance

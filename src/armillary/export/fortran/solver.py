@@ -10,15 +10,18 @@ from math import isinf
 from armillary.export.fortran.printer import literal
 from armillary.export.text.configurations import (
     CHANGE_EXTENTS,
+    IMPLICIT_EXTENTS,
     OF_CHANGES,
+    TABLE_NAMES,
     TRUTHS,
     WORDS,
+    ContactSource,
     change_tables,
+    contact_constants,
     has_function,
+    implicit_tables,
 )
-from armillary.export.text.contacts import ContactSource, contact_constants
 from armillary.export.text.files import fill, run_keys, template
-from armillary.export.text.implicit import IMPLICIT_EXTENTS, TABLE_NAMES, implicit_tables
 from armillary.export.text.printer import list_items
 from armillary.export.text.solver_printer import (
     CONSTRAINT_GEOMETRY,
@@ -31,7 +34,7 @@ from armillary.export.text.source import Source
 from armillary.export.text.start import AssemblySource, loop_name
 from armillary.runtime.integrators import usual_method
 from armillary.runtime.integrators.settings import ROWS
-from armillary.runtime.solver.language.translator import Solver, SolverFunction, solver_for
+from armillary.runtime.language.translator import Solver, SolverFunction, solver_for
 from armillary.runtime.solver.methods import exported_methods, method_names
 
 # Further configurations of a system in Fortran: a module for each, and one with the tables that changes
@@ -66,7 +69,7 @@ _LARGEST_SIZES = {
 
 
 def fortran_name(name: str) -> str:
-    """Return a size or a table of runtime/solver/language/language.py."""
+    """Return a size or a table of runtime/language/language.py."""
     return _TABLES.get(name) or _LARGEST_SIZES.get(name) or name.lower()
 
 

@@ -15,7 +15,7 @@ from armillary.export.python.solver import EXTENTS, OTHER_SIZES
 from armillary.export.text.configurations import WORDS
 from armillary.export.text.printer import wrap_statement
 from armillary.export.text.solver_printer import SolverPrinter, called_section
-from armillary.runtime.solver.language.translator import MODEL, VECTORS, Solver, SolverFunction, called
+from armillary.runtime.language.translator import MODEL, VECTORS, Solver, SolverFunction, called
 from armillary.runtime.solver.methods import exported_methods, fields
 
 _SCALARS = {"real": "real", "whole": "whole", "count": "whole", "truth": "truth", "index": "whole"}

@@ -7,15 +7,17 @@ from collections.abc import Callable, Collection, Sequence
 
 from armillary.export.text.configurations import (
     CHANGE_EXTENTS,
+    IMPLICIT_EXTENTS,
     OF_CHANGES,
+    TABLE_NAMES,
     WORDS,
+    ContactSource,
     change_tables,
     has_function,
+    implicit_tables,
     left_text,
 )
-from armillary.export.text.contacts import ContactSource
 from armillary.export.text.files import fill, setting_values, template
-from armillary.export.text.implicit import IMPLICIT_EXTENTS, TABLE_NAMES, implicit_tables
 from armillary.export.text.printer import wrap_statement
 from armillary.export.text.solver_printer import (
     CONSTRAINT_GEOMETRY,
@@ -28,7 +30,7 @@ from armillary.export.text.solver_printer import (
 )
 from armillary.export.text.source import Source
 from armillary.export.text.start import AssemblySource
-from armillary.runtime.solver.language.translator import Solver, SolverFunction, solver_for
+from armillary.runtime.language.translator import Solver, SolverFunction, solver_for
 from armillary.runtime.solver.methods import exported_methods, method_names
 
 # All configurations of a system in MATLAB: the functions of each, and the tables that changes read.
@@ -115,7 +117,7 @@ def solver_values(made: Source, has: Collection[str], package: str) -> dict[str,
 
 
 def _size_field(name: str) -> str:
-    """Return a size of runtime/solver/language/language.py, which begins with N_."""
+    """Return a size of runtime/language/language.py, which begins with N_."""
     return f"r.n.{name[2:].lower()}"
 
 

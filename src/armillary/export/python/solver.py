@@ -7,15 +7,16 @@ from collections.abc import Callable, Collection, Sequence
 
 from armillary.export.text.configurations import (
     CHANGE_EXTENTS,
+    IMPLICIT_EXTENTS,
     TRUTHS,
     WORDS,
     ChangeTables,
+    ContactSource,
     change_tables,
+    contact_constants,
     has_function,
 )
-from armillary.export.text.contacts import ContactSource, contact_constants
 from armillary.export.text.files import setting_values
-from armillary.export.text.implicit import IMPLICIT_EXTENTS
 from armillary.export.text.printer import wrap_statement
 from armillary.export.text.solver_printer import (
     CONSTRAINT_GEOMETRY,
@@ -27,7 +28,7 @@ from armillary.export.text.solver_printer import (
 )
 from armillary.export.text.source import Source
 from armillary.export.text.start import AssemblySource, loop_name
-from armillary.runtime.solver.language.translator import Solver, SolverFunction, solver_for
+from armillary.runtime.language.translator import Solver, SolverFunction, solver_for
 from armillary.runtime.solver.methods import exported_methods
 
 # All configurations of a system in Python: their functions, and the tables that changes read.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from armillary.export.text.files import run_keys
 from armillary.export.text.printer import wrap_statement
-from armillary.runtime.solver.language.translator import MODEL, VECTORS, Solver, SolverFunction, called
+from armillary.runtime.language.translator import MODEL, VECTORS, Solver, SolverFunction, called
 from armillary.runtime.solver.methods import method_names
 
 _OPERATORS: dict[type, tuple[str, int]] = {

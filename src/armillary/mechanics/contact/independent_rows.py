@@ -1,4 +1,4 @@
-"""Forces of rows that hold by factors of independent ones, in the language of runtime/solver/language.
+"""Forces of rows that hold by factors of independent ones, in the language of runtime/language.
 
 Read ``problem.py`` first. This is the way that nearly all forces of a run are found, in every stage of a
 step: rows are taken one after the other, and each is independent of those before it or redundant:

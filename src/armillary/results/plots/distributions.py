@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armillary.errors import ArmillaryError
-from armillary.results.plots.chart import COLOURS, axis_label, literal, matplotlib, open_figure
+from armillary.results.plots.run_plot import COLOURS, axis_label, literal, matplotlib, open_figure
 from armillary.untyped import DataTable, Given
 
 if TYPE_CHECKING:

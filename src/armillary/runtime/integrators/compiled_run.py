@@ -20,8 +20,8 @@ from armillary.runtime.integrators.records import (
     RunChanges,
     Stepping,
 )
-from armillary.runtime.integrators.sampling import check_rows, most_rows
-from armillary.runtime.integrators.settings import IntegrationSettings
+from armillary.runtime.integrators.settings import IntegrationSettings, check_rows, most_rows
+from armillary.runtime.language.language import LOGGED
 from armillary.runtime.loop.layout import (
     FUNCTIONS,
     PASSED,
@@ -31,8 +31,7 @@ from armillary.runtime.loop.layout import (
     Phase,
     Reason,
 )
-from armillary.runtime.loop.thresholds.step_thresholds import LEAST_ERROR
-from armillary.runtime.solver.language.language import LOGGED
+from armillary.runtime.loop.thresholds import LEAST_ERROR
 from armillary.untyped import Given
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from armillary.runtime.integrators.records import (
 )
 from armillary.runtime.integrators.settings import IntegrationSettings
 from armillary.runtime.loop.layout import Reason
-from armillary.runtime.loop.thresholds.mass_thresholds import FIRST_STEPS
+from armillary.runtime.loop.thresholds import FIRST_STEPS
 
 Lasts = Callable[[float, np.ndarray, np.ndarray], bool]  # of a time, a state and memory
 Supply = Callable[[CompiledRun], RunChanges]  # tables with what a run lacks
@@ -110,7 +110,7 @@ def drive(
 
     ``supply`` adds what the run lacks for changes of configuration to its tables; an error of it ends the run
     there. Two ``methods`` take turns: an explicit one, by which the run begins, and a linearly implicit one
-    while the run is stiff; see runtime/solver/stiffness.py.
+    while the run is stiff; see runtime/solver/linearly_implicit.py.
     """
     failure = ""
     taken: list[tuple[float, str]] | None = None

@@ -6,6 +6,10 @@ Every function here takes the addresses of a run's `Control` and workspace first
     f.vector("state")   a vector in the workspace
     f.size("events")    a size
     f.derivatives(…)    a call of the generated function
+
+A `Stepper` is such a function that makes steps of one run, or of as many as there are lanes. What a step is,
+runtime/solver says: machine code of it is written over any such function. Sums over states are here, in one
+order for all of them.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from armillary.llvm.building.builder import Span, Value
+from armillary.llvm.building.builder import Code, Span, Value
 from armillary.llvm.building.emitter import (
     ADDRESS,
     NOTHING,
@@ -26,9 +30,64 @@ from armillary.llvm.building.emitter import (
     constant,
 )
 from armillary.llvm.building.routines import RecordFunction, RecordModule
-from armillary.program.derivatives.sparse_rates import TABLES
+from armillary.program.sparse_rates import TABLES
 from armillary.runtime.loop.layout import ADDRESSES, FIELDS, FUNCTIONS, HEAD, REALS, SECTIONS, LoopShape
-from armillary.runtime.loop.stepper import Stepper
+
+
+class Stepper(Code):
+    """A function under construction with access to a run: its sizes, its numbers, and its derivatives."""
+
+    @property
+    def states(self) -> int:
+        raise NotImplementedError
+
+    def each_state(self) -> Iterator[Value]:
+        """A loop over all states, one or several at a time."""
+        with self.each(self.states) as m:
+            yield m
+
+    def total_of_states(self, term: Callable[[Value], Value]) -> Value:
+        """Return a sum over all states."""
+        return self.total(self.states, term)
+
+    def __getitem__(self, name: str) -> Value:
+        raise NotImplementedError
+
+    def keeps(self, name: str) -> bool:
+        """Return whether the loop has a place for a number of the run."""
+        raise NotImplementedError
+
+    def vector(self, name: str) -> Span:
+        raise NotImplementedError
+
+    def derivatives(self, t: Value, state: Span, result: Span) -> None:
+        raise NotImplementedError
+
+    def normalise_where(self, where: Value | None, t: Value, state: str) -> None:
+        """A vector normalised, in lanes where a condition holds."""
+        raise NotImplementedError
+
+    def rates(self, name: str, m: Value) -> Value:
+        """Of the state m in a vector of derivatives computed just before."""
+        return self.vector(name)[m]
+
+
+def not_finite(f: Stepper, *vectors: Span) -> Value:
+    """Return whether some number of the vectors, each of as many as there are states, is not finite."""
+    found = f.total_of_states(lambda m: 0.0 * sum((v[m] for v in vectors[1:]), vectors[0][m]))
+    return found.differs(0.0)
+
+
+def squares(f: Stepper, values: Span) -> Value:
+    """Sum of (value / tolerated error)² over the states."""
+    tolerated = f.vector("tolerated")
+
+    def square(m: Value) -> Value:
+        ratio = values[m] / tolerated[m]
+        return ratio * ratio
+
+    return f.total_of_states(square)
+
 
 SHORT = "i32"  # of tables, which are read in every step: half of the memory of whole numbers
 _ORDINARY = (REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS)  # t, state, constants, memory, result

@@ -6,6 +6,13 @@ programs are printed, too (runtime/solver/record.py): a new field is one line th
 after any step and taken up again, bit for bit, and many runs can share one compiled loop. A `general` loop
 reads its sizes from `Control` too, so that one serves all models: it is compiled once for a method and what
 the models have (events, memory, …), and then lies in the cache.
+
+The layout of a redundant model's state, and of the work vector that its sections read; see
+program/formalisms/redundant.py.
+
+    state   coordinates d, e of each part | joints' coordinates | speeds v, w of each part |
+            the user's own states | accelerations | λ | rates of the user's own states
+    work    a state | joints' speeds | λ₀ | ρ | weight | σ of constraints with a position form, and of others
 """
 
 from __future__ import annotations
@@ -13,11 +20,97 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from itertools import accumulate
 
-from armillary.runtime.loop.redundant.redundant_layout import Scheme
+from armillary.runtime.language.fields import read_fields
 from armillary.runtime.loop.tableau import Rosenbrock, Tableau
-from armillary.runtime.loop.thresholds.change_thresholds import LOOKS
-from armillary.runtime.solver.language.fields import read_fields
+from armillary.runtime.loop.thresholds import LOOKS
+
+# σ that leaves a multiplier where it is: so much larger than all else in a matrix that the rest is rounding.
+RIGID = 1e60
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """The scheme of a redundant model: with "staggered" or "projected" steps."""
+
+    kind: str
+    translations: tuple[int, ...]  # how many translations each part has
+    joints: int  # coordinates of joints
+    joint_speeds: int
+    rows: int
+    own: int = 0  # states of the user's own
+    passes: int = 1
+    implicit: bool = False  # translations by the mid-point rule in place of central differences
+
+    @property
+    def coordinates(self) -> int:
+        return sum(self.translations) + 4 * len(self.translations)
+
+    @property
+    def speeds(self) -> int:
+        return sum(self.translations) + 3 * len(self.translations)
+
+    @property
+    def first_speed(self) -> int:
+        return self.coordinates + self.joints
+
+    @property
+    def first_own(self) -> int:
+        """Where the user's own states start."""
+        return self.first_speed + self.speeds
+
+    @property
+    def first_acceleration(self) -> int:
+        return self.first_own + self.own
+
+    @property
+    def ahead(self) -> int:
+        """The distance from a speed to its acceleration."""
+        return self.first_acceleration - self.first_speed
+
+    @property
+    def answer(self) -> int:
+        """Length of what `solve` gives: accelerations, multipliers, rates of the user's own states."""
+        return self.speeds + self.rows + self.own
+
+    @property
+    def first_multiplier(self) -> int:
+        return self.first_acceleration + self.speeds
+
+    @property
+    def first_rate(self) -> int:
+        """Where the rates of the user's own states start."""
+        return self.first_multiplier + self.rows
+
+    @property
+    def states(self) -> int:
+        return self.first_rate + self.own
+
+    @property
+    def first_given(self) -> int:
+        """Where λ₀ starts in the work vector."""
+        return self.states + self.joint_speeds
+
+    @property
+    def first_target(self) -> int:
+        return self.first_given + self.rows
+
+    @property
+    def weight(self) -> int:
+        return self.first_target + self.rows
+
+    @property
+    def work(self) -> int:
+        """Length of the work vector."""
+        return self.weight + 3
+
+    def parts(self) -> list[tuple[int, int, int]]:
+        """(first coordinate, first speed, number of translations) of each part."""
+        places = accumulate((k + 4 for k in self.translations), initial=0)
+        speeds = accumulate((k + 3 for k in self.translations), initial=self.first_speed)
+        return list(zip(places, speeds, self.translations, strict=False))
+
 
 # A grid point of a fixed step this close (in steps) to a sample time or to the end takes exactly that time.
 # An event is moved by at most this much, and only as far as rounding explains: see `closeness` in
@@ -48,11 +141,12 @@ class Phase(IntEnum):
     ARRIVED = 2  # rows inside the step just taken are due, then events and memory
 
 
-# Features of the solver (solver/language/language.py) that a loop may have.
+# Features of the solver (language/language.py) that a loop may have.
 _LOOP_FEATURES = frozenset((
     *("PROCESS", "EVENTS", "CONTACTS", "UPDATE", "NORMALISE", "JUMPS", "ADAPTIVE", "LANDING_EVENTS"),
     *("SCHEME", "CONFIGURATIONS", "LOCKING_EVENTS", "SETTINGS", "CHOICES", "RATED", "ADJUSTING"),
     *("PARTITIONED", "PASSING", "IMPLICIT", "SPARSE", "DIFFERENTIATED", "DRIVEN", "WATCHED", "KINKS"),
+    "MULTISTEP",
 ))  # fmt: skip
 _Number = type[ctypes.c_double] | type[ctypes.c_int64] | type[ctypes.c_void_p]
 _NUMBERS: dict[str, _Number] = {
@@ -107,7 +201,7 @@ ROOM_FOR_CONFIGURATIONS = 64  # in the tables of a run, or twice as many, and so
 # Of the step across a place where rank is lost, dop853: rates that are kept, and coefficients of its dense
 # output beyond the cubic polynomial. It is logged by this number.
 STAGES, AT_END, NESTS, PASSED = 16, 12, 4, -1000
-# Lengths of its tables; see runtime/solver/language/language.py.
+# Lengths of its tables; see runtime/language/language.py.
 ACROSS = {
     "stage_time": STAGES,
     "stage_weight": STAGES * STAGES,
@@ -283,6 +377,7 @@ class LoopShape:
             "PARTITIONED": self.partitioned, "PASSING": self.passing,
             "IMPLICIT": self.implicit, "DIFFERENTIATED": self.differentiated, "DRIVEN": self.driven,
             "SPARSE": self.sparse is not None, "WATCHED": self.watched, "KINKS": self.adaptive and self.kinks,
+            "MULTISTEP": self.tableau.multistep,
         }  # fmt: skip
         return frozenset(name for name, there in having.items() if there)
 

@@ -25,20 +25,16 @@ from collections.abc import Callable, Sequence
 
 from armillary.llvm.building.builder import Local, Span, Value
 from armillary.llvm.building.emitter import ADDRESS, REAL, WHOLE
-from armillary.program.derivatives.sparse_rates import TABLES as SPARSE_TABLES
+from armillary.program.sparse_rates import TABLES as SPARSE_TABLES
 from armillary.runtime.integrators import METHODS
+from armillary.runtime.language.machine_code import Model, SolverCode
+from armillary.runtime.language.translator import read_solver
 from armillary.runtime.loop import configurations
 from armillary.runtime.loop.configurations import Table, emit_install
-from armillary.runtime.loop.functions import LoopFunction, LoopModule
+from armillary.runtime.loop.functions import LoopFunction, LoopModule, squares
 from armillary.runtime.loop.layout import NESTS, PASSED, STAGES, VECTOR_SIZES, LoopShape
-from armillary.runtime.loop.redundant.projected import emit_begin, emit_projection, emit_straighten
-from armillary.runtime.loop.redundant.staggered import emit_staggered
-from armillary.runtime.loop.stepper import squares
-from armillary.runtime.loop.thresholds.change_thresholds import LOOKS
-from armillary.runtime.loop.thresholds.event_thresholds import LANDING
-from armillary.runtime.loop.thresholds.mass_thresholds import SPEED_JUMP
-from armillary.runtime.solver.language.machine_code import Model, SolverCode
-from armillary.runtime.solver.language.translator import read_solver
+from armillary.runtime.loop.redundant import emit_begin, emit_projection, emit_staggered, emit_straighten
+from armillary.runtime.loop.thresholds import LANDING, LOOKS, SPEED_JUMP
 
 _RARE = (
     *("change", "read_requests", "next_configuration", "rank_lost_after", "strength_ahead"),

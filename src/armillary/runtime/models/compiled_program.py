@@ -37,7 +37,7 @@ from armillary.program.passes.graph import Operations
 from armillary.program.pieces import with_functions
 from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, INTERNAL_EVENTS, POOR_PIVOT
 from armillary.runtime.integrators import Functions
-from armillary.runtime.loop.thresholds.event_thresholds import LANDING
+from armillary.runtime.loop.thresholds import LANDING
 from armillary.runtime.models.configurations import NEARLY, changes_configuration
 from armillary.runtime.models.parameters import parameter_table
 from armillary.runtime.start.initial import initial_memory

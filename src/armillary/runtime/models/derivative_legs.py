@@ -25,8 +25,7 @@ from armillary.program.targets.targets import (
 from armillary.runtime.integrators import Integration
 from armillary.runtime.integrators.compiled_run import CompiledRun
 from armillary.runtime.integrators.settings import IntegrationSettings
-from armillary.runtime.loop.thresholds.change_thresholds import MIDDLE, SOON
-from armillary.runtime.loop.thresholds.step_thresholds import EPSILON
+from armillary.runtime.loop.thresholds import EPSILON, MIDDLE, SOON
 from armillary.runtime.models.configurations import Configurations
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.legs import (

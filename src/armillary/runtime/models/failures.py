@@ -41,7 +41,7 @@ from armillary.model.quantities import kinetic_energy
 from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.integrators import Integration
-from armillary.runtime.loop.thresholds.mass_thresholds import (
+from armillary.runtime.loop.thresholds import (
     COARSE,
     FALLEN,
     FARTHEST,

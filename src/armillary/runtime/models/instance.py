@@ -31,8 +31,8 @@ from armillary.program.equations import DerivedEquations
 from armillary.program.program import Program
 from armillary.program.targets.targets import CONSTRAINT_RANK, LOST_RANK
 from armillary.runtime.addresses import address, kept_with_owner
-from armillary.runtime.inputs.blocks import DrivenInputs
-from armillary.runtime.loop.thresholds.mass_thresholds import WEAK
+from armillary.runtime.inputs.reading import DrivenInputs
+from armillary.runtime.loop.thresholds import WEAK
 from armillary.runtime.start.initial import Place
 from armillary.untyped import DataMapping
 

@@ -5,7 +5,7 @@ The loop makes all changes of configuration by itself, with tables to which is a
 
 The legs of a run as one result, and a run of one leg.
 
-Errors for runs that end at a place where the constraints lose rank: solver/singularities/passages.py.
+Errors for runs that end at a place where the constraints lose rank: solver/passages.py.
 """
 
 from __future__ import annotations
@@ -27,9 +27,8 @@ from armillary.runtime.integrators import Integration
 from armillary.runtime.integrators.compiled_run import CompiledRun
 from armillary.runtime.integrators.integrate import Lasts, Supply, integrate
 from armillary.runtime.integrators.records import Outlook, RunChanges
-from armillary.runtime.integrators.sampling import check_rows
-from armillary.runtime.integrators.settings import IntegrationSettings
-from armillary.runtime.loop.thresholds.change_thresholds import AROUND, NO_STRENGTH, STRIDE
+from armillary.runtime.integrators.settings import IntegrationSettings, check_rows
+from armillary.runtime.loop.thresholds import AROUND, NO_STRENGTH, STRIDE
 from armillary.runtime.models.configurations import Configurations
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.run_changes import ConfigurationSupply

@@ -35,18 +35,8 @@ from armillary.runtime.integrators.compiled_run import CompiledRun
 from armillary.runtime.integrators.methods.dop853 import TABLEAU
 from armillary.runtime.integrators.methods.gauss import collocation_tables
 from armillary.runtime.integrators.records import Lack, RunChanges
-from armillary.runtime.loop.layout import HEAD, INSTALLED, SECTIONS, STAGES, ChangeShape
-from armillary.runtime.loop.thresholds.change_thresholds import LOOKS
-from armillary.runtime.models.configurations import (
-    Configurations,
-    adjusts,
-    changes_configuration,
-    elimination_steps,
-    reclosing_names,
-)
-from armillary.runtime.models.instance import Instance
-from armillary.runtime.solver.language import language
-from armillary.runtime.solver.language.language import (
+from armillary.runtime.language import language
+from armillary.runtime.language.language import (
     ADJUSTS,
     CHOOSES,
     ELSEWHERE,
@@ -59,6 +49,16 @@ from armillary.runtime.solver.language.language import (
     REFUSED,
     WEAKENS,
 )
+from armillary.runtime.loop.layout import HEAD, INSTALLED, SECTIONS, STAGES, ChangeShape
+from armillary.runtime.loop.thresholds import LOOKS
+from armillary.runtime.models.configurations import (
+    Configurations,
+    adjusts,
+    changes_configuration,
+    elimination_steps,
+    reclosing_names,
+)
+from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.initial import Place
 
 if TYPE_CHECKING:
@@ -303,7 +303,7 @@ def partition_numbers(equations: DerivedEquations) -> dict[str, list[int]]:
 
 def near_place(event: EventRecord, equations: DerivedEquations) -> int:
     """Return the effect of an event near a place where rank is lost
-    (runtime/solver/singularities/passages.py). An event that sets only memories on which no rate depends
+    (runtime/solver/passages.py). An event that sets only memories on which no rate depends
     leaves the motion unchanged; others cannot change it there.
     """
     if event.name == PIVOT_SIGN:
@@ -395,7 +395,7 @@ def change_shape(equations: DerivedEquations) -> tuple[ChangeShape, Sequence[str
 
 def event_role(event: EventRecord, equations: DerivedEquations, recloses: bool) -> int:
     """Return the effect of an event on the configuration, by the names of
-    runtime/solver/language/language.py.
+    runtime/language/language.py.
     """
     if event.name in INTERNAL_EVENTS:
         return {DEPENDENT_SPEEDS: CHOOSES, CONSTRAINT_RANK: WEAKENS}.get(event.name, ELSEWHERE)

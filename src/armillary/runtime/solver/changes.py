@@ -25,15 +25,16 @@ programs have the same table, so they make the same choices. Where none of the t
 program ends, and the process makes a choice for this place (choices.py).
 
 Where constraints grow weak, the run is watched for a place at which they lose rank: by the time at which the
-strength of the weakest of them, extrapolated with its slope and bend, is zero (singularities/forecasts.py).
-Such a place is passed in one step (singularities/passages.py); a program that does not pass them ends close
+strength of the weakest of them, extrapolated with its slope and bend, is zero (forecasts.py).
+Such a place is passed in one step (passages.py); a program that does not pass them ends close
 to it.
 """
 
 from __future__ import annotations
 
 from armillary.mechanics.constraints.closing_thresholds import AGREEING
-from armillary.runtime.loop.thresholds.change_thresholds import (
+from armillary.runtime.language.language import *
+from armillary.runtime.loop.thresholds import (
     AROUND,
     CHOICE_MARGIN,
     LOOK_FAR,
@@ -44,10 +45,9 @@ from armillary.runtime.loop.thresholds.change_thresholds import (
     WEAK_RANK,
 )
 from armillary.runtime.solver.choices import choose_speeds, has_choice
-from armillary.runtime.solver.language.language import *
+from armillary.runtime.solver.forecasts import begin_after, horizon, rank_lost_after, strength
+from armillary.runtime.solver.passages import plan_passage, refuse_place
 from armillary.runtime.solver.record import RunRecord
-from armillary.runtime.solver.singularities.forecasts import begin_after, horizon, rank_lost_after, strength
-from armillary.runtime.solver.singularities.passages import plan_passage, refuse_place
 
 
 def note_lack(run: RunRecord, what: whole, c: whole) -> None:

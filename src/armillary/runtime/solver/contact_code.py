@@ -15,8 +15,8 @@ from armillary.llvm.building.routines import RecordFunction, RecordModule
 from armillary.llvm.jit import GENERAL, LlvmObject, engine, machine_code_key, machine_settings, prepare_llvm
 from armillary.llvm.module import IMPLEMENTATIONS, record_fields
 from armillary.mechanics.contact.blocks import ENTRIES, FIELDS, ContactBlock, ContactShape
-from armillary.runtime.solver.language.machine_code import SolverCode
-from armillary.runtime.solver.language.translator import described_sources, read_contacts
+from armillary.runtime.language.machine_code import SolverCode
+from armillary.runtime.language.translator import described_sources, read_contacts
 
 _MAKING = threading.Lock()  # of two codes of one name, that which LLVM finds might be the one that is freed
 _LEVEL = 2

@@ -52,20 +52,19 @@ from one that lets its body go on, and is not an accumulation.
 
 from __future__ import annotations
 
+from armillary.runtime.language.language import *
 from armillary.runtime.loop.layout import SNAP
-from armillary.runtime.loop.thresholds.change_thresholds import (
+from armillary.runtime.loop.thresholds import (
     AROUND,
     BELIEVED,
-    CHOICE_MARGIN,
-    LITTLE_STRENGTH,
-    MOST_LOOKS,
-)
-from armillary.runtime.loop.thresholds.event_thresholds import (
     CASCADE,
+    CHOICE_MARGIN,
     CLEAR,
     FIRST_LOOK,
     LEAST_RATIO,
+    LITTLE_STRENGTH,
     LONGEST_STREAK,
+    MOST_LOOKS,
     MOST_RATIO,
     MOST_STUCK,
     PILED_UP,
@@ -73,10 +72,9 @@ from armillary.runtime.loop.thresholds.event_thresholds import (
     STUCK_ULPS,
     SUSPECT,
 )
-from armillary.runtime.solver.dense import probe
-from armillary.runtime.solver.language.language import *
+from armillary.runtime.solver.forecasts import horizon, longest_step, shorter_helps, strength
 from armillary.runtime.solver.record import RunRecord
-from armillary.runtime.solver.singularities.forecasts import horizon, longest_step, shorter_helps, strength
+from armillary.runtime.solver.step_control import probe
 
 
 def sign_of(x: real) -> whole:

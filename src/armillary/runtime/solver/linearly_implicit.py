@@ -8,18 +8,120 @@ with one matrix, factorised once. A state whose rate is a multiple of another st
 q' = v u, follows it: w_q = g (r_q + v w_u). Followers are left out of the matrix, which has half the size
 then, and an eighth of the operations. Followers are found from ∂f/∂y itself at each step, without a table.
 
-Large systems have sparse equations in place of these: see sparse_equations.py.
+Large systems have sparse equations in place of these.
 
 The states belong to the present configuration. Matrices are stored column by column, as
 numerics/elimination.py needs them.
+
+The unknowns of sparse equations are the increments of the states and some intermediate values of the rates
+(program/sparse_rates.py). Rows stand in the order of elimination; what each of them holds is in
+tables, so that the time of a step grows with the number of elements alone. The factors of a row are found
+from the rows before (Gauss's elimination row by row, without exchange), with a dense row to work on. Where
+there are several configurations, the tables are those of the present one.
+
+The last part watches stiffness.
+An explicit method is limited by stability where h λ stays at the edge of its region of stability. Of dop853,
+whose last stage and end are both at t + h,
+
+    λ ≈ ‖f(y₁) − f(g)‖ / ‖y₁ − g‖,    h λ > 6.1 in fifteen steps, before six in a row that are below
+
+(Hairer, Nørsett, Wanner 1993, IV.2 of the second volume, and dop853.f; norms relative to the tolerated
+errors). Then a linearly implicit method takes over. While it steps, λ is found from its partial derivatives
+by powers,
+
+    λ ≈ ( ‖J² v‖ / ‖v‖ )^½,    v ← J² v
+
+one product of squares a step: J² leads from coordinates to coordinates, so that units do not matter. Where
+h λ < 3 in as many steps in a row as `patience` says, an explicit step of that length would be stable, and
+dop853 takes over again; each time twice as many steps are required.
 """
 
 from __future__ import annotations
 
 from armillary.numerics.elimination import eliminate_columns, solve_columns
-from armillary.runtime.solver.language.language import *
+from armillary.runtime.language.language import *
+from armillary.runtime.loop.thresholds import (
+    CALM_EDGE,
+    CALM_STEPS,
+    NO_DIAGONAL,
+    STABLE_EDGE,
+    STIFF_STEPS,
+)
 from armillary.runtime.solver.record import RunRecord
-from armillary.runtime.solver.sparse_equations import factorise_entries, solve_entries
+from armillary.runtime.solver.step_control import squares
+
+
+def factorise_entries(run: RunRecord) -> None:
+    """Factorise the equations for the step's `shift`; a pivot that cancels makes the step not finite, and so
+    the next trial is shorter.
+    """
+    count: whole = N_UNKNOWNS
+    if CONFIGURATIONS:
+        count = EXTENT[FIRST]
+    for i in range(count):
+        for e in range(ROW_START[i], ROW_START[i + 1] - FIRST):
+            run.solution[COLUMN[e]] = 0.0
+        diagonal: real = 1.0
+        if STATE_OF[i] != NONE:
+            diagonal = 1.0 / run.shift
+        run.solution[i] = diagonal
+        for e in range(ENTRY_START[i], ENTRY_START[i + 1] - FIRST):
+            place: whole = ENTRY_COLUMN[e]
+            run.solution[place] = run.solution[place] - run.entries[e]
+        diagonal = run.solution[i]
+        for e in range(ROW_START[i], UPPER_START[i] - FIRST):
+            before: whole = COLUMN[e]
+            factor: real = run.solution[before] * run.pivots[before]
+            run.factors[e] = factor
+            for m in range(UPPER_START[before], ROW_START[before + 1] - FIRST):
+                into: whole = COLUMN[m]
+                run.solution[into] = run.solution[into] - factor * run.factors[m]
+        for e in range(UPPER_START[i], ROW_START[i + 1] - FIRST):
+            run.factors[e] = run.solution[COLUMN[e]]
+        run.pivots[i] = NAN
+        if abs(run.solution[i]) > NO_DIAGONAL * abs(diagonal):
+            run.pivots[i] = 1.0 / run.solution[i]
+
+
+def solve_entries(run: RunRecord) -> None:
+    """Solve for a right side `right_side` of the states, which the solution replaces."""
+    count: whole = N_UNKNOWNS
+    if CONFIGURATIONS:
+        count = EXTENT[FIRST]
+    for i in range(count):
+        total: real = 0.0
+        if STATE_OF[i] != NONE:
+            total = run.right_side[STATE_OF[i]]
+        for e in range(ROW_START[i], UPPER_START[i] - FIRST):
+            total = total - run.factors[e] * run.solution[COLUMN[e]]
+        run.solution[i] = total
+    for b in range(count):
+        last: whole = count - 1 - b + FIRST + FIRST
+        rest: real = run.solution[last]
+        for e in range(UPPER_START[last], ROW_START[last + 1] - FIRST):
+            rest = rest - run.factors[e] * run.solution[COLUMN[e]]
+        run.solution[last] = rest * run.pivots[last]
+        if STATE_OF[last] != NONE:
+            run.right_side[STATE_OF[last]] = run.solution[last]
+
+
+def multiply_entries(run: RunRecord) -> None:
+    """Set `image` to the product of df/dy and the fast direction: values follow from each other."""
+    count: whole = N_UNKNOWNS
+    if CONFIGURATIONS:
+        count = EXTENT[FIRST]
+    for i in range(count):
+        if STATE_OF[i] != NONE:
+            run.solution[i] = run.fast[STATE_OF[i]]
+    for r in range(count):
+        row: whole = FORWARD[r]
+        total: real = 0.0
+        for e in range(ENTRY_START[row], ENTRY_START[row + 1] - FIRST):
+            total = total + run.entries[e] * run.solution[ENTRY_COLUMN[e]]
+        if STATE_OF[row] == NONE:
+            run.solution[row] = total
+        else:
+            run.image[STATE_OF[row]] = total
 
 
 def difference_states(run: RunRecord, t: real) -> None:
@@ -191,3 +293,72 @@ def blame_rates(run: RunRecord, h: real) -> None:
         if abs(run.right_side[i]) > largest:
             largest = abs(run.right_side[i])
             run.failed = i
+
+
+def multiply_fast(run: RunRecord) -> real:
+    """Replace the fast direction by its product with df/dy; return the norm of the product."""
+    n: whole = N_STATES
+    if CONFIGURATIONS:
+        n = run.used
+    if SPARSE:
+        multiply_entries(run)
+    else:
+        for i in range(n):
+            run.image[i] = 0.0
+        for j in range(n):
+            part: real = run.fast[j]
+            for i in range(n):
+                run.image[i] = run.image[i] + part * run.partials[at(j, n, i)]
+    run.fast = run.image
+    total: real = 0.0
+    for i in range(n):
+        total = total + run.fast[i] * run.fast[i]
+    return sqrt(total)
+
+
+def fastest_rate(run: RunRecord) -> real:
+    """Return an estimate of the largest eigenvalue of df/dy, from the direction that earlier steps found."""
+    n: whole = N_STATES
+    if CONFIGURATIONS:
+        n = run.used
+    total: real = 0.0
+    for i in range(n):
+        total = total + run.fast[i] * run.fast[i]
+    if not (total > 0.0 and total < INFINITY):
+        total = float(n)
+        for i in range(n):
+            run.fast[i] = 1.0
+    for i in range(n):
+        run.fast[i] = run.fast[i] / sqrt(total)
+    found: real = multiply_fast(run)
+    found = multiply_fast(run)
+    return sqrt(found)
+
+
+def watch_stiffness(run: RunRecord, h: real) -> None:
+    """Count the steps that stability limits and the steps that it does not; request another method."""
+    speed: real = 0.0
+    if IMPLICIT:
+        speed = h * fastest_rate(run)
+        if speed < CALM_EDGE:
+            run.calm_steps = run.calm_steps + 1.0
+        else:
+            run.calm_steps = 0.0
+        run.changeover = run.calm_steps >= run.patience
+    else:
+        run.image = run.k_end - run.k11
+        rise: real = squares(run, run.image)
+        run.image = run.state - run.stage
+        apart: real = squares(run, run.image)
+        if apart > 0.0:
+            speed = h * sqrt(rise / apart)
+        if speed > STABLE_EDGE:
+            run.stiff_steps = run.stiff_steps + 1.0
+            run.calm_steps = 0.0
+        else:
+            run.calm_steps = run.calm_steps + 1.0
+        if run.calm_steps >= CALM_STEPS:
+            run.stiff_steps = 0.0
+        run.changeover = run.stiff_steps >= STIFF_STEPS
+    if run.changeover:
+        run.budget = 0

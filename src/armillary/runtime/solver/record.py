@@ -9,7 +9,7 @@ The vectors of a method's stages (k1, …) and of its dense output (nest3, …) 
 from __future__ import annotations
 
 from armillary.numerics.elimination import LinearEquations
-from armillary.runtime.solver.language.language import *
+from armillary.runtime.language.language import *
 
 
 class RunRecord(LinearEquations):
@@ -48,6 +48,9 @@ class RunRecord(LinearEquations):
     k0: States
     if IMPLICIT or not STEPS_ONLY:
         k_end: States
+    if MULTISTEP:
+        k_before: States  # rates at the start of the step before
+        h_before: real  # its length; 0: they are not valid
     stage: States
     trial: States
     if not STEPS_ONLY:
@@ -222,12 +225,12 @@ class RunRecord(LinearEquations):
     if PROCESS and JUMPS:
         stops: address  # of the times at which inputs jump
     if SCHEME:
-        work: SchemeWork  # see loop/redundant/redundant_layout.py
+        work: SchemeWork  # see loop/layout.py
         answer: SchemeAnswer
         gaps: SchemeGaps
         settings: SchemeSettings  # its epsilon, and the softness of exact constraints
     if PROCESS and SPARSE:
-        n_unknowns: whole  # see sparse_equations.py
+        n_unknowns: whole  # see linearly_implicit.py
         n_entries: whole
         n_factors: whole
         structure: address  # of their tables

@@ -5,20 +5,94 @@
 3. gives the row at this time: it shows the state and memory that the next step begins with; one more where
    an event has ended the run between rows,
 4. takes the next step.
+
+Then the steps of programs whose caller has a clock.
+Each call leads to the next time t0 + i*step, or to an event before it. A step across a place where
+constraints lose rank (passages.py) is longer, and is taken at once: the run keeps it, and the
+calls that follow show the states inside of it, by its dense output, until the clock has come to its end, or
+to an event in it. What happens there happens then. Inputs that change meanwhile act from there on.
 """
 
 from __future__ import annotations
 
-from armillary.runtime.inputs.blocks import APART
-from armillary.runtime.loop.thresholds.event_thresholds import LONGEST_WITH_CONTACTS
-from armillary.runtime.loop.thresholds.step_thresholds import LEAST_ERROR
+from armillary.runtime.inputs.reading import APART
+from armillary.runtime.language.language import *
+from armillary.runtime.loop.layout import SNAP
+from armillary.runtime.loop.thresholds import LEAST_ERROR, LONGEST_WITH_CONTACTS
 from armillary.runtime.solver.changes import choose_start
-from armillary.runtime.solver.dense import probe
-from armillary.runtime.solver.language.language import *
+from armillary.runtime.solver.forecasts import start_masses
+from armillary.runtime.solver.passages import is_near_place, row_near_place, search
 from armillary.runtime.solver.record import RunRecord
-from armillary.runtime.solver.singularities.masses import start_masses
-from armillary.runtime.solver.singularities.passages import is_near_place, row_near_place, search
+from armillary.runtime.solver.step_control import across_state, probe
 from armillary.runtime.solver.steps import advance, pass_jumps, settle
+
+
+def show(run: RunRecord, t: real) -> None:
+    """The state at a time in the step across; near the place no loops are closed, since their rows depend on
+    each other there.
+    """
+    across_state(run, (t - run.t_old) / run.h_taken)
+    if not is_near_place(run, t):
+        run.point = normalise(t, run.point)
+    run.state = run.point
+    run.t = t
+
+
+def wait(run: RunRecord) -> None:
+    """Keeps the end of the step across until the clock has come there."""
+    run.waiting = True
+    run.reached = run.t
+    run.kept = run.state
+    run.ending = run.status
+    run.status = RUNNING
+
+
+def is_shown(run: RunRecord) -> truth:
+    """Return whether the next time of the clock is inside the step across: then its state is shown. Else the
+    run is where the step has come to, and memory is updated there.
+    """
+    target: real = run.t0 + float(run.index + 1) * run.step
+    if target < run.reached - SNAP * run.step:
+        show(run, target)
+        run.index = run.index + 1
+        run.at_grid = True
+        return True
+    run.waiting = False
+    run.t = run.reached
+    run.state = run.kept
+    run.status = run.ending
+    run.at_grid = True
+    run.phase = ARRIVED
+    return False
+
+
+def step_by_clock(run: RunRecord) -> None:
+    """The next step, or a part of it, with all that happens at its end."""
+    if not run.waiting:
+        while run.phase != ARRIVED and run.status == RUNNING:  # a step may be put off, or taken back
+            advance(run)
+        if run.phase == ARRIVED and run.passing:
+            wait(run)
+    on_grid: truth = run.at_grid
+    if run.waiting:
+        shown: truth = False
+        shown = is_shown(run)
+        if shown:
+            run.phase = READY
+            return
+        on_grid = abs(run.t0 + float(run.index + 1) * run.step - run.t) <= SNAP * run.step
+        if on_grid:
+            run.index = run.index + 1
+    if run.phase != ARRIVED:
+        return
+    t: real = run.t
+    run.phase = READY
+    settle(run)
+    if run.phase == ARRIVED:  # the step across goes on after an event in it
+        wait(run)
+        show(run, t)
+        run.phase = READY
+    run.at_grid = on_grid
 
 
 def start_run(run: RunRecord) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from armillary.runtime.inputs.blocks import APART
+from armillary.runtime.inputs.reading import APART
+from armillary.runtime.language.language import *
 from armillary.runtime.loop.layout import SNAP
-from armillary.runtime.loop.thresholds.change_thresholds import BELIEVED
-from armillary.runtime.loop.thresholds.step_thresholds import ROUNDINGS
+from armillary.runtime.loop.thresholds import BELIEVED, ROUNDINGS
 from armillary.runtime.solver.changes import change, watch_rank
 from armillary.runtime.solver.events import (
     adopt_signs,
@@ -14,22 +14,19 @@ from armillary.runtime.solver.events import (
     is_left,
     mark_returning,
 )
-from armillary.runtime.solver.language.language import *
-from armillary.runtime.solver.linearly_implicit import blame_rates
-from armillary.runtime.solver.record import RunRecord
-from armillary.runtime.solver.singularities.forecasts import (
+from armillary.runtime.solver.forecasts import (
+    blame_masses,
     horizon,
     longest_step,
-    rank_is_lost,
-    resolve_weakness,
-)
-from armillary.runtime.solver.singularities.masses import (
-    blame_masses,
     measure_speeds,
     note_peaks,
+    rank_is_lost,
+    resolve_weakness,
     speeds_jumped,
 )
-from armillary.runtime.solver.singularities.passages import continue_across, cross, find_events, refuse_place
+from armillary.runtime.solver.linearly_implicit import blame_rates, watch_stiffness
+from armillary.runtime.solver.passages import continue_across, cross, find_events, refuse_place
+from armillary.runtime.solver.record import RunRecord
 from armillary.runtime.solver.step_control import (
     choose_next,
     error_norm,
@@ -39,7 +36,6 @@ from armillary.runtime.solver.step_control import (
     reaches,
     try_shorter,
 )
-from armillary.runtime.solver.stiffness import watch_stiffness
 
 
 def pass_jumps(run: RunRecord, reached: real) -> None:
@@ -86,6 +82,9 @@ def accept_step(run: RunRecord, t_new: real, h: real, t_last: real) -> None:
     run.t_old = run.t
     run.t = t_new
     run.h_taken = h
+    if MULTISTEP:
+        run.k_before = run.k0
+        run.h_before = h
     run.prepared = False
     run.near = 0.0
     run.steps = run.steps + 1
@@ -273,6 +272,8 @@ def settle(run: RunRecord) -> None:
             if differs(run.new_memory[i], run.memory[i]):
                 run.restart = True  # the derivative kept from the step before is stale
             run.memory[i] = run.new_memory[i]
+    if MULTISTEP and run.restart:
+        run.h_before = 0.0
     if SCHEME and run.restart:
         begin(run)
     if run.dense and not run.restart:

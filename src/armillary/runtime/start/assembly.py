@@ -20,7 +20,7 @@ from armillary.errors import ArmillaryError, ParameterError, outside
 from armillary.mechanics.constraints.loop_motion import gap_text, movable_speeds, redundant_text
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.addresses import address
-from armillary.runtime.solver.language.language import CLOSED, CONTRADICTED, NOT_REDUNDANT
+from armillary.runtime.language.language import CLOSED, CONTRADICTED, NOT_REDUNDANT
 from armillary.runtime.start.initial import Place
 from armillary.runtime.start.loop_code import loop_code
 from armillary.runtime.start.loop_layout import FIELDS, TABLES, VECTORS

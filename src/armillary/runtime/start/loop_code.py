@@ -1,4 +1,4 @@
-"""Loops closed by machine code: the description of runtime/solver/assembly, compiled for this process.
+"""Loops closed by machine code: the description of runtime/solver/assembly.py, compiled for this process.
 
 One code serves all systems: sizes are fields of a record, and the geometry of a system is called by its
 address. Many starts are as many records, one after the other.

@@ -8,9 +8,9 @@ from math import nan
 from armillary.llvm.building.builder import Span, Value
 from armillary.llvm.building.emitter import ADDRESS, NOTHING, REAL, WHOLE, Callee, FunctionType
 from armillary.llvm.building.routines import RecordFunction, RecordModule
-from armillary.runtime.solver.language.language import CLOSED, NOT_REDUNDANT, OPEN
-from armillary.runtime.solver.language.machine_code import SolverCode
-from armillary.runtime.solver.language.translator import read_assembly
+from armillary.runtime.language.language import CLOSED, NOT_REDUNDANT, OPEN
+from armillary.runtime.language.machine_code import SolverCode
+from armillary.runtime.language.translator import read_assembly
 from armillary.runtime.start.loop_layout import (
     ADDRESSES,
     FIELDS,

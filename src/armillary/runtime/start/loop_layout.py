@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from armillary.runtime.solver.language.translator import VECTORS as KINDS
-from armillary.runtime.solver.language.translator import loop_fields
+from armillary.runtime.language.translator import VECTORS as KINDS
+from armillary.runtime.language.translator import loop_fields
 
 LOOP_FEATURES = ("AGREEMENT", "UNITS")
 _FIELDS = {f.name: f.type for f in loop_fields(LOOP_FEATURES)}

@@ -23,10 +23,10 @@ from armillary.vehicles.manoeuvres.open_loop import (
     sine_steer,
     sine_with_dwell,
     split_braking,
+    step_steer,
 )
 from armillary.vehicles.manoeuvres.result import Tabled
 from armillary.vehicles.manoeuvres.ride import ride
-from armillary.vehicles.manoeuvres.step_steer import step_steer
 
 
 class Entry(NamedTuple):

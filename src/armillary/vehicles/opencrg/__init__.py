@@ -1,5 +1,5 @@
 """OpenCRG roads: a grid of heights along a curved reference line, read from and written to .crg files.
 
 Enter with a file; a `CrgRoad` leaves, which wheels stand on as on any `Road`. Read `sections.py` first, then
-`reading.py` and `surface.py`.
+`files.py` and `surface.py`.
 """

@@ -26,7 +26,7 @@ from functools import cached_property
 import numpy as np
 
 import armillary as arm
-from armillary.vehicles.opencrg.reading import CrgFile, fill_missing, read_crg
+from armillary.vehicles.opencrg.files import CrgFile, fill_missing, read_crg
 from armillary.vehicles.road import Road, Surface
 from armillary.vehicles.tyres.tyre import Scalar
 

@@ -16,11 +16,11 @@ from armillary.vehicles.suspensions.corner import (
     Closure,
     Compliance,
     Corner,
+    HardPoints,
     add_upright,
     close_arm,
     close_link,
 )
-from armillary.vehicles.suspensions.hard_points import HardPoints
 from armillary.vehicles.tyres.tyre import Scalar
 
 

@@ -11,7 +11,7 @@ Sources: Pacejka, Tire and Vehicle Dynamics, 3rd ed. 2012, equations (4.E1) to (
 called "book" here; Besselink, Schmeitz, Pacejka, An improved Magic Formula/Swift tyre model that can handle
 inflation pressure changes, Vehicle System Dynamics 48 (2010), suppl. 1, equations (A1) to (A62), which
 MF-Tyre 6.1 follows, "tno"; for 5.2 the PAC2002 of the Adams/Tire manual. Where the two differ is in the
-table CONVENTIONS of `convention.py`.
+table CONVENTIONS of `coefficients.py`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import armillary as arm
-from armillary.vehicles.tyres.convention import CONVENTIONS, Convention
+from armillary.vehicles.tyres.coefficients import CONVENTIONS, Convention
 from armillary.vehicles.tyres.magic_radius import MagicRadius
 from armillary.vehicles.tyres.tyre import TINY, Forces, Scalar, size
 
@@ -96,7 +96,7 @@ class MagicFormula(MagicRadius):
 
     coefficients      by the names of a .tir file, all of them: `complete` of `coefficients.py` fills gaps
     version           "5.2" (PAC2002, MF_05), "6.1" or "6.2"
-    convention        "tno" (default) or "book": see `convention.py`
+    convention        "tno" (default) or "book": see `coefficients.py`
     mirrored          exchange left and right, for a tyre of the other side of the vehicle
     limit_curvature   keep all curvature factors E at or below one, as the book asks; derivatives jump there
     limit_inputs      keep slips, camber, load and pressure in the ranges of the file

@@ -1,6 +1,6 @@
 """projected: redundant coordinates by rk4 and a projection after each step, fixed step, order 4.
 
-The projection is in runtime/loop/redundant/projected.py, with its sources. Four evaluations and three
+The projection is in runtime/loop/redundant.py, with its sources. Four evaluations and three
 solutions of the same bordered system per step.
 """
 

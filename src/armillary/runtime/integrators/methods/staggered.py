@@ -1,6 +1,6 @@
 """staggered: redundant coordinates by the staggered stabilised procedure, fixed step, order 2.
 
-Reference: Park & Chiou (1987); the step is in runtime/loop/redundant/staggered.py. Inside a step: cubic
+Reference: Park & Chiou (1987); the step is in runtime/loop/redundant.py. Inside a step: cubic
 Hermite. The tableau has only that: one derivative at each end.
 
 Not taken: feeding the measured violation back in place of ε λ; it is first order, or unstable with the

@@ -1,1 +1,0 @@
-"""Redundant coordinates in the compiled loop: Euler parameters, projection, the staggered step."""

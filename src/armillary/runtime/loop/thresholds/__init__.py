@@ -1,1 +1,0 @@
-"""Thresholds that the compiled loop shares with the solver."""

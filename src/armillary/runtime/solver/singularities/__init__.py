@@ -1,1 +1,0 @@
-"""Places where constraints lose rank or a motion has no mass, in the small language: `passages.py` first."""
