@@ -184,7 +184,7 @@ def test_feet_in_space_hold_and_share_their_forces(speeds: int, monkeypatch: pyt
 
         limits = np.repeat(static * np.maximum(smallest(sizes)[::3], 0), 3) * np.sqrt(np.roll(sizes, -1))
         limits = limits.reshape(7, 3)[:, :1].repeat(3, axis=1).ravel()
-        soft = np.where(slips, np.minimum(limits[slips].max() / np.maximum(limits, 1e-300), 1e3), 1.0)
+        soft = np.where(slips, np.minimum(limits[slips].max() / np.maximum(limits, 1e-300), WEAKEST), 1.0)
         expected = smallest(sizes * soft)
         given = {"held": np.ones(21), "static": static, "shape": shape}
         found = _solve("contact_forces", J, D, free, **given)  # type: ignore[arg-type]

@@ -93,7 +93,7 @@ class TruncationRule(Protocol[_Expression]):
     def below(self, x: _Expression, limit: _Expression) -> bool: ...
 
 
-# The rule in force; None except in derivations with small variables. Its type argument is Any because
+# The rule in force; None except in derivations with small variables. Its type argument is open because
 # expressions are defined in a module above this one.
 TRUNCATION: ContextVar[TruncationRule[Any] | None] = ContextVar("truncation", default=None)
 
