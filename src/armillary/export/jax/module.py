@@ -89,6 +89,7 @@ class JaxModule(PythonModule):
     corrections = FEW_CORRECTIONS
     always = "real"
     adaptive = False
+    multistep = False  # stages in JAX know only their own step
     settings: tuple[str, ...] = (
         "start",
         "duration",

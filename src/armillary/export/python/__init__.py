@@ -61,7 +61,7 @@ def write_module(module: PythonModule, path: str | os.PathLike[str], *, force: b
         "version": d.version,
         "duration": f"{duration:g}",
         "step": f"{step:g}",
-        "method_list": method_names(module.adaptive, stiff=module.made.stiff),
+        "method_list": method_names(module.adaptive, stiff=module.made.stiff, multistep=module.multistep),
     }
     test = fill(template(PythonModule.package, "test.txt"), values, module.has)
     readme = module.fill_template("readme.txt", values)

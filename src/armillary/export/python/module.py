@@ -96,6 +96,7 @@ class PythonModule:
     corrections = CORRECTIONS  # of loops after a step, at most
     always = ""  # helpers that every module has
     adaptive = True  # methods with steps of their own choice too
+    multistep = True  # methods that use the rates of the step before, too
     needs = "Python 3.11 and later without other packages"
 
     def __init__(self, made: Source, name: str, printer: Printer | None = None) -> None:
@@ -136,7 +137,7 @@ class PythonModule:
     def run_texts(self) -> dict[str, str]:
         """Parts that programs of whole runs share: the result, settings and their checks, how runs end."""
         texts = ("trajectory", "simulate", "status_text")
-        values = run_values(self.made.stiff) | {"left": left_text(self.has)}
+        values = run_values(self.made.stiff, self.multistep) | {"left": left_text(self.has)}
         found = {t: fill(template(PythonModule.package, f"{t}.txt"), values, self.has) for t in texts}
         return values | {name: text.rstrip("\n") for name, text in found.items()}
 

@@ -113,9 +113,9 @@ def constant_lines(solver: Solver, loops: Solver) -> str:
     return "\n".join(f"{k} = {v!r}" for k, v in solver.constants.items() if k not in loops.constants)
 
 
-def run_values(stiff: bool = False) -> dict[str, str]:
+def run_values(stiff: bool = False, multistep: bool = True) -> dict[str, str]:
     """Values for templates of whole runs: methods, statuses, settings and their checks."""
-    methods = exported_methods(adaptive=True, stiff=stiff)
+    methods = exported_methods(True, stiff, multistep)
     names = [m.name.upper() for m in methods]
     refusal = '    if {}:\n        raise ValueError(f"{}")'
     return {

@@ -29,9 +29,11 @@ def exported_methods(adaptive: bool, stiff: bool = False, multistep: bool = True
     ]
 
 
-def method_names(adaptive: bool, quote: str = "", joint: str = "or", stiff: bool = False) -> str:
+def method_names(
+    adaptive: bool, quote: str = "", joint: str = "or", stiff: bool = False, multistep: bool = True
+) -> str:
     """Return the names of the exported methods in a sentence."""
-    *first, last = [f"{quote}{m.name}{quote}" for m in exported_methods(adaptive, stiff)]
+    *first, last = [f"{quote}{m.name}{quote}" for m in exported_methods(adaptive, stiff, multistep)]
     return f"{', '.join(first)} {joint} {last}" if first else last
 
 
