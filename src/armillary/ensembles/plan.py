@@ -1,4 +1,4 @@
-"""The data from which an engine makes the runs of a batch.
+"""The plan of a batch: the data from which an engine makes the runs, and its making from the arguments.
 
 Arrays hold quantities row by row and runs column by column: neighbouring runs are neighbours in memory, as
 vector registers and GPUs want them.
@@ -35,13 +35,13 @@ STATUS = (
 )  # fmt: skip
 FINISHED, EVENT, DIVERGED, TOO_SMALL, ACCUMULATES, TOO_MANY_STEPS, FAILED, NOT_RUN = range(len(STATUS))
 
-AT_ONCE = 20_000  # steps of a run between two looks at whether to halt
+AT_ONCE = 20_000  # steps of a run between two checks whether to halt
 KEPT, MEASURED = 1, 2  # what a row is for: a history, metrics, or both (3)
 
 
 @dataclass(frozen=True)
 class BatchMetric:
-    """A metric of a batch: its name, and the column of the output that it is of."""
+    """A metric of a batch: its name, and the column of its output."""
 
     name: str
     metric: Metric
@@ -70,8 +70,8 @@ class Plan:
     grid: np.ndarray | None
     steps: np.ndarray | None
     row_at: np.ndarray | None
-    code: CompiledModel  # whose functions make the runs: that of the model, or what reads inputs over time
-    size: int  # runs of the batch, or of a whole block of a study: the engine is chosen by it
+    code: CompiledModel  # the model whose functions make the runs: ``model``, or its variant with inputs
+    size: int  # runs of the batch, or of a whole block of a study; decides which engine is chosen
 
     @cached_property
     def stops(self) -> np.ndarray | None:
@@ -109,14 +109,14 @@ class Plan:
         return np.where(self.kept, float(KEPT), 0.0) + np.where(self.measured, float(MEASURED), 0.0)
 
     def slot_places(self) -> list[int]:
-        """Where the slots of each metric begin."""
+        """Return the index of the first slot of each metric."""
         sizes = [len(entry.metric.start) for entry in self.metrics]
         return [sum(sizes[:i]) for i in range(len(sizes))]
 
 
 # From the arguments of a batch to its plan: checked names, row times, the grid of fixed steps.
 
-_MOST_STEPS = 2e7  # of fixed size in a run: their times are kept, in a gigabyte by then
+_MOST_STEPS = 2e7  # fixed steps in a run; their times then take a gigabyte
 _LISTED = 10  # names in a message
 
 
@@ -185,7 +185,7 @@ def plan(
 
 
 def _check_names(asked: Iterable[str], starts: Starts) -> None:
-    """An error for a metric with the name of something else in the results."""
+    """Raise an error for a metric whose name is empty or taken by another column of the results."""
     varied = {name for found in starts.given().values() for name in found}
     for name in asked:
         if name in varied:
@@ -201,7 +201,7 @@ def _check_names(asked: Iterable[str], starts: Starts) -> None:
 
 
 def _history(model: CompiledModel, outputs: Sequence[str] | None, reduced: bool) -> list[str]:
-    """Outputs whose histories are kept: those requested; all, where there are no metrics either."""
+    """Return the outputs whose histories are kept: those requested, or all if no metrics are given either."""
     if outputs is None:
         return [] if reduced else list(model.output_names)
     names = [str(name) for name in several(outputs, "outputs=")]
@@ -242,11 +242,11 @@ def _row_times(
     history: bool,
     metrics: bool,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Times of all rows, which of them are kept as histories, and which the metrics see.
+    """Return the times of all rows, which rows are kept as histories, and which rows metrics read.
 
-    Metrics see every grid point of fixed steps, or a thousand intervals with an adaptive method, or what
-    every ``watch`` seconds. Histories are kept at the sample times, by default every grid point or a thousand
-    intervals too.
+    Metrics read every grid point of fixed steps, or a thousand intervals with an adaptive method, or a row
+    every ``watch`` seconds. Histories are kept at the sample times, by default also every grid point or a
+    thousand intervals.
     """
     usual = _grid_points(t0, t_end, step) if step else _even(t0, t_end, (t_end - t0) / ROWS)
     watched = usual if watch is None else _even(t0, t_end, real(watch, "watch"))
@@ -264,7 +264,7 @@ def _row_times(
 
 
 def _even(t0: float, t_end: float, interval: float) -> np.ndarray:
-    """Times an interval apart, and the end."""
+    """Return times at equal intervals from t0, and the end."""
     if t_end == t0:
         return np.array([t0])
     even = SampleTimes(interval, t0, t_end)
@@ -273,7 +273,7 @@ def _even(t0: float, t_end: float, interval: float) -> np.ndarray:
 
 
 def _snap_times(times: np.ndarray, others: np.ndarray, near: float) -> np.ndarray:
-    """Times, each moved to one of the others where they differ by rounding alone."""
+    """Return the times, each replaced by the nearest of ``others`` if they differ only by rounding."""
     if not len(others):
         return times
     after = np.clip(np.searchsorted(others, times), 0, len(others) - 1)
@@ -291,7 +291,7 @@ def _samples(t0: float, t_end: float, sample: Given, step: float | None) -> floa
 
 
 def _grid_points(t0: float, t_end: float, step: float) -> np.ndarray:
-    """Ends of fixed steps as the single run's loop takes them: the last one, up to rounding, is the end."""
+    """Return the ends of fixed steps as the loop of a single run makes them; the last step ends at t_end."""
     count = int(np.ceil((t_end - t0) / step - SNAP)) if t_end > t0 else 0
     points = t0 + np.arange(count + 1) * step
     points[-1] = t_end
@@ -318,7 +318,7 @@ def _grid(
 
 
 def _check_size(runs: int, samples: float, history: int, others: int) -> None:
-    """An error for results that do not fit into memory; ``others``: numbers of a run besides histories."""
+    """Raise an error if results do not fit into memory; ``others``: numbers of a run besides histories."""
     samples = samples if history else 0.0
     numbers = samples * history + others
     size, most = 8.0 * (runs * numbers + samples), _room()

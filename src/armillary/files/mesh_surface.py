@@ -1,14 +1,11 @@
-"""Surfaces of triangles, their patches of one colour, and their textures.
+"""Surfaces of triangles, patches of one colour or texture, and the reader of OBJ and MTL files.
 
-Textures of mesh files: a picture of at most 512 pixels a side, and its mean colour, as light adds up.
-
-Pages and GLB files show the picture; what has no room for it, and films, the colour. Pillow decodes images
+A texture is an image of at most 512 pixels a side and its mean colour, averaged in linear light. Pages and
+GLB files show the image; formats without images, and films, show the mean colour. Pillow decodes images
 (``pip install 'armillary[plot]'``); without it, and for images that cannot be read, a material has its plain
 colour.
 
-Triangles of OBJ files, with the colours and textures of the material files (.mtl) that they name.
-
-Source: Wavefront, Advanced Visualizer, appendices B1 (.obj) and B2 (.mtl).
+Source of the file formats: Wavefront, Advanced Visualizer, appendices B1 (.obj) and B2 (.mtl).
 """
 
 from __future__ import annotations
@@ -20,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 Triangles = tuple[np.ndarray, np.ndarray]  # corners (n, 3), faces (m, 3) as indices of corners
-MOST = 10_000_000  # triangles
+MOST = 10_000_000  # triangles that are read from a file
 
 
 class MeshFault(Exception):
@@ -28,15 +25,15 @@ class MeshFault(Exception):
 
 
 class Paint(NamedTuple):
-    """A colour, "#0072b2", or none that the file states; and a picture whose mean it is, as bytes of JPEG."""
+    """A colour such as "#0072b2", "" if the file has none; and an image (JPEG) whose mean colour it is."""
 
     colour: str = ""
     image: bytes = b""
 
 
 class Patch(NamedTuple):
-    """Triangles of one paint. ``mapped`` (m, 3, 2) are places in its picture, from its upper left corner with
-    its sides as units, of the corners of each face.
+    """Triangles of one paint. ``mapped`` (m, 3, 2) holds the texture coordinates of the corners of each face:
+    0 to 1 along the sides of the image, from its upper left corner.
     """
 
     corners: np.ndarray
@@ -46,8 +43,8 @@ class Patch(NamedTuple):
 
 
 class Surface(NamedTuple):
-    """Corners (n, 3), faces (m, 3) as indices of corners; ``paints``: (first face, paint) in order; places in
-    their pictures as in patches.
+    """Corners (n, 3), and faces (m, 3) as indices of corners. ``paints``: (first face, paint) in order.
+    ``mapped``: texture coordinates as in `Patch`.
     """
 
     corners: np.ndarray
@@ -62,7 +59,7 @@ class Surface(NamedTuple):
 
 
 def transform_patch(patch: Patch, T: np.ndarray) -> Patch:
-    """Return a patch moved by a 4 × 4 matrix; one that mirrors turns the faces around."""
+    """Return a patch moved by a 4 × 4 matrix; if the matrix mirrors, the order of corners is reversed."""
     turn, shift = T[:3, :3], T[:3, 3]
     corners = np.asarray(patch.corners, dtype=float).reshape(-1, 3) @ turn.T + shift
     faces, mapped = np.asarray(patch.faces).reshape(-1, 3), patch.mapped
@@ -72,8 +69,10 @@ def transform_patch(patch: Patch, T: np.ndarray) -> Patch:
 
 
 def fans(counts: np.ndarray) -> np.ndarray:
-    """Triangles (m, 3) of polygons with these numbers of corners, as indices of all their corners in a row: a
-    fan about the first corner of each.
+    """Split polygons with these numbers of corners into triangles (m, 3), fans about the first corner of
+    each.
+
+    Triangles are indices into the list of the corners of all polygons.
     """
     counts = np.asarray(counts, dtype=np.int64)
     if counts.size and counts.min() < 0:
@@ -88,7 +87,7 @@ def fans(counts: np.ndarray) -> np.ndarray:
 
 
 def hex_colour(rgb: Iterable[float]) -> str:
-    """Red, green and blue between 0 and 1 as "#0072b2"."""
+    """Return red, green and blue between 0 and 1 as text like "#0072b2"."""
     values = [min(max(float(x), 0.0), 1.0) for x in list(rgb)[:3]]
     if len(values) < 3:
         raise ValueError("a colour has fewer than three components")
@@ -101,7 +100,7 @@ def from_hex(colour: str) -> np.ndarray:
 
 
 def hull(corners: np.ndarray) -> np.ndarray:
-    """Faces of the convex hull, turned outwards."""
+    """Return the faces of the convex hull, with normals that point outwards."""
     from scipy.spatial import ConvexHull, QhullError
 
     try:
@@ -115,14 +114,14 @@ def hull(corners: np.ndarray) -> np.ndarray:
     return faces
 
 
-SIDE = 512  # pixels to which an image is reduced
-_MOST = 50_000_000  # pixels of an image
-_FEW = 64  # pixels a side of which the mean is taken
+SIDE = 512  # pixels of the longer side to which an image is reduced
+_MOST = 50_000_000  # pixels; larger images are not read
+_FEW = 64  # pixels a side of the reduced image whose mean colour is taken
 _QUALITY = 85
 
 
 def texture(data: bytes, factor: np.ndarray | None = None) -> Paint:
-    """Return an image with its light multiplied by a factor; nothing where it cannot be read."""
+    """Return the paint of an image whose linear light is multiplied by a factor; empty if unreadable."""
     try:
         from PIL import Image
     except ImportError:
@@ -152,7 +151,7 @@ def texture(data: bytes, factor: np.ndarray | None = None) -> Paint:
 
 
 def linear_light(colour: np.ndarray) -> np.ndarray:
-    """Light of sRGB values, both between 0 and 1 (IEC 61966-2-1)."""
+    """Return the linear light of sRGB values, both between 0 and 1 (IEC 61966-2-1)."""
     return np.where(colour <= 0.04045, colour / 12.92, ((colour + 0.055) / 1.055) ** 2.4)
 
 
@@ -161,12 +160,12 @@ def srgb(light: np.ndarray) -> np.ndarray:
     return np.where(light <= 0.0031308, 12.92 * light, 1.055 * np.maximum(light, 0.0) ** (1 / 2.4) - 0.055)
 
 
-Beside = Callable[[str], bytes]  # a file in the folder of another, by its name; empty where it cannot be read
+Beside = Callable[[str], bytes]  # reads a file in the same folder by its name; empty if it cannot be read
 
 
 def read_obj(data: bytes, beside: Beside) -> list[Patch]:
-    """Lines "v x y z", "vt u v" and "f a/b …", whose numbers begin with 1 or count back from the last corner
-    and place in a picture; "usemtl" begins the faces of another material.
+    """Read an OBJ file: lines "v x y z", "vt u v" and "f a/b …". Indices in "f" count from 1, or, if
+    negative, back from the last corner or texture coordinate; "usemtl" begins the faces of another material.
     """
     corners: list[list[float]] = []
     spots: list[list[float]] = []
@@ -202,12 +201,12 @@ def read_obj(data: bytes, beside: Beside) -> list[Patch]:
             paints |= material_paints(beside(" ".join(words[1:])), beside)
     if not faces:
         return [Patch(np.array(corners), np.zeros((0, 3)))]
-    # The first patch has all corners, as a file without materials; each other one those that it uses.
+    # The first patch has all corners, as in a file without materials; other patches only those they use.
     (first, own), *others = faces.items()
     start = len(corners)
 
     def look(name: str, count: int) -> tuple[Paint, np.ndarray | None]:
-        """Return the paint of a material, and places in its picture where all of its faces have them."""
+        """Return the paint of a material, and texture coordinates if all of its faces have them."""
         places = np.array(mapped.get(name, ()), dtype=np.int64)
         if len(places) != count or not 0 <= places.min() <= places.max() < len(spots):
             return paints.get(name, Paint()), None
@@ -223,7 +222,7 @@ def read_obj(data: bytes, beside: Beside) -> list[Patch]:
 
 
 def material_paints(data: bytes, beside: Beside) -> dict[str, Paint]:
-    """Paints of the materials of a .mtl file: diffuse colours ("Kd") or textures ("map_Kd")."""
+    """Return the paints of the materials of an MTL file: diffuse colours ("Kd") or textures ("map_Kd")."""
     found: dict[str, Paint] = {}
     name = ""
     for line in data.decode("utf-8", "replace").splitlines():

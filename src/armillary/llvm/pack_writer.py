@@ -1,7 +1,7 @@
-"""The nodes of a section with packs as lines of LLVM code: packs on vectors, the others on single doubles.
+"""LLVM code of a section with packs: operations of packs on vectors, all other nodes on single doubles.
 
-A pack's vector may hold its lanes with other signs than the nodes have: then a product of mirrored branches
-takes no change of sign, and a sum only where its terms disagree.
+A lane of a pack's vector may hold the negative of its node. Then a product of mirrored branches needs no
+change of sign, and a sum needs one only in lanes in which the signs of its terms differ.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from armillary.program.program import ProgramSection
 from armillary.untyped import Given
 
 Signs = tuple[int, ...]
-Vector = tuple[str, Signs]  # the name of a vector, and ±1 per lane: what a lane has to be multiplied with
+Vector = tuple[str, Signs]  # the name of a vector, and the factor ±1 from each lane to its node
 
 
 class PackWriter(Writer):
-    """Lines of one function. ``signs`` of packs are shared by the functions of a section."""
+    """The lines of one function. All functions of a section share the ``signs`` of packs."""
 
     def __init__(
         self,
@@ -88,11 +88,11 @@ class PackWriter(Writer):
                 self.store_vector(vector, "work", self.crossing[pack.lanes[0]], len(pack.lanes))
 
     def sum(self, node: Expr) -> str:
-        """Terms that are all lanes of a pack are added up as vectors, whose lanes are added at last."""
+        """Add a sum's terms. If they include all lanes of a pack, add its vectors first, their lanes last."""
         coefficients = {strip_lets(t): c for c, t in zip(node.data[1], node.args, strict=True)}
         packs = dict.fromkeys([self.home[t] for t in coefficients if t in self.home])
         whole = [p for p in packs if all([n in coefficients for n in p.lanes])]
-        if not whole or len(coefficients) < len(node.args):  # a value beside a name of its own
+        if not whole or len(coefficients) < len(node.args):  # a value and a `let` of it are both terms
             return super().sum(node)
         value = self._add_lanes(whole, coefficients)
         taken = {n for p in whole for n in p.lanes}
@@ -103,7 +103,7 @@ class PackWriter(Writer):
         return self.with_terms(node, value, False, left)
 
     def _add_lanes(self, packs: list[Pack], coefficients: dict[Expr, float]) -> str:
-        """Σ of all lanes of packs, each with its coefficient: halves of vectors are added to each other."""
+        """Return Σ of all lanes of packs, times their coefficients; halves of vectors are added repeatedly."""
         width = max([len(p.lanes) for p in packs])
         halves: list[tuple[Vector, tuple[float, ...]]] = []
         while True:
@@ -120,7 +120,7 @@ class PackWriter(Writer):
                 halves.append(((half, (1,) * width), (1.0,) * width))
 
     def trigonometry(self, angles: list[Expr]) -> None:
-        """Angles whose sines are packs side by side."""
+        """Compute sines and cosines, with angles of one pack next to each other in their vectors."""
         paired = [
             p.operands[0] for p in self.home.values() if p.kind == "call" and p.operands[0][0] in angles
         ]
@@ -157,7 +157,7 @@ class PackWriter(Writer):
         offsets: tuple[float, ...] | None,
         vote: bool = True,
     ) -> Vector:
-        """Σ of vectors times coefficients; with ``vote`` with the signs that most terms have."""
+        """Return Σ of vectors times coefficients; with ``vote`` a lane has the sign of most of its terms."""
         signed = [(v, tuple([c * s for c, s in zip(f, signs, strict=True)])) for (v, signs), f in terms]
         count = len(signed[0][1])
         signs = [1] * count
@@ -217,7 +217,7 @@ class PackWriter(Writer):
     def _call_pack(self, pack: Pack) -> Vector:
         plain = (1,) * len(pack.lanes)
         node = pack.lanes[0]
-        if node in self.values:  # sines of plain angles, known
+        if node in self.values:  # sines of plain angles are computed before
             return self.together([self.values[n] for n in pack.lanes]), plain
         args = [self._vector(column, plain=True)[0] for column in pack.operands]
         if node.data in ("sin", "cos"):
@@ -232,8 +232,8 @@ class PackWriter(Writer):
         return self._elementary(pack.lanes[0].data, angles, len(pack.lanes), _largest_operand(pack))
 
     def function_value(self, node: Expr, args: list[str]) -> str:
-        """Of a single elementary function, the first lane of two: a call of the library would keep the code
-        around it from being put in order.
+        """Return the value of a function. An elementary function is computed as the first of two lanes: a
+        library call would split the code around it, which then could not be scheduled as a whole.
         """
         if node.data not in PACKED_CALLS or not self.types.single or self.module.call_lanes < 2:
             return super().function_value(node, args)
@@ -244,8 +244,8 @@ class PackWriter(Writer):
         return self.lane(self._elementary(node.data, one, 2, size), 0, 2)
 
     def _elementary(self, name: str, x: str, lanes: int, size: float) -> str:
-        """Return an elementary function of a vector whose elements are at most of this ``size``. Functions of
-        angles that may be large have branches, and are calls.
+        """Return an elementary function of a vector whose elements have at most this ``size``. For angles
+        that may be large the function has branches, so it is called, not written in line.
         """
         near = vector_math.near_function(name, size)
         if near is not None:
@@ -265,7 +265,7 @@ class PackWriter(Writer):
     # ---------------------------------------------------------------- columns of operands
 
     def _vector(self, column: Column, plain: bool = False) -> Vector:
-        """Operands as a vector; ``plain`` with the signs that they have."""
+        """Return operands as a vector; with ``plain``, lanes have the signs of the operands."""
         pack = self.home.get(column[0])
         if pack is not None and pack.lanes == column:
             found = self._pack(pack)
@@ -328,7 +328,7 @@ class PackWriter(Writer):
         return self.emit(f"shufflevector {kind} {one}, {kind} poison, <{count} x i32> zeroinitializer")
 
     def lane_numbers(self, values: tuple[float, ...]) -> str:
-        """Return a number for each lane, from the array of numbers where the function has one."""
+        """Return a number for each lane, loaded from the function's array of numbers if it has one."""
         literal = f"<{', '.join(f'double {real(v)}' for v in values)}>"
         if self._array is None:
             return literal
@@ -349,7 +349,7 @@ class PackWriter(Writer):
 
     @contextmanager
     def vectors_of(self, count: int, *, loading: bool = False) -> Iterator[None]:
-        """Meanwhile operations are on vectors; ``loading`` with numbers from the array of numbers."""
+        """Write operations in the `with` block on vectors; with ``loading``, numbers come from the array."""
         before = self.types, self.real, self.bits, self.mask, self.number, self.whole
         self.types, self.real, self.bits, self.mask, self.number, self.whole = _vector_types(count)
         if loading:
@@ -370,11 +370,11 @@ class PackWriter(Writer):
 
 
 def fused_packs(section: ProgramSection, arrival: Mapping[Expr, int]) -> set[Pack]:
-    """Packs of products that packs of sums take factor by factor."""
+    """Return the packs of products that are fused into sums (multiply–add), so need no value of their own."""
     if not section.packs:
         return set()
     home = {node: pack for pack in section.packs for node in pack.lanes}
-    apart = {strip_lets(result) for result in section.results}  # what is wanted by itself
+    apart = {strip_lets(result) for result in section.results}  # nodes whose own value is needed
     for node in section.nodes:
         if node.kind != "let" and node not in home:
             apart.update(map(strip_lets, node.args))
@@ -402,5 +402,5 @@ def _same_number(writer: PackWriter, count: int, value: float) -> str:
 
 
 def _same_bits(writer: PackWriter, count: int, value: int) -> str:
-    """Return a whole number for each lane, loaded as the number of these bits."""
+    """Return a whole number for each lane, loaded as the double with the same bits."""
     return writer.as_bits(_same_number(writer, count, number_of_bits(value)))

@@ -1,24 +1,24 @@
 """Roots of equations from rough starts, in the small language of language.py.
 
-The residuals r of m equations depend on a place, which moves by n unknowns p, all in terms of their sizes.
-With A = ∂r/∂p a step minimises |r + A p| over |p| ≤ Δ: a Gauss–Newton step if it is short enough, else one of
-Levenberg and Marquardt,
+The residuals r of m equations depend on a place; a step p of n unknowns moves it. Residuals and unknowns are
+divided by their sizes. With A = ∂r/∂p a step minimises |r + A p| over |p| ≤ Δ: a Gauss–Newton step if it is
+short enough, else a step of Levenberg and Marquardt,
 
     p = − (AᵀA + μ)⁻¹ Aᵀ r            μ ≥ 0 so that |p| = Δ
 
 The radius Δ follows the agreement of the derivatives with the residuals (Moré 1978, The Levenberg-Marquardt
 algorithm: implementation and theory, Lecture Notes in Mathematics 630). Among equally good steps the shortest
-is taken, and none along directions whose effect is below `cut` of the largest, so that unknowns which the
-equations leave open stay; where steps stall the cut is lowered. No unknown changes by more than `longest` in
-a step.
+is taken. It has no part along directions whose effect is below `cut` of the largest effect, so that unknowns
+which the equations do not determine stay unchanged; if steps stall, the cut is lowered. No unknown changes by
+more than `longest` in a step.
 
-`find_root` comes from far, and ends where residuals are least if there is no root. With CHORDS steps near a
-root go on with the last derivatives as long as each leaves a hundredth of the residuals: in a chain of 64
-links derivatives take a hundred times as long. `follow_root` stays on its branch: it goes on only
-while each step is shorter than the one before (Deuflhard 2011, Newton Methods for Nonlinear Problems, section
-5.1).
+`find_root` starts far from a root, and ends at the least residuals if there is no root. With CHORDS, steps
+near a root use the last derivatives again as long as each step leaves at most a hundredth of the residuals:
+in a chain of 64 links derivatives take a hundred times as long as residuals. `follow_root` stays on its
+branch: it continues only while each step is shorter than the step before (Deuflhard 2011, Newton Methods for
+Nonlinear Problems, section 5.1).
 
-A user defines the functions at the end of language.py in a file of its own.
+A module that uses this file defines the functions that language.py declares (`look`, `displace`, …).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from armillary.numerics.roots_thresholds import *
 
 
 def worst_residual(run: Roots) -> real:
-    """Return the largest residual; not a number if one is none. A user may have another measure."""
+    """Return the largest residual; NaN if any is NaN. A using module may define another measure."""
     worst: real = 0.0
     for i in range(run.rows):
         if abs(run.residual[i]) > worst or isnan(run.residual[i]):
@@ -39,7 +39,7 @@ def worst_residual(run: Roots) -> real:
 
 
 def residual_square(run: Roots) -> real:
-    """Return the square of the residuals at the place."""
+    """Return the sum of squares of the residuals at the place."""
     total: real = 0.0
     for i in range(run.rows):
         total = total + run.residual[i] * run.residual[i]
@@ -47,7 +47,7 @@ def residual_square(run: Roots) -> real:
 
 
 def missed_square(run: Roots) -> real:
-    """Return the square of the residuals where a step leads."""
+    """Return the sum of squares of the residuals where a step leads."""
     total: real = 0.0
     for i in range(run.rows):
         total = total + run.missed[i] * run.missed[i]
@@ -55,7 +55,7 @@ def missed_square(run: Roots) -> real:
 
 
 def predicted_square(run: Roots) -> real:
-    """Return the square of the residuals that derivatives predict for a step."""
+    """Return the sum of squares of the residuals that derivatives predict for a step."""
     m: whole = run.rows
     for i in range(m):
         run.linear[i] = run.residual[i]
@@ -78,7 +78,7 @@ def step_length(run: Roots) -> real:
 
 
 def largest_part(run: Roots) -> real:
-    """Return the largest change of an unknown; not a number if one is none."""
+    """Return the largest change of an unknown; NaN if any is NaN."""
     largest: real = 0.0
     for j in range(run.columns):
         if abs(run.step[j]) > largest or isnan(run.step[j]):
@@ -104,7 +104,7 @@ def limit_step(run: Roots) -> None:
 
 
 def hold_at_bounds(run: Roots) -> truth:
-    """Hold unknowns that a step would lead out of their bounds; return whether there are none."""
+    """Hold unknowns that a step would lead out of their bounds; return True if none is held."""
     m: whole = run.rows
     free: truth = True
     for j in range(run.columns):
@@ -129,7 +129,10 @@ def clip_step(run: Roots) -> None:
 
 
 def try_chord(run: Roots, merit: real) -> real:
-    """Step with the last derivatives, if that leaves a hundredth; return the square of residuals there."""
+    """Try a step with the last derivatives; accept it if it leaves less than a hundredth of the residuals.
+
+    Return the sum of their squares there.
+    """
     set_chord_step(run)
     if BOUNDED:
         clip_step(run)
@@ -142,8 +145,8 @@ def try_chord(run: Roots, merit: real) -> real:
 
 
 def try_steps(run: Roots, merit: real, worst: real) -> real:
-    """Make a step within the radius that leaves less than `merit`, the square of the residuals; return the
-    square there, or `merit` if no step does.
+    """Make a step within the radius that lowers the sum of squares of the residuals below `merit`; return the
+    new sum, or `merit` if no step does.
     """
     predicted: real = 0.0
     while run.radius >= LEAST_RADIUS:
@@ -174,12 +177,12 @@ def try_steps(run: Roots, merit: real, worst: real) -> real:
 
 
 def find_root(run: Roots) -> None:
-    """Move the place to a root, or to where the residuals are least."""
+    """Move the place to a root, or to the least residuals."""
     look(run)
     merit: real = residual_square(run)
     there: real = 0.0
     if CHORDS:
-        known: truth = False  # whether there are factors of a step before
+        known: truth = False  # whether factors of an earlier step can be used
     first: real = 0.0
     run.moves = 0.0
     while run.moves < run.most_moves:
@@ -218,7 +221,7 @@ def find_root(run: Roots) -> None:
 
 
 def follow_root(run: Roots) -> truth:
-    """Move the place to a near root by steps that shrink; return whether they do."""
+    """Move the place to a near root by steps that shrink; return whether a root was reached."""
     last: real = run.longest / SHRINK
     run.moves = 0.0
     while run.moves < run.most_moves:

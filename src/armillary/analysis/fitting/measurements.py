@@ -1,4 +1,4 @@
-"""Measurements that a model is fitted to: tables of any make as columns over time, checked."""
+"""The data of a fit: measurements, read from tables and checked, and the unknowns with starts and bounds."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Experiment:
     """Measured data and the circumstances under which they were taken.
 
     ``data`` is a run, a table by name with a "time" (a mapping, a pandas DataFrame, an xarray Dataset), or
-    the path of a file that ``load_run`` reads; a time of dates counts from its first row on.
+    the path of a file that ``load_run`` reads; dates as times become seconds after the first row.
     ``parameters``, ``initial`` and ``memory`` hold the values that differ in this experiment, as for
-    ``simulate``, which starts at ``t0``; ``inputs`` holds its inputs over time. ``sigma`` is the standard
+    ``simulate``; its run starts at ``t0``; ``inputs`` holds its inputs over time. ``sigma`` is the standard
     deviation of the measurements: a number for all, or by column a number or an array.
     """
 
@@ -47,15 +47,15 @@ class Experiment:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """One experiment, read: columns over time in the units of the model's outputs; NaN where nothing was
-    measured.
+    """One experiment as arrays: columns over time in the units of the model's outputs; NaN for values that
+    were not measured.
     """
 
     experiment: Experiment
     name: str
     time: np.ndarray
     columns: Mapping[str, np.ndarray]
-    sigma: Mapping[str, np.ndarray]  # of columns where it is known
+    sigma: Mapping[str, np.ndarray]  # standard deviations of columns; empty if not given
 
     @property
     def count(self) -> int:
@@ -103,12 +103,12 @@ def _read_experiment(
 
 
 def _time_and_columns(data: Given, name: str) -> tuple[Given, DataTable, dict[str, str]]:
-    """Time, columns and their units, from whatever holds them."""
+    """Return time, columns and their units from any kind of table."""
     if isinstance(data, str | os.PathLike):
         data = load_run(data)
     if isinstance(data, Run):
         return data.time, {n: data[n] for n in data.outputs or data.names}, dict(data.units)
-    if hasattr(data, "data_vars"):  # an xarray Dataset; if it is ours, with names that its labels stand for
+    if hasattr(data, "data_vars"):  # an xarray Dataset; ours keeps the original names of its labels
         names = json.loads(data.attrs["names"]) if "armillary_run" in data.attrs else {}
         variables = {names.get(k, k): v for k, v in data.data_vars.items()}
         units = {k: v.attrs["units"] for k, v in variables.items() if v.attrs.get("units")}
@@ -134,7 +134,7 @@ def _time_and_columns(data: Given, name: str) -> tuple[Given, DataTable, dict[st
 
 def _finite_numbers(values: object, length: int | None, what: str) -> np.ndarray:
     try:
-        if np.asarray(values).dtype.kind in "cmM":  # of complex numbers and times floats are something else
+        if np.asarray(values).dtype.kind in "cmM":  # float() would change complex numbers and dates silently
             raise TypeError
         found = np.array(values, dtype=float)
     except (TypeError, ValueError):
@@ -152,7 +152,7 @@ def _seconds(values: object, t0: float) -> Given:
         if found.ndim != 1 or not found.size:
             return values
         first = found[0]
-        if getattr(first, "tzinfo", None) is not None:  # within a zone, clocks are compared, which are set
+        if getattr(first, "tzinfo", None) is not None:  # within a zone, differences ignore clock changes
             found = np.array([x.astimezone(UTC).replace(tzinfo=None) for x in found], dtype=object)
         if found.dtype.kind == "O" and isinstance(first, date | timedelta):
             found = found.astype("M8[ns]" if isinstance(first, date) else "m8[ns]")
@@ -182,7 +182,7 @@ def _checked_time(values: object, t0: float, name: str) -> np.ndarray:
 def _columns_to_fit(
     model: CompiledModel, columns: Mapping[str, object], outputs: list[str] | None, name: str
 ) -> list[str]:
-    """Columns to be fitted: those named, or all; each must be an output of the model."""
+    """Return the columns to be fitted: those in ``outputs``, or all; each must be an output of the model."""
     known = model.output_names
     named = checked_names(outputs or (), known, "outputs=: there is no output")
     chosen = list(columns) if outputs is None else [output for output in named if output in columns]
@@ -199,7 +199,7 @@ def _columns_to_fit(
 
 
 def _sigmas(given: object, columns: Sequence[str], rows: int, name: str) -> dict[str, np.ndarray]:
-    """Standard deviations by column, one for each row."""
+    """Return the standard deviations by column, one for each row."""
     if given is None:
         return {}
     by_column = given if isinstance(given, Mapping) else dict.fromkeys(columns, given)
@@ -224,12 +224,12 @@ Wanted = Sequence[str] | DataMapping | None
 
 @dataclass(frozen=True)
 class Unknown:
-    """A number to be found, in stated units; an initial value may belong to one experiment alone."""
+    """A number to be fitted, in stated units; an initial value may belong to a single experiment."""
 
     label: str
     name: str
     parameter: bool
-    experiment: int | None  # None: shared by all
+    experiment: int | None  # index; None: shared by all experiments
     units: str
     start: float
     low: float
@@ -266,7 +266,7 @@ def unknowns(
 def _starts_and_bounds(
     wanted: Wanted, known: Collection[str], what: str, others: Collection[str]
 ) -> DataTable:
-    """Unknowns by name, with their given starts and bounds."""
+    """Return the wanted unknowns by name, with their given starts and bounds; None if not given."""
     if isinstance(wanted, Mapping):
         named = {str(name): given for name, given in wanted.items()}
     else:
@@ -314,7 +314,7 @@ def _unknown(
 
 
 def _number_or_quantity(model: CompiledModel, d: Direction, value: object, where: str) -> float:
-    """Return a number in stated units, or a quantity; infinite bounds are none."""
+    """Convert a number in stated units, or a quantity, to stated units; infinite values stay."""
     if isinstance(value, float) and math.isinf(value):
         return value
     number = plain_number(value, where, model.equations.system.units, None)
@@ -324,6 +324,6 @@ def _number_or_quantity(model: CompiledModel, d: Direction, value: object, where
 def assignments(
     found: Sequence[Unknown], x: np.ndarray, experiment: int
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """Parameters and initial values of one experiment, from the numbers of all."""
+    """Return the parameters and initial values of one experiment from the values of all unknowns."""
     own = [(u, float(v)) for u, v in zip(found, x, strict=True) if u.experiment in (None, experiment)]
     return {u.name: v for u, v in own if u.parameter}, {u.name: v for u, v in own if not u.parameter}

@@ -1,9 +1,10 @@
-"""Speeds and accelerations of a mechanism along its path, and how near each position is to a singular one.
+"""Speeds and accelerations of a mechanism along its path, singular positions, and other landmarks.
 
     A u = ċ* − b        A u̇ = c̈* − γ
 
-at all rows at once, by singular values of A with its rows and columns in terms of their sizes. The smallest
-of them is the measure of a position: where it vanishes, the driven quantities do not decide the motion.
+are solved for all rows at once, with rows and columns of A divided by their sizes. The smallest singular
+value of A measures a position: where it vanishes, the driven quantities do not determine the motion.
+Landmarks are limits of reach, singular positions, and turning points of outputs.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _CONTRADICTED = 1e-8
 
 @dataclass(frozen=True, eq=False)
 class PathMotion:
-    """A mechanism at all its rows: its matrices and what follows from them."""
+    """A mechanism at all rows of a path: its matrices, speeds, accelerations and outputs."""
 
     numbers: MechanismNumbers
     times: np.ndarray
@@ -38,7 +39,7 @@ class PathMotion:
 
     @cached_property
     def _scaled(self) -> tuple[np.ndarray, np.ndarray]:
-        """A in terms of sizes, and the weights of its rows."""
+        """A with rows and columns divided by their sizes, and the weights of its rows."""
         A = self._matrices[0] * self.numbers.sizes
         size = np.max(np.abs(A), axis=2, initial=0.0)
         gaps = self.numbers.mechanism.gaps
@@ -50,27 +51,32 @@ class PathMotion:
 
     @cached_property
     def _inverses(self) -> dict[int, tuple[np.ndarray, np.ndarray]]:
-        """Inverses of the first rows and their strengths, by the number of rows, as far as needed."""
+        """Cache of `_inverse`: inverses and strengths by the number of rows of A."""
         return {}
 
     def _inverse(self, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return A⁻¹ of each row (the pseudoinverse if A is singular or not square), and 1/|A⁻¹|."""
+        """Return A⁻¹ and the strength 1/|A⁻¹| of each position, for the first ``count`` rows of A.
+
+        If A is singular or not square: the pseudoinverse, and the smallest singular value.
+        """
         if count not in self._inverses:
             self._inverses[count] = _inverses(self._scaled[0][:, :count])
         return self._inverses[count]
 
     @cached_property
     def strength(self) -> np.ndarray:
-        """About the smallest singular value of the rows of positions, 1/|A⁻¹|; 0 at a singular position."""
+        """Approximate smallest singular value 1/|A⁻¹| of the rows of A for positions; 0 at a singular
+        position.
+        """
         m = self.numbers.mechanism
-        if m.static and m.redundant:  # forces of redundant constraints are not decided anywhere
+        if m.static and m.redundant:  # forces of redundant constraints are nowhere determined
             A = self._scaled[0][:, : m.closing]
             return np.asarray(np.linalg.svd(A, compute_uv=False)[:, -1 - m.redundant])
         return self._inverse(m.closing)[1]
 
     @cached_property
     def orientation(self) -> np.ndarray:
-        """The sign of the determinant where A is square, else 0: it changes across a singular position."""
+        """The sign of det A, which changes across a singular position; 0 if A is not square."""
         A = self._scaled[0][:, : self.numbers.mechanism.closing]
         return np.linalg.slogdet(A)[0] if A.shape[1] == A.shape[2] and A.shape[1] else np.zeros(len(A))
 
@@ -93,7 +99,8 @@ class PathMotion:
     def _solve(self, right: np.ndarray, clock: float) -> tuple[np.ndarray, np.ndarray]:
         """Return the least-norm solution, and the residual of each row relative to its size.
 
-        Constraints of speeds alone are rows of motions in time, not of derivatives by driven quantities.
+        Rows of constraints on speeds apply only to motions in time (``clock`` is not 0), not to derivatives
+        by driven quantities.
         """
         count = right.shape[1] if clock else self.numbers.mechanism.closing
         A, scaled = self._scaled[0][:, :count], (self._scaled[1] * right)[:, :count]
@@ -102,7 +109,7 @@ class PathMotion:
         return y * self.numbers.sizes, left
 
     def speeds(self, driven: np.ndarray, clock: float) -> np.ndarray:
-        """u of all rows; ``driven`` are the rates of the targets, a row each."""
+        """Return u of all rows; ``driven`` has the rates of the targets, one row per position."""
         m = self.numbers.mechanism
         right = -clock * self._matrices[1]
         right[:, m.gaps : m.closing] += driven
@@ -136,13 +143,18 @@ class PathMotion:
         return self.numbers("shown", self.times, self.numbers.with_motion(self.positions, 0.0))
 
     def moving(self, u: np.ndarray, a: np.ndarray, clock: float) -> tuple[np.ndarray, np.ndarray]:
-        """Outputs at speeds u, and their rates: the first of all, then the second of outputs of positions."""
+        """Return outputs at speeds u, and rates: first rates of all outputs, then second rates of position
+        outputs.
+        """
         moving = self.numbers.with_motion(self.positions, clock, u, a)
         return self.numbers("shown", self.times, moving), self.numbers("rates", self.times, moving)
 
 
 def _inverses(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Inverses of many matrices and one over their sizes; singular ones by least squares, with 0."""
+    """Return the inverses of many matrices and 1/norm of each inverse.
+
+    For matrices that are singular or not square: pseudoinverses, and the smallest singular value of each.
+    """
     count, height, width = A.shape
     if not height or not width:
         return np.zeros((count, width, height)), np.ones(count)
@@ -165,7 +177,7 @@ def _inverses(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _largest_places(values: np.ndarray) -> list[int]:
-    """Places of the values that are at least a tenth of the largest, in falling order."""
+    """Return the indices of values above a tenth of the largest, in descending order of value."""
     least = 0.1 * np.max(values, initial=0.0)
     return [int(i) for i in np.argsort(-values, kind="stable") if values[i] > least]
 
@@ -173,16 +185,17 @@ def _largest_places(values: np.ndarray) -> list[int]:
 # Positions of note along a path: limits of reach, singular positions, and turning points of outputs.
 
 _TURNS = 60
-_STIFF = 1e5  # weight of loops over targets where a target cannot be reached
+_STIFF = 1e5  # weight of loops relative to targets, if a target cannot be reached
 
 
 @dataclass(frozen=True)
 class Landmark:
     """A position of note.
 
-    ``kind`` is "limit of reach", "singular" or "turning point", ``row`` the row at or after which it is met,
-    ``at`` holds the driven quantities there. ``constraints`` and ``speeds`` take part in the motion that the
-    driven quantities do not decide; ``output`` and ``value`` describe a turning point.
+    ``kind`` is "limit of reach", "singular" or "turning point"; ``row`` is the row at the position, or the
+    end of the segment that contains it; ``at`` holds the driven quantities there. ``constraints`` and
+    ``speeds`` take part in the motion that the driven quantities do not determine; ``output`` and ``value``
+    describe a turning point.
     """
 
     kind: str
@@ -203,7 +216,7 @@ class Landmark:
 
 
 class Path:
-    """Rows that were followed, and the means to look between them."""
+    """The followed rows of a mechanism, the segments between them, and positions inside segments."""
 
     def __init__(
         self, motion: PathMotion, found: np.ndarray, origins: np.ndarray, names: tuple[str, ...]
@@ -224,7 +237,7 @@ class Path:
     def between(
         self, first: np.ndarray, last: np.ndarray, share: np.ndarray
     ) -> tuple[PathMotion, np.ndarray]:
-        """Positions at shares of the way between rows, and whether each was reached."""
+        """Return positions at given fractions of segments between rows, and whether each was reached."""
         motion, numbers = self.motion, self.motion.numbers
         a, b = motion.positions[first], motion.positions[last]
         s = share[:, None]
@@ -265,7 +278,7 @@ class Path:
 def turning_points(
     path: Path, slopes: np.ndarray, derivative: Callable[[PathMotion], np.ndarray]
 ) -> list[Landmark]:
-    """Where outputs of positions turn back along the path.
+    """Find where outputs of positions have an extremum along the path.
 
     ``slopes[i, o, d]`` are derivatives of output o by driven quantity d at row i, and ``derivative`` computes
     them at other positions.
@@ -317,8 +330,8 @@ def _turning(path: Path, motion: PathMotion, i: int, row: int, o: int, name: str
 
 
 def singular_positions(path: Path) -> list[Landmark]:
-    """Rows at which the driven quantities do not decide the motion, and places between rows where A changes
-    its orientation.
+    """Find rows at which the driven quantities do not determine the motion, and positions between rows at
+    which the sign of det A changes.
     """
     motion = path.motion
     found = []
@@ -342,8 +355,8 @@ def singular_positions(path: Path) -> list[Landmark]:
 def limits_of_reach(path: Path, followed: Followed, targets: np.ndarray, times: np.ndarray) -> list[Landmark]:
     """Find the nearest position to each unreached row whose origin was reached.
 
-    Damped least squares with the loops weighing more than the targets, from the last position that was
-    reached; driven quantities change with the square of the distance to the true limit.
+    The method is damped least squares from the last position reached, with more weight on loops than on
+    targets. The error of the driven quantities is of second order in the distance to the true limit.
     """
     lost = np.flatnonzero(~path.found & ((path.origins < 0) | path.found[path.origins]))
     if not len(lost):

@@ -1,4 +1,4 @@
-"""Sweeps: a mechanism moved along a path of driven quantities, without its dynamics."""
+"""Sweeps: a mechanism moved along a path of driven quantities, without its dynamics; and workspaces."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def _targets(numbers: MechanismNumbers, drive: Drive, position: np.ndarray, t: f
 
 
 def _driven_rates(drive: Drive, given: Mapping[str, object] | None, what: str) -> np.ndarray:
-    """Return the rates of the driven quantities, one row each; zero if none is given."""
+    """Return the rates of the driven quantities (rows × quantities); zero if not given."""
     found = np.zeros((len(drive), len(drive.names)))
     known = checked_names(table(given, what), drive.names, what, after=" is not driven")
     for name, values in known.items():
@@ -199,7 +199,7 @@ def _driven_rates(drive: Drive, given: Mapping[str, object] | None, what: str) -
     return found
 
 
-# Workspaces: the outputs that a mechanism reaches over ranges of what is driven, and where they end.
+# Workspaces: the outputs that a mechanism reaches over ranges of the driven quantities, and their boundary.
 #
 # With as many outputs y as driven quantities c, det(∂y/∂c) changes its sign where the mechanism cannot move
 # its outputs in every direction. These positions are found between neighbours of a grid over the ranges;
@@ -326,7 +326,7 @@ def workspace(
 
 @dataclass(frozen=True, eq=False)
 class _Slope:
-    """det(∂y/∂c) at positions, for the outputs at these places."""
+    """det(∂y/∂c) at positions, for the outputs with these indices."""
 
     columns: SweepColumns
     outputs: tuple[int, ...]
@@ -336,7 +336,7 @@ class _Slope:
 
 
 def _singular(found: Swept, motion: PathMotion) -> Sweep:
-    """Singular positions as a sweep."""
+    """Return the singular positions as a sweep."""
     m, drive = found.numbers.mechanism, found.drive
     values = motion.positions[:, m.state : m.state + len(drive.names)]
     rows = Drive(drive.names, values, motion.times, drive.timed, (len(values),), drive.axes)
@@ -346,7 +346,7 @@ def _singular(found: Swept, motion: PathMotion) -> Sweep:
 
 
 def _neighbours(drive: Drive, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of rows that are neighbours on the grid, both of which were reached."""
+    """Return pairs of reached rows that are neighbours on the grid, as two arrays."""
     index = np.arange(len(drive)).reshape(drive.shape)
     pairs = [
         (np.moveaxis(index, axis, 0)[:-1].reshape(-1), np.moveaxis(index, axis, 0)[1:].reshape(-1))
@@ -358,7 +358,7 @@ def _neighbours(drive: Drive, found: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def _edges(drive: Drive, found: np.ndarray) -> np.ndarray:
-    """Rows at the ends of ranges, and next to rows that were not reached."""
+    """Return a mask of reached rows at the ends of ranges or next to rows that were not reached."""
     grid = found.reshape(drive.shape)
     inside = np.ones(drive.shape, dtype=bool)
     for axis in range(len(drive.shape)):

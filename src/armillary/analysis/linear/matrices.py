@@ -1,4 +1,4 @@
-"""A, B, C and D of a model as compiled functions of time, state, memory and parameters."""
+"""Linear models: A, B, C, D as compiled functions, as named numbers, as expressions, in descriptor form."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from armillary.untyped import DataMapping
 if TYPE_CHECKING:
     from armillary.results.plots.motion import MotionPicture
 
-_DENSE = 4  # elements of a matrix for each that is not zero, up to which all are computed
-_SEARCHED = 3000  # nodes up to which common factors are searched for: a third of the operations at best
+_DENSE = 4  # all elements are computed if there are at most this many per nonzero element
+_SEARCHED = 3000  # most nodes for a search of common factors, which saves a third of the operations at best
 
 
 class Matrices(NamedTuple):
@@ -47,7 +47,7 @@ class Matrices(NamedTuple):
 
 
 class Linearization:
-    """The linearised equations of a model in the model's own units (SI unless stated), at any of its places.
+    """The linearised equations of a model in the model's own units (SI unless stated), at any state.
 
         jacobians = Linearization(model.equations, inputs=["F"], outputs=["tip"])
         A, B, C, D = jacobians.at(t, state)
@@ -69,7 +69,7 @@ class Linearization:
         self.equations, self.picture = equations, picture
         self.form: LinearForm = linear_form(equations, inputs, outputs, implicit_rates, open_loops=open_loops)
         form = self.form
-        kept = "BD" if form.tangent is not None else "ABCD"  # A and C of large systems come by columns
+        kept = "BD" if form.tangent is not None else "ABCD"  # in large systems A and C come column by column
         named = {name: (form.shapes[name], getattr(form, name)) for name in kept}
         self._code = None
         if form.solution is None:
@@ -87,15 +87,15 @@ class Linearization:
 
     @cached_property
     def functions(self) -> ModelFunctions:
-        """The compiled functions "matrices", of elements that vary, "dense", of all, and of large systems
-        "tangent".
+        """The compiled functions "matrices" (elements that vary), "dense" (all elements) and, in large
+        systems, "tangent" (the product of A and C with a direction).
         """
         computed, tangent = self._matrices.computed, self.form.tangent
         placed = {"dense": self._matrices.placement("matrices")}
         if tangent is not None:
             functions = {"matrices": computed, "tangent": [*tangent.rates, *tangent.outputs]}
             return ModelFunctions(self.equations, functions, tangent.direction, search=False, placed=placed)
-        if self._code is not None:  # a search finds 1 % there, and takes longer than all else
+        if self._code is not None:  # a search saves 1 % there, and takes longer than all else
             functions, parts = {"matrices": self._code.work}, {"matrices": self._code}
             return ModelFunctions(self.equations, functions, search=False, continued=parts, placed=placed)
         search = len(operands_first(computed)) <= _SEARCHED
@@ -109,11 +109,11 @@ class Linearization:
 
     @property
     def operations(self) -> Operations:
-        """Operations of one evaluation of all four matrices; in large systems, of one column."""
+        """Operations of one evaluation of all four matrices; in large systems, of one column of A and C."""
         return self.functions.operations["matrices" if self.form.tangent is None else "tangent"]
 
     def constants(self, parameters: Mapping[str, object] | None = None) -> np.ndarray:
-        """Precomputed constants, to be handed to many calls with the same parameters."""
+        """Return the precomputed constants, for repeated calls with the same parameters."""
         return self.functions.constants(parameters)
 
     def at(
@@ -124,7 +124,7 @@ class Linearization:
         memory: np.ndarray | None = None,
         constants: np.ndarray | None = None,
     ) -> Matrices:
-        """Return the matrices at one state; ``constants``, where known, replace ``parameters``."""
+        """Return the matrices at one state; ``constants``, if given, replace ``parameters``."""
         if self.form.tangent is not None:
             many = self.rows(t, state[None, :], parameters, memory, constants)
             return Matrices(*(matrix[0] for matrix in many))
@@ -141,7 +141,7 @@ class Linearization:
     ) -> Matrices:
         """Return the matrices at many states, with a leading axis.
 
-        All points share time, state, memory and parameters, or these have a leading axis.
+        Each of time, state, memory and parameters has a leading axis or is shared by all points.
         """
         tangent = self.form.tangent
         numbers = self.functions.constants(parameters) if constants is None else constants
@@ -170,9 +170,9 @@ class Linearization:
 class Filled:
     """Matrices whose elements are zero, numbers, or computed.
 
-    ``computed`` are the results of a compiled function: all elements of a matrix with few zeros; the varying
-    elements if a matrix has many, or without ``dense``. ``solved`` are the places of further elements among
-    the results, by matrix.
+    ``computed`` are the results of a compiled function: all elements of a matrix with few zeros; only the
+    varying elements of a matrix with many zeros, or of any matrix without ``dense``. ``solved`` gives, by
+    matrix, the indices of elements that other code adds to the results.
     """
 
     def __init__(
@@ -183,7 +183,7 @@ class Filled:
         dense: bool = True,
     ) -> None:
         self.computed: list[Expr] = []
-        self._places: list[int] = []  # of all elements: among the results, or −1 − that among the numbers
+        self._places: list[int] = []  # index of each element in the results, or −1 − its index in the numbers
         self._numbers: dict[float, int] = {}
         self._shapes = [shape for shape, _ in matrices.values()]
         for name, (shape, entries) in matrices.items():
@@ -201,7 +201,7 @@ class Filled:
         return len(self.computed) - 1
 
     def placement(self, source: str) -> MatrixPlacement:
-        """Return the step from a function of computed and solved elements to one of all elements."""
+        """Return the placement that turns computed and solved elements into all elements."""
         return MatrixPlacement(source, self._places, list(self._numbers))
 
     def functions(self, equations: DerivedEquations) -> ModelFunctions:
@@ -210,7 +210,7 @@ class Filled:
         return ModelFunctions(equations, {"elements": self.computed}, search=False, placed=placed)
 
     def __call__(self, rows: np.ndarray) -> list[np.ndarray]:
-        """The matrices from rows of all elements."""
+        """Return the matrices from rows of all elements."""
         found, start = [], 0
         for n, m in self._shapes:
             found.append(rows[:, start : start + n * m].reshape(len(rows), n, m))
@@ -231,7 +231,7 @@ def linearization(model: CompiledModel, inputs: tuple[str, ...], outputs: tuple[
 class LinearMatrices(PickledValue):
     """Matrices, names, units and the operating point of a linear model.
 
-    Analyses take this record, and `LinearModel`, which users hold, adds the verbs that call them.
+    Analyses work on this record. `LinearModel`, which users hold, adds the methods that call the analyses.
     """
 
     _of_process = ("linearization",)
@@ -247,8 +247,8 @@ class LinearMatrices(PickledValue):
     memory: np.ndarray = field(default_factory=lambda: np.empty(0))
     parameters: DataMapping = field(default_factory=dict)
     operating_point: DataMapping = field(default_factory=dict)
-    linearization: Linearization | None = None  # the compiled matrices that these are values of
-    step: float | None = None  # seconds, of a discrete model; None where time is continuous
+    linearization: Linearization | None = None  # the compiled functions behind A, B, C and D
+    step: float | None = None  # seconds between samples of a discrete model; None for continuous time
     note: str = ""
 
     @property
@@ -288,7 +288,7 @@ class LinearMatrices(PickledValue):
             )
 
     def poles(self) -> np.ndarray:
-        """Eigenvalues of A, per second (per step where time is discrete); a row for each operating point."""
+        """Eigenvalues of A, per second (of a discrete model: per step); a row for each operating point."""
         return np.linalg.eigvals(self.A).astype(complex)
 
     def _continuous(self, what: str) -> None:
@@ -297,7 +297,9 @@ class LinearMatrices(PickledValue):
             raise ArmillaryError(f"{what} is computed of continuous models; call it before discretize")
 
     def tables(self) -> list[tuple[str, list[str], list[list[str]]]]:
-        """Rates of the states and outputs, a row each, over states and inputs."""
+        """Return tables with a row for each rate of a state and each output, and a column per state and
+        input.
+        """
         columns = [*self.variables[0], *self.variables[1]]
         found = []
         for title, rows, left, right in (
@@ -328,7 +330,7 @@ _NOTHING = 1e-12  # a coordinate or speed below this counts as zero
 class SymbolicLinearModel:
     """A, B, C and D as rows of expressions, in the stated units of states, inputs and outputs.
 
-    They hold parameters, and the variables that were kept; ``at`` gives numbers.
+    The expressions contain parameters and the variables named in ``keep``; ``at`` evaluates them.
     """
 
     system: str
@@ -341,7 +343,7 @@ class SymbolicLinearModel:
     outputs: tuple[str, ...]
 
     def at(self, values: Mapping[str, float]) -> dict[str, np.ndarray]:
-        """A, B, C and D as arrays, where the symbols have these values in the model's own units."""
+        """Return A, B, C and D as arrays for these values of the symbols, in the model's own units."""
         found = {}
         for name, shape in self._shapes().items():
             flat = [x for row in getattr(self, name) for x in row]
@@ -353,7 +355,7 @@ class SymbolicLinearModel:
         return {"A": (n, n), "B": (n, m), "C": (p, n), "D": (p, m)}
 
     def _lines(self) -> list[list[str]]:
-        """Return the elements that are not zero: of what, by what, and the expression."""
+        """Return the nonzero elements as [output or rate, variable, expression]."""
         columns = (*self.states, *self.inputs)
         lines = []
         for rows, names, left, right in (
@@ -377,8 +379,8 @@ class SymbolicLinearModel:
 
 
 def symbolic(lin: LinearMatrices, keep: Sequence[str]) -> SymbolicLinearModel:
-    """Return the linear model as expressions: coordinates, speeds, states, memories and the time are numbers
-    as at the operating point, except for those to keep.
+    """Return the linear model as expressions: coordinates, speeds, states, memories and time have their
+    values at the operating point, except for the variables in ``keep``.
     """
     lin.single("symbolic")
     if lin.linearization is None:
@@ -424,13 +426,14 @@ def symbolic(lin: LinearMatrices, keep: Sequence[str]) -> SymbolicLinearModel:
 #
 #     E δẋ = A δx + B δv          δy = C δx + D δv
 #
-# E is 1 for states that have a rate and 0 for positions that a constraint decides, whose row is that of its
-# gap, 0 = ∂Φ/∂q δq + ∂Φ/∂v δv. The finite eigenvalues are those of the independent states.
+# E is diagonal: 1 for states that have a rate, 0 for positions that a constraint determines. The row of such
+# a position is the constraint's gap, 0 = ∂Φ/∂q δq + ∂Φ/∂v δv. The finite eigenvalues belong to the
+# independent states.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DescriptorModel:
-    """E, A, B, C and D in stated units; rows of constraints in the model's own."""
+    """E, A, B, C and D in stated units; rows of constraints in the model's own units."""
 
     system: str
     E: np.ndarray

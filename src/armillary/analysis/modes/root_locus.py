@@ -1,11 +1,10 @@
-"""Eigenvalues over a parameter, with the values at which modes become stable or unstable.
+"""Eigenvalues over a parameter: root loci, with the values at which modes become stable or unstable, and
+Campbell diagrams, with critical speeds.
 
-Frequencies of a system over the spin of a part, and the speeds at which they meet the spin's multiples.
+A Campbell diagram shows the frequencies of a system over the spin Ω of a part. An unbalance excites with Ω, a
+blade that passes k times in a turn with kΩ. The spin is critical if a frequency of the system equals kΩ:
 
-An unbalance excites with the spin Ω, a blade that passes k times in a turn with kΩ. Where a frequency of the
-system equals kΩ, the spin is critical:
-
-    Im λ(Ω) = k Ω
+    Im λ(Ω) = k |Ω|
 
 Frequencies refer to the coordinates of the model: they are frequencies of whirl in space if the coordinates
 do not turn with the rotor.
@@ -53,21 +52,21 @@ if TYPE_CHECKING:
 
 # Values of a parameter at which modes become stable or unstable.
 
-_ONSET = 1e-6  # growth, beside its eigenvalue, by which undamped modes have left the imaginary axis
+_ONSET = 1e-6  # Re λ / |λ| above which an undamped mode has left the imaginary axis
 
 
 class AxisCrossing(NamedTuple):
     """A value at which an eigenvalue crosses the imaginary axis."""
 
     value: float
-    eigenvalue: complex  # iω: an oscillation; 0: a displacement that grows or decays
+    eigenvalue: complex  # iω: oscillation; 0: growth or decay without oscillation
     branch: int
-    stabilises: bool  # as the value grows
+    stabilises: bool  # whether the mode becomes stable as the value grows
 
 
 def crossings_of(tracker: Tracker, found: Spectra) -> list[AxisCrossing]:
-    """Changes of the sign of Re λ along the branches, of complex pairs once; and values at which two undamped
-    modes meet and leave the imaginary axis together.
+    """Return the values at which Re λ of a branch changes its sign, once per complex pair, and the values at
+    which two undamped modes meet and leave the imaginary axis together.
     """
     real = found.eigenvalues.real
     growth = np.where(np.abs(real) <= still(found.eigenvalues), 0.0, real)
@@ -91,10 +90,10 @@ def crossings_of(tracker: Tracker, found: Spectra) -> list[AxisCrossing]:
 
 
 def _onset(tracker: Tracker, calm: float, grown: float) -> tuple[float, complex]:
-    """Return the value between one without growth and one with growth, by bisection, and the mode that grows.
+    """Return the value at which growth begins, between ``calm`` and ``grown``, and the eigenvalue that grows.
 
-    Undamped modes that meet grow with the root of the distance to that value, so that a growth of 1e-6 is as
-    near as 1e-12.
+    The method is bisection. The growth of undamped modes that have met is proportional to the square root of
+    the distance to that value, so a growth of 1e-6 means a distance of about 1e-12.
     """
     eigenvalue = 0j
     while True:
@@ -110,7 +109,7 @@ def _onset(tracker: Tracker, calm: float, grown: float) -> tuple[float, complex]
 
 
 def stable_ranges(tracker: Tracker, crossings: Sequence[AxisCrossing]) -> list[tuple[float, float]]:
-    """Ranges between crossings, without a mode that grows in their middle."""
+    """Return the ranges between crossings in whose middle no mode grows; adjacent ranges are merged."""
     found: list[tuple[float, float]] = []
     ends = [float(tracker.values[0]), *(c.value for c in crossings), float(tracker.values[-1])]
     for low, high in pairwise(ends):
@@ -132,7 +131,7 @@ class RootLocus:
         locus.stable_ranges                           where no mode grows
         locus["weave"]                                one branch, named by locus.named({3: "weave"})
 
-    Of complex pairs there is one branch. Modes of free motion, with λ = 0 everywhere, are left out.
+    A complex pair is one branch. Modes of free motion, with λ = 0 at all values, are left out.
     """
 
     system: str
@@ -140,10 +139,10 @@ class RootLocus:
     units: str
     values: np.ndarray
     eigenvalues: np.ndarray
-    participation: np.ndarray  # (branches, coordinates), in the middle of the values
+    participation: np.ndarray  # (branches, coordinates), at the middle value
     coordinates: tuple[str, ...]
     crossings: tuple[AxisCrossing, ...]
-    stable_ranges: tuple[tuple[float, float], ...]  # values without a mode that grows
+    stable_ranges: tuple[tuple[float, float], ...]  # (lowest, highest) value, where no mode grows
     names: tuple[str, ...]
 
     def __len__(self) -> int:
@@ -171,7 +170,7 @@ class RootLocus:
         return tuple(f"{n}: {w}" if n else w for n, w in zip(self.names, words, strict=True))
 
     def named(self, names: Mapping[int, str]) -> RootLocus:
-        """Return the same with names for some branches, by number."""
+        """Return this root locus with names for some branches, by number."""
         made = list(self.names)
         for i, name in names_by_number(names).items():
             made[index(i, len(self), "branch")] = str(name)
@@ -226,7 +225,7 @@ class RootLocus:
         return root_locus_plot(self, path, show)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """A .json file with all numbers, or a report, .txt or .html; ``RootLocus.load`` reads it."""
+        """Write a .json file, which ``RootLocus.load`` reads, or a report (.txt or .html)."""
         crossings = {
             "values": np.array([c.value for c in self.crossings]),
             "eigenvalues": np.array([c.eigenvalue for c in self.crossings], dtype=complex),
@@ -275,10 +274,10 @@ def root_locus(
 ) -> RootLocus:
     """Eigenvalues of a model over the values of a parameter, each mode followed by its shape.
 
-    ``parameter`` is a parameter, an input, a coordinate or a speed of the operating point ``at``, which is as
-    for ``linearize``; or ``at`` is a function that gives the operating point of each value. ``trim`` holds
-    arguments of ``model.trim``, by which each is found, with the value among ``fixed`` or ``parameters``.
-    Values at which a mode becomes stable or unstable are found to rounding.
+    ``parameter`` is a parameter, an input, a coordinate or a speed of the operating point ``at``, which is
+    given as for ``linearize``; or ``at`` is a function that returns the operating point of each value. With
+    ``trim``, arguments of ``model.trim``, each operating point is found by a trim, with the value among
+    ``fixed`` or ``parameters``. Values at which a mode becomes stable or unstable are found to rounding.
     """
     asked = operating_sweep(model, parameter, at, trim, parameters)
     tracker = Tracker(asked.matrices, sorted_values(values))
@@ -312,8 +311,8 @@ def _once(eigenvalues: np.ndarray, branches: np.ndarray) -> np.ndarray:
 def _participation(
     sweep: OperatingSweep, tracker: Tracker, found: Spectra
 ) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Participation of the coordinates in each branch, in the middle of the values, or beside it where
-    eigenvalues meet there.
+    """Return the participation of the coordinates in each branch, and their names, at the middle value, or at
+    a value near it if eigenvalues meet there.
     """
     apart = np.flatnonzero(~meetings(found.eigenvalues))
     middle = int(apart[len(apart) // 2])
@@ -328,18 +327,19 @@ def _participation(
     return shares, tuple(states[k].name for k in chosen)
 
 
-# The sense in which bodies run round their orbits in a mode: with the spin of a part, or against it.
+# Whirl: the sense in which bodies move on their orbits in a mode, with the spin of a part (forward) or
+# against it.
 #
 # A body at Re(d e^{iωt}) sweeps the area ½ Im(d × d*) per radian of ωt; along the axis of the spin it is
 # positive for forward whirl.
 
-_PLANE = 1e-6  # area beside the square of the amplitude, below which a motion has no sense
+_PLANE = 1e-6  # motions with a smaller area over the squared amplitude have no sense of whirl
 
 
 def whirl_directions(sweep: OperatingSweep, tracker: Tracker, found: Spectra) -> np.ndarray:
     """(points, branches): 1 for whirl with the spin, −1 against it, 0 for neither.
 
-    The axis is that about which the fastest body turns where the spin is largest.
+    The axis is the rotation axis of the fastest body at the value at which it turns fastest.
     """
     points = sweep.points(found.values)
     place = (points.t, points.states, points.parameters, points.memory)
@@ -361,7 +361,7 @@ def whirl_directions(sweep: OperatingSweep, tracker: Tracker, found: Spectra) ->
     return np.where(np.abs(areas) > _PLANE * sizes, np.sign(sense * areas), 0).astype(int)
 
 
-_STILL = 1e-9  # imaginary parts below this part of the largest eigenvalue are none
+_STILL = 1e-9  # imaginary parts below this share of the largest eigenvalue count as zero
 WHIRLS = {1: "forward", -1: "backward", 0: ""}
 
 
@@ -448,13 +448,13 @@ class Campbell:
         return int(self.whirl[int(np.argmin(np.abs(self.values - c.spin))), c.branch])
 
     def plot(self, *, path: str | os.PathLike[str] | None = None, show: bool = False) -> Figure:
-        """Frequencies over the spin, lines for its orders, and marks at critical speeds."""
+        """Draw the frequencies over the spin, lines for its orders, and marks at critical speeds."""
         from armillary.analysis.modes.reports import campbell_plot
 
         return campbell_plot(self, path, show)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """A .json file with all numbers, or a report, .txt or .html; ``Campbell.load`` reads it."""
+        """Write a .json file, which ``Campbell.load`` reads, or a report (.txt or .html)."""
         write_modal_file(path, "Campbell diagram", {
             "system": self.system, "spin": self.spin, "units": self.units, "values": self.values,
             "eigenvalues": self.eigenvalues, "whirl": self.whirl, "orders": self.orders,
@@ -525,5 +525,5 @@ def _critical_speeds(
 
 
 def _gap(eigenvalue: NumericValue, spin: NumericValue, excited: float) -> NumericValue:
-    """Im λ − k Ω in rad/s."""
+    """Im λ − k |Ω| in rad/s."""
     return eigenvalue.imag - excited * np.abs(spin)

@@ -1,9 +1,9 @@
 """Newton's method for operating points: c(x) = 0, with as many conditions as unknowns or more.
 
-Starts may be rough. The method is numerics/roots.py with the conditions of search.py, compiled once for all
-systems; Python prepares the arrays here. Directions without effect are not moved along, so that what the
-conditions leave open stays at its start. Bounds are kept by projection, and an unknown that a step would lead
-out of its bounds is held there.
+Starts may be rough. The method is numerics/roots.py with the functions of search.py, compiled once for all
+systems; this file prepares the arrays. Steps have no part along directions without effect, so that unknowns
+which the conditions do not determine keep their start values. Steps are projected onto the bounds, and an
+unknown that a step would lead out of its bounds is held there.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from armillary.llvm.jit import machine_settings
 from armillary.runtime.language.described_method import DescribedMethod, MethodWork
 from armillary.runtime.language.translator import ROOTS, ROOTS_RECORD, Description
 
-MET = 1e-9  # of the size of a condition: what is above this is not met
+MET = 1e-9  # largest residual, over the size of its condition, of a condition that is met
 ROUNDING = 1e-15
-NO_EFFECT = 1e-11  # pivot, as a part of the largest, of a direction without effect
-NEWTON, REST = 80.0, 200.0  # steps
-OPEN = 1e-9  # pivot of a direction that the conditions leave open
+NO_EFFECT = 1e-11  # directions whose pivot is below this share of the largest have no effect
+NEWTON, REST = 80.0, 200.0  # most steps of `newton` and of `rest`
+OPEN = 1e-9  # likewise, directions that the conditions do not determine
 EPSILON = 2.0**-52
 _HERE = "armillary.analysis.operating"
 _DESCRIPTION = Description((ROOTS_RECORD, f"{_HERE}:search_record.py"), (*ROOTS, f"{_HERE}:search.py"))
@@ -41,7 +41,7 @@ class RootProblem:
     x: np.ndarray  # state and inputs
     rows: np.ndarray
     unknown: np.ndarray
-    wanted: np.ndarray  # of the rows
+    wanted: np.ndarray  # values of the rows
     sizes: np.ndarray  # of the unknowns
     weights: np.ndarray  # one over the sizes of the rows
     low: np.ndarray | None = None
@@ -73,7 +73,7 @@ class Root:
 
 
 def newton(equations: RootProblem) -> Root:
-    """Return a root near x, or the place where the conditions are nearest to being met."""
+    """Return a root near x, or the point with the least residuals."""
     e, n = equations, len(equations.unknown)
     work = _work(
         e.values,
@@ -101,7 +101,7 @@ def newton(equations: RootProblem) -> Root:
 
 
 def outlook(equations: RootProblem) -> tuple[np.ndarray, np.ndarray]:
-    """C at x; and of each unknown the part, 0 to 1, along directions that the conditions leave open."""
+    """Return C = ∂c/∂x at x, and each unknown's part, from 0 to 1, in the null space of the conditions."""
     e = equations
     work = _work(
         e.values,
@@ -120,7 +120,7 @@ def outlook(equations: RootProblem) -> tuple[np.ndarray, np.ndarray]:
 def rest(
     values: ConditionValues, x: np.ndarray, moved: np.ndarray, closed: np.ndarray, sizes: np.ndarray
 ) -> np.ndarray | None:
-    """Return where coordinates come to rest that move with their accelerations; `None` if they do not.
+    """Return x where the damped motion, q̇ = N u̇, comes to rest; `None` if it does not.
 
     See ``trim.py``.
     """
@@ -148,7 +148,7 @@ def rest(
 
 
 def _method_limits(cut: float, exact: float, most: float) -> dict[str, float]:
-    """Limits of the method; the radius alone limits steps."""
+    """Return the limits of the method; only the radius limits the length of steps."""
     return {"cut": cut, "least_cut": cut, "exact": exact, "longest": np.inf, "most_moves": most}
 
 
@@ -171,7 +171,7 @@ def _work(
     tables: dict[str, np.ndarray],
     given: dict[str, np.ndarray],
 ) -> MethodWork:
-    """Return the record and workspace of a search, of which ``columns`` of C are needed."""
+    """Return the record and workspace of a search that needs these ``columns`` of C."""
     found, code, unknowns = values.of, values.code, len(unknown)
     m, n, flat = len(found.labels), len(found.names), code.flat
     entries = 0 if flat is None else len(flat)

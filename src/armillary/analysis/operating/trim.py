@@ -1,16 +1,15 @@
 """Operating points of a model: from a request to a solution, or to an error that states why there is none.
 
-Starts of the search for an operating point: the given one, and others where it was too rough.
-
-First where the damped motion comes to rest: where the unknowns are coordinates, and speeds that stay at their
-start, q moves along
+The search starts from the given point. If Newton's method fails there, further starts follow. The first is
+the point at which the damped motion comes to rest, if the unknowns are coordinates and speeds alone: q moves
+along
 
     q̇ = N(q) u̇(q, u)            N = ∂q̇/∂u
 
 which for a static equilibrium goes down the potential of the loads, in the metric of the masses, and keeps
 loops closed. The implicit Euler method takes steps of a length δ that grows as the rates decay
-(pseudo-transient continuation; Kelley & Keyes 1998, SIAM J. Numer. Anal. 35, 508–523). Then where the
-homotopy of scaled loads leads (below), and at last starts scattered about the given one.
+(pseudo-transient continuation; Kelley & Keyes 1998, SIAM J. Numer. Anal. 35, 508–523). The second is the end
+of the homotopy of scaled loads (below). The last are points scattered about the given one.
 """
 
 from __future__ import annotations
@@ -44,10 +43,10 @@ if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
 
 
-# A homotopy for rough starts: the loads that would hold the start are taken away little by little.
+# A homotopy for rough starts: loads that would hold the start are reduced to zero.
 #
-# At a start x₀ the conditions c are off by c(x₀) − w, which further loads and shifted outputs could make up
-# for. These are scaled from all to nothing,
+# At a start x₀ the conditions c miss their wanted values w by c(x₀) − w. Additional loads and shifted outputs
+# could compensate for that; they are scaled from 1 to 0,
 #
 #     H(x, λ) = c(x) − w − (1 − λ) (c(x₀) − w) = 0            λ from 0 to 1
 #
@@ -56,7 +55,7 @@ if TYPE_CHECKING:
 # Georg (1990), Numerical Continuation Methods, section 11.3 (the global homotopy).
 
 _STEPS = 200
-_FIRST, _LONGEST, _SHORTEST = 0.05, 0.5, 1e-5  # in sizes
+_FIRST, _LONGEST, _SHORTEST = 0.05, 0.5, 1e-5  # lengths of steps along the curve, in sizes
 _TURN = 0.8  # cosine of the angle between two tangents, below which a step is repeated at half its length
 
 
@@ -101,13 +100,11 @@ def scaled_loads(equations: RootProblem) -> np.ndarray | None:
 
 
 _REACHES = (0.3,) * 4 + (1.0,) * 8 + (3.0,) * 12
-_ASIDE = (
-    1e-4  # sizes by which the damped motion starts beside its start, which may be an unstable equilibrium
-)
+_ASIDE = 1e-4  # displacement, in sizes, from which the damped motion starts: x may be an unstable equilibrium
 
 
 def rough_starts(made: Problem, x: np.ndarray) -> Iterator[np.ndarray]:
-    """Further starts, the most promising first."""
+    """Yield further starts, the most promising first."""
     rested = None if made.request.settle else damped_rest(made, x)
     if rested is not None:
         yield rested
@@ -118,7 +115,9 @@ def rough_starts(made: Problem, x: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def scattered_starts(made: Problem, x: np.ndarray, reaches: Sequence[float]) -> list[np.ndarray]:
-    """Return a start for each reach in sizes about x, within the bounds; the same in every call."""
+    """Return a random start within each reach (in sizes) about x and within bounds; every call gives the
+    same.
+    """
     chance = ScatterNumbers()
     equations = made.equations(x)
     found = []
@@ -186,7 +185,7 @@ def _given_state(request: Request, own: DataMapping) -> np.ndarray:
 
 
 def _at_rest(request: Request, state: np.ndarray) -> np.ndarray:
-    """Return the state with speeds of zero, where rest is looked for."""
+    """Set the speeds of a state to zero, except fixed ones, if the request is for rest; return the state."""
     if request.at_rest:
         first = len(request.model.coordinate_names)
         for i, name in enumerate(request.model.speed_names, first):
@@ -212,8 +211,8 @@ def _close_loops(request: Request, x: np.ndarray, named: set[str]) -> np.ndarray
     return root.x if root.met else None
 
 
-_SAME = 1e-6  # of the size of an unknown: solutions that are nearer than this are one
-_ALL_ROUND = 3.2  # how far scattered starts lie from the first, in sizes: angles all round
+_SAME = 1e-6  # solutions count as one if no unknown differs by more than this share of its size
+_ALL_ROUND = 3.2  # reach of scattered starts about the first, in sizes; angles cover a full turn
 
 
 def trim(model: CompiledModel, **asked: Given) -> OperatingPoint:
@@ -240,7 +239,7 @@ def trim(model: CompiledModel, **asked: Given) -> OperatingPoint:
         m, root, _ = min(tried, key=lambda found: found[1].error)
         raise ArmillaryError(_why_not(m, root))
     points = [operating_point(m, root) for m, root in _distinct_roots(roots)]
-    if named is not model.base:  # the same state as the model itself takes it
+    if named is not model.base:  # the state in the variables of the given model
         points = [replace(op, state=model.state(op, op.parameters, op.time)) for op in points]
     return replace(points[0], others=tuple(points[1:])) if len(points) > 1 else points[0]
 
@@ -277,7 +276,7 @@ def _settle_motion(made: Problem, x: np.ndarray) -> np.ndarray:
 
 
 def _solve_from(made: Problem, x: np.ndarray, *, thorough: bool) -> Root:
-    """Return the root from a start, or the place nearest to one that was met."""
+    """Return the root from a start, or the point with the smallest error that was found."""
     best = newton(made.equations(x))
     if best.met or not thorough:
         return best
@@ -290,7 +289,7 @@ def _solve_from(made: Problem, x: np.ndarray, *, thorough: bool) -> Root:
 
 
 def _distinct_roots(roots: list[tuple[Problem, Root]]) -> list[tuple[Problem, Root]]:
-    """Solutions that differ, in the order in which they were found."""
+    """Return the solutions that differ, in the order in which they were found."""
     kept: list[tuple[Problem, Root]] = []
     for made, root in roots:
         size = np.maximum(np.abs(root.x), made.sizes(root.x, idle=True)[0])

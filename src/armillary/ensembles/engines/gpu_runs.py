@@ -1,7 +1,8 @@
-"""The engine on a GPU for all that the described solver does: events, memories, adaptive steps, changes of
-configuration.
+"""The two engines on a GPU, and the metrics of a plan as CUDA text.
 
-A thread makes a run and then takes the next one from a queue, so that no thread waits for the longest run.
+`Queued` does all that the described solver does: events, memories, adaptive steps, changes of configuration.
+A thread makes a run and then takes the next run from a queue, so no thread waits for the longest run.
+`FixedSteps` makes fixed steps without events; a run's state stays in registers.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ from armillary.runtime.models.instance import ChangeCode
 
 # The slots of all metrics of a plan at one row, as CUDA text.
 #
-# A thread holds the slots in registers, in double precision whatever the runs are in. Those of a histogram
-# stay in memory: a row changes one of them at most.
+# A thread holds the slots in registers, in double precision whatever the precision of the runs. The slots of
+# a histogram stay in memory: a row changes at most one.
 
 _TIME, _OUTPUT = symbol("t"), symbol("y")
 
@@ -54,7 +55,7 @@ _NAMES = ("t", "y", "slot", "slots", "out", "count", "run", "n", "wanted", "firs
 
 
 def metric_text(metrics: Sequence[BatchMetric]) -> MetricsCode:
-    """Return all metrics of a plan."""
+    """Return CUDA text that updates the slots of all metrics at a row."""
     lines: list[str] = []
     held: list[int] = []
     place = 0
@@ -71,7 +72,7 @@ def metric_text(metrics: Sequence[BatchMetric]) -> MetricsCode:
 
 
 def _metric_statements(entry: BatchMetric, names: Sequence[str]) -> list[str]:
-    """Return the slots of one metric, each renewed at its place; no slot is read after it was renewed."""
+    """Return statements that update the slots of one metric; no slot is read after its update."""
     old = [symbol(f"slot {i}") for i in range(len(names))]
     slots = entry.metric.slots(entry.metric.row(_TIME, _OUTPUT, old))
     results = [slot.value_after_row(before) for slot, before in zip(slots, old, strict=True)]
@@ -95,24 +96,24 @@ def _metric_statements(entry: BatchMetric, names: Sequence[str]) -> list[str]:
 
 
 class _SlotPrinter(CPrinter):
-    """C, in which a condition is a number already."""
+    """Printer of C in which a condition counts as a number, without a conversion."""
 
     def as_number(self, truth: str) -> Operand:
         return Operand(truth, LOGIC)
 
 
-# By the kernel's own numbers.
+# Status of a run by the number that the kernel of `Queued` writes.
 _STATUS = np.array(
     [
         NOT_RUN, FINISHED, EVENT, DIVERGED, TOO_SMALL, ACCUMULATES, TOO_MANY_STEPS, FAILED, LEFT_OVER,
     ],
     dtype=np.int8,
 )  # fmt: skip
-_WAVES = 8  # of threads in a chunk of runs: the last runs of a chunk leave threads idle
+_WAVES = 8  # runs of a chunk per resident thread; at the end of a chunk threads idle
 
 
 class Queued(CardEngine):
-    """Any Runge-Kutta method, events and memories, and changes among the configurations of the table."""
+    """Engine for any Runge-Kutta method, events, memories, and changes among configurations of the table."""
 
     @classmethod
     def refusal(cls, plan: Plan) -> str:
@@ -138,7 +139,7 @@ class Queued(CardEngine):
         cupy, s = self.device.cupy, plan.settings
         self._times = cupy.asarray(np.append(plan.times, np.inf))
         jumps = np.append([] if plan.stops is None else plan.stops, np.inf)
-        self._jumps = cupy.asarray(jumps.astype(self._real).astype(float))  # as the kernel has the time
+        self._jumps = cupy.asarray(jumps.astype(self._real).astype(float))  # rounded as the kernel's time
         self._due = cupy.asarray(_due(plan))
         reals = (s.t0, s.t_end, s.step or 0.0, s.max_step, s.rtol, float(np.max(s.atol)))
         addresses = np.array([self._times.data.ptr, self._jumps.data.ptr], dtype=np.uint64)
@@ -173,7 +174,7 @@ class Queued(CardEngine):
         return self.columns(block, i1 - i0, signals)
 
     def columns(self, block: CompactBlock, n: int, signals: SignalData | None) -> Outcome:
-        """n runs from these parameters, states and memory."""
+        """Make n runs from these parameters, states and memory."""
         cupy = self.device.cupy
         on_card = {
             "queue": cupy.zeros(2, np.uint64),
@@ -195,7 +196,7 @@ class Queued(CardEngine):
 
 
 def _models(plan: Plan) -> list[ConfiguredProgram]:
-    """Return the models of all configurations of the table, the first one first."""
+    """Return the models of all configurations of the table, as many as a kernel has room for."""
     model = plan.code
     if not (model.changes_configuration and model.changes_inside):
         return [model]
@@ -205,7 +206,9 @@ def _models(plan: Plan) -> list[ConfiguredProgram]:
 
 
 def _change_codes(models: Sequence[ConfiguredProgram]) -> list[ChangeCode]:
-    """Programs with the sections of changes and the ratings of all choices of dependent speeds."""
+    """Return compiled programs with the sections of changes and the ratings of all choices of dependent
+    speeds.
+    """
     table = configurations_of(models[0].base.equations)
     found = [(m.base.equations, table.ratings(m.equations.configuration.locked)) for m in models]
     return [ChangeCode(with_changes(equations, ratings=ratings).program) for equations, ratings in found]
@@ -220,7 +223,7 @@ def _due(plan: Plan) -> np.ndarray:
 
 
 def _with_batch_outputs(model: ConfiguredProgram, plan: Plan, program: Program) -> Configured:
-    """Return a configuration, with the outputs of a batch."""
+    """Return a configuration with only the outputs of the plan."""
     equations = replace(model.equations, program=program)
     watched = equations.targets.watched
     stops = [model.ends_a_leg(k) or e.name in INTERNAL_EVENTS for k, e in enumerate(watched)]
@@ -231,17 +234,17 @@ def _with_batch_outputs(model: ConfiguredProgram, plan: Plan, program: Program) 
 
 # The engine on a GPU for fixed steps without events: a run's state stays in registers.
 
-# by the numbers of the kernel
+# Status of a run by the number that the kernel of `FixedSteps` writes.
 _KERNEL_STATUS = np.array([NOT_RUN, FINISHED, DIVERGED, LEFT_OVER], dtype=np.int8)
-_MOST_EVENTS = 64  # one bit each
-_SPEED = 1e13  # nodes of a program that a large card computes in a second: for the size of chunks alone
-_SECONDS = 1.0  # of a chunk, and so until Ctrl-C acts
-MANY = 1000  # runs of a chunk that leave their configuration, for which another kernel is compiled
-_MOST_RUNS = 1 << 20  # of a chunk: more leave the card waiting for the host, fewer cost waves half full
+_MOST_EVENTS = 64  # a thread keeps one bit per event
+_SPEED = 1e13  # nodes of a program that a large card computes per second; only sets the size of chunks
+_SECONDS = 1.0  # duration of a chunk, and so the longest wait until Ctrl-C acts
+MANY = 1000  # if as many runs of a chunk leave their configuration, a `Queued` kernel is compiled for them
+_MOST_RUNS = 1 << 20  # in a chunk: with more the card waits for the host, with fewer waves are half full
 
 
 class FixedSteps(CardEngine):
-    """Fixed steps without events."""
+    """Engine for fixed steps without events."""
 
     @classmethod
     def refusal(cls, plan: Plan) -> str:
@@ -284,7 +287,7 @@ class FixedSteps(CardEngine):
 
     @property
     def wanted(self) -> int:
-        """About a second's work."""
+        """Number of runs in a chunk: about a second's work."""
         plan, wave = self.plan, self.wave
         assert plan.steps is not None
         nodes = len(plan.program.derivatives.nodes) + 4 * len(plan.program.state)
@@ -306,7 +309,7 @@ class FixedSteps(CardEngine):
         }
 
         def launch() -> None:
-            """All steps: one launch for each span of equal ones."""
+            """Make all steps, with one launch per span of equal steps."""
             for first, stop, length in self._spans:
                 self._code.put("step", _method(self._tableau, length, real))
                 points = (np.int32(first), np.int32(stop), np.int32(self._last), self._grid, self._due)
@@ -331,11 +334,11 @@ class FixedSteps(CardEngine):
         return outcome
 
 
-# ---------------------------------------------------------------- the plan as the kernel reads it
+# ---------------------------------------------------------------- data that the kernel reads
 
 
 def _spans(steps: np.ndarray) -> list[tuple[int, int, float]]:
-    """Neighbouring equal steps: (first, end, length)."""
+    """Return the spans of consecutive equal steps: (first, end, length)."""
     if not steps.size:
         return [(0, 0, 0.0)]
     edges = [0, *(np.flatnonzero(np.diff(steps)) + 1).tolist(), len(steps)]

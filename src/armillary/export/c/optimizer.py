@@ -1,14 +1,14 @@
-"""C for optimisers: rates with Jacobians, adjoints and Hessians, as acados and CasADi take them and plainly.
+"""C for optimisers: rates with Jacobians, adjoints and Hessians, for acados, CasADi and hand-written solvers.
 
-<name>_functions.c has for each function of ``FUNCTIONS`` the interface of CasADi's generated code (``name``,
-``name_work``, ``name_sparsity_in`` …), with the names, arguments and results of acados' external models:
+<name>_functions.c has every `OptimizerFunction` with the interface of CasADi's generated code (``name``,
+``name_work``, ``name_sparsity_in`` …), and those of acados' external models with its arguments and results:
 
     explicit   ẋ = f(x, u, p)           expl_ode_fun, expl_vde_forw, expl_vde_adj, expl_ode_hess
     implicit   ẋ − f(x, u, p) = 0       impl_dae_fun, impl_dae_fun_jac_x_xdot_z, impl_dae_jac_x_xdot_u_z,
                                         impl_dae_fun_jac_x_xdot_u, impl_dae_hess
 
-and <name>_functions.h plain functions for solvers that are written by hand. All of them are straight code: no
-loop but over the arrays that are copied, no allocation, no state, so each takes the time of its operations.
+<name>_functions.h declares plain functions for solvers that are written by hand. All functions are straight
+code: no loops except copies of arrays, no allocation, no state, so their operations bound their time.
 
 Source: acados, acados_template (generate_c_code_explicit_ode, generate_c_code_implicit_ode).
 """
@@ -40,7 +40,7 @@ ARGUMENTS = "double t, const double *state, const double *constants, const doubl
 
 @dataclass(frozen=True, eq=False)
 class Matrix:
-    """A result: its shape, and the elements that can differ from zero, column by column."""
+    """A result: its shape, and the elements that are not identically zero, column by column."""
 
     rows: int
     columns: int
@@ -53,7 +53,7 @@ class Matrix:
 
 @dataclass(frozen=True, eq=False)
 class OptimizerFunction:
-    """One function: the names of its arguments in order, its results, and a sentence."""
+    """One function: the names of its arguments in order, its results, and a text that describes them."""
 
     name: str
     arguments: tuple[str, ...]
@@ -62,7 +62,7 @@ class OptimizerFunction:
 
 
 class OptimizerSource:
-    """Symbols and functions of one system."""
+    """The symbols of one system's optimiser functions, and these functions as expressions."""
 
     def __init__(self, equations: DerivedEquations, parameters: Sequence[str]) -> None:
         check_smooth(equations)
@@ -173,7 +173,7 @@ class OptimizerSource:
         ]  # fmt: skip
 
     def check_autonomous(self) -> None:
-        """Raise an error if the rates hold the time, which acados' explicit functions do not take."""
+        """Raise an error if the rates depend on time, which is no argument of acados' explicit functions."""
         if self.equations.targets.time in symbols(*self.f):
             raise ArmillaryError(
                 f"the rates of '{self.equations.system.name}' hold the time, and explicit models of acados "
@@ -182,7 +182,7 @@ class OptimizerSource:
 
 
 def column(values: Sequence[Expr]) -> Matrix:
-    """Return a vector, all of whose elements are given."""
+    """Return a column with all elements, zeros included."""
     return Matrix(len(values), 1, tuple((i, 0, e) for i, e in enumerate(values)))
 
 
@@ -196,7 +196,7 @@ def matrix(columns: Sequence[Sequence[Expr]], rows: int) -> Matrix:
 
 
 def optimizer_files(equations: DerivedEquations, parameters: Sequence[str]) -> dict[str, str]:
-    """<name>_functions.c and .h, and what they are for."""
+    """Return the files <name>_functions.c, <name>_functions.h and README.md by name."""
     found = OptimizerSource(equations, parameters)
     found.check_autonomous()
     results = {f.name: [e for r in f.results for _, _, e in r.elements] or [ZERO] for f in found.functions}
@@ -286,7 +286,7 @@ class _Text:
         return "\n\n".join(part for part in parts if part) + "\n"
 
     def _tables(self) -> str:
-        """Constants of the parameters at their defaults, and the memory."""
+        """Return the tables of constants, from the parameters' defaults, and of the initial memory."""
         program = self.model.program
         table = parameter_table(self.found.equations)
         values = dict(zip(table.names, zip(table.defaults, table.factors, strict=True), strict=True))
@@ -310,7 +310,7 @@ class _Text:
         return "\n".join(wrap_statement(text, 110, "", "    "))
 
     def _gather(self, f: OptimizerFunction, sources: dict[str, str]) -> list[str]:
-        """Lines that put arguments into the arrays of the sections; NULL counts as zeros."""
+        """Return lines that copy arguments into the arrays of a section and call it; NULL means zeros."""
         found, stem = self.found, self._stem
         n, memory = len(self.model.program.state), len(list(found.equations.system.memories))
         lines = [
@@ -399,7 +399,9 @@ class _Text:
 
     @staticmethod
     def _patterns(name: str, side: str, shapes: Sequence[tuple[int, int, Matrix | None]]) -> list[str]:
-        """Sparsities as CasADi has them: rows, columns, and 1 if dense or else starts of columns and rows."""
+        """Return CasADi's sparsity patterns: rows, columns, then 1 if dense, else column starts and row
+        indices.
+        """
         lines = [f"const casadi_int *{name}_sparsity_{side}(casadi_int i)", "{"]
         cases = []
         for k, (rows, columns, r) in enumerate(shapes):

@@ -1,13 +1,13 @@
-"""Derivatives that several threads compute together, a branch of the mechanism each.
+"""CUDA code of derivatives that a team of threads computes together, one branch of the mechanism per thread.
 
-A thread that holds a whole run keeps its state, a stage and the sum of the stages in registers, and what an
-evaluation needs at a time; of a hexapod that is more than the 255 registers that it has, and the rest goes to
-local memory. Threads of a *team* share it out along branches that are alike (program/lanes): a pack's
-operation is done once, each thread with its branch's numbers, and so the states of branches are held by one
-thread each. All threads of a team compute and hold the rest, such as the base's motion.
+A thread that makes a run by itself keeps the state, a stage, the sum of the stages and the live values of an
+evaluation in registers. For a hexapod these are more than its 255 registers, and the rest goes to local
+memory. The threads of a *team* share the work along branches that are alike (program/branch_packs.py): each
+thread does the operation of a pack once, with the numbers of its branch, and holds the states of its branch.
+All threads of a team compute and hold the rest, such as the base's motion.
 
 A pack of w lanes in a team of n threads, w ≤ n: thread i holds lane i mod w. Values pass between lanes by
-``from_lane`` (a shuffle of the warp), and ``across`` (its butterfly) where lanes are added up.
+``from_lane`` (a shuffle of the warp); ``across`` (a butterfly shuffle) adds lanes.
 """
 
 from __future__ import annotations
@@ -39,16 +39,14 @@ from armillary.program.packs import in_lanes, pack_section
 from armillary.program.program import ProgramSection
 from armillary.untyped import Given
 
-# The derivatives of a thread that shares a run with others (teams.py), as assignments in C.
-#
-# The operations and their order are those of llvm/pack_writer.py, for which this file writes C in place of
-# LLVM's words. The value of a pack is that of the thread's own lane.
+# `TeamWriter` overrides the text of operations in llvm/pack_writer.py: C instead of LLVM, in the same order.
+# The value of a pack is that of the thread's own lane.
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 class TeamWriter(PackWriter):
-    """Assignments of one thread; each value is the name of one, a number, or either with a minus sign."""
+    """C assignments of one thread. A value is the name of a variable or a number, with or without a minus."""
 
     def __init__(self, own: SectionWriter, found: Cut, columns: Sequence[Column]) -> None:
         held: dict[Expr, Place] = {}
@@ -65,17 +63,17 @@ class TeamWriter(PackWriter):
         )  # fmt: skip
         self.printer, self.number = own.printer, self._number
         self._names = own.namer.copy().number_names("z")
-        # Inputs under their names in other functions.
+        # Inputs have the same names as in other functions.
         names = own.identifiers
         self._inputs = {f"{p[0]}[{p[1]}]": names[s] for s, p in given.items() if isinstance(p, tuple)}
-        self._made: dict[int, str] = {}  # the value that a line makes
-        self._known: dict[str, str] = {}  # what is loaded, and numbers of lanes
+        self._made: dict[int, str] = {}  # the variable that each line declares
+        self._known: dict[str, str] = {}  # variables of expressions that are written once
         self._both: dict[str, tuple[str, str]] = {}
         self._groups = count(1)
         self._stores: list[tuple[str, int]] = []
 
     def text(self, targets: Sequence[str], labels: Sequence[str]) -> list[str]:
-        """Lines of the function, without values that nothing takes."""
+        """Return the lines of the function, without unused values."""
         stores = [f"    {targets[i]} = {value}; /* {comment(labels[i])} */" for value, i in self._stores]
         wanted = set(_WORD.findall("\n".join(stores)))
         kept: list[str] = []
@@ -87,7 +85,7 @@ class TeamWriter(PackWriter):
         return [*lines, *stores]
 
     def plain_vector(self, column: Column) -> str:
-        """Values of lanes, with their own signs; of one node, its value."""
+        """Return a column as one value per lane, with the signs of its nodes; a single node as its value."""
         nodes = tuple(map(strip_lets, column))
         return self.value(nodes[0]) if len(nodes) == 1 else self._vector(nodes, plain=True)[0]
 
@@ -181,7 +179,7 @@ class TeamWriter(PackWriter):
         return self.together([self.load(array, index + i) for i in range(count)])
 
     def _once(self, text: str) -> str:
-        """Return a value that is written once in a function."""
+        """Return the variable of an expression; declare it at its first use."""
         if text not in self._known:
             self._known[text] = self.emit(text)
         return self._known[text]
@@ -223,7 +221,7 @@ class TeamWriter(PackWriter):
 
 
 def by_lane(values: Sequence[str]) -> str:
-    """One of some values, by a thread's lane."""
+    """Return a C expression that chooses one of 1, 2 or 4 values by the thread's lane."""
     if len({*values}) == 1:
         return values[0]
     if len(values) == 2:
@@ -235,18 +233,19 @@ def by_lane(values: Sequence[str]) -> str:
 SIZES = {"double": 8, "float": 4}
 REGISTERS = {"double": 255, "float": 168}  # of a thread; see BLOCKS in kernels.py
 
-# Bytes beyond the registers up to which one thread is best: about the first-level cache of a multiprocessor.
+# Bytes of values outside the registers up to which one thread is best: about the first-level cache of a
+# multiprocessor.
 # Measured on an H200, two threads against one, in double precision: an octopod whose values go 1,230 KB
 # beyond the registers is 2.3 times as fast (with four threads 4.7 times), a hexapod (610) 3.8, a quadruped
 # (300) 2.5, a hub with two wings (140) 0.7 times, since both threads compute the hub's motion. In single
 # precision the hexapod (470) is 1.6, a Stewart platform (284) 1.5, ANYmal (273) 0.92, the quadruped (220)
 # 0.95 times as fast.
 CACHE = 280_000
-MOST_ROOM = 200_000  # of shared memory, which is taken from that cache
+MOST_ROOM = 200_000  # bytes of shared memory of a multiprocessor, which are taken from that cache
 LONGEST = 8000  # nodes of an evaluation in one function: nvcc takes 20 s for 7,000, with pieces or teams
 
 
-# What a kernel says where a thread makes a run by itself.
+# Texts of a kernel in which one thread makes a run by itself.
 _ALONE = {
     "at": "i", "place": "i", "whole": "y", "time": "grid[n]", "running": "", "finished": "FINISHED",
     "lane": "", "teams": "",
@@ -257,8 +256,8 @@ _ALONE = {
 class Team:
     """Threads that make a run of a program together.
 
-    ``section`` has the derivatives with packs, and ``held`` the states that each number of a thread is: one
-    that all threads hold, or one per lane.
+    ``section`` has the derivatives with packs. ``held`` gives the states behind each number that a thread
+    holds: one state for all threads, or one state per lane.
     """
 
     writer: SectionWriter
@@ -268,8 +267,8 @@ class Team:
 
     @classmethod
     def of(cls, writer: SectionWriter, threads: int) -> Team:
-        """States in columns that packs take whole, or that are the rates of such, are shared out, the others
-        not.
+        """Return a team of this many threads. It shares out columns of states that packs take as operands,
+        and columns of states that are the rates of such columns; all threads hold the other states.
         """
         program = writer.program
         alike, section = in_lanes(program.alike, threads), program.derivatives
@@ -283,7 +282,7 @@ class Team:
         return cls(writer, threads, section, (*columns, *((s,) for s in program.state if s not in apart)))
 
     def function(self) -> str:
-        """Rates of what a thread holds, from that and the number of its lane."""
+        """Return the C function of the rates of the states that a thread holds, for its lane."""
         section, program, own = self.section, self.writer.program, self.writer
         found = cut(section, len(section.nodes) + 1, loading=False)
         [nodes] = found.pieces
@@ -305,8 +304,8 @@ class Team:
     def room(self, real: str, block: int, blocks: int, most: int) -> int:
         """Bytes of shared memory, at most ``most``, in which a block keeps the state and the sum of stages.
 
-        0 if it keeps neither there. Measured on an H200: in double precision a hexapod is then 1.25 times and
-        a quadruped 1.07 times as fast; in single precision neither gains.
+        0 if they stay in registers. Measured on an H200: with shared memory a hexapod is 1.25 times and a
+        quadruped 1.07 times as fast in double precision; in single precision neither gains.
         """
         size = 2 * len(self.held) * block * SIZES[real]
         return size if self.threads > 1 and real == "double" and size <= min(most, MOST_ROOM // blocks) else 0
@@ -349,7 +348,7 @@ class Team:
         return {s: i for i, s in enumerate(self.writer.program.state)}
 
     def _gathering(self, states: Set[Expr], stride: str) -> str:
-        """These states from what threads hold."""
+        """Return statements that gather these states from all threads into the array ``whole``."""
         lines = []
         for k, column in enumerate(self.held):
             for lane, s in enumerate(column):
@@ -378,8 +377,8 @@ class Team:
         section = self.section
         home = {node: pack.lanes[0] for pack in section.packs for node in pack.lanes}
         home |= {s: column[0] for column in self.held for s in column}
-        place: dict[Expr, int] = {}  # of what is computed, in order
-        last: dict[Expr, int] = {}  # use
+        place: dict[Expr, int] = {}  # order in which values are computed
+        last: dict[Expr, int] = {}  # order of the last operation that uses a value
         for node in section.nodes:
             if node.kind != "let":
                 now = place.setdefault(home.get(node, node), len(place))
@@ -414,6 +413,6 @@ def best_team(writer: SectionWriter, real: str, resident: int) -> Team:
 
 
 def _beyond(team: Team, real: str, resident: int) -> int:
-    """Bytes of all threads' values that registers do not hold."""
+    """Return the bytes of all resident threads' values that do not fit in registers."""
     numbers = team.numbers() + (len(team.held) if real == "float" else 0)
     return resident * max(0, SIZES[real] * numbers - 4 * REGISTERS[real])

@@ -1,8 +1,8 @@
-"""The variables of an FMU: name, meaning and reference number of each.
+"""The variables of an FMU: names, value references, start values, dependencies and units.
 
 Value references run through time, parameters, memory, states, rates of the states, outputs, event functions
-and clocks of events, in the order in which the program holds them; sources/fmu.c counts in the same way.
-Outputs that merely repeat a state or a memory have a number but are not listed.
+and clocks of events, in the order of the program; sources/fmu.c counts in the same way. Outputs that only
+repeat a state or a memory have a value reference but are not listed.
 """
 
 from __future__ import annotations
@@ -37,27 +37,27 @@ from armillary.untyped import Given
 
 
 def dependencies(results: Sequence[Expr], references: Mapping[Expr, int]) -> list[tuple[int, ...]]:
-    """For each result the value references of the symbols that it holds, in order."""
+    """Return for each result the value references of the symbols in it, sorted."""
     order = sorted(references, key=references.__getitem__)
     return [tuple(references[order[i]] for i in places) for places in held_places(results, order)]
 
 
-# FMUs that change their configuration: what their states are, and how fast these change.
+# States of FMUs that change their configuration, and the rates of these states.
 #
-# The states of such an FMU are the motion: all coordinates, all speeds of the system and the user's own
-# states. They are the same in every configuration, while the states of its equations are some of them; a
-# dependent or locked speed follows from these. Rates of a motion x = leave(t, y) with ẏ = f(t, y) are
+# The states of such an FMU are the motion x: all coordinates, all speeds of the system and the user's own
+# states, in every configuration. The equations of a configuration have some of them as states y; the
+# dependent and locked speeds follow from y. The rates of the motion x = leave(t, y) with ẏ = f(t, y) are
 #
 #     ẋ = ∂leave/∂t + ∂leave/∂y · f
 
 
 def every(source: Source) -> list[Source]:
-    """Return all configurations."""
+    """Return the sources of all configurations, the first one first."""
     return [source, *source.others]
 
 
 def check_states(source: Source) -> None:
-    """An error where the states of configurations are no part of a motion."""
+    """Raise an error if the states of configurations are not part of the motion."""
     if source.changing:
         source.equations.check_use("FMU with locks")
 
@@ -71,8 +71,8 @@ class ExchangedMotion:
 
 
 def motion_of(source: Source, values: Sequence[float], state: Sequence[float]) -> ExchangedMotion:
-    """Return the motion of a system, with start values for some parameters, in the user's units, and some
-    state of the first configuration.
+    """Return the states of an FMU that changes its configuration. Start values follow from parameter values,
+    in the user's units, and a state of the first configuration.
     """
     equations = source.equations
     targets, system = equations.targets, equations.system
@@ -95,8 +95,8 @@ def motion_of(source: Source, values: Sequence[float], state: Sequence[float]) -
 
 
 def motion_rates(source: Source) -> tuple[list[str], list[Expr]]:
-    """Rates of the states of an FMU, with labels: of the motion where there are several configurations,
-    without the speeds at its end that events set while they release them.
+    """Return labels and rates of the states of an FMU. With several configurations these are the rates of the
+    motion, without the entries at its end for speeds that events set when they release them.
     """
     program = source.program
     leave = next((s for s in program.changes if s.name == LEAVE), None)
@@ -127,7 +127,7 @@ class FmiVariable:
 
 @dataclass(frozen=True)
 class FmiClock:
-    """The event of a periodic update: where its clock stands in the memory, and the period."""
+    """The clock of a periodic update: its index in the memory, and the period."""
 
     place: int
     period: float
@@ -147,15 +147,15 @@ class Interface:
     ticks: tuple[FmiVariable, ...]  # clocks of events: of FMI 3.0
     time: FmiVariable
     start_state: tuple[float, ...]
-    start_given: tuple[float, ...]  # the values from which it follows
+    start_given: tuple[float, ...]  # the given values from which ``start_state`` follows
     first_guess: tuple[float, ...]  # coordinates from which loops are closed
     start_memory: tuple[float, ...]
     state_factors: tuple[float, ...]
     memory_factors: tuple[float, ...]
-    clocks: Mapping[int, FmiClock]  # by the number of the event
-    events: tuple[EventDescription, ...]  # of the configuration that has the most of them
-    described: tuple[StateDescription, ...]  # the states
-    places: tuple[tuple[int, ...], ...]  # of the states of each configuration among them
+    clocks: Mapping[int, FmiClock]  # by event index
+    events: tuple[EventDescription, ...]  # of the configuration with most events
+    described: tuple[StateDescription, ...]  # of the states of the FMU
+    places: tuple[tuple[int, ...], ...]  # indices in ``described`` of each configuration's states
     tunable: bool
 
     @property
@@ -171,7 +171,7 @@ class Interface:
 
 
 def interface(source: Source, parameters: Mapping[str, float] | None, initial: Given) -> Interface:
-    """Return the variables of a model, with start values of the user where there are any."""
+    """Return the variables of a model; start values given by the user replace the model's."""
     equations, description = source.equations, source.description
     values = _start_values(source, parameters)
     state, memory = [s.initial for s in description.states], [m.initial for m in description.memory]
@@ -211,7 +211,7 @@ def interface(source: Source, parameters: Mapping[str, float] | None, initial: G
     state_factors = tuple(s.factor for s in described)
     memory_factors = [m.factor for m in equations.system.memories.values()]
     clocks = _clocks(equations)
-    tunable = not equations.reduction.rows  # closed loops of other lengths would have to be assembled again
+    tunable = not equations.reduction.rows  # with new lengths, closed loops would have to be assembled again
     names = _UniqueNames({"time"})
     listed_parameters = tuple(
         FmiVariable(
@@ -287,7 +287,7 @@ def interface(source: Source, parameters: Mapping[str, float] | None, initial: G
 
 
 class _UniqueNames:
-    """Names of variables, each once: the kind is added to a name that an earlier one has."""
+    """Unique names of variables: a name that is taken gets its kind added."""
 
     def __init__(self, taken: set[str]) -> None:
         self.taken = taken
@@ -336,7 +336,7 @@ def _rate_units(units: str) -> str:
 
 
 def unit_texts(variables: Sequence[FmiVariable]) -> list[str]:
-    """Units that occur, each once, in the order of first meeting."""
+    """Return the units that occur, each once, in the order of their first variable."""
     return list(dict.fromkeys(v.units for v in variables if v.units))
 
 
@@ -349,8 +349,8 @@ _ANGLES = re.compile(r"(?<![A-Za-z])([mu\u00b5\u03bc]?rad|deg|°|arcmin|arcsec|r
 def base_unit(text: str) -> dict[str, str]:
     """Return the attributes of a unit's BaseUnit element; no attributes if an exponent is not whole.
 
-    The power of the radian is found by reading the text once more with the kelvin, which mechanics does not
-    use, in the place of every unit of angle.
+    To find the power of the radian, parse the text again with every unit of angle replaced by the kelvin,
+    which mechanics does not use.
     """
     unit = parse_unit(text)
     exponents = dict(zip(BASE_UNITS, unit.dimension.exponents, strict=True))

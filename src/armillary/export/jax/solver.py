@@ -1,4 +1,4 @@
-"""The methods in JAX: one pure function per method, from its tableau."""
+"""The solver in JAX: step functions of all methods, values for the template of runs, and contacts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WIDTH = 110
 
 
 def solver_values(made: Source) -> dict[str, str]:
-    """Values for the template: a function for a step of each method, and their names; times of jumps."""
+    """Return values for the template: step functions of all methods, their names, and times of jumps."""
     methods = exported_methods(False, made.stiff, multistep=False)
     explicit = [m for m in methods if not m.rosenbrock]
     printer = JaxSolverPrinter(read_solver((), explicit, [f"{m.name}_stages" for m in explicit]))
@@ -53,7 +53,7 @@ def implicit_text() -> str:
 
 
 def _implicit_method(method: Method) -> str:
-    """Return a step of a linearly implicit method."""
+    """Return the text of the step function of a linearly implicit method."""
     about = f"{method.description[0].lower()}{method.description[1:]}"
     name = method.name
     return "\n".join([
@@ -70,16 +70,16 @@ def _implicit_method(method: Method) -> str:
 
 
 def run_values(made: Source, has: Collection[str], named: Named) -> dict[str, str]:
-    """Values for the template of runs."""
+    """Return values for the template of runs."""
     methods = exported_methods(True, made.stiff, multistep=False)
     wanted = ["start_run", "turn" if "reclosing" in has else "find_row"]
     loops = made.assembly.solver if made.assembly is not None else NO_SOLVER
-    described = {word for word in has if word not in ("implicit", "driven")}  # stages are JAX's own
+    described = {word for word in has if word not in ("implicit", "driven")}  # stages: implicit.txt
     found_solver = solver_for(described, True, wanted, methods=methods, guard=made.guard, given=GIVEN)
     printer = FlowPrinter(found_solver, loops.functions)
     found, every = change_tables(made), (made, *made.others)
     tables = dict(found.tables)
-    if not made.changing:  # the run ends at internal events, too
+    if not made.changing:  # without other configurations a run ends at internal events, too
         tables["STOPS"] = [int(e.stop) for e in made.description.events]
     lines = []
     for name, values in tables.items():
@@ -115,7 +115,7 @@ def run_values(made: Source, has: Collection[str], named: Named) -> dict[str, st
 
 
 def _tableau_lines(t: Tableau | Rosenbrock) -> str:
-    """Return a method as data."""
+    """Return the text of a method's tableau."""
     text = _rosenbrock_text(t) if isinstance(t, Rosenbrock) else _explicit_text(t)
     return "\n".join(wrap_statement(f"{text},", WIDTH, "    ", "        "))
 
@@ -140,7 +140,7 @@ def _list_items(texts: Sequence[str]) -> str:
 
 
 class JaxSolverPrinter(PythonSolverPrinter):
-    """Functions of arrays."""
+    """Printer of step functions whose vectors are whole arrays."""
 
     def field(self, name: str) -> str:
         return name
@@ -166,15 +166,15 @@ class JaxSolverPrinter(PythonSolverPrinter):
 # The solver of contacts in JAX.
 #
 # Forces at given statuses are found by functions of a dictionary of arrays (flow.py), which can be
-# compiled, mapped and differentiated forward. Statuses are decided at events alone, by the functions of
-# exported Python, which compiled code calls on the host: XLA takes half a minute for each place where they
-# are called, and copies them to all of them.
+# compiled, mapped and differentiated forward. Statuses are decided only at events, by the functions of
+# exported Python; compiled code calls them on the host, since XLA would copy them to each call site and take
+# half a minute to compile each copy.
 
 _RATES, _FORCES, _DECISION = "contact_rates", "contact_forces", "contact_problem"
 
 
 def contact_texts(sources: Sequence[ContactSource], width: int) -> list[str]:
-    """Return the functions that sections call, with all that they need."""
+    """Return the texts of the contact functions that sections call, with their constants and tables."""
     if not sources:
         return []
     sources = [_with_forces(source) for source in sources]
@@ -184,7 +184,7 @@ def contact_texts(sources: Sequence[ContactSource], width: int) -> list[str]:
 
 
 def _with_forces(source: ContactSource) -> ContactSource:
-    """Return a source that has a function of forces: derivatives of decisions call it."""
+    """Return the source with a function of forces added if missing; derivatives of decisions call it."""
     if any(block.name == _FORCES for block in source.called.values()):
         return source
     forces = ContactBlock(_FORCES, source.block.shape)
@@ -204,7 +204,7 @@ def _contact_solver(source: ContactSource, width: int) -> list[str]:
 
 
 def _data_text(printer: JaxContacts, width: int) -> str:
-    """Sizes and tables."""
+    """Return the text of sizes and tables."""
     source = printer.source
     lines = [f"{printer.names[name]} = {size}" for name, size in source.sizes.items()]
     for name, numbers in source.whole_tables(0).items():
@@ -215,7 +215,7 @@ def _data_text(printer: JaxContacts, width: int) -> str:
 
 
 def _decision(name: str, source: ContactSource, forces: str) -> str:
-    """Return the function that decides, and its derivative."""
+    """Return the text of the function that decides contact statuses, and of its derivative."""
     block = source.block
     taken = {p.field: p for p in source.takes(f"{name}_on_host")}
     given = {p.field: p for p in source.gives(f"{name}_on_host")}
@@ -243,7 +243,7 @@ def _decision(name: str, source: ContactSource, forces: str) -> str:
 
 
 class JaxContacts(FlowPrinter):
-    """The functions that find forces of contacts."""
+    """Printer of the functions that find contact forces."""
 
     def __init__(self, source: ContactSource) -> None:
         super().__init__(source.solver)
@@ -252,7 +252,7 @@ class JaxContacts(FlowPrinter):
         self.names |= {name: name + source.tag for name in source.block.tables}
 
     def block_function(self, name: str) -> str:
-        """Return a function from an array of arguments to one of results."""
+        """Return the text of a function from an array of arguments to an array of results."""
         entry, lengths = self.source.entry(name), self.source.lengths
         given = {p.field: f"given[{p.first} : {p.first + p.length}]" for p in self.source.takes(name)}
         lines = ["@jax.jit", f"def {name}(given: Array) -> Array:"]

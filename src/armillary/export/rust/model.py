@@ -1,4 +1,6 @@
-"""The model in Rust: model.rs, its functions over arrays of known length; expressions and lookup tables."""
+"""The model in Rust: model.rs, assembly.rs (closing of loops), the modules of further configurations; the
+printer of expressions and lookup tables.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,7 @@ sine_cosine
 
 
 class RustPrinter(Printer):
-    """Rust: `if` is an expression, sines and cosines come in pairs."""
+    """Printer of expressions in Rust: `if` is an expression, sines and cosines are computed in pairs."""
 
     keywords = frozenset(_WORDS.split())
     paired_angles = 1
@@ -79,7 +81,7 @@ class RustPrinter(Printer):
 
 
 def lookup_function(name: str, table: Piecewise, printer: Printer) -> str:
-    """Return a table as a function: bisection on each axis, then Horner's rule."""
+    """Return the text of a table as a function: bisection on each axis, then Horner's rule."""
     axes = range(table.arity)
     lines = [f"/// Table '{one_line(table.name)}': a polynomial in each interval between its breaks."]
     lines.append(f"fn {name}({', '.join(f'x{a}: Real' for a in axes)}) -> Real {{")
@@ -104,7 +106,9 @@ def lookup_function(name: str, table: Piecewise, printer: Printer) -> str:
 
 
 def _horner(table: Piecewise) -> list[str]:
-    """Along the last axis for each power of the first, then along the first."""
+    """Return the statements of Horner's rule: along the last axis for each power of the first, then along the
+    first.
+    """
     shape = table.coefficients.shape
     degrees = shape[table.arity :]
     cell = int(np.prod(degrees))
@@ -112,7 +116,7 @@ def _horner(table: Piecewise) -> list[str]:
     lines = [f"    let c = &COEFFICIENTS[{place} * {cell}..{place} * {cell} + {cell}];"]
     lines.append(f"    let mut value = {nested_polynomial(table)};")
     for a in range(table.arity):
-        if degrees[a] == 1:  # a constant piece would not notice NaN
+        if degrees[a] == 1:  # a constant polynomial would lose a NaN argument
             lines.append(f"    if x{a} != x{a} {{ value = x{a} }}")
         if table.outside[a] == "zero":
             first, last = (repr(float(table.breaks[a][k])) for k in (0, -1))
@@ -134,7 +138,7 @@ class RustModel:
         self.printer = RustPrinter(precision)
         self.sections = Sections(source, self.printer)
         self.has = embedded_features(source, precision)
-        self.sizes: dict[str, int] = {}  # of arrays, once the model is written
+        self.sizes: dict[str, int] = {}  # lengths of arrays; `code` sets them
 
     @property
     def values(self) -> dict[str, str]:
@@ -158,7 +162,7 @@ class RustModel:
         sizes = {name: len(items) for name, items in counted.items()} | {"CONSTANTS": d.constants}
         if "reclosing" in self.has:
             sizes["COORDINATES"] = len(self.source.equations.coordinates)
-        if self.source.changing:  # those of the largest configuration
+        if self.source.changing:  # sizes of the largest configuration
             every = [self.source.equations, *(other.equations for other in self.source.others)]
             sizes |= {
                 size_name(name): size for name, size in change_sizes(every, self.source.passing).items()
@@ -181,7 +185,7 @@ class RustModel:
         return fill(template(__package__, "model.rs.txt"), values, self.has)
 
     def functions(self) -> str:
-        """Return the sections, and the tables that they look up."""
+        """Return the text of all sections, with the tables and contact functions that they call."""
         parts = [self._precompute(), *self._ordinary(), *self._fire(), *self._normalise(), self._start()]
         parts += self._changes()
         tables = [lookup_function(name, table, self.printer) for table, name in self.printer.tables.items()]
@@ -205,7 +209,7 @@ class RustModel:
             yield self.function(f.section, f"pub fn {f.name}", arguments, targets, f"{f.about}.")
 
     def _lists(self) -> str:
-        """Names of the places in all arrays, with units and descriptions."""
+        """Return modules with names for the indices of all arrays, with units and descriptions."""
         ids, d, program = self.sections.identifiers, self.description, self.program
         lists = [
             _module(
@@ -249,7 +253,7 @@ class RustModel:
         about: str,
         scaled: bool = False,
     ) -> str:
-        """A section as a function."""
+        """Return the text of a section as a function."""
         body = self.sections.body(section)
         factors = {
             i: self.printer.number(p.factor).text
@@ -278,14 +282,14 @@ class RustModel:
         return self.function(section, "pub fn precompute", arguments, targets, about, scaled=True)
 
     def _ordinary(self) -> Iterable[str]:
-        """Functions of time, state, constants and memory with one array of results."""
+        """Yield the functions of time, state, constants and memory with one array of results."""
         for f in self.source.functions:
             arguments = f"{_STATE}, out: &mut [Real; {f.size[2:].upper()}]"
             about = f"{f.about}: {counts(f.section.operations)}."
             yield self.function(f.section, f"pub fn {f.name}", arguments, f.targets(), about)
 
     def _fire(self) -> Iterable[str]:
-        """One function per event, and the one that chooses among them."""
+        """Yield one function per event, and the function that calls them by event number."""
         cases = []
         for k, (section, event) in enumerate(zip(self.program.fire, self.description.events, strict=True)):
             name = f"fire_{self.sections.identifiers.events[k]}"
@@ -298,8 +302,8 @@ class RustModel:
             yield "\n".join([about, *head, "    match event {", *cases, "        _ => {}", "    }", "}", ""])
 
     def _normalise(self) -> Iterable[str]:
-        """Coordinates corrected where loops have to close, Euler parameters of unit length, closed contacts
-        without drift.
+        """Yield the functions that correct a state: they close loops, scale Euler parameters to unit length,
+        and remove the drift of closed contacts.
         """
         program = self.program
         for f in self.source.corrections:
@@ -316,7 +320,7 @@ class RustModel:
             yield fill(template(__package__, "normalise.rs.txt"), values, self.has)
 
     def _start(self) -> str:
-        """Return the values that the start of a run computes from the given ones."""
+        """Return the text of the function that computes the start of a run from given values."""
         start = self.source.start
         if start is None:
             return ""
@@ -341,7 +345,7 @@ def _step_statements(step: Step) -> list[str]:
 
 
 def _module(kind: str, names: Sequence[str], about: Sequence[str]) -> str:
-    """Names of places in an array, with what stands there."""
+    """Return a module with names for the indices of an array, each with its description."""
     if not names:
         return ""
     lines = [f"/// Places of the array of each {kind}.", f"pub mod {kind} {{"]
@@ -351,11 +355,11 @@ def _module(kind: str, names: Sequence[str], about: Sequence[str]) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-# assembly.rs: loops closed from rough values, in memory of the caller.
+# assembly.rs: closes kinematic loops from rough start values, in memory of the caller.
 
 
 class RustAssemblyPrinter(RustSolverPrinter):
-    """The functions that close loops."""
+    """Printer of the functions that close loops."""
 
     record_type = "Loops"
 
@@ -377,7 +381,7 @@ def assembly_file(model: RustModel) -> dict[str, str]:
     loops = model.source.assembly
     if loops is None:
         return {}
-    own = RustModel(model.source, model.precision)  # with no other tables than those that it calls
+    own = RustModel(model.source, model.precision)  # so that only tables which this file uses are printed
     targets = [f"out[{i}]" for i in range(len(loops.section.results))]
     arguments = (
         f"t: Real, state: &[Real; {len(loops.coordinates)}], constants: &[Real; CONSTANTS], "
@@ -406,7 +410,7 @@ def assembly_file(model: RustModel) -> dict[str, str]:
 
 
 def _sentences(loops: AssemblySource) -> list[str]:
-    """Return the codes of errors, each with the message of a run in the process."""
+    """Return the constants of error codes, each with the error message of a run in this process."""
     lines = []
     for number, (code, texts) in enumerate(open_sentences(loops).items(), 1):
         lines += [line for text in texts for line in wrap_statement(text, 104, "/// ", "///   ")]
@@ -425,12 +429,12 @@ def _loop_tables(loops: AssemblySource) -> list[str]:
     return lines
 
 
-# Further configurations of a system in Rust: a module for each, and one with the tables that changes read
-# and a function for each section that calls that of a configuration.
+# Further configurations of a system: one module each, and changes.rs, with the tables of changes and, for
+# each section, a function that calls the section of a given configuration.
 
 _GIVEN = "t: Real, state: &[Real; {}], constants: &[Real; CONSTANTS], memory: &[Real; MEMORY]"
-# Sections: the length of what they take for a state, and of their results; what these are beyond those of a
-# configuration.
+# Sections: length of the state argument, length of the result, and the value of results that a configuration
+# does not have.
 _SECTIONS = {
     "derivatives": ("STATES", "STATES", "0.0"),
     "outputs": ("STATES", "OUTPUTS", "0.0"),
@@ -494,7 +498,7 @@ def _change_functions(made: Source, printer: RustPrinter) -> str:
 
 
 def _section_function(made: Source, name: str, arguments: str, start: list[str], given: str) -> list[str]:
-    """Return a section of a configuration, where it has it."""
+    """Return a function that calls a section by configuration number; some configurations lack it."""
     cases = [
         f"        {c} => crate::{f'configuration{one.prefix}' if c else 'model'}::{name}({given}),"
         for c, one in enumerate((made, *made.others))

@@ -1,9 +1,9 @@
 """Expressions as text of a programming language; a language overrides the pieces in which it differs.
 
-Operations come in the order of llvm/sections.py: terms and factors by the time at which they are known, a
+Operations have the order of llvm/node_writer.py: terms and factors by the time at which they are known, a
 coefficient on its term, a division after all factors. So results agree with compiled ones except for fused
-operations and library functions. A text is built from the operands' texts, without recursion: the caller
-(body.py) goes through a section's nodes in order.
+operations and library functions. The text of a node is built from the texts of its operands, without
+recursion: the caller (body.py) visits a section's nodes in order. The file also breaks long lines and lists.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.tables import Piecewise
 from armillary.errors import ArmillaryError
 
-# Binding strength: a looser expression inside a tighter place gets parentheses.
+# Binding strengths: an operand that binds less strongly than its context requires gets parentheses.
 CHOICE, LOGIC, COMPARISON, SUM, PRODUCT, UNARY, ATOM = range(7)
 
-_LARGEST_POWER = 64  # beyond it a power by squaring is longer than a line
+_LARGEST_POWER = 64  # larger powers are calls of pow: their products would be longer than a line
 
 
 @dataclass(frozen=True)
@@ -34,29 +34,29 @@ class Operand:
 
 
 class Printer:
-    """The C family's way of writing expressions, and what other languages replace."""
+    """Printer of expressions in C's notation; subclasses replace what differs in other languages."""
 
     keywords: frozenset[str] = frozenset()
-    folded = False  # names that differ in case only are the same
+    folded = False  # whether names that differ only in case are the same
     longest_name = 63
-    inline = 160  # characters of an operand from which on it gets a name of its own
-    paired_angles: int = 0  # plain symbols whose sines and cosines are computed together, before all else
+    inline = 160  # operands with more characters get a name of their own
+    paired_angles: int = 0  # angles per call that computes sines and cosines, first in a function; 0: none
     functions: Mapping[str, str] = {}  # names other than those of algebra/functions.py
     comparisons: Mapping[str, str] = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
     logic: Mapping[str, str] = {"and": "&&", "or": "||"}
     negation = "!"
     specials: tuple[str, str, str] | None = None  # NaN and both infinities
     truth_number = "({} ? 1.0 : 0.0)"  # 1 or 0 from a truth value
-    choosing = ""  # where a choice is a call: its text, with {test}, {yes} and {no}
+    choosing = ""  # text of a choice with {test}, {yes} and {no}, if it is a call; "" for ?:
 
     def __init__(self) -> None:
         self.tables: dict[Any, str] = {}  # tables met, with the names of their functions
-        self.blocks: dict[BlockFunction, str] = {}  # likewise, block functions
+        self.blocks: dict[BlockFunction, str] = {}  # block functions met, with their names
 
     # ---------------------------------------------------------------- pieces of a language
 
     def literal(self, value: float) -> str:
-        """Return a finite number, not negative, exactly."""
+        """Return a finite number ≥ 0 as a literal that is read back exactly."""
         return repr(float(value))
 
     def special(self, value: float) -> str:
@@ -66,7 +66,7 @@ class Printer:
         return self.specials[0 if value != value else 1 if value > 0 else 2]
 
     def as_number(self, truth: str) -> Operand:
-        """1 or 0 from a truth value."""
+        """Convert a truth value to 1 or 0."""
         return Operand(self.truth_number.format(truth))
 
     def as_truth(self, number: Operand) -> Operand:
@@ -76,7 +76,7 @@ class Printer:
         )
 
     def choice(self, condition: Operand, yes: Operand, no: Operand) -> Operand:
-        """One value or the other; the condition is a truth value."""
+        """Return a conditional expression; the condition is a truth value."""
         if self.choosing:
             test, first, second = self.at_truth(condition, CHOICE), self.at(yes, CHOICE), self.at(no, CHOICE)
             return Operand(self.choosing.format(test=test, yes=first, no=second))
@@ -84,7 +84,7 @@ class Printer:
         return Operand(text, CHOICE)
 
     def function(self, name: str, arguments: Sequence[Operand]) -> Operand:
-        """A call of a function of numbers: sin, atan2, min, sign, …"""
+        """Return a call of a function of numbers: sin, atan2, min, sign, …"""
         shown = ", ".join(self.at(a, CHOICE) for a in arguments)
         return Operand(f"{self.functions.get(name, name)}({shown})")
 
@@ -96,7 +96,7 @@ class Printer:
     def block(self, block: BlockFunction) -> str:
         """Return the name of a block function; the language writes one for each entry of ``blocks``."""
         if block not in self.blocks:
-            others = sum(other.name == block.name for other in self.blocks)  # of other sizes
+            others = sum(other.name == block.name for other in self.blocks)  # same name, other size
             self.blocks[block] = block_names(block, others + 1)[-1]
         return self.blocks[block]
 
@@ -113,7 +113,7 @@ class Printer:
         return self.function("sqrt", [base])
 
     def whole_power(self, base: Operand, n: int) -> Operand:
-        """base^n by squaring; for n > 1 the base is a name or a number."""
+        """Return base^n by repeated squaring; for n > 1 the base must be a name or a number."""
         if n == 1:
             return base
         if n > _LARGEST_POWER:
@@ -132,13 +132,13 @@ class Printer:
     # ---------------------------------------------------------------- operands in places
 
     def at(self, operand: Operand, place: int) -> str:
-        """Text of a number where an operand must bind at least so strongly."""
+        """Return the text of a number, in parentheses if it binds less strongly than ``place``."""
         if operand.truth:
             operand = self.as_number(operand.text)
         return operand.text if operand.strength >= place else f"({operand.text})"
 
     def at_truth(self, operand: Operand, place: int) -> str:
-        """Text of a truth value in such a place."""
+        """Return the text of a truth value, in parentheses if it binds less strongly than ``place``."""
         if not operand.truth:
             operand = self.as_truth(operand)
         return operand.text if operand.strength >= place else f"({operand.text})"
@@ -242,8 +242,8 @@ def _as_factor(text: str) -> str:
 
 
 def nested_polynomial(table: Piecewise) -> str:
-    """Return the polynomial of a table's cell with coefficients c: along the last axis for each power of the
-    first, then along the first.
+    """Return the polynomial of a table's cell with coefficients c, in Horner's form: for each power of the
+    first axis a polynomial along the last axis, then a polynomial along the first.
     """
     degrees = table.coefficients.shape[table.arity :]
     inner, step = int(degrees[-1]), f"s{table.arity - 1}"
@@ -259,15 +259,15 @@ def nested_polynomial(table: Piecewise) -> str:
     return text
 
 
-# Text laid out for people: long assignments broken at operators, paragraphs filled, items listed.
+# Layout of text: long statements broken into lines, items listed, long sums split.
 
-# Places where a line may end: behind a blank, a comma or an opening operator between factors.
+# Pieces after which a line may end: each ends with a blank or "*".
 _BREAKS = re.compile(r"[^ *]*[ *]|[^ *]+$")
 
 
 def wrap_statement(text: str, width: int, indent: str, more: str, continued: str = "") -> list[str]:
-    """Lines of one statement: the first after ``indent``, others after ``more``; all but the last end with
-    ``continued``. Breaks at blanks and after "*", never inside "**".
+    """Break a statement into lines at blanks and after "*", never inside "**". The first line begins with
+    ``indent``, others with ``more``; all but the last end with ``continued``.
     """
     if len(indent) + len(text) <= width:
         return [indent + text]
@@ -293,14 +293,12 @@ def _breakable_pieces(text: str) -> list[str]:
 
 
 def one_line(text: str) -> str:
-    """Text without line breaks or control characters: what a comment or a string can hold, no more."""
+    """Return the text in one line without control characters, for a comment or a string."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def column_name(text: str) -> str:
-    """Return a name with its tabs and blanks, which a string can hold; other control characters
-    are blanks.
-    """
+    """Return a name for a string literal: tabs and blanks stay, other control characters become blanks."""
     return "".join(c if c.isprintable() or c == "\t" else " " for c in text)
 
 
@@ -310,7 +308,7 @@ def bytes_of(text: str) -> int:
 
 
 def list_items(items: Sequence[str], width: int, indent: str, continued: str = "") -> list[str]:
-    """Items with commas between them, as many in a line as fit; all but the last end with ``continued``."""
+    """Return lines of items separated by commas; all lines but the last end with ``continued``."""
     lines: list[str] = []
     line = indent
     for place, item in enumerate(items):

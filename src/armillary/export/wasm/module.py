@@ -1,28 +1,27 @@
 """One system as a WebAssembly module: its program, its integration loops, its poses, and a description.
 
-All comes from the LLVM text that the process compiles for itself, so a module computes what the process does.
-Besides the memory it exports
+All code comes from the LLVM text that this process compiles for itself, so a module computes the same
+numbers. It exports its memory and these functions:
 
     precompute(parameters, constants)                      parameters in the model's own units
-    pose_precompute(parameters, constants)                 constants of the poses, behind the others
+    pose_precompute(parameters, constants)                 constants of the poses, after the other constants
     derivatives(t, state, constants, memory, out)
     outputs(t, state, constants, memory, out)              a row: outputs, state, poses in the parents
-    events, update(t, state, constants, memory, out)       where there are events, or memory to renew
-    normalise(t, state, constants, memory)                 where there are Euler parameters or loops
-    geometry(t, state, constants, memory, out)             where there are loops: what closes them
-    close_loops(record, workspace)                         likewise
-    start(t, given, parameters, memory, out)               where a start is computed: memory, then state
-    physical(t, given, parameters, memory, out)            where parameters could make a mass negative
+    events, update(t, state, constants, memory, out)       if there are events, or memory to renew
+    normalise(t, state, constants, memory)                 if there are Euler parameters or loops
+    geometry(t, state, constants, memory, out)             if there are loops: gaps, J, N and sizes
+    close_loops(record, workspace)                         if there are loops
+    start(t, given, parameters, memory, out)               if a start is computed: memory, then state
+    physical(t, given, parameters, memory, out)            if parameters could make a mass negative
     drive_<method>(control, workspace) -> why it returned  ``runtime/loop/loop.py``
-    choose_start_<method>(control, workspace)              where a run can change its configuration
+    choose_start_<method>(control, workspace)              if a run can change its configuration
 
-Everything lies at fixed addresses, which the description holds; nothing is allocated.
+All arrays are at fixed addresses, which the description lists; nothing is allocated.
 
-The configurations of a system in a module: their functions, the table of addresses and the tables of
-numbers that the loop reads (runtime/loop/configurations.py).
-
-A run changes between them as in the process. Functions of the first have the names of any module, functions
-of configuration 3 end in ``_in_3``; each has its own constants.
+A run changes between configurations as in this process: the loop reads a table of addresses of their
+functions and tables of numbers (runtime/loop/configurations.py). Functions of the first configuration have
+the names above; names of functions of configuration 3 end in ``_in_3``. Each configuration has its own
+constants.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ _CONSTANTS = ("constants", "change_constants", "rating_constants")
 
 
 def function_names(text: str) -> list[str]:
-    """Functions that LLVM text defines for others."""
+    """Return the names of the exported functions that LLVM text defines."""
     return re.findall(r"^define void @(\w+)\(", text, re.M)
 
 
@@ -85,7 +84,7 @@ class ModuleConfigurations:
 
     @staticmethod
     def suffix(c: int) -> str:
-        """At the end of the names of a configuration's functions and arrays."""
+        """Return the suffix of the names of a configuration's functions and arrays."""
         return f"_in_{c}" if c else ""
 
     @cached_property
@@ -96,7 +95,7 @@ class ModuleConfigurations:
         return change_figures(every, strikes, groups_of(every), listed=True, passing=self.source.passing)
 
     def lengths(self, more: int) -> dict[str, int]:
-        """Numbers in the arrays of all configurations, with ``more`` constants of each."""
+        """Return the lengths of the arrays of all configurations, each with ``more`` constants."""
         return {
             **{
                 f"constants{self.suffix(c)}": len(s.program.constants) + more
@@ -113,7 +112,7 @@ class ModuleConfigurations:
 
     @cached_property
     def texts(self) -> list[str]:
-        """LLVM text of all but the functions that every module has; outputs are called columns."""
+        """LLVM texts of all configurations but the first; the function of outputs is named ``columns``."""
         found = []
         for c, one in enumerate(self.every[1:], 1):
             text = llvm_text(for_lanes(one.program, 2)).replace("@outputs(", "@columns(")
@@ -137,8 +136,8 @@ class ModuleConfigurations:
         return found
 
     def addresses(self, functions: Sequence[Mapping[str, str]], places: Mapping[str, int]) -> list[int]:
-        """Return the table `SECTIONS` of all configurations: places in the table of functions, from 1 on, and
-        addresses of constants.
+        """Return the table `SECTIONS` of all configurations: indices in the table of functions, from 1 on,
+        and addresses of constants.
         """
         number = {name: k for k, name in enumerate(self.called_functions(functions), 1)}
         found = []
@@ -153,7 +152,7 @@ class ModuleConfigurations:
         return [name for own in functions for name in own.values()]
 
     def description(self, functions: Sequence[Mapping[str, str]], places: Mapping[str, int]) -> DataTable:
-        """Return the data for a host, as JSON; of the figures, only nonzero ones."""
+        """Return the data for a host, ready for JSON; only nonzero figures are listed."""
         numbers = self.figures.numbers
         there = np.flatnonzero(numbers)
         return {
@@ -173,14 +172,14 @@ class ModuleConfigurations:
         }
 
 
-# Loops closed in a module, by the description that the process compiles (runtime/solver/assembly).
+# Closing of kinematic loops in a module, from the functions of runtime/solver/assembly.py.
 
 _GEOMETRY = FunctionType(NOTHING, (REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS))
 _ADDRESSES = ("loop_tables", "constants", "memory")
 
 
 class ModuleAssembly:
-    """The loops of a system in its module: code, arrays and what a host reads and writes."""
+    """The closing of a system's loops in its module: code, arrays, and the data for a host."""
 
     def __init__(self, loops: AssemblySource) -> None:
         self.loops, self._solver = loops, loops.solver
@@ -239,13 +238,13 @@ def _figures(f: RecordFunction, targets: Sequence[Span], given: Sequence[Value |
     f.builder.call(f.program.module.declare_function("geometry", _GEOMETRY).callee, arguments)
 
 
-# The solver of contacts in a module: the code that the process compiles, linked with that which calls it.
+# The contact solver of a module: the code that this process compiles, linked with the sections that call it.
 
 _REAL = 8
 
 
 def with_contacts(texts: Sequence[str]) -> list[str]:
-    """Return LLVM texts, with one that has the block functions they call, if there are any."""
+    """Return LLVM texts, followed by the text of the contact solver if any of them calls it."""
     found = list(texts)
     for name, (entry, *_) in ENTRIES.items():
         if any(f"@{name}_" in text for text in texts):
@@ -255,25 +254,25 @@ def with_contacts(texts: Sequence[str]) -> list[str]:
 
 
 def contact_stack(sections: Iterable[ProgramSection]) -> int:
-    """Return the bytes of stack that block functions take in the section that takes most."""
+    """Return the bytes of stack for block functions in the section that needs most."""
     return _REAL * max(
         (sum(workspace_length(n.data) for n in s.nodes if is_block(n)) for s in sections), default=0
     )
 
 
 ROWS = 256  # rows that a call of a loop can fill
-METHODS_OF_MODULES = (usual_method(True), "dopri5")  # with a step, and without: for tolerances of pictures
+METHODS_OF_MODULES = (usual_method(True), "dopri5")  # with a fixed step; without one, for animations
 
 
 def checked_methods(names: Sequence[str]) -> tuple[str, ...]:
-    """Names of methods that a module can have."""
+    """Check the names of methods against the methods that a module can have."""
     known = [m.name for m in exported_methods(adaptive=True, stiff=True)]
     return tuple(checked_names(names, known, "a module has no method", listed=True))
 
 
 @dataclass(frozen=True)
 class ModuleLayout:
-    """Addresses of the arrays of a module, in bytes, and where the last one ends."""
+    """Byte addresses of the arrays of a module, and the end of the last array."""
 
     places: dict[str, int]
     end: int
@@ -294,7 +293,7 @@ class WasmModule:
         self.configurations = ModuleConfigurations(source) if source.changing else None
         self.assembly = None if source.assembly is None else ModuleAssembly(source.assembly)
         made = self.configurations and self.configurations.figures
-        self.states = made.states if made else len(self.program.state)  # room for them
+        self.states = made.states if made else len(self.program.state)  # states that arrays have room for
         self.row = self.columns + self.states + LENGTH * len(self.bodies)
 
     # ------------------------------------------------------------ code
@@ -309,12 +308,12 @@ class WasmModule:
 
     @cached_property
     def _defined(self) -> list[str]:
-        """Names of the functions in the text."""
+        """Names of the functions that the program's text defines."""
         return function_names(self._text)
 
     @cached_property
     def linked(self) -> Linked:
-        """The module."""
+        """The compiled and linked module."""
         program = self.program
         text, defined = self._text, self._defined
         if holds_addresses(text):
@@ -366,8 +365,8 @@ class WasmModule:
         )
 
     def _row_text(self, program: Program, suffix: str = "") -> str:
-        """LLVM text of the function that gives a row of a configuration. Poses are the same function in all
-        of them: they depend on coordinates, which begin every state.
+        """Return the LLVM text of the function that computes a row of a configuration. All configurations
+        share the function of poses, which depend only on coordinates, the first entries of every state.
         """
         states, n = self.states, len(program.constants)
         return f"""
@@ -387,7 +386,7 @@ define void @outputs{suffix}(double %t, ptr %state, ptr %constants, ptr %memory,
 
     @cached_property
     def functions(self) -> Functions:
-        """Sizes of the generated functions, and what their events do."""
+        """The generated functions of a run: sizes, and directions and ends of events."""
         return compile_equations(self.equations, tier="quick").run_functions
 
     @cached_property
@@ -452,12 +451,12 @@ define void @outputs{suffix}(double %t, ptr %state, ptr %constants, ptr %memory,
             "rows": (ROWS + 1) * self.row,
             "log": 2 * self._log,
             "stops": len(program.stops) + 1,
-            "structure": (len(self.structure) + 1) // 2,  # two of its numbers take the room of one
+            "structure": (len(self.structure) + 1) // 2,  # two 32-bit numbers take the room of a double
         }
 
     @property
     def _log(self) -> int:
-        """Events that a call of a loop can note."""
+        """Number of events that one call of a loop can log."""
         return 64 + 2 * self.events
 
     @property
@@ -480,7 +479,7 @@ define void @outputs{suffix}(double %t, ptr %state, ptr %constants, ptr %memory,
     # ------------------------------------------------------------ description
 
     def description(self) -> DataTable:
-        """Return the data for a host besides the code, as JSON."""
+        """Return the description that a host needs besides the code, ready for JSON."""
         d, program, f = self.source.description, self.program, self.functions
         watched = self.equations.targets.watched
         index = {body.name: i for i, body in enumerate(self.bodies)}

@@ -1,23 +1,24 @@
-"""The order and register allocation of straight-line code; LLVM's are not made for such code.
+"""Instruction order and register allocation of straight-line code, in place of LLVM's.
 
-A section is one block of hundreds of operations, with more values alive than a machine has registers. LLVM
-orders it for few live values, keeps numbers and inputs in registers, and stores results to make room: on a
-Neoverse N1, where a store takes the place of an addition, a fifth of the arm's time. Here
+A section is one block of hundreds of operations, with more live values than a machine has registers. LLVM
+orders it for few live values, keeps numbers and inputs in registers, and stores results to make room. On a
+Neoverse N1, where a store takes the slot of an addition, that is a fifth of the Stanford arm's time. Here
 
     1. operations start in the order of a model machine: of the ready operations, the one with the longest
        chain behind it. While more values than a limit wait for their users, the operation that leaves the
-       fewest goes first. On a Xeon a chain of eight takes 6 % less if even then nothing waits for operations
-       that are not ready; a tree of 31 bodies, with more operations per cycle of the longest chain (its
-       *width*), takes 4 % more, so a limit of the width decides. In wide code only the next operations of the
-       given order are candidates. Chains that would outlast all other operations go first in any case.
+       fewest live values goes first. If the machine is not patient, only ready operations are candidates even
+       then: on a Xeon a chain of eight takes 6 % less, but a tree of 31 bodies, with more operations per
+       cycle of the longest chain (its *width*), 4 % more; so the width decides (``LIMITS``). In wide code
+       only the next operations of the given order are candidates. Chains that would outlast all other
+       operations go first in any case.
     2. if a value needs a register, the value with the farthest next use gives up its own (Belady 1966).
-       Inputs and numbers are loaded again; others are stored once, on the first such occasion. Where one
-       instruction stores two values (``arm64.py``), the value that would be next is stored as well, and
+       Inputs and numbers are loaded again; other values are stored once, when they first lose their register.
+       If one instruction stores two values (``arm64.py``), the next candidate is stored with the first, and
        results wait for their neighbours.
 
 Loads and stores are volatile, and every few operations there is a label, over which LLVM's schedulers move
-nothing; so its register allocation finds room for all values and has nothing to decide. Together with
-sines as operations like others, code for the Stanford arm takes 0.81 of the time, for a chain of eight 0.85.
+nothing; so its register allocation finds room for all values and has nothing to decide. Together with sines
+written in line, code for the Stanford arm takes 0.81 of the time of LLVM's, for a chain of eight 0.85.
 """
 
 from __future__ import annotations
@@ -46,16 +47,17 @@ from armillary.llvm.building.routines import RoutineMethod
 from armillary.llvm.instructions import LABEL
 from armillary.untyped import DataTable
 
-# Widths; up to there, values alive, operations looked at (0 for all), whether to wait for some that are not
-# ready, and from which excess on chains go first in spite of the values that are alive.
+# Rows by largest width: limit of live values; operations to look ahead (0: all); whether the machine waits
+# for operations that are not ready; the excess from which on a chain goes first in spite of the limit.
 Limits = Sequence[tuple[float, int, int, bool, int]]
-# Measured on a Neoverse N1. With patience nine models take 2 to 9 % more. Without an excess a chain of eight
-# takes 2 % more, and so do 18 models on average; 20 to 60 operations are alike, as are 24 to 40 values.
+# Measured on a Neoverse N1. With a patient machine nine models take 2 to 9 % more. Without the excess rule a
+# chain of eight takes 2 % more, and so do 18 models on average. Excesses of 20 to 60 operations give the same
+# time, and so do limits of 24 to 40 values.
 LIMITS: Limits = ((2.5, 32, 0, False, 40), (inf, 32, 1024, False, 40))
-SPARE = 3  # registers left to LLVM, which needs some on the way
+SPARE = 3  # registers left to LLVM for intermediate values
 LABELS = 16  # operations from one label to the next
 
-# Cycles until a result can be used, on a Neoverse N1; the order is much the same for those of other cores.
+# Cycles until a result can be used, on a Neoverse N1; with latencies of other cores the order hardly changes.
 _LATENCY = {"fmul": 3, "fadd": 2, "fsub": 2, "call": 4, "fdiv": 13}
 _FUNCTION = 40
 _OTHER = 3
@@ -69,11 +71,11 @@ _DOUBLES = {"double": 1, PAIR: 2, "<2 x i64>": 2, "<4 x double>": 4, "<4 x i64>"
 _KIND = re.compile(r"\w+ (?:contract )?(double|<\d+ x \w+>)")
 
 Line = tuple[str, str, Sequence[str]]  # the name of a value, the operation with $ for names, these names
-Load = tuple[str, int, str]  # an array, a place in it, and the kind of the value
+Load = tuple[str, int, str]  # an array, an index in it, and the kind of the value
 Store = tuple[str, Load]  # a value, and where it goes
 
 
-Register: TypeAlias = Any  # as a subclass has it: a name in the text of LLVM, or a number
+Register: TypeAlias = Any  # depends on the subclass of Registers: a name in LLVM text, or a number
 
 
 def schedule_and_allocate(
@@ -83,12 +85,12 @@ def schedule_and_allocate(
     stores: Sequence[Store],
     registers: int,
 ) -> tuple[list[str], list[str]]:
-    """Return the allocation for stored values and the lines ``%v… = …`` on doubles and pairs of doubles,
-    ordered, with the loads and stores for a machine with ``registers`` registers.
+    """Return the ``alloca`` for spilled values, and the lines ``%v… = …`` on doubles and pairs of doubles in
+    order, with loads and stores for a machine with ``registers`` registers.
 
-    ``loads``: names of values that are loaded at their use; ``opposites``: names of values to the values they
-    negate, free as operands. Stored values are loaded from their place again, so no other array may alias the
-    arrays of ``stores``. With 0 ``registers`` LLVM decides the order, loads and stores.
+    ``loads``: values that are loaded when used. ``opposites``: values and the values they negate; a negated
+    operand costs nothing. Stored results may be loaded again from their array, so no other array may alias
+    the arrays of ``stores``. With 0 ``registers`` LLVM decides the order, loads and stores.
     """
     if not registers:
         own, given = stored_values(stores, {line[0] for line in lines})
@@ -108,7 +110,7 @@ def in_order(
 
 
 def stored_values(stores: Sequence[Store], computed: Set[str]) -> tuple[dict[str, list[Load]], list[Store]]:
-    """Where computed values are stored, and the stores of others."""
+    """Return the targets at which computed values are stored, and the stores of all other values."""
     own: dict[str, list[Load]] = {}
     for value, place in stores:
         if value in computed:
@@ -123,8 +125,10 @@ def chosen_order(
     change: Callable[[Sequence[Operation], Sequence[int]], None] | None = None,
     limits: Limits = LIMITS,
 ) -> list[Operation]:
-    """Operations whose values are used or stored, as the model machine starts them; ``pairs`` of values wait
-    for each other. ``change`` may put others in their place, by the cycles that they could be late.
+    """Return the operations whose values are used or stored, in the order of the model machine.
+
+    The values of each of ``pairs`` stay alive until both are computed. ``change`` may replace operations,
+    given the cycles by which each could be late.
     """
     needed = _needed_operations(operations, results)
     if not pairs:
@@ -156,7 +160,7 @@ def write_operation(form: str, names: Iterable[str]) -> str:
 
 
 class Operation:
-    """A line: the name of its value ("" of a store) and its kind, and the names of its operands."""
+    """A line: the name and kind of its value ("" for a store), and the names of its operands."""
 
     __slots__ = (
         "addend",
@@ -171,15 +175,15 @@ class Operation:
         "signed",
         "text",
     )
-    text: str  # what it does, in LLVM's words
-    shape: Any  # or how machine code is written, with operands and whether they are negated
+    text: str  # the instruction as LLVM text
+    shape: Any  # or the form of the machine code; ``signed``: its operands, and whether they are negated
     signed: list[tuple[str, bool]]
     place: Load  # of a store
 
     def __init__(self, name: str, kind: str, operands: Sequence[str], latency: int) -> None:
         self.name, self.kind, self.latency = name, kind, latency
         self.addend = ""  # the operand that is wanted late (``order_and_registers.py``)
-        # An operand that needs no register: that of the result takes its value, or it is copied in memory.
+        # An operand without its own register: the result's register takes its value, or memory is copied.
         self.renewed = ""
         several = len(operands) > 2 or (len(operands) == 2 and operands[0] == operands[1])
         self.operands = [*dict.fromkeys(operands)] if several else list(operands)
@@ -187,7 +191,7 @@ class Operation:
 
 
 def _kind(text: str) -> str:
-    """Return the type of what an instruction makes; "" of comparisons and structures."""
+    """Return the type of an instruction's value; "" for comparisons and structures."""
     word = text[: text.index(" ")]
     if " to " in text:
         return text.rpartition(" to ")[2]
@@ -202,7 +206,7 @@ def _kind(text: str) -> str:
 
 
 def _needed_operations(operations: list[Operation], results: Mapping[str, Sequence[Load]]) -> list[Operation]:
-    """Operations whose values are used or stored."""
+    """Return the operations whose values are used or stored."""
     wanted = set(results)
     found = []
     for operation in reversed(operations):
@@ -268,8 +272,8 @@ def _order(
 class Registers:
     """A pass over operations in a given order, with the loads and stores that they need.
 
-    A subclass writes the code: ``operate`` gives the register of a value, ``load`` a register with an element
-    of an array, ``store`` stores a register, ``release`` frees it.
+    A subclass writes the code: ``operate`` computes a value and returns its register, ``load`` returns a
+    register with an element of an array, ``store`` stores a register, ``release`` frees it.
     """
 
     STORES_TWO: ClassVar[bool] = False  # whether one instruction stores two doubles
@@ -282,12 +286,12 @@ class Registers:
         size: int,
     ) -> None:
         self.loads, self.opposites, self.results, self.size = loads, opposites, results, size
-        self.held: DataTable = {}  # values in registers, to the names under which they are there
+        self.held: DataTable = {}  # values in registers, and the registers
         self.stored: dict[str, Load] = {}  # values that were stored, and where
-        self.slots = 0  # doubles of values that are no results
+        self.slots = 0  # doubles of spilled values on the stack
         self.kinds: dict[str, str] = {name: load[2] for name, load in loads.items()}
-        self.now = 0  # the place of an operation in the order
-        self.last_user: dict[str, int] = {}  # of a value, its place in the order
+        self.now = 0  # index of the present operation in the order
+        self.last_user: dict[str, int] = {}  # index of the last operation that uses a value
 
     def operate(self, operation: Operation) -> Register:
         raise NotImplementedError
@@ -299,16 +303,16 @@ class Registers:
         raise NotImplementedError
 
     def release(self, register: Register) -> None:
-        """A value is wanted no more."""
+        """Free a register whose value has no further use."""
 
     def finish(self) -> None:
-        """An operation is done, with what follows from it."""
+        """Do what is due after an operation, its loads and stores."""
 
     def compile_code(self) -> RoutineMethod:
         return compiled_choice()
 
     def ways(self, order: Sequence[Operation]) -> list[int]:
-        """How the operands of all operations are taken (``order_and_registers.py``)."""
+        """Return for each operand of all operations how it is read (``order_and_registers.py``)."""
         found: list[int] = []
         for operation in order:
             if operation.renewed:
@@ -318,7 +322,7 @@ class Registers:
         return found
 
     def neighbours(self) -> list[tuple[str, str]]:
-        """Results that one instruction can store."""
+        """Return pairs of results that one instruction can store together."""
         return []
 
     def pass_over(self, order: Sequence[Operation]) -> None:
@@ -350,7 +354,7 @@ class Registers:
     def follow(
         self, order: Sequence[Operation], number: Mapping[str, int], results: Sequence[Store], steps: Steps
     ) -> None:
-        """Writes what steps say, of values by their numbers and of results by their places in a list."""
+        """Write the code of all steps; they refer to values, operations and results by index."""
         held, names, made = self.held, list(number), None
         self.last_user = dict(zip(names, steps.last_user.tolist(), strict=True))
         for step, place in zip(steps.kinds.tolist(), steps.places.tolist(), strict=True):
@@ -393,7 +397,9 @@ class _Lines(Registers):
     """Lines of LLVM code."""
 
     def text(self, order: Sequence[Operation], kept: str = "") -> tuple[list[str], list[str]]:
-        """Room for stored values, and the lines, whose order is ``kept``."""
+        """Return the stack array for spilled values, and the lines. ``kept`` is "volatile " if LLVM must keep
+        the order of loads and stores.
+        """
         self.lines: list[str] = []
         self.kept = kept
         self.count = self.done = 0

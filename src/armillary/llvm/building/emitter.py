@@ -1,7 +1,7 @@
 """LLVM functions with branches and loops, as text: values, functions of a module, the writer of instructions.
 
-The few words of `llvmlite.ir` that builder.py needs, with a line in place of an object per instruction. Types
-are their names in LLVM.
+This is the small part of `llvmlite.ir` that builder.py needs; an instruction is a line of text, not an
+object. Types are written with their LLVM names.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ def is_vector(kind: str) -> bool:
 
 
 class Raw(NamedTuple):
-    """A value in the text: its type and its name, or the number that it is."""
+    """An operand in the text: its type, and its name or literal."""
 
     type: str
     name: str
 
 
 def constant(kind: str, number: float) -> Raw:
-    """Return a number of a type; of a vector type, the same in all lanes."""
+    """Return a constant of a type; a vector has the number in all lanes."""
     element = kind[:-1].partition(" x ")[2] if is_vector(kind) else kind
     text = real(float(number)) if element == REAL else str(int(number))
     return Raw(kind, f"splat ({element} {text})" if is_vector(kind) else text)
@@ -50,7 +50,7 @@ class FunctionType(NamedTuple):
 
 
 class Callee(NamedTuple):
-    """A callee: a function by its name, or an address."""
+    """A function that can be called: its type, and its name or the name of its address."""
 
     kind: FunctionType
     name: str
@@ -81,7 +81,7 @@ class Function:
         self.linkage = ""
         self.attributes: list[str] = []
         self.argument_attributes: dict[int, str] = {}
-        self.locals: list[str] = []  # room for variables, made on entry
+        self.locals: list[str] = []  # `alloca` lines, written at the entry of the function
         self.blocks: list[Block] = []
         self.count = 0
         module.functions[name] = self
@@ -105,7 +105,9 @@ class Function:
 
 
 class Block:
-    """Instructions up to a branch or return, or those with which a function begins."""
+    """A basic block: instructions up to a branch or return; with ``on_entry``, the lines at the function's
+    entry.
+    """
 
     def __init__(self, function: Function, on_entry: bool = False) -> None:
         self.name = function.fresh()
@@ -138,7 +140,7 @@ class InstructionWriter:
         return self._value(a.type, f"fneg {a.type} {a.name}")
 
     def compare(self, sign: str, a: Raw, b: Raw, *, reals: bool) -> Raw:
-        """Return a truth value; False where one of two reals is NaN."""
+        """Return the comparison as a truth value; False if either real is NaN."""
         what = f"fcmp o{_SIGNS[sign]}" if reals else f"icmp {'' if sign == '==' else 's'}{_SIGNS[sign]}"
         kind = lanes_type(TRUTH, int(a.type[1:].partition(" ")[0])) if is_vector(a.type) else TRUTH
         return self._value(kind, f"{what} {a.type} {a.name}, {b.name}")
@@ -164,7 +166,7 @@ class InstructionWriter:
         return self._value(kind, f"shufflevector {kind} {one.name}, {kind} undef, {indices}")
 
     def lane(self, a: Raw, index: int) -> Raw:
-        """One number of a vector."""
+        """Return one number of a vector."""
         return self._value(REAL, f"extractelement {a.type} {a.name}, i32 {index}")
 
     def insert(self, a: Raw, number: Raw, index: int) -> Raw:
@@ -187,13 +189,13 @@ class InstructionWriter:
 
     @contextmanager
     def on_entry(self) -> Iterator[None]:
-        """Code written in the block runs once, where the function begins."""
+        """Write the code of the `with` block at the entry of the function, where it runs once."""
         here, self.block = self.block, Block(self.function, on_entry=True)
         yield
         self.block = here
 
     def local(self, kind: str) -> Raw:
-        """Room for a variable."""
+        """Allocate a variable; return its address."""
         name = self.function.fresh()
         self.function.locals.append(f"{name} = alloca {kind}")
         return Raw(ADDRESS, name)
@@ -224,7 +226,7 @@ class InstructionWriter:
 
     @contextmanager
     def when(self, condition: Raw) -> Iterator[None]:
-        """Code written in the block runs where the condition holds."""
+        """Write the code of the `with` block so that it runs if the condition holds."""
         inside, after = Block(self.function), Block(self.function)
         self._end(f"br i1 {condition.name}, label {inside.name}, label {after.name}")
         self.block = inside

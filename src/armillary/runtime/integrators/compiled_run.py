@@ -1,4 +1,4 @@
-"""Runs of a compiled loop: memory for it, calls of it, and the result."""
+"""A run of a compiled integration loop: its memory, the calls of the loop, and the result."""
 
 from __future__ import annotations
 
@@ -40,19 +40,17 @@ if TYPE_CHECKING:
 _FIRST_ROWS = 1024
 _MOST_ROWS_AT_ONCE = 1 << 20
 _GIVEN_AT_ONCE = 1 << 21  # numbers in rows at given times that have their room from the start
-_SPARE = 4  # rows that are not worth moving the others to a smaller room
+_SPARE = 4  # unused rows; with more, the arrays of the result are shrunk
 _FIRST_EVENTS = 64
-_SEARCHED = (
-    512  # rows: where there are more, it pays to find out whether speeds can jump (models/failures.py)
-)
+_SEARCHED = 512  # rows: compiled code scans fewer for jumps of speeds; models/failures.py decides about more
 
 _FAILED_STATE = ("diverged", "step too small")
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """The common part of runs of a model with one method and one kind of rows: a loop, and the initial
-    numbers of its record that are the same for all runs.
+    """The part that all runs of a model with one method and one kind of rows share: the loop, and the
+    initial values of its record.
     """
 
     shape: LoopShape
@@ -70,7 +68,7 @@ def _plan(
     changes: RunChanges | None,
     watched: bool,
 ) -> _Plan:
-    """Return the plan of a run; it is made for the first run of its kind."""
+    """Return the plan of a run; make it for the first run with the same shape."""
     tableau = settings.integrator.coefficients
     adaptive = tableau.control is not None
     inside = adaptive or functions.n_events > 0 or not settings.on_grid
@@ -132,7 +130,7 @@ def _plan(
     if changes and events:
         put("g", np.ones(events))
     if adaptive:
-        put("atol", np.ones(shape.sizes()["states"]))  # also of those beyond the last
+        put("atol", np.ones(shape.sizes()["states"]))  # also for the padding after the last state
     control = Control(
         error_old=1e-4, shortest=inf, phase=Phase.ARRIVED, failed=-1, at_grid=1, restart=1, share=1.0,
         refused=-1, look=-inf, short_begin=-inf, short_end=-inf, resolved=inf,
@@ -147,12 +145,12 @@ def _plan(
 
 
 def sparse_sizes(functions: Functions) -> tuple[int, int, int] | None:
-    """Unknowns, entries and factors of sparse equations."""
+    """Return the numbers of unknowns, entries and factors of sparse equations; None if they are dense."""
     return None if functions.structure is None else functions.structure.sizes
 
 
 def _sparse_fields(functions: Functions, sizes: tuple[int, int, int] | None) -> dict[str, int]:
-    """Sizes of sparse equations, of all configurations, and the address of the tables of the first one."""
+    """Return the sizes of sparse equations, for all configurations, and the address of the first tables."""
     if sizes is None or functions.structure is None:
         return {}
     found = dict(zip(("n_unknowns", "n_entries", "n_factors"), sizes, strict=True))
@@ -166,12 +164,12 @@ _CONTROL_SIZE = sizeof(Control)
 _OWN_FIELDS = (
     *("log", "log_capacity", "sections", "figures", "configurations", "complete", "by_state", "tolerances"),
     *("n_unknowns", "n_entries", "n_factors"),
-)  # of a run that takes over from another
+)  # fields of Control that `take_over` leaves unchanged
 
 
 def _by_configuration(changes: RunChanges, states: int) -> np.ndarray:
-    """Return the tolerances of all states, a row for each configuration; 1 for states that it does
-    not have.
+    """Return the tolerances of all states, one row per configuration; 1 for states that a configuration
+    lacks.
     """
     found = np.ones((changes.count, states))
     for row, given in zip(found, changes.tolerances, strict=True):
@@ -190,10 +188,10 @@ class _PreparedRuns:
     stepping: Stepping | None
     watched: bool
     plan: _Plan
-    workspace: np.ndarray  # and after it, from ``length`` on, a first log of events
+    workspace: np.ndarray  # the loop's numbers; from ``length`` on, the first log of events
     length: int
     control: Control
-    times: np.ndarray | None  # of all rows and the infinity after them, where these are few: not written to
+    times: np.ndarray | None  # of all rows, then infinity; read-only; None if there are too many rows
 
 
 def _prepare_runs(
@@ -204,7 +202,7 @@ def _prepare_runs(
     changes: RunChanges | None,
     watched: bool,
 ) -> _PreparedRuns:
-    """Prepare runs with these settings. The last result is kept with the functions, for runs with the same
+    """Prepare runs with these settings. The functions keep the last result for the next run with the same
     settings (equal settings are one object, see `complete_settings`).
     """
     figures = None if changes is None else changes.figures
@@ -259,7 +257,7 @@ def _prepare_runs(
 
 
 class CompiledRun:
-    """One run of a compiled loop, which is advanced by a number of steps at a time."""
+    """One run of a compiled loop; `advance` makes a number of steps at a time."""
 
     def __init__(
         self,
@@ -279,11 +277,11 @@ class CompiledRun:
         self.shape, self._loop, self._offsets = plan.shape, plan.loop, plan.offsets
         self._room = made.workspace.copy()
         self._at, self._length = address(self._room), made.length
-        self._functions = functions  # with their owner, as long as their addresses are in use
+        self._functions = functions  # keeps its machine code alive while addresses are in use
         self.settings, self._constants, self._stepping, self._stops = settings, constants, stepping, stops
         self._watched, self._changes = watched, changes
         self._samples = settings.samples
-        self._room[: len(state)] = state  # the first of all vectors
+        self._room[: len(state)] = state  # the state is the first vector of the workspace
         if memory.size:
             self._put("memory", memory)
         self.control = control = Control.from_buffer_copy(made.control)
@@ -309,14 +307,14 @@ class CompiledRun:
 
     def _begin(self) -> None:
         """Make room for rows and events of a run that has not begun."""
-        self._log: np.ndarray | None = None  # where it is no longer the first one
+        self._log: np.ndarray | None = None  # None: the first log, at the end of _room
         if self._times_given is not None:
             self._give_room(self._times_given)
         else:
             self._make_room()
 
     def keep(self) -> None:
-        """Keep the numbers of a run that has not begun, for `again`."""
+        """Save the workspace and the record of a run that has not begun; `again` restores them."""
         self.control.capacity = 0
         self.state = self._room[: self.control.used]
         if self._times_given is not None:
@@ -325,7 +323,7 @@ class CompiledRun:
         self.drop_rows()
 
     def again(self) -> None:
-        """Return to the numbers that `keep` kept, with new rows; the caller sets ``state``."""
+        """Restore what `keep` saved, with empty rows; the caller sets ``state``."""
         self._room[:], control = self._kept
         memmove(addressof(self.control), control, _CONTROL_SIZE)
         if self._times_given is None:
@@ -336,7 +334,9 @@ class CompiledRun:
             self.control.samples = address(self._rows)
 
     def alike(self, method: str | None = None, changes: RunChanges | None = None) -> CompiledRun:
-        """Return this run, at its start, by another method or with other tables of configurations."""
+        """Return a new run with the settings of this one, by another method or with other tables of
+        configurations; its state and memory are zero until `take_over`.
+        """
         return CompiledRun(
             self._functions,
             self.settings if method is None else replace(self.settings, method=method),
@@ -350,7 +350,7 @@ class CompiledRun:
         )
 
     def take_over(self, other: CompiledRun) -> None:
-        """Go on where a run stands: with its numbers, rows and log, but by this run's method and tables."""
+        """Continue another run: take its numbers, rows and log, but keep this run's method and tables."""
         control, before = self.control, other.control
         own = {name: getattr(control, name) for name in _OWN_FIELDS}
         memmove(addressof(control), addressof(before), _CONTROL_SIZE)
@@ -367,7 +367,7 @@ class CompiledRun:
             control.log, control.log_capacity = address(self._log), before.log_capacity
 
     def change_method(self, name: str) -> CompiledRun:
-        """Return a run by another method that goes on where this one stands."""
+        """Return a run by another method that continues this one from its present state."""
         made = self.alike(name)
         made.take_over(self)
         control = made.control
@@ -376,7 +376,7 @@ class CompiledRun:
         return made
 
     def change_tables(self, changes: RunChanges) -> CompiledRun:
-        """Return a run with other tables of configurations that goes on where this one stands."""
+        """Return a run with other tables of configurations that continues this one from its present state."""
         if changes is self._changes:
             return self
         made = self.alike(changes=changes)
@@ -384,23 +384,23 @@ class CompiledRun:
         return made
 
     def choose_start(self, motion: np.ndarray) -> bool:
-        """Choose the configuration that suits a motion; return False if the tables lack what that needs."""
+        """Choose the configuration that suits a motion; return False if the tables lack a needed entry."""
         self._put("motion", motion)
         self.control.status = Reason.RUNNING
         self._loop.choose_for_motion(self.control, self._at)
         return bool(self.control.status != Reason.LACKING)
 
     def try_change_again(self) -> None:
-        """Enter the loop where it lacked something: it makes the change from its beginning."""
+        """Set the loop to repeat, from its beginning, the change for which a table entry was missing."""
         self.control.status, self.control.phase, self.control.changing = Reason.RUNNING, Phase.ARRIVED, 1
 
     def take_closed_motion(self, motion: np.ndarray) -> None:
-        """Take a motion whose loops are closed, for the change that comes next."""
+        """Store a motion whose kinematic loops are closed; the next change of configuration uses it."""
         self._put("closed", motion)
         self.control.closed_now = 1
 
     def lack(self) -> Lack:
-        """What the run lacks for a change of configuration."""
+        """Return the missing table entry that stopped a change of configuration, and the state there."""
         control, shape = self.control, self.shape.changes
         assert shape is not None
         after, held = (self._get(name, shape.lockable).astype(bool).tolist() for name in ("after", "held"))
@@ -412,7 +412,7 @@ class CompiledRun:
         )  # fmt: skip
 
     def drop_rows(self) -> None:
-        """Forget the rows: only the result keeps them from now on."""
+        """Drop the references to rows and log; a result made before keeps them."""
         self._times, self._rows, self._log = _NO_ROWS, _NO_ROWS, None
 
     def _put(self, name: str, values: np.ndarray) -> None:
@@ -424,9 +424,9 @@ class CompiledRun:
         return self._room[start : start + length].copy()
 
     def _make_room(self) -> bool:
-        """Make room for more rows and events; return False if there may be no more rows.
+        """Allocate more rows and events; return False if the limit of rows is reached.
 
-        One row more than there are times, for the infinity after them.
+        There is one row more than times: the list of times ends with infinity.
         """
         control = self.control
         if control.filled >= control.capacity:
@@ -438,7 +438,7 @@ class CompiledRun:
             if rows <= control.filled:
                 return False
             if not control.filled:
-                every = self._samples.every_step  # whose times the loop writes
+                every = self._samples.every_step  # then the loop writes the times
                 self._give_room(np.empty(rows) if every else self._samples.times(0, rows))
             else:
                 self._times.resize(rows, refcheck=False)
@@ -466,7 +466,9 @@ class CompiledRun:
         control.capacity = rows
 
     def _expected_rows(self) -> int:
-        """Rows of a run with fixed steps and a row each, so that they never move to a larger room."""
+        """Return the number of rows of a run with fixed steps and a row per step, so that the arrays need
+        not grow; 0 for other runs.
+        """
         control = self.control
         if not self._samples.every_step or self.shape.tableau.control is not None:
             return 0
@@ -487,13 +489,13 @@ class CompiledRun:
         return Outlook(*[getattr(self.control, name) for name in Outlook._fields])
 
     def _near_place(self) -> bool:
-        """Return whether the run ends where rows are found from rows around (`is_near_place`
-        of passages.py).
+        """Return whether the run ends near a place of lost rank, where a row is interpolated from the rows
+        around it (`is_near_place` in passages.py).
         """
         return bool(self.control.between)
 
     def _choice(self) -> list[tuple[int, int]]:
-        """Rows and dependent speeds that were chosen where the run ended."""
+        """Return the pairs (row, dependent speed) chosen at the end of the run."""
         pairs = self.control.pairs
         if not pairs:
             return []
@@ -522,7 +524,7 @@ class CompiledRun:
         times, rows = self._times, self._rows
         if (spare := len(times) - filled) > _SPARE:  # rows may move
             rows.resize((filled, self._functions.n_outputs), refcheck=False)
-            if times is not self._times_given:  # which other runs have, too
+            if times is not self._times_given:  # other runs share that array
                 times.resize(filled, refcheck=False)
         if spare:
             times, rows = times[:filled], rows[:filled]

@@ -1,8 +1,9 @@
 """The small language as LLVM code: functions of the solver in the loop of a process.
 
 A function of the solver becomes a function of (Control, workspace, *arguments). Scalars of the run are fields
-of Control, vectors parts of the workspace, where whole numbers and truth values are reals. Vectors are
-assigned element by element in a loop whose sums of products may be fused; every other operation rounds once.
+of Control. Vectors are parts of the workspace, which stores whole numbers and truth values as reals. Vectors
+are assigned element by element in a loop, in which LLVM may fuse products and sums; every other operation
+rounds once.
 """
 
 from __future__ import annotations
@@ -42,24 +43,24 @@ _OPERATORS: dict[type, Callable[[Value, Value], Value]] = {
 _NUMBERS = ("Wholes", "RowNumbers", "SpeedNumbers", "StateNumbers", "StepNumbers", "PathNumbers")
 _FLAGS = ("Truths", "Locks", "PlaceFlags", "SpeedFlags", "OutputFlags", "StepFlags")
 _INLINED = ("sign_of", "closeness", "find_events", "turn", "keep_row", "keep_row_inside", "advance")
-_APART = ("probe",)  # never inlined: an event is located and then fired on exactly the same bits
+_APART = ("probe",)  # never inlined, so that locating and firing an event compute the same bits
 # Derivatives that the caller computes just before it calls a function.
 _JUST_COMPUTED = {"stages": "k0", "error_ratios": "k_end"}
 _REPORTS = ("report", "report_change", "report_passage", "report_time")
 _REALS = {"INFINITY": inf, "NAN": nan, "EPSILON": EPSILON}
 
-Frame = Any  # a function of a loop or of another record, which sections and tables of their kind are given to
+Frame = Any  # a function of a loop or of another record; models and tables are made for one of these
 Model = Callable[[Frame, Sequence[Span], Sequence[Value | Span]], None]
 
 
 class SolverCode:
     """Functions of a solver in one loop, each made when it is first called.
 
-    ``sizes`` are the lengths of vectors by kind, and other whole numbers by name, each a number or the name
-    of a size of the loop; ``known`` fields of the run that are constants; ``tables`` give entries of constant
-    vectors; ``model`` calls the sections of the program; ``given`` are functions that the loop has made in
-    another way, ``rare`` functions on which LLVM should spend little time. Without a ``program`` no function
-    is made: statements are written in line.
+    ``sizes``: lengths of vectors by kind and other whole numbers by name, each a number or the name of a size
+    of the loop. ``known``: fields of the run that are constants. ``tables``: entries of constant vectors.
+    ``model``: calls of the program's sections. ``given``: functions that the loop has already written.
+    ``rare``: functions that LLVM should not optimise much. Without a ``program`` no function is written;
+    the caller writes statements in line.
     """
 
     def __init__(
@@ -77,8 +78,8 @@ class SolverCode:
         self.program, self.solver, self.sizes, self.known = program, solver, sizes, known
         self.tables, self.model, self.rare = tables, model, rare
         self.kinds = {f.name: f.type for f in solver.fields}
-        self.kinds["atol"] = "States"  # in the process each state has its own
-        self.kinds["row"] = "Outputs"  # and the next one has its place
+        self.kinds["atol"] = "States"  # in the process each state has its own tolerance
+        self.kinds["row"] = "Outputs"  # the next row in the array of rows, not a copy in the record
         self.made: dict[str, Frame] = dict(given)
 
     def function(self, name: str) -> Frame:
@@ -91,7 +92,7 @@ class SolverCode:
         assert self.program is not None
         arguments = tuple(_TYPES.get(kind, ADDRESS) for kind in function.arguments.values())
         result = _TYPES[function.result] if function.result else NOTHING
-        # What is called is made before, for a function's text is written as a whole.
+        # Functions that this one calls are written first: the text of a function is not interrupted.
         for node in (n for statement in function.body for n in ast.walk(statement)):
             if isinstance(node, ast.Call) and called(node) in self.solver.functions:
                 self.function(called(node))
@@ -114,7 +115,7 @@ class Statements:
         self, code: SolverCode, function: SolverFunction, frame: Code, arguments: Sequence[Value]
     ) -> None:
         self.code, self.function = code, function
-        self.frame = f = cast("LoopFunction", frame)  # others have no vectors over states
+        self.frame = f = cast("LoopFunction", frame)  # other frames have no vectors of states
         self.locals: dict[str, Local] = {}
         self.vectors: dict[str, Span] = {}
         self.kinds = {**function.locals, **function.arguments}
@@ -139,7 +140,7 @@ class Statements:
                     self.statement(node)
 
     def is_over_states(self, node: ast.stmt) -> bool:
-        """Return whether a statement assigns a vector state by state: all such in a row have one loop."""
+        """Return whether a statement assigns a vector of states; consecutive ones share a loop."""
         match node:
             case ast.Assign(targets=[ast.Attribute(attr=field)], value=value):
                 return self.code.kinds[field] == "States" and called(value) not in MODEL
@@ -180,7 +181,7 @@ class Statements:
                 loop.leave()
 
     def write_loop_body(self, body: Sequence[ast.stmt], ends: tuple[Block, Block]) -> None:
-        """Write the body of a loop. Code after a jump goes to a separate block, which nothing leads to."""
+        """Write the body of a loop. Code after a jump goes to a separate, unreachable block."""
         self.loops.append(ends)
         self.statements(body)
         self.loops.pop()
@@ -240,15 +241,15 @@ class Statements:
                 self.put(local, self.value(value))
 
     def each(self, field: str, value: ast.expr) -> None:
-        """An assignment element by element."""
+        """Assign a vector element by element."""
         with self.frame.each(self.size(self.code.kinds[field])) as m:
             self.element = m
             self.set_element(field, m, self.as_real(self.value(value)))
             self.element = None
 
     def each_state(self, nodes: Sequence[ast.stmt]) -> None:
-        """Assignments state by state. Numbers of the run are read before the loop: LLVM does not find that
-        they stay as they are where they are in one room with the vectors.
+        """Write assignments of vectors state by state, in one loop. Scalars of the run are loaded before the
+        loop: LLVM cannot prove them constant if they share memory with the vectors.
         """
         for inner in (n for node in nodes for n in ast.walk(node)):
             if isinstance(inner, ast.Attribute) and self.code.kinds[inner.attr] not in VECTORS:
@@ -265,7 +266,7 @@ class Statements:
         self.part(field)[m] = value
 
     def store(self, field: str, value: Value) -> None:
-        """A scalar of the run."""
+        """Store a scalar of the run; a truth value becomes a whole number."""
         if value.raw.type == TRUTH:
             value = Value(self.frame, self.frame.builder.convert("zext", value.raw, WHOLE))
         self.frame[field] = value
@@ -274,7 +275,7 @@ class Statements:
         return self.frame.internal(self.code.function(called(call)), *self.argument_values(call))
 
     def argument_values(self, call: ast.Call) -> list[Value]:
-        """Arguments without the run; vectors as their addresses."""
+        """Return the values of a call's arguments, without the run; of vectors, their addresses."""
         found = [self.argument(a) for a in call.args if not (isinstance(a, ast.Name) and a.id == "run")]
         return [Value(self.frame, a.address) if isinstance(a, Span) else a for a in found]
 
@@ -356,7 +357,7 @@ class Statements:
         return self.frame.whole(int(value)).differs(0)
 
     def negative(self, value: Value) -> Value:
-        """−x, a zero with its sign too."""
+        """Return −x; a zero changes its sign, too."""
         return -0.0 - value
 
     def read_name(self, name: str) -> Value:
@@ -448,7 +449,7 @@ def is_finite(f: LoopFunction, vector: Span) -> Value:
 
 
 def first_nonfinite(f: LoopFunction, vector: Span) -> Value:
-    """Return the place of the first number that is not finite; there is one."""
+    """Return the index of the first number that is not finite; the last index if all are finite."""
     index = Local(f, f.whole(0))
     with f.repeat() as loop:
         with f.when((0.0 * vector[index.get()]).differs(0.0) | (index.get() + 1 >= f.size("used"))):

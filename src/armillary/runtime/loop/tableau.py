@@ -44,20 +44,21 @@ class StepControl:
 
 
 class ChainedStage(NamedTuple):
-    """A stage of a method in which each stage needs the rates k of the one before alone, so that one rate and
-    one sum are kept: at t + h·time, adds h·weight·k to the sum, and the next one is at y + h·ahead·k.
+    """A stage of a method whose stages need only the rates k of the stage before: a step keeps one rate and
+    one sum. The stage is at t + h·time, adds h·weight·k to the sum, and puts the next stage at y + h·ahead·k.
     """
 
     time: float
     weight: float
-    ahead: float  # 0 of the last stage
+    ahead: float  # 0 for the last stage
 
 
 @dataclass(frozen=True, eq=False)
 class Tableau:
     """An explicit Runge–Kutta method; only adaptive methods have `control` and `errors`.
 
-    Each method is one object, so that tableaux are compared as objects: every run looks its loop up by one.
+    Each method has one tableau object, so tableaux are compared by identity: every run looks up its loop by
+    its tableau.
     """
 
     order: int
@@ -69,7 +70,7 @@ class Tableau:
     extra_c: Row = ()
     extra_a: tuple[Row, ...] = ()
     dense: tuple[Row, ...] = ()
-    multistep: bool = False  # the stages start Adams–Bashforth of order 2, which then takes their place
+    multistep: bool = False  # whether Adams–Bashforth of order 2 makes the steps; the stages make its first
 
     @property
     def stages(self) -> int:
@@ -77,7 +78,7 @@ class Tableau:
 
     @property
     def chained_stages(self) -> list[ChainedStage]:
-        """The stages as a chain; none if some stage needs more than the one before, or a step does."""
+        """Stages as a chain; empty if a stage needs other rates than the last, or for a multistep method."""
         if self.multistep or any(weight for row in self.a for weight in row[:-1]):
             return []
         ahead = [*(row[-1] for row in self.a[1:]), 0.0]
@@ -141,5 +142,5 @@ class Rosenbrock:
 
 
 def rate_name(tableau: Tableau, i: int) -> str:
-    """Return the vector of the derivative kᵢ: that at the end of a step is ``k_end`` in all methods."""
+    """Return the name of the vector kᵢ; the derivative at the end of a step is ``k_end`` in all methods."""
     return "k_end" if i == tableau.stages else f"k{i}"

@@ -1,26 +1,24 @@
-"""Runs that came to a place where some motion moves no mass: the joint and the time, for an error.
+"""Errors of runs that had to stop or cannot start, and the search for places where a motion moves no mass.
 
-Looked for only after a run that failed, or whose speeds jumped: the loop itself has no part in it. The mass
-matrix is evaluated on the way from the last rows before the jump. A slender body has weak pivots everywhere
-and is sound, so that a pivot counts as singular only where it falls far below its share at the start of the
-run. A run that finished is cut only where that explains the jump: where speeds jumped within a single step of
-fixed size, which was then too long to see the place; else where its kinetic energy jumped, too, since next to
-a singular place true speeds may be large, while the energy goes on smoothly. All of these are ratios, without
-units.
+At a place where some motion moves no mass the mass matrix is singular, and a run divides by rounding errors:
+it may end with plausible numbers, or not at all, in steps of 1e-10 s. The error names the joint and the time.
 
-In most systems each link's own inertia keeps the pivots of its joint from falling so far, wherever links are
-(`Instance.masses_suffice`): then there is nothing to search for.
+Before a run (`refuse_locked`, `watch_start`): in joints with three angles the place is known beforehand. The
+mass matrix takes long to evaluate, so it is checked only there, since constraints, or an angle that is given
+or locked, may hold the loose motion, and in any system if the first steps of an adaptive method do not
+advance.
+
+After a run (`weakness`): only if it failed or its speeds jumped; the integration loop takes no part. The mass
+matrix is evaluated along straight lines from the last rows before the jump. A slender body has weak pivots
+everywhere and is sound, so a pivot counts as singular only if it falls far below its share at the start of
+the run. A run that finished is cut only if the place explains the jump: if speeds jumped within a single
+step of fixed size, which was too long to see the place; or if the kinetic energy jumped, too, since next to a
+singular place true speeds may be large while the energy stays smooth. All these measures are ratios without
+units. In most systems the links' own inertias keep all pivots from falling so far in any position
+(`Instance.masses_suffice`); then there is no search.
 
 With constraints, pivots are taken from the tree without them: M is singular on the admissible speeds only if
-M itself is singular, and the motion that moves no mass has to be one that the constraints allow.
-
-Runs that had to stop, or cannot start: what failed, where, and what would help.
-
-At a place where some motion moves no mass a run divides by rounding errors: it may end with plausible
-numbers, or not at all, in steps of 1e-10 s. Of joints with three angles the place is known beforehand. The
-mass matrix itself takes long and is looked at only there, since constraints, or an angle that is given or
-locked, may hold the loose motion, and for any system where steps of an adaptive method get nowhere at the
-start. Such places on the way of a run are found by the functions below.
+M itself is singular, and the constraints must allow the motion that moves no mass.
 """
 
 from __future__ import annotations
@@ -54,12 +52,12 @@ from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.initial import Place
 from armillary.untyped import Given
 
-_JUMPS = 5  # that are looked at, the first ones of a run
-_BURST = 100.0  # by which kinetic energy grows beyond all earlier rows where steps went across such a place
-_SMALL = 1e-3  # of the run's median speed: growth below this is the start of a motion, and no jump
-_HELD = 1e-2  # of a motion that constraints resist: they hold it, a little away from the place itself
-_EACH, _PATIENCE = 300, 100_000  # rows searched in the time that a run of its own takes, and the bound
-_ROWS = 20  # before the jump, from which the motion is followed, and after it, where energy is looked at
+_JUMPS = 5  # first jumps of speeds in a run that are checked
+_BURST = 100.0  # growth of kinetic energy over all earlier rows that shows a step across such a place
+_SMALL = 1e-3  # share of the run's median speed; growth of smaller speeds is the start of a motion, no jump
+_HELD = 1e-2  # resistance of constraints to a motion of size one, above which they hold it
+_EACH, _PATIENCE = 300, 100_000  # rows that a run counts as; sum at which masses_suffice is computed
+_ROWS = 20  # rows before a jump from which paths start; rows before and after it whose energy is compared
 SINGULAR_THERE = "the mass matrix becomes singular there"
 REMEDY = (
     "give the body, or one that hangs on it, mass or inertia there, keep the motion away from this position, "
@@ -68,15 +66,15 @@ REMEDY = (
 
 
 def weakness(instance: Instance, result: Integration, adaptive: bool = True) -> tuple[int, str]:
-    """(the number of sound rows, the message) of a run through a place without mass; "" for any other."""
+    """Return the number of sound rows and the message, "" if the run met no place without mass."""
     whole, failed = len(result.time), result.status in ("diverged", "step too small")
     if (result.calm and not failed) or not whole or _is_excluded(instance, whole):
         return whole, ""
     sizes = _speeds(instance, result)
     # Where bodies have coordinates, the angles of a joint may jump at its lock while they move smoothly.
     by_joints = instance.equations.joints_move_bodies
-    stepwise = by_joints and not adaptive and result.steps < whole + len(result.events)  # a row for each
-    ends = _jumps(sizes) + ([whole] if failed else [])  # an earlier jump may be another's: a lock, an impact
+    stepwise = by_joints and not adaptive and result.steps < whole + len(result.events)  # a row for each step
+    ends = _jumps(sizes) + ([whole] if failed else [])  # an earlier jump may be due to a lock or impact
     if not ends or instance.masses_suffice:
         return whole, ""
     look: _MassCheck | None = None
@@ -96,14 +94,16 @@ def weakness(instance: Instance, result: Integration, adaptive: bool = True) -> 
 
 
 def weak_start(instance: Instance, start: Place) -> str:
-    """Why a run cannot start at a place where some motion moves no mass; "" where it can."""
+    """Return the reason why a run cannot start here: a motion moves no mass; "" if it can."""
     way = _Path(instance, start.t, _with_given_values(instance, instance.values(start)), within=0.0)
     return _MassCheck(instance, way).message([way])
 
 
 def _is_excluded(instance: Instance, rows: int) -> bool:
-    """Return whether links' own inertias are known to exclude such a place: this is found out where a jump is
-    seen, or once that takes no longer than the search for jumps in the rows of all runs has taken.
+    """Return whether the links' own inertias are known to exclude such a place.
+
+    `masses_suffice` is computed when a jump is seen, or once the searches for jumps in the rows of all runs
+    have taken as long as that computation.
     """
     instance.searched[0] += _EACH + rows
     known = "masses_suffice" in vars(instance) or instance.searched[0] > _PATIENCE
@@ -111,8 +111,8 @@ def _is_excluded(instance: Instance, rows: int) -> bool:
 
 
 def _jumps(sizes: np.ndarray) -> list[int]:
-    """Return the first rows in which speeds of some kind are far above all earlier ones, not
-    counting rest.
+    """Return the first rows in which speeds of some kind are far above those of all earlier rows; rows at
+    rest do not count as earlier.
     """
     before = np.maximum.accumulate(sizes, axis=1)[:, :-1]
     if ((sizes[:, 1:] < SPEED_JUMP * before) | (before <= 0.0)).all():
@@ -137,7 +137,7 @@ def _energy_bursts(instance: Instance, result: Integration, end: int) -> bool:
 
 
 def _row_values(instance: Instance, result: Integration, k: int) -> ValueTable:
-    """Values of all that expressions can hold, by name, in a row of a run."""
+    """Return the values of all symbols, by name, in a row of a run."""
     system = instance.equations.system
     shown = dict(zip(instance.model.output_names, result.samples[k].tolist(), strict=True))
     values: ValueTable = instance.model.inside(instance.parameters)
@@ -163,7 +163,7 @@ def _path_from_row(instance: Instance, result: Integration, k: int) -> _Path:
 
 
 class _Path:
-    """The motion as it would go on from a place, in a straight line."""
+    """A straight line from a state: coordinates that change with constant rates."""
 
     def __init__(self, instance: Instance, t: float, values: Values, within: float = np.inf) -> None:
         system = instance.equations.system
@@ -180,25 +180,25 @@ class _Path:
         self.rates = dict(zip(names, rates, strict=True))
 
     def at(self, times: np.ndarray, time_name: str) -> ValueTable:
-        """Values of all symbols, so long after the place."""
+        """Return the values of all symbols at these times after the start of the path."""
         moved = {name: q + self.rates[name] * times for name, q in self.start.items()}
         return {**self.values, **moved, time_name: self.t + times}
 
 
 def masses_and_constraints(equations: DerivedEquations) -> tuple[Masses, list[ConstraintRow]]:
-    """Return the masses of the tree without its constraints, and these."""
+    """Return the masses of the tree without its constraints, and the rows of the constraints."""
     system = equations.system
     masses, plain = tree_masses(system, equations.configuration)
     return masses, rows(system, plain) if system.constraints else []
 
 
 def energy_function(equations: DerivedEquations) -> Callable[[Values], list[NumericValue]]:
-    """Return the kinetic energy, of values by name."""
+    """Return a function that computes the kinetic energy from values by name."""
     return evaluator([kinetic_energy(equations.system)])
 
 
 class _MassCheck:
-    """A system's masses on the ways of a run, beside those at its start."""
+    """A system's pivots along the paths of a run, compared with the pivots at its start."""
 
     def __init__(self, instance: Instance, start: _Path) -> None:
         self.masses, self.constraints = instance.model.masses
@@ -206,7 +206,7 @@ class _MassCheck:
         self.usual = self.masses.shares(start.at(np.zeros(1), self.time))[:, 0]
 
     def message(self, ways: Sequence[_Path]) -> str:
-        """Return the weakest place on the ways in words, "" where all masses are as sound as at the start."""
+        """Describe the weakest place on the paths; "" if all pivots are about as large as at the start."""
         portions = np.linspace(0.0, 1.0, COARSE)
         looks = [(self._weakest(way, way.ahead * portions), way) for way in ways]
         known = [(found[1], found[2], way) for found, way in looks if found is not None]
@@ -232,17 +232,15 @@ class _MassCheck:
 
 
 def _speeds(instance: Instance, result: Integration) -> np.ndarray:
-    """Return the largest speed of each row (kinds × rows), of each kind by itself: kinds have units of their
-    own.
-    """
+    """Return the largest speed of each kind in each row (kinds × rows); kinds have different units."""
     kinds = instance.model.speeds.kinds
     sizes = [np.abs(result.samples[:, own]).max(axis=1) for own in kinds]
     return np.array(sizes) if sizes else np.zeros((0, len(result.time)))
 
 
 def sound_part(instance: Instance, result: Integration, adaptive: bool) -> tuple[Integration, str]:
-    """Return the result of a run that was not stopped without what follows a place where some motion moves no
-    mass, and the message.
+    """Return the result of a finished run, cut before a place where some motion moves no mass, and the
+    message; the whole result and "" if there is no such place.
     """
     if result.status not in ("finished", "event"):
         return result, ""
@@ -269,7 +267,7 @@ _ACCUMULATES = "its effects come faster and faster; end the run there with stop=
 
 
 def raise_for(result: Integration, run: Given, instance: Instance, adaptive: bool) -> None:
-    """An error for a run that had to stop, with the data so far."""
+    """Raise an error, with the data so far, if a run had to stop."""
     if said := stuck_contacts(result, instance):
         raise SimulationError(f"{said}; the data so far are in the error's .run", run)
     culprit = _culprit(result, instance)
@@ -294,7 +292,7 @@ def raise_for(result: Integration, run: Given, instance: Instance, adaptive: boo
 
 
 def stuck_contacts(result: Integration, instance: Instance) -> str:
-    """Why no forces, or impulses, of contacts without compliance were admissible; "" where all was well."""
+    """Return why no forces or impulses of contacts without compliance were admissible; "" if some were."""
     system = instance.equations.system
     if not system.contacts:
         return ""
@@ -322,7 +320,7 @@ def stuck_contacts(result: Integration, instance: Instance) -> str:
 
 
 def doubtful_contacts(result: Integration, instance: Instance) -> str:
-    """How often contacts had more than one admissible outcome, or none, in words; "" for never."""
+    """Describe how often contacts had several admissible outcomes, or none; "" if that never happened."""
     system = instance.equations.system
     if AMBIGUOUS not in system.memories:
         return ""
@@ -344,7 +342,7 @@ def doubtful_contacts(result: Integration, instance: Instance) -> str:
 
 
 def _unbounded_parameters(instance: Instance, run: Given) -> str:
-    """Return the parameters with which a number made of parameters alone is not finite, "" where all are."""
+    """Describe the parameters that make a constant (a value of parameters alone) infinite; "" if none do."""
     results = instance.equations.program.precompute.results
     known = {name for name, value in run.parameters.items() if np.isfinite(value)}
     names = [
@@ -362,8 +360,8 @@ def _unbounded_parameters(instance: Instance, run: Given) -> str:
 
 
 def _culprit(result: Integration, instance: Instance) -> str:
-    """Return the event that accumulates, or the state that a run failed in: the one whose own rate is not
-    finite, before those it spoiled.
+    """Return the name of the event that accumulates, or of the state in which a run failed: the first state
+    whose own rate is not finite, since it spoils others.
     """
     if result.failed_event is not None:
         return instance.equations.targets.watched[result.failed_event].name
@@ -380,12 +378,12 @@ def _complaints(instance: Instance) -> list[str]:
     """Messages of imported FMUs that failed in this run."""
     memories = instance.equations.system.memories.values()
     handles = [m.start.data for m in memories if m.hidden and m.start is not None]
-    # Handles of FMUs have it, whose package stands above this one.
+    # Only handles of FMUs have `complaint`; their package is above this one and cannot be imported here.
     return [said for handle in handles if hasattr(handle, "complaint") and (said := handle.complaint())]
 
 
 def refuse_locked(instance: Instance, start: Place) -> None:
-    """Raise an error if a run would start with the axes of a joint in a plane."""
+    """Raise an error if a run would start with the three axes of a joint in a plane and a massless motion."""
     for joint in instance.model.three_angles:
         if joint.is_locked(start.q[joint.middle]) and (why := weak_start(instance, start)):
             raise SimulationError(f"a run of '{instance.equations.system.name}' cannot start: {why}")
@@ -394,7 +392,9 @@ def refuse_locked(instance: Instance, start: Place) -> None:
 def watch_start(
     report: Callable[[float], None] | None, instance: Instance, start: Place, t_end: float
 ) -> Callable[[float], None]:
-    """Return ``report`` with a check at its first call: has a motion without mass stopped the run?"""
+    """Return a function that calls ``report`` and, at its first call, raises an error if a motion without
+    mass keeps the run from advancing.
+    """
     first = True
 
     def report_time(t: float) -> None:

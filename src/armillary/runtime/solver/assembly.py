@@ -1,17 +1,18 @@
 """Loops closed at the start of a run, in the language of language.py.
 
-The record has the fields of numerics/roots_record.py, too. First the geometry of loops at a place: gaps, J
-and N, and the place moved; then speeds that satisfy the constraints, by the least change with
-J (u + δ) + b = 0, and a check of redundant constraints; then the closing.
+The record also has the fields of numerics/roots_record.py. The functions come in this order: the geometry of
+loops at a place (gaps, J and N) and a move of the place; speeds that satisfy the constraints, by the least
+change δ with J (u + δ) + b = 0, and a check of redundant constraints; the closing of loops.
 
 A correction of the coordinates is a small motion, q += N δ with q̇ = N u, so it has the constraints' own
 matrix: J δ = −Φ, with N δ = 0 for coordinates that are held. numerics/roots.py finds it, with the shortest δ
-among those speeds that may move, or the smallest gaps where they cannot be closed. Rows and motions are in
-terms of their sizes (mechanics/constraints/loop_closing.py), so that no norm adds lengths to angles.
+of the speeds that may move, or the smallest gaps if they cannot be closed. Rows and motions are divided by
+their sizes (mechanics/constraints/loop_closing.py), so that no norm adds lengths to angles.
 
-Given values stay unchanged; dependent values are found. Attempts have more and more freedom: the dependent
-coordinates; all that the loops depend on; these from scattered starts. Only where more is given than the
-loops leave free are given coordinates first guesses, which decide in what way a loop is closed.
+Given coordinates stay unchanged; the others are found. Attempts have more and more freedom: first only the
+dependent speeds move; then all speeds that the loops depend on; then these from scattered starts. Only if
+more coordinates are given than the loops leave free, the given ones are first guesses: they decide in which
+way a loop is closed.
 """
 
 from __future__ import annotations
@@ -27,36 +28,36 @@ from armillary.runtime.language.language import *
 
 class Loops(Roots, Scatter):
     t: real
-    start: Places  # coordinates as they are given
-    given: PlaceFlags  # coordinates that stay as they are
-    place: Places  # coordinates that are being moved; at last, those that were found
+    start: Places  # initial coordinates
+    given: PlaceFlags  # coordinates that must not change
+    place: Places  # present coordinates; at the end, the result
     status: whole
-    held: PlaceFlags  # coordinates that stay in this attempt
+    held: PlaceFlags  # coordinates that this attempt keeps
     moving: SpeedFlags  # speeds that may move in it
-    stiffness: real  # weight of the equations by which they stay
+    stiffness: real  # weight of the equations of held coordinates
     numbers: Figures  # gaps, elements of J and N and sizes of gaps at the place
-    there: Figures  # and where a step leads
+    there: Figures  # the same numbers where a step leads
     jacobian: Jacobian
     rates: Rates
     moved: Places  # where a step leads
-    # What was found so far.
-    best: Places  # with the smallest gaps
-    least: real  # of these, the size
-    found: Places  # closed, and nearest to the start
+    # Results of the attempts so far.
+    best: Places  # coordinates with the smallest gaps
+    least: real  # length of these gaps
+    found: Places  # closed loops, nearest to the start
     reach: Places  # how far a unit of the most effective speed moves each coordinate
-    seed: real  # of numbers by chance
+    seed: real  # of the random numbers
     chance: real
     if CONFIGURATIONS:
-        present: whole  # configuration, which decides what may move
+        present: whole  # configuration; it decides which speeds may move
     if AGREEMENT:
-        speed: Speeds  # in terms of their sizes
-        change: Speeds  # of them
-        fixed: SpeedFlags  # speeds that stay as they are
-        broken: RowReals  # what the constraints on speeds leave
+        speed: Speeds  # divided by their sizes
+        change: Speeds  # of the speeds
+        fixed: SpeedFlags  # speeds that must not change
+        broken: RowReals  # residuals of the constraints on speeds
 
 
 def spread_figures(run: Loops) -> None:
-    """J and N from their elements."""
+    """Write J and N from their elements."""
     for e in range(N_ELEMENTS):
         run.jacobian[at(ELEMENT_ROW[e], N_SPEEDS, ELEMENT_SPEED[e])] = run.numbers[AT_JACOBIAN + e]
     for e in range(N_RATES):
@@ -68,7 +69,7 @@ def look(run: Loops) -> None:
     run.numbers = loop_figures(run.t, run.place)
     spread_figures(run)
     for i in range(run.rows):
-        run.residual[i] = 0.0  # of coordinates that are held
+        run.residual[i] = 0.0  # rows of held coordinates have no gap
     for i in range(N_GAPS):
         run.residual[i] = run.numbers[i]
 
@@ -91,8 +92,8 @@ def gap_length(run: Loops) -> real:
 
 
 def worst_residual(run: Loops) -> real:
-    """Return the largest gap, of the size of its row: the gap that a unit of the most effective
-    speed makes.
+    """Return the largest gap divided by the size of its row, which is the gap that a unit of the most
+    effective speed makes.
     """
     largest: real = 0.0
     for i in range(N_GAPS):
@@ -100,7 +101,7 @@ def worst_residual(run: Loops) -> real:
             largest = max(largest, abs(run.jacobian[at(i, N_SPEEDS, j)]))
     worst: real = 0.0
     for i in range(N_GAPS):
-        size: real = LEAST_SIZE * largest  # rows vanish near singular places, and their gaps do not
+        size: real = LEAST_SIZE * largest  # near singular places rows vanish, but gaps do not
         for j in range(N_SPEEDS):
             size = max(size, abs(run.jacobian[at(i, N_SPEEDS, j)]))
         part: real = abs(run.numbers[i])
@@ -128,7 +129,7 @@ def some_place_is_free(run: Loops) -> truth:
 
 
 def make_unit(run: Loops) -> None:
-    """Euler parameters of the place where a step leads, made unit."""
+    """Scale the Euler parameters of the moved coordinates to unit length."""
     for e in range(N_UNITS):
         first: whole = UNIT_FROM[e]
         total: real = run.moved[first] * run.moved[first]
@@ -151,12 +152,12 @@ def displace(run: Loops) -> None:
     if UNITS:
         make_unit(run)
     for k in range(N_COORDINATES):
-        if run.held[k]:  # a step along a tangent leaves them except for its square
+        if run.held[k]:  # a step along the tangent moves them by its square only
             run.moved[k] = run.place[k]
 
 
 def accept(run: Loops) -> None:
-    """The place where a step leads, with its figures, as the place."""
+    """Make the moved coordinates the present ones, with their figures and residuals."""
     run.place = run.moved
     run.numbers = run.there
     run.residual = run.missed
@@ -164,7 +165,7 @@ def accept(run: Loops) -> None:
 
 
 def set_radius(run: Loops) -> None:
-    """Begin with a step as long as it may be; where all rows compete, with a short one."""
+    """Set the first radius: unlimited, but short if held coordinates weigh more than the gaps."""
     run.radius = INFINITY if run.stiffness <= 1.0 else LONGEST_STEP
 
 
@@ -193,7 +194,7 @@ def differentiate(run: Loops) -> None:
 
 
 def count_equations(run: Loops) -> None:
-    """Count the gaps and the coordinates that are held, for all speeds."""
+    """Count the equations (gaps and held coordinates) and the unknowns (all speeds)."""
     run.columns = N_SPEEDS
     run.rows = N_GAPS
     for k in range(N_COORDINATES):
@@ -202,7 +203,7 @@ def count_equations(run: Loops) -> None:
 
 
 def set_scaled_rows(run: Loops, all_rows: truth) -> None:
-    """Set the matrix to J, or to its kept rows, with columns in terms of their largest elements."""
+    """Set the matrix to J, or to its kept rows, with columns divided by their largest elements."""
     largest: real = 0.0
     for m in range(N_JACOBIAN):
         largest = max(largest, abs(run.jacobian[m]))
@@ -220,7 +221,7 @@ def set_scaled_rows(run: Loops, all_rows: truth) -> None:
 
 
 def stays_redundant(run: Loops) -> truth:
-    """Return whether constraints that were redundant at the default parameters are so at these."""
+    """Return whether constraints that are redundant at the default parameters still are at these ones."""
     look(run)
     every: whole = 0
     kept: whole = 0
@@ -232,7 +233,7 @@ def stays_redundant(run: Loops) -> truth:
 
 
 def measure_residual(run: Loops) -> real:
-    """Return the constraints on speeds, J u + b, and the largest of them."""
+    """Write the residuals of the constraints on speeds, J u + b; return the largest."""
     largest: real = 0.0
     for i in range(N_ROWS):
         total: real = run.numbers[KNOWN_OF[i]]
@@ -245,7 +246,7 @@ def measure_residual(run: Loops) -> real:
 
 
 def constraints_hold(run: Loops) -> truth:
-    """Return whether all constraints hold at the place with its speeds, as nearly as a run may leave them."""
+    """Return whether all constraints hold at these coordinates and speeds to the tolerance of a run."""
     scale: real = 1.0
     look(run)
     for j in range(N_SPEEDS):
@@ -261,8 +262,8 @@ def constraints_hold(run: Loops) -> truth:
 
 
 def adjust_speeds(run: Loops, first_try: truth) -> truth:
-    """Return the smallest change of dependent speeds, or of all, that satisfies the constraints; whether it
-    does.
+    """Find the smallest change of dependent speeds, or after the first try of all, that satisfies the
+    constraints; return whether it does.
     """
     scale: real = 1.0
     for j in range(N_SPEEDS):
@@ -272,7 +273,7 @@ def adjust_speeds(run: Loops, first_try: truth) -> truth:
         scale = max(scale, 1.0 + abs(run.speed[j]))
     worst: real = 0.0
     worst = measure_residual(run)
-    turn: real = 0.0  # the second one removes what rounding left
+    turn: real = 0.0  # the second turn removes the rounding error of the first
     while turn < 2.0 and some_speed_moves(run) and worst > 4.0 * EPSILON * scale:
         turn = turn + 1.0
         run.rows = N_ROWS
@@ -314,7 +315,7 @@ def set_limits(run: Loops, stiffness: real, cut: real, least_cut: real, moves: r
 
 
 def close_from(run: Loops) -> real:
-    """Make the gaps as small as they can be from the place; return the worst that is left."""
+    """Close the gaps as far as possible from these coordinates; return the largest that is left."""
     set_limits(run, 1.0, WEAK_FIRST, WEAK_LAST, NEWTON_TURNS)
     if some_speed_moves(run):
         find_root(run)
@@ -324,7 +325,7 @@ def close_from(run: Loops) -> real:
 
 
 def keep_best(run: Loops) -> None:
-    """The place with the smallest gaps so far."""
+    """Keep the coordinates if their gaps are the smallest so far."""
     size: real = gap_length(run)
     if size < run.least:
         run.best = run.place
@@ -351,7 +352,7 @@ def measure_gaps(run: Loops) -> None:
 
 
 def measure_reach(run: Loops) -> None:
-    """The change of each coordinate by a unit of the most effective speed, at the start."""
+    """Find how far a unit of the most effective speed moves each coordinate at the start."""
     run.place = run.start
     look(run)
     for k in range(N_COORDINATES):
@@ -362,8 +363,8 @@ def measure_reach(run: Loops) -> None:
 
 
 def search_elsewhere(run: Loops) -> truth:
-    """Search from scattered starts: of the closed places that the nearest group of starts leads to, take the
-    one nearest to the start. Return whether there is one.
+    """Search from scattered starts, the nearest group first. Of the closed positions that one group leads to,
+    take the position nearest to the start; return whether there is any.
     """
     if not some_speed_moves(run):
         return False
@@ -405,14 +406,14 @@ def search_elsewhere(run: Loops) -> truth:
 
 
 def clear_rows(run: Loops, first: whole, bound: whole) -> None:
-    """Take some rows out of the matrix."""
+    """Set the rows from `first` to `bound` of the matrix to zero."""
     for j in range(run.columns):
         for i in range(first, bound):
             run.matrix[at(j, run.rows, i)] = 0.0
 
 
 def too_many_given(run: Loops) -> truth:
-    """Return whether more is given than the loops leave free, wherever they are."""
+    """Return whether more coordinates are given than the loops leave free at any position tried."""
     measure_reach(run)
     set_limits(run, 1.0, WEAK_FIRST, WEAK_LAST, NEWTON_TURNS)
     run.seed = FIRST_CHANCE
@@ -444,7 +445,7 @@ def too_many_given(run: Loops) -> truth:
 
 
 def attempt(run: Loops, first_try: truth) -> truth:
-    """Return the loops closed from the start by dependent speeds, or by all; whether they are closed."""
+    """Close the loops from the start by dependent speeds, or by all; return whether they are closed."""
     free: truth = False
     free = some_place_is_free(run)
     for j in range(N_SPEEDS):
@@ -464,7 +465,7 @@ def attempt(run: Loops, first_try: truth) -> truth:
 
 
 def find_place(run: Loops) -> truth:
-    """Coordinates that close all loops; whether there are some."""
+    """Find coordinates that close all loops; return whether there are any."""
     closed: truth = False
     closed = attempt(run, True)
     if closed:
@@ -482,7 +483,7 @@ def find_place(run: Loops) -> truth:
     if free:
         too_many = too_many_given(run)
     if too_many:
-        run.least = 0.0  # the best place is one with all that is given
+        run.least = 0.0  # `best` stays a position with all given values
         for k in range(N_COORDINATES):
             run.held[k] = False
         closed = attempt(run, True)
@@ -521,7 +522,7 @@ def close_loops(run: Loops) -> None:
 
 
 def make_start_unit(run: Loops) -> None:
-    """Euler parameters of the start, made unit."""
+    """Scale the Euler parameters of the start to unit length."""
     run.moved = run.start
     make_unit(run)
     run.start = run.moved

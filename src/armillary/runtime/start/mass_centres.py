@@ -1,7 +1,8 @@
-"""Values at the start of a run that depend on all others: mass centres, memories, the user's hook.
+"""Start values that depend on other start values: joints from mass centres, memories, contacts, the user's
+hook.
 
-The hook is a function of the user's that sees all values and may change some (Sayers 1990, Appendix A,
-add-subroutine with where = init).
+The hook ``on_start`` is a user function that reads all start values and may change some (Sayers 1990,
+Appendix A, add-subroutine with where = init).
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def with_started_memory(instance: Instance, place: Place) -> Place:
 def started_memory(
     equations: DerivedEquations, given: np.ndarray, values: Callable[[], ValueTable]
 ) -> np.ndarray:
-    """Memory with its parts set that start at the value of an expression, of one run or a column per run."""
+    """Return the memory with start expressions evaluated; an array of one run, or with a column per run."""
     stored = given.copy()
     for i, memory in enumerate(equations.system.memories.values()):
         if memory.start is not None and np.any(stored[i] == memory.initial):
@@ -68,8 +69,8 @@ def with_decided_contacts(instance: Instance, place: Place) -> Place:
 
 
 def decided_statuses(instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
-    """Return the memory with the statuses that contacts have at a state, where none are given; an overlap is
-    an open contact.
+    """Return the memory with undecided contact statuses decided at a state; the memory unchanged if that
+    fails, as at an overlap, since an undecided contact acts as an open one.
     """
     decided = _decide_contacts(instance, t, state, memory)
     return memory if decided is None or decided[2] else decided[1]
@@ -78,7 +79,7 @@ def decided_statuses(instance: Instance, t: float, state: np.ndarray, memory: np
 def _decide_contacts(
     instance: Instance, t: float, state: np.ndarray, memory: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, float] | None:
-    """Return state, memory and the reason of a failure once contacts are decided; None if all are."""
+    """Decide contacts; return state, memory and the code of a failure, or None if all were decided before."""
     system = instance.equations.system
     names = list(system.memories)
     statuses = [names.index(c.status.data.name) for c in system.contacts.values()]
@@ -90,7 +91,7 @@ def _decide_contacts(
 
 
 def _check_given_statuses(instance: Instance, place: Place) -> None:
-    """Raise an error for a status that there is not, and for one that closes a contact which overlaps."""
+    """Raise an error for a status that does not exist, or that closes a contact which overlaps."""
     system = instance.equations.system
     names = list(system.memories)
     given = {c.name: float(place.memory[names.index(c.status.data.name)]) for c in system.contacts.values()}
@@ -118,7 +119,7 @@ def _refuse_overlap(instance: Instance, place: Place) -> None:
     deep = {name: depth for name, depth in depths.items() if depth > 0} or depths
     name, depth = max(deep.items(), key=lambda item: item[1])
     unit = _gap_unit(system, gaps[name])
-    for other, gap in gaps.items():  # where the sum of two gaps does not change, they cannot both be open
+    for other, gap in gaps.items():  # two gaps with a constant negative sum cannot both be open
         room = -depth - depths[other]
         both = gaps[name] + gap
         if other != name and room < 0 and all(derivative(both, q) is ZERO for q in _coordinates(both)):
@@ -135,8 +136,8 @@ def _refuse_overlap(instance: Instance, place: Place) -> None:
 
 
 def _gap_unit(system: Description, gap: Expr) -> str:
-    """Return the unit of a gap inside the model, by its dimension, or else of its coordinates; radians for
-    angles.
+    """Return the model's unit of a gap, from its dimension or, if unknown, from that of its coordinates;
+    radians for angles.
     """
     kinds = [gap.dimension, *(q.dimension for q in _coordinates(gap)), LENGTH]
     kind = next(kind for kind in kinds if kind is not None)
@@ -148,8 +149,8 @@ def _coordinates(expression: Expr) -> list[Expr]:
 
 
 def with_mass_centres(instance: Instance, place: Place, initial: Initial) -> Place:
-    """Return the place with the joints set for bodies whose mass centres ``start_mass_centre`` places. A
-    whole state given in order stays unchanged.
+    """Return the place with joints set so that mass centres are where ``start_mass_centre`` puts them. An
+    initial state given as a sequence stays unchanged.
     """
     equations = instance.equations
     if not equations.system.centres or (initial is not None and not isinstance(initial, Mapping)):
@@ -166,7 +167,7 @@ def place_mass_centres(
     values_there: Callable[[], ValueTable],
     named: Collection[object],
 ) -> None:
-    """Coordinates and speeds set that ``start_mass_centre`` places, of one run or a column per run."""
+    """Write into q and u the values that ``start_mass_centre`` requires; one run, or a column per run."""
     starts = equations.mass_centre_starts
     if not starts:
         return
@@ -210,8 +211,8 @@ def values_from_hook(
     memory: MemoryValues,
     t0: float,
 ) -> tuple[Initial, MemoryValues]:
-    """Return initial values and memory as ``function`` leaves them, in stated units; unchanged without a
-    function.
+    """Return initial values and memory with the changes that ``function`` returns, in stated units; without a
+    function, unchanged.
     """
     if function is None:
         return initial, memory
@@ -253,7 +254,7 @@ def _initial_values(model: ConfiguredProgram, initial: Initial) -> dict[str, flo
     inside = {name: float(system.initial[s]) for name, s in symbols.items()}
     if isinstance(initial, Mapping):
         given = {str(name): value for name, value in initial.items()}
-        known = {name: value for name, value in given.items() if name in symbols}  # others are reported later
+        known = {name: value for name, value in given.items() if name in symbols}  # others fail later
         inside |= {n: state_number(symbols[n], v, f"the initial value of '{n}'") for n, v in known.items()}
     elif initial is not None:
         order = model.equations.start_names
