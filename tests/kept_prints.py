@@ -1,0 +1,98 @@
+"""Everything that one small system prints, kept in a file: ``python -m tests.kept_prints`` writes it anew.
+
+Numbers are compared to four digits, so that last bits do not matter; blanks count as one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+import armillary as arm
+
+KEPT = Path(__file__).with_name("kept_prints.txt")
+TIME = re.compile(r"\b[\d.]+ (?:ms|µs|s)\b(?= *$)", re.MULTILINE)
+NUMBER = re.compile(r"(?<![\w.])[-−+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
+
+
+@cache
+def wagon() -> arm.System:
+    """A wagon on a buffer with a rod below it, an input, a lag, an event and outputs."""
+    s = arm.System("wagon")
+    k = s.parameter("k", 40.0, units="N/m", about="stiffness of the buffer")
+    c = s.parameter("c", 1.5, units="N*s/m", about="damping of the buffer")
+    m = s.parameter("m", 2.0, units="kg", about="mass of the rod")
+    body = s.body("wagon", joint=arm.Prismatic("x"), mass=5.0, inertia=0)
+    rod = s.body("rod", body, arm.Revolute("y"), mass=m, com=(0, 0, -0.4), inertia=(0.1, 0.12, 0.02))
+    s.gravity(9.81, -s.ground.z)
+    s.force("drive", s.input("pull", 0.0, units="N"), s.ground.x, at=body)
+    s.force("buffer", -k * body.q1 - c * body.u1, s.ground.x, at=body)
+    ends = body.point((0.3, 0, 0.2)), s.ground.point((1.5, 0, 0.3))
+    s.strut("bar", "-3*(x - 1) - 0.2*v", between=ends)
+    tip = arm.position(rod.point((0, 0, -0.8)))
+    s.output("tip", arm.dot(tip, s.ground.x), units="m", about="way of the rod's end")
+    s.event("through", rod.q1, about="the rod hangs")
+    return s
+
+
+def prints() -> dict[str, Callable[[], object]]:
+    """What is printed, by name."""
+    s = wagon()
+    eom = s.derive()
+    model = eom.compile()
+    run = model.simulate(1.0, sample=0.25, initial={"rod.q1": 0.5})
+    other = model.simulate(1.0, sample=0.25, initial={"rod.q1": 0.45}, parameters={"k": 60.0})
+    linear = model.linearize(inputs=["pull"], outputs=["tip", "rod.q1"])
+    point = model.equilibrium()
+    modes = linear.modes()
+    locus = arm.root_locus(model, "k", np.linspace(10.0, 90.0, 5))
+    base = eom.base_parameters()
+    way = {"rod.q1": np.linspace(-0.5, 1.0, 7)}
+    return {
+        "system": lambda: s,
+        "equations": lambda: eom,
+        "equations, M u' = f": lambda: eom.show(),
+        "LaTeX": lambda: eom.latex(),
+        "LaTeX, rows": lambda: eom.latex("rows"),
+        "LaTeX, M u' + h = Q": lambda: eom.latex("M u' + h = Q", symbols={"rod.q1": "theta"}),
+        "HTML": lambda: eom.html(),
+        "model": lambda: model,
+        "run": lambda: run,
+        "run in a notebook": lambda: run._repr_html_(),
+        "comparison": lambda: run.compare(other),
+        "linear": lambda: linear,
+        "linear in a notebook": lambda: linear._repr_html_(),
+        "transfer functions": lambda: linear.transfer_function(output="tip"),
+        "modes": lambda: modes,
+        "modes in a notebook": lambda: modes._repr_html_(),
+        "point": lambda: point,
+        "point in a notebook": lambda: point._repr_html_(),
+        "locus": lambda: locus,
+        "trim": lambda: model.trim({"wagon.q1": 0.05}, inputs=["pull"]),
+        "branch": lambda: model.trace(point, "k", 40.0, 90.0),
+        "base parameters": lambda: base,
+        "sweep": lambda: model.sweep(way),
+        "sweep in a notebook": lambda: model.sweep(way)._repr_html_(),
+        "solutions": lambda: model.solve({"tip": -0.2}, start={"wagon.q1": 0.1}),
+        "efforts": lambda: model.inverse(run),
+        "sensitivities": lambda: model.sensitivities(0.5, to=["k", "c"], initial={"rod.q1": 0.5}),
+        "batch": lambda: model.simulate_batch(0.5, parameters={"k": [30.0, 40.0, 50.0]}),
+        "sketch": lambda: s.draw(),
+    }
+
+
+def printed() -> Iterator[str]:
+    for name, make in prints().items():
+        yield f"==== {name}"
+        try:
+            yield from (line.rstrip() for line in TIME.sub("_ s", str(make())).splitlines())
+        except arm.ArmillaryError as error:
+            yield f"{type(error).__name__}: {error}"
+
+
+if __name__ == "__main__":
+    KEPT.write_text("\n".join(printed()) + "\n", encoding="utf-8")
