@@ -21,7 +21,7 @@ import armillary as arm
 from armillary.cli import bench
 from armillary.cli.app import COMMANDS, app
 from armillary.cli.options import ModelType
-from armillary.run_files.models import example_names
+from armillary.run_files.resolve import example_names
 from armillary.run_files.run_file import ANALYSES, OUTPUT_KEYS, RUN_KEYS, TABLES
 from examples import car
 from tests.run_files.swing import write_swing

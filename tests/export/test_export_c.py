@@ -213,7 +213,7 @@ def test_nothing_is_left_behind_where_a_folder_cannot_be_written(tmp_path: Path)
 def test_long_sections_are_cut_into_pieces_with_the_same_results(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("armillary.export.c.text.PIECE", 5)
+    monkeypatch.setattr("armillary.export.c.printer.PIECE", 5)
     for name, text in program_files(make_source(core_of(equations("tumbler")))).items():
         (tmp_path / name).write_text(text)
     assert "tumbler_derivatives_3(" in (tmp_path / "tumbler.c").read_text()

@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armillary.files.meshes.surface import Paint
+from armillary.files.mesh_surface import Paint
 from armillary.untyped import DataMapping
-from armillary.viewer.meshes import PictureMesh
+from armillary.viewer.page_data import PictureMesh
 
 _AROUND = 28  # corners of a circle
 

@@ -15,8 +15,7 @@ from armillary.export.python.solver import (
     size_lines,
     solver_texts,
 )
-from armillary.export.text.configurations import TRUTHS, change_tables
-from armillary.export.text.contacts import ContactSource, contact_constants
+from armillary.export.text.configurations import TRUTHS, ContactSource, change_tables, contact_constants
 from armillary.export.text.files import fill, template
 from armillary.export.text.printer import wrap_statement
 from armillary.export.text.solver_printer import NO_SOLVER

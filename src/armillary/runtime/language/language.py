@@ -209,7 +209,7 @@ IS_KEPT: Truths = np.zeros(0, dtype=bool)
 KNOWN_OF: Wholes = np.zeros(0, dtype=int)
 AT_JACOBIAN = AT_RATES = AT_SIZES = 0
 
-# Of sparse equations; see SparseStructure in program/derivatives/sparse_rates.py. EXTENT has the numbers of
+# Of sparse equations; see SparseStructure in program/sparse_rates.py. EXTENT has the numbers of
 # unknowns and of entries.
 EXTENT: Wholes = np.zeros(0, dtype=int)
 ROW_START: Wholes = np.zeros(0, dtype=int)
