@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armillary.files.meshes.surface import Paint
+from armillary.files.mesh_surface import Paint
 from armillary.viewer import surfaces
-from armillary.viewer.meshes import PictureMesh
+from armillary.viewer.page_data import PictureMesh
 from armillary.viewer.surfaces import DrawnSurface, surface_of, surfaces_of
 
 AROUND = 28
