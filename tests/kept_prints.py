@@ -5,17 +5,21 @@ Numbers are compared to four digits, so that last bits do not matter; blanks cou
 
 from __future__ import annotations
 
+import contextlib
 import re
+import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 
 import numpy as np
+from click.testing import CliRunner
 
 import armillary as arm
+from armillary.cli.app import app
 
 KEPT = Path(__file__).with_name("kept_prints.txt")
-TIME = re.compile(r"\b[\d.]+ (?:ms|µs|s)\b(?= *$)", re.MULTILINE)
+TIME = re.compile(r"\b(load|derive|compile|simulate|save) [\d.]+ (?:ms|µs|s)\b")
 NUMBER = re.compile(r"(?<![\w.])[-−+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
 
@@ -85,13 +89,43 @@ def prints() -> dict[str, Callable[[], object]]:
     }
 
 
+COMMANDS = (
+    "derive wagon.toml --equations text --section outputs",
+    "check wagon.toml",
+    "linearize wagon.toml --inputs pull --outputs tip",
+    "bode wagon.toml --inputs pull --outputs tip --from 1 --to 10",
+    "bode wagon.toml --inputs pull --outputs tip --from 1 --to 2 --hz --decibels",
+    "modes wagon.toml --energies",
+    "modes wagon.toml --sweep k=20:60:3",
+    "trim wagon.toml --fixed wagon.q1=0.05 --inputs pull",
+    "sweep wagon.toml rod.q1=0:1:4 --outputs tip --derivatives",
+    "solve wagon.toml tip=-0.2 --hold wagon.q1",
+    "run wagon.toml --duration 0.5 --set k=50 -o run.csv",
+    "run wagon.toml --duration 0.5 -o other.csv",
+    "diff run.csv other.csv",
+    "inverse wagon.toml run.csv",
+)
+
+
+def printed_by_commands() -> Iterator[str]:
+    """The output of commands, in a folder of their own."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        wagon().save("wagon.toml")
+        for command in COMMANDS:
+            found = CliRunner().invoke(app, command.split())
+            yield f"==== armillary {command}: {found.exit_code}"
+            yield from (line.rstrip() for line in TIME.sub(r"\1 …", found.output).splitlines())
+        yield from Path("wagon.toml").read_text(encoding="utf-8").splitlines()
+
+
 def printed() -> Iterator[str]:
     for name, make in prints().items():
         yield f"==== {name}"
         try:
-            yield from (line.rstrip() for line in TIME.sub("_ s", str(make())).splitlines())
+            yield from (line.rstrip() for line in str(make()).splitlines())
         except arm.ArmillaryError as error:
             yield f"{type(error).__name__}: {error}"
+    yield from printed_by_commands()
 
 
 if __name__ == "__main__":
