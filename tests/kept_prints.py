@@ -6,6 +6,7 @@ Numbers are compared to four digits, so that last bits do not matter; blanks cou
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import tempfile
 from collections.abc import Callable, Iterator
@@ -16,7 +17,9 @@ import numpy as np
 from click.testing import CliRunner
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.cli.app import app
+from armillary.viewer.appearance import Appearance
 
 KEPT = Path(__file__).with_name("kept_prints.txt")
 TIME = re.compile(r"\b(load|derive|compile|simulate|save) [\d.]+ (?:ms|µs|s)\b")
@@ -41,6 +44,64 @@ def wagon() -> arm.System:
     s.output("tip", arm.dot(tip, s.ground.x), units="m", about="way of the rod's end")
     s.event("through", rod.q1, about="the rod hangs")
     return s
+
+
+@cache
+def yard() -> arm.System:
+    """Bodies on joints of all kinds, solids by their inertia and given shapes, a closed loop, springs."""
+    s = arm.System("yard")
+    s.gravity(9.81, -s.ground.z)
+    turn = s.body(
+        "turn", joint=arm.Revolute("z"), at=(0.2, 0, 0.5), mass=2, com=(0.3, 0, 0), inertia=(0.01, 0.2, 0.2)
+    )
+    s.body("plate", turn, arm.Revolute("y"), at=(0.6, 0, 0), mass=3, inertia=(0.3, 0.3, 0.59))
+    s.body(
+        "rod",
+        turn,
+        arm.Revolute((1, 1, 0)),
+        at=(0.6, 0.1, 0),
+        mass=1,
+        com=(0, 0, 0.2),
+        inertia=(0.1, 0.1, 0.004),
+    )
+    s.body("brick", joint=arm.Prismatic("x"), at=(0, 1, 0), mass=4, inertia=(0.2, 0.3, 0.4))
+    s.body("ball", joint=arm.Spherical(), at=(0, 2, 0), mass=1, com=(0, 0, -0.4), inertia=(0.1, 0.1, 0.1))
+    s.body("gimbal", joint=arm.Gimbal("xyz"), at=(1, 2, 0), mass=1, com=(0, 0.3, 0), inertia=(0.1, 0.2, 0.15))
+    flat = s.body("flat", joint=arm.Planar("z"), at=(2, 0, 0), mass=1, inertia=(0.1, 0.1, 0.1))
+    s.body("screw", joint=arm.Cylindrical("y"), at=(2, 1, 0), mass=1, inertia=(0.02, 0.01, 0.02))
+    free = s.body("free", joint=arm.Free(), mass=1.5, inertia=(0.1, 0.12, 0.2))
+    crank = s.body(
+        "crank", joint=arm.Revolute("y"), at=(3, 0, 0), mass=1, com=(0.2, 0, 0), inertia=(0, 0.1, 0.1)
+    )
+    link = s.body(
+        "link", crank, arm.Revolute("y"), at=(0.4, 0, 0), mass=1, com=(0.3, 0, 0), inertia=(0, 0.1, 0.1)
+    )
+    s.close_joint("revolute", link.point((0.6, 0, 0), name="end"), s.ground.point((3.7, 0, 0.2)), axis="y")
+    s.strut("spring", "-30*(x - 0.4) - v", between=(flat.point((0.1, 0, 0)), s.ground.point((2.5, 0.5, 0.3))))
+    s.start({"crank.q1": -0.6, "link.q1": 0.5})
+    flat.shape(arm.Box(0.4, 0.3, 0.1), at=(0.05, 0, 0), colour="#cc5500")
+    flat.shape(arm.Cone(0.1, 0.3, axis=(1, 0, 0)))
+    free.shape(arm.Capsule(0.1, 0.4, axis="y"), orient=("x", 0.5))
+    free.shape(arm.Ellipsoid(0.1, 0.2, 0.3), at=(0, 0, 0.2))
+    free.shape(arm.Cylinder(0.05, 0.5))
+    free.shape(arm.Sphere(0.07), at=(0.3, 0, 0))
+    top, hook = flat.point((0.1, 0, 0.2), name="top"), s.ground.point((2.0, 0.3, 1.0), name="hook")
+    s.shape("coil", arm.Spring(0.1, coils=4), between=(hook, top))
+    s.shape("damping", arm.Damper(), between=(top, hook))
+    s.shape("rope", arm.Cable(0.01, length=1.5), between=(top, hook))
+    return s
+
+
+def pictured() -> str:
+    """Parts of all bodies as pages and films draw them, line by line."""
+    eom = yard().derive()
+    look = Appearance(core_of(eom), {})
+    lines = [f"up {look.up()}, pull {look.pull():.4f}, size {look.size:.4f}"]
+    for name, body in yard().bodies.items():
+        lines += [f"{name}: {json.dumps(part, default=np.ndarray.tolist)}" for part in look.parts(body)]
+    lines += [f"{body.name} closes at {at.round(6).tolist()}" for body, at in look.closures()]
+    lines += [f"spring: {json.dumps(one, default=str)}" for one in look.springs()]
+    return "\n".join(lines)
 
 
 def prints() -> dict[str, Callable[[], object]]:
@@ -86,6 +147,8 @@ def prints() -> dict[str, Callable[[], object]]:
         "sensitivities": lambda: model.sensitivities(0.5, to=["k", "c"], initial={"rod.q1": 0.5}),
         "batch": lambda: model.simulate_batch(0.5, parameters={"k": [30.0, 40.0, 50.0]}),
         "sketch": lambda: s.draw(),
+        "parts": pictured,
+        "equations of a yard": lambda: yard().derive(),
     }
 
 
