@@ -170,7 +170,7 @@ def begin_forces(run: Contacts) -> truth:
 
 
 def measure_row(run: Contacts, i: whole) -> truth:
-    """Set the diagonal element of a row, without friction of slides; return whether the row moves anything."""
+    """Set the diagonal element of a row, without friction; return whether the row moves anything."""
     total: real = 0.0
     largest: real = 0.0
     for s in range(N_CONTACT_SPEEDS):
