@@ -24,7 +24,7 @@ def test_the_text_of_a_program_is_the_one_that_was_read(language: str, tmp_path:
 
 
 FORTRAN: dict[str, Callable[[], arm.Equations]] = {
-    **{name: partial(equations, name) for name in ("door", "four bar", "tables", "functions", "boom")},
+    **{name: partial(equations, name) for name in ("door", "four bar")},
     "latched": lambda: latched().derive(),
     "puck": partial(contact_equations, "puck"),
 }

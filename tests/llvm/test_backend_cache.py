@@ -165,7 +165,9 @@ def test_the_key_of_loops_covers_all_files_that_define_their_numbers() -> None:
     """Constants come from files of other packages, too: those that solver and loop import."""
     package = Path(arm.__file__).parent
     found = set()
-    for file in (file for name in ("solver", "loop") for file in (package / "runtime" / name).rglob("*.py")):
+    for file in (
+        file for name in ("solver", "loop", "language") for file in (package / "runtime" / name).rglob("*.py")
+    ):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("armillary."):
                 place = package.parent / (node.module or "").replace(".", "/")

@@ -10,6 +10,7 @@ import pytest
 from armillary.algebra.expression import as_expr
 from armillary.mechanics.contact import blocks
 from armillary.mechanics.contact.blocks import ContactBlock, ContactShape
+from armillary.mechanics.contact.contact_thresholds import WEAKEST
 from armillary.mechanics.contact.few_rows import FewForces, find_few_forces, share_few_forces
 
 TWO_FEET = ContactShape([(0, (1,)), (2, (3,))], 3)
@@ -96,7 +97,7 @@ def test_redundant_forces_are_the_smallest_and_friction_follows_its_limits() -> 
         push = smallest(scale)
         limits = np.array([m * max(push[k], 0) for m, k in zip(static, (0, 2), strict=True)]) * scale[[1, 3]]
         soft = np.ones(4)
-        soft[[1, 3]] = np.minimum(limits.max() / np.maximum(limits, 1e-300), 1e3)
+        soft[[1, 3]] = np.minimum(limits.max() / np.maximum(limits, 1e-300), WEAKEST)
         expected = smallest(scale * np.sqrt(soft))
         found = _solve("contact_forces", J, D, free, held=np.ones(4), static=static)
         assert found["force"] == pytest.approx(expected, rel=1e-8, abs=1e-9)
@@ -183,7 +184,7 @@ def test_feet_in_space_hold_and_share_their_forces(speeds: int, monkeypatch: pyt
 
         limits = np.repeat(static * np.maximum(smallest(sizes)[::3], 0), 3) * np.sqrt(np.roll(sizes, -1))
         limits = limits.reshape(7, 3)[:, :1].repeat(3, axis=1).ravel()
-        soft = np.where(slips, np.minimum(limits[slips].max() / np.maximum(limits, 1e-300), 1e3), 1.0)
+        soft = np.where(slips, np.minimum(limits[slips].max() / np.maximum(limits, 1e-300), WEAKEST), 1.0)
         expected = smallest(sizes * soft)
         given = {"held": np.ones(21), "static": static, "shape": shape}
         found = _solve("contact_forces", J, D, free, **given)  # type: ignore[arg-type]

@@ -187,7 +187,7 @@ def _adjust(equations: DerivedEquations, before: Sequence[Expr], free: Sequence[
 #
 # Events that watch the same expression happen at the same instant, so they are taken together. An event
 # cannot happen while all that its expression depends on is locked, and one that watches a function of time
-# alone that only rises, such as "t - 2", happens once. Any other order of events is possible.
+# alone that only rises, such as "t - 2", happens once. Every other order of events is possible.
 
 LockSet = frozenset[str]  # names of the locked speeds
 

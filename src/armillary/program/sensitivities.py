@@ -1,4 +1,4 @@
-"""Programs that carry the derivatives of their motion along: by what, of what, and where rates jump."""
+"""Forward sensitivities: variables, outputs, the search for rates that jump, and the extended program."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from armillary.untyped import DataTable, Given
 
 # Parameters by which a motion is differentiated, and outputs, by name: checked, with sizes and units.
 
-_LEAST = 1e-3  # of a parameter's default, or of 1: its size where it is smaller in a run
+_LEAST = 1e-3  # least size of a parameter, as a share of its default, or of 1 without a default
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,9 +37,9 @@ class Direction:
     """The variable by which a motion is differentiated: a parameter, or the initial value of a coordinate,
     speed, state or memory.
 
-    ``factor`` leads from its stated units to the model's. ``size`` is in the model's: of a parameter its own
-    magnitude in each run, at least a thousandth of its default, since near zero there is no
-    other measure of its size.
+    ``factor`` converts its stated units to the model's. ``size`` is in the model's units: the magnitude of a
+    parameter in each run, at least a thousandth of its default, since near zero there is no other measure; 1
+    for initial values.
     """
 
     name: str
@@ -111,34 +111,34 @@ def quotient(units: str, by: str) -> str:
     return f"{above or '1'}/{below if _ONE_UNIT.fullmatch(below) else f'({below})'}"
 
 
-# Places at which expressions jump: looked for by numbers, on both sides of each switch.
+# The search for jumps of expressions, by evaluation on both sides of each switch.
 #
 # A choice such as select(x > 0, k x, 0) has a kink where its condition changes, and that does a derivative no
-# harm. select(t > T, F, 0) jumps, and then the derivative of a motion by T is not what the derivatives of its
-# rates say. Numbers decide which is which: along one of its variables a switch is followed to where it
-# changes, and the expressions are computed just before, just after and a little farther off. What differs
-# across the switch as much as it does beyond it jumps.
+# harm. select(t > T, F, 0) jumps, and then the derivative of a motion by T does not follow from the
+# derivatives of its rates. Evaluation decides between them: one variable of a switch is varied until its
+# condition changes, and the expressions are computed just before, just after and a little farther off on both
+# sides. An expression jumps if it changes across the switch by at least _SHARE of its change beside it.
 #
 # This is a search from typical values, not a proof: a jump that hides behind other conditions, or lies
 # farther off than the search goes, is not seen.
 
 Evaluator = Callable[[Values], Sequence[NumericValue]]
 _COMPARED = ("lt", "le", "gt", "ge")
-_PLACES = 8  # where each switch is looked at
-_REACH = np.geomspace(1e-6, 1e6, 241)  # how far from a typical value, in terms of it or of one
+_PLACES = 8  # random places from which each switch is searched
+_REACH = np.geomspace(1e-6, 1e6, 241)  # distances from a typical value x, in units of max(|x|, 1)
 _REACH = np.concatenate([-_REACH[::-1], [0.0], _REACH])
-_NEAR = 1e-15  # of a variable: just before and just after a switch, past its rounding
-_BESIDE = 1e-8  # of a variable, or of one: where a kink has moved on, and a jump has not
-_SHARE = 1e-3  # of what differs beside a switch that a jump differs across it
+_NEAR = 1e-15  # distance of the inner points from a switch, relative to the variable, beyond its rounding
+_BESIDE = 1e-8  # relative distance of the outer points: there a kink has changed values, a jump no more
+_SHARE = 1e-3  # least change across a jump, as a share of the change beside it
 _JUMP = 1e-9  # of the size of what jumps
-_BREAKS = 8  # of a table
+_BREAKS = 8  # jumps of a table that are examined, about
 _COLUMNS = 256  # computed at once
 
 
 class JumpSearch:
-    """Calls that switch at instants which move as ``moving`` symbols do, and where an expression jumps.
+    """A search for calls at which an expression jumps, at instants that depend on ``moving`` symbols.
 
-    ``lasting`` symbols change all the time, others at instants of their own, with which no switch moves.
+    ``lasting`` symbols change continuously; others change only at events, which move no switch.
     """
 
     def __init__(
@@ -202,7 +202,7 @@ def switches(expressions: Sequence[Expr]) -> Iterator[tuple[Expr, Expr, Expr]]:
 
 
 def _table_jumps(table: Piecewise) -> list[float]:
-    """Where a table jumps; of many such places some."""
+    """Return the arguments at which a table jumps, or a selection of them if there are many."""
     x = table.breaks[0]
     left, right = (table.value(np.nextafter(x, side)) for side in (-np.inf, np.inf))
     found = x[np.abs(right - left) > _JUMP * np.max(np.abs(table.coefficients), initial=0.0)]
@@ -249,9 +249,9 @@ def _values_by_side(values: Evaluator, count: int, places: Sequence[Mapping[Expr
 
 # Programs that carry the derivatives of their motion along: forward sensitivities.
 #
-# For every parameter or initial value p the state grows by S = ∂y/∂p and the memory by ∂m/∂p, so that
-# whatever runs a program runs this one too. With the derivatives of the rates f, of the updates and of the
-# outputs taken along (S, ∂m/∂p, 1),
+# For every parameter or initial value p the state is extended by S = ∂y/∂p and the memory by ∂m/∂p, so that
+# everything that runs a program runs this one too. With the derivatives of the rates f, of the updates and of
+# the outputs taken along (S, ∂m/∂p, 1),
 #
 #     Ṡ = (∂f/∂y) S + (∂f/∂m) ∂m/∂p + ∂f/∂p            S(0): see runtime/start/derivatives.py
 #
@@ -260,8 +260,8 @@ def _values_by_side(values: Evaluator, count: int, places: Sequence[Mapping[Expr
 #     S⁺ = (∂r/∂y)(S⁻ + f⁻ τ') + (∂r/∂t) τ' + ∂r/∂p − f⁺ τ'
 #
 # (the saltation matrix; Leine & Nijmeijer 2004, Dynamics and Bifurcations of Non-Smooth Mechanical Systems).
-# Steps bring Euler parameters back to unit length and coordinates back to closed loops, but not S: only that
-# part of it counts which leads along the constraints, and it is taken wherever S is used: S − e (eᵀS)/(eᵀe)
+# Steps bring Euler parameters back to unit length and coordinates back to closed loops, but do not correct S.
+# Only the part of S along the constraints counts, so S is projected wherever it is used: S − e (eᵀS)/(eᵀe)
 # for Euler parameters e, and S + N δ with J_d δ = −(∂Φ/∂q S + ∂Φ/∂p) for gaps Φ, by the implicit function
 # theorem.
 #
@@ -321,7 +321,7 @@ def sensitive_equations(
 
 
 def _check_differentiable(equations: DerivedEquations) -> None:
-    """Errors for what has no derivatives in this form."""
+    """Raise an error for events through which derivatives are not carried."""
     equations.check_use("sensitivities")
     constraints = equations.system.constraints.values()
     held = set(symbols(*(c.position for c in constraints if c.position is not None)))
@@ -353,7 +353,7 @@ def _check_differentiable(equations: DerivedEquations) -> None:
 def _targets(
     equations: DerivedEquations, asked: Sequence[Direction], of: Sequence[str], ignore_jumps: bool
 ) -> tuple[Targets, DataTable]:
-    """Root expressions of all sections, and what the equations hold besides."""
+    """Return the root expressions of all sections, and further fields of the equations."""
     t = equations.targets
     moving = _moving(t, asked, equations.system)
     memory_places = tuple(i for i, m in enumerate(t.memory) if m in moving)
@@ -384,7 +384,7 @@ def _pick(values: Sequence[Expr], places: Sequence[int]) -> list[Expr]:
 
 
 class _Along:
-    """The derivatives of state and memory by one parameter or initial value, as symbols and as they count."""
+    """The derivatives of state and memory by one parameter or initial value: symbols and projections."""
 
     def __init__(
         self, equations: DerivedEquations, direction: Direction, memory_places: Sequence[int]

@@ -17,6 +17,9 @@ MOST_PASSES = 5.0  # through all rows that hold, until nothing is left of them
 UNEVEN = 1e-9  # between an element of a matrix of rows of size one and its mirror image: both are the same
 SOFT_TURNS = 2.0  # which leave SOFT³ of rows of size one
 SOFTEST = 1e3  # times SOFT: of rows whose limit of friction is nothing beside others
+# The same where softness is added to no matrix. A point that nearly stands on its dead centre has friction
+# that bears nothing of a load; with a thousandth of it, it had 1e7 times its limit.
+WEAKEST = 1e10
 NOTHING = 1e-13  # of the first pivot: a pivot that only rounding makes
 STALLED = 0.9  # of what was left before: refining more helps nothing
 PRECISE = 1e-14  # of what enters a row: what is left of a row that holds

@@ -14,7 +14,8 @@ of their softness Σ. This takes all rows in terms of the directions, J_a d_k = 
 
     Lᵀ λ = α        λ = Σ⁻¹ L (Lᵀ Σ⁻¹ L)⁻¹ α
 
-Where a row is neither independent nor redundant, or slides have redundant normals, or rows do not hold to
+A row that is nearly redundant, as of feet side by side, waits until all others have been looked at. Where it
+is neither independent nor redundant even then, or slides have redundant normals, or rows do not hold to
 rounding, `solve_held_rows` finds the forces.
 """
 
@@ -23,6 +24,7 @@ from __future__ import annotations
 from armillary.mechanics.contact.contact_thresholds import *
 from armillary.mechanics.contact.held_rows import (
     bound_normals,
+    find_motion,
     load_speeds,
     measure_motion,
     share_friction,
@@ -60,11 +62,51 @@ def solve_forces(run: Contacts) -> None:
     if found:
         measure_motion(run)
     else:
-        solve_held_rows(run)
+        solve_dependent_rows(run)
     for i in range(N_CONTACT_ROWS):
         run.force_size[i] = run.size[i] / run.diagonal[i] if run.diagonal[i] > 0.0 else 0.0
     bound_normals(run)
     load_speeds(run)
+
+
+def solve_statuses(run: Contacts) -> None:
+    """Find the forces at the present statuses as `solve_forces` does, so that a run goes on with the forces
+    with which its statuses were decided; `motion` and the sizes of rows follow.
+    """
+    plain: truth = True
+    for i in range(N_CONTACT_ROWS):
+        plain = plain and run.slack[i] <= 0.0
+    found: truth = False
+    if plain:
+        found = solve_independent_rows(run, True)
+    if found:
+        find_motion(run)
+    else:
+        solve_dependent_rows(run)
+
+
+def solve_dependent_rows(run: Contacts) -> None:
+    """Find the forces of rows that are neither independent nor redundant. Rows of friction whose limit is
+    nothing beside others have no force where they hold without one.
+    """
+    solve_held_rows(run)
+    some: truth = False
+    run.ease = run.held
+    for i in range(N_CONTACT_ROWS):
+        known: truth = abs(run.weight[i]) + abs(run.offset[i]) + run.slack[i] > 0.0
+        if run.held[i] > 0.5 and run.softness[i] > 0.99 * SOFT * SOFTEST and not known:
+            run.held[i] = 0.0
+            some = True
+    if not some:
+        return
+    solve_held_rows(run)
+    holds: truth = True
+    for i in range(N_CONTACT_ROWS):
+        if run.ease[i] > 0.5:
+            holds = holds and abs(run.motion[i]) <= ADMISSIBLE * run.size[i]
+    run.held = run.ease
+    if not holds:
+        solve_held_rows(run)
 
 
 def solve_independent_rows(run: Contacts, shared: truth) -> truth:
@@ -117,6 +159,9 @@ def solve_independent_rows(run: Contacts, shared: truth) -> truth:
                 if is_new:
                     found: whole = 0
                     found = find_direction(run, i, rank, rubs)
+                    if found < 0 and turn < 1.5 and not rubs:
+                        holds = False  # others may show that it is redundant
+                        continue
                     if found < 0:
                         return False
                     run.known[i] = 1.0
@@ -170,7 +215,7 @@ def begin_forces(run: Contacts) -> truth:
 
 
 def measure_row(run: Contacts, i: whole) -> truth:
-    """Set the diagonal element of a row, without friction; return whether the row moves anything."""
+    """Set the diagonal element of a row without friction of slides; return whether the row moves anything."""
     total: real = 0.0
     largest: real = 0.0
     for s in range(N_CONTACT_SPEEDS):
@@ -288,7 +333,7 @@ def share_pushes(run: Contacts, rank: whole) -> None:
     factorise_shares(run, rank)
     find_shares(run, rank)
     some: truth = False
-    some = share_friction(run)
+    some = share_friction(run, WEAKEST)
     if some:
         factorise_shares(run, rank)
         find_shares(run, rank)

@@ -9,10 +9,9 @@ x, z of the ground's axes), true anomaly ν and semi-latus rectum p:
 
 Source: Montenbruck & Gill (2000), Satellite Orbits, section 2.2.
 
-Where motion starts, for a mass centre: an orbit belongs to a spacecraft's mass centre, not to its hub.
-
-A description only records the request. When a run starts and all other initial values are known, the joint of
-the body is set so that the mass centre of the body with all that hangs on it is where it should be.
+An orbit is that of a spacecraft's mass centre, not of its hub. A description only records the requested
+motion of a mass centre. When a run starts and all other initial values are known, the joint of the body is
+set so that the mass centre of the body with all that hangs on it has that motion.
 
 Attitudes as expressions: Euler parameters, modified Rodrigues parameters, angles of any sequence.
 
@@ -139,9 +138,10 @@ class Orbit:
 
     @classmethod
     def from_state(cls, mu: float, position: object, velocity: object) -> Orbit:
-        """Return the orbit through a position with a velocity; a circle's periapsis is at its node, and the
-        node of
-        an equatorial orbit on the x axis."""
+        """Return the orbit through a position with a velocity.
+
+        The periapsis of a circle is put at its node, the node of an equatorial orbit on the x axis.
+        """
         r, v = (_read_vector(x, name) for x, name in ((position, "position"), (velocity, "velocity")))
         strength, distance = _read_number(mu, "mu"), float(np.linalg.norm(r))
         if strength <= 0:
@@ -286,14 +286,14 @@ def _true_from_mean(mean: float, e: float) -> float:
 
 
 def _near_a_parabola(nu: float, e: float, later: float) -> float | None:
-    """True anomaly after a time in units of √(p³/μ); None far from a parabola, where E and M serve.
+    """True anomaly after a time in units of √(p³/μ); None far from a parabola: use Kepler's equation there.
 
     With w = tan ν/2 and λ = (1 − e)/(1 + e) the time since periapsis is 2/(1 + e)² times
 
         ∫ (1 + w²)/(1 + λw²)² dw = Σ (k + 1)(−λ)ᵏ (w^(2k+1)/(2k + 1) + w^(2k+3)/(2k + 3))
 
-    where E − e sin E would lose all digits that 1 − e is small by. Source: Gauss (1809), Theoria Motus, art.
-    33 to 37, in another form.
+    while E − e sin E loses digits by cancellation as e approaches 1. Source: Gauss (1809), Theoria Motus,
+    art. 33 to 37, in another form.
     """
     shape = (1 - e) / (1 + e)
     if abs(nu) >= 3.0:
@@ -363,7 +363,7 @@ class MassCentreStart:
     body: Body
     coordinates: ExprTriple
     speeds: ExprTriple
-    places: Triple  # expressions in which these coordinates and speeds do not matter
+    places: Triple  # values of the coordinates, as expressions that do not contain them; likewise the rates
     rates: Triple
 
 
@@ -371,10 +371,10 @@ class MassCentreStart:
 def start_mass_centre(
     system: Description, body: object, *, position: TripleLike, velocity: TripleLike = (0, 0, 0)
 ) -> None:
-    """Where the mass centre of a body with all that hangs on it is at the start of a run, and its
-    velocity, in the ground's axes: numbers, parameters or functions of time.
+    """Set position and velocity of the mass centre of a body with all that hangs on it at the start of a run,
+    in the ground's axes: numbers, parameters or functions of time.
 
-    It holds for whatever initial values a run gives the other coordinates and speeds. The body must be
+    They hold for any initial values that a run gives the other coordinates and speeds. The body must be
     free to move in the ground: a Free joint, or a Joint that translates along x, y and z.
     """
     found = find_body(system, body, "start_mass_centre")
@@ -395,8 +395,8 @@ def start_orbit(
     *,
     around: Annotated[str | None, NAME] = None,
 ) -> None:
-    """An orbit on which the mass centre of a body with all that hangs on it starts, about the ground's
-    origin or ``around`` an attractor, whose μ must then be the orbit's."""
+    """Start the mass centre of a body with all that hangs on it on an orbit about the ground's origin, or
+    ``around`` an attractor, whose μ must then be the orbit's."""
     if not isinstance(orbit, Orbit):
         raise ModelError(f"start_orbit: {orbit!r} is not an orbit; give arm.Orbit(mu, a=…, e=…, …)")
     place: Triple = joined(read_expression(system, x, "start_orbit", LENGTH) for x in orbit.position)
@@ -425,8 +425,8 @@ def mass_centre_starts(system: Description) -> list[MassCentreStart]:
         if mass.kind == "number" and mass.data == 0:
             raise ModelError(f"body '{name}' and what hangs on it have no mass, so no mass centre to place")
         coordinates, speeds = _translations(body, name)
-        # What is left of the joint without its translations: its place, and a node that holds the body
-        # at a distance from its origin.
+        # The displacement by the joint without its translations: the place of the joint, and the offset of a
+        # node that holds the body.
         origin, drift = (_without(v, (*coordinates, *speeds)) for v in (body.displacement, body.drift))
         arm = body.frame.vector([x / mass for x in moment])
         offset = (origin + arm).components(system.ground.frame)
@@ -449,7 +449,7 @@ def _check_not_started(system: Description, body: Body, where: str) -> None:
 
 
 def _check_strength(orbit: Orbit, attractor: Attractor) -> None:
-    """An orbit in other units is the usual mistake: km³/s² are 10⁹ times too few."""
+    """Raise an error if μ differs from the attractor's; a μ in km³/s², 10⁹ times too small, is usual."""
     strength = known_value(attractor.mu)
     if strength is not None and abs(orbit.mu - strength) > _ALIKE * orbit.mu:
         raise ModelError(
@@ -466,7 +466,7 @@ def _without(vector: Vector, variables: Sequence[Expr]) -> Vector:
 
 
 def _joint_frame(body: Body) -> Frame:
-    """Return the axes to which a joint leads, before the axes of a body that a node holds."""
+    """Return the axes after the joint's own steps, before the modal step of a body held at a node."""
     if isinstance(body.assembly.steps[-1], Flexed):
         assert body.frame.parent is not None
         return body.frame.parent
