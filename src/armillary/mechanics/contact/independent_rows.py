@@ -14,7 +14,8 @@ of their softness Σ. This takes all rows in terms of the directions, J_a d_k = 
 
     Lᵀ λ = α        λ = Σ⁻¹ L (Lᵀ Σ⁻¹ L)⁻¹ α
 
-Where a row is neither independent nor redundant, or slides have redundant normals, or rows do not hold to
+A row that is nearly redundant, as of feet side by side, waits until all others have been looked at. Where it
+is neither independent nor redundant even then, or slides have redundant normals, or rows do not hold to
 rounding, `solve_held_rows` finds the forces.
 """
 
@@ -158,6 +159,9 @@ def solve_independent_rows(run: Contacts, shared: truth) -> truth:
                 if is_new:
                     found: whole = 0
                     found = find_direction(run, i, rank, rubs)
+                    if found < 0 and turn < 1.5 and not rubs:
+                        holds = False  # others may show that it is redundant
+                        continue
                     if found < 0:
                         return False
                     run.known[i] = 1.0
