@@ -26,11 +26,11 @@ import numpy as np
 
 import armillary as arm
 from armillary.algebra.arguments import core_of
-from armillary.columns import aligned
 from armillary.llvm.jit import Compiled
 from armillary.llvm.sections import process_text
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.text_tables import aligned
 from benchmarks.build import run
 from benchmarks.exported import address_in
 from benchmarks.formalisms import candidate, difference

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 import armillary as arm
-from armillary.columns import aligned
 from armillary.stages.model import Model
+from armillary.text_tables import aligned
 from armillary.verification.rows import largest
 from benchmarks.environment import find_environment
 

@@ -13,8 +13,7 @@ import sys
 
 from armillary.algebra.arguments import core_of
 from armillary.export.embedded import embedded_files
-from armillary.export.embedded.cost import TARGETS, counts_on, step_operations
-from armillary.export.embedded.model import EmbeddedModel
+from armillary.export.embedded.model import TARGETS, EmbeddedModel, counts_on, step_operations
 from armillary.export.text.source import make_source
 from armillary.mechanics.constraints.closing_thresholds import FEW_CORRECTIONS
 from armillary.runtime.integrators import METHODS

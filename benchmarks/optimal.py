@@ -101,7 +101,7 @@ def measure_ours(problem: Problem, rounds: int = 3) -> dict[str, Any]:
     for _ in range(rounds):
         with (
             clocked(PhasedProgram, values) as evaluation,
-            clocked(scaled_program.SymmetricFactors, ("factor", "solve")) as algebra,
+            clocked(scaled_program.ScaledProgram, ("factor", "solve")) as algebra,
             clocked(optimize.InteriorPoint, ("solve",)) as whole,
         ):
             found = problem.solve(accuracy=None, tolerance=TOLERANCE)
@@ -158,7 +158,9 @@ def casadi_program(casadi: Any, problem: Problem) -> tuple[dict[str, Any], np.nd
     T = z[ours.last] if ours.fixed is None else ours.fixed
     t = stated.start_time + T * casadi.DM(mesh.points).T
     all_points = inside.map(K)(t, X, V)
-    E, W = (casadi.DM(csc_matrix(part)) for part in ours._sparse)  # CasADi keeps only what is not zero
+    shape = (ours.defects // n, K)
+    parts = ((mesh.differences, shape), (mesh.rates, shape))
+    E, W = (casadi.DM(csc_matrix((v, (r, c)), shape=size)) for (r, c, v), size in parts)
     defects = casadi.mtimes(X, E.T) - T * casadi.mtimes(all_points[:n, :], W.T)
     ends = [g(t[k], X[:, k], V[:, k]) for g, k in ((first, 0), (last, K - 1))]
     cost = T * casadi.mtimes(all_points[n, :], casadi.DM(mesh.weights)) + ends[0][0] + ends[1][0]

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from armillary.errors import require
-from armillary.run_files.models import example_system
+from armillary.run_files.resolve import example_system
 from armillary.studies import Study
 from armillary.studies.folder import VARIED, Made
 from armillary.studies.records import finished_blocks

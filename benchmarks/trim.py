@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from armillary.columns import aligned
+from armillary.text_tables import aligned
 
 REPEATS = 20
 REST, STEADY = "equilibrium", "trim"

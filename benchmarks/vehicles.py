@@ -29,7 +29,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "src")]
 
 import armillary as arm  # noqa: E402
 import armillary.vehicles as veh  # noqa: E402
-from armillary.columns import aligned  # noqa: E402
+from armillary.text_tables import aligned  # noqa: E402
 from benchmarks.build import run  # noqa: E402
 from benchmarks.candidate import DerivativesRecord, Native, Operations, generated, pointer  # noqa: E402
 from benchmarks.exported import address_in  # noqa: E402

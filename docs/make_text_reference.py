@@ -23,7 +23,7 @@ from armillary.files.model.documents import (
     entry_kind,
     verbs_of,
 )
-from armillary.model.bodies.shapes import FIGURES
+from armillary.model.bodies.bodies import FIGURES
 from armillary.model.flexible.beam import SECTIONS as CROSS_SECTIONS
 from armillary.model.joints.text_forms import JOINTS
 from armillary.model.loads.laws import FRICTIONS

@@ -57,3 +57,18 @@ def test_speed_ratios_in_the_readme_are_those_of_the_benchmark() -> None:
         for cell, peer in zip(cells.split("|"), ("Pinocchio", "MuJoCo", "SymPy", "CasADi"), strict=False):
             theirs = [ns for name, ns in times.items() if name.startswith(peer)]
             assert cell.strip() == (f"{min(theirs) / ours:.1f}" if theirs else "–")
+
+
+def test_times_in_the_report_of_the_benchmarks_are_those_of_the_results() -> None:
+    results = json.loads((ROOT / "benchmarks" / "results.json").read_text(encoding="utf-8"))
+    report = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^\| ([^|]+?) \| (\d+) \|((?: [\d,–]+ \|){5})$", report, flags=re.MULTILINE)
+    assert len(shown) == 7
+    models = {model["title"]: model for model in results["models"] + results["linkages"]}
+    for title, speeds, cells in shown:
+        assert int(speeds) == models[title]["speeds"]
+        times = {c["name"]: c["nanoseconds"] for c in models[title]["candidates"]}
+        peers = ("Armillary", "CasADi", "SymPy", "MuJoCo", "Pinocchio")
+        for cell, peer in zip(cells.split("|"), peers, strict=False):
+            found = [ns for name, ns in times.items() if name.startswith(peer)]
+            assert cell.strip() == (f"{min(found):,.0f}" if found else "–")

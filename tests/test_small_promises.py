@@ -18,7 +18,7 @@ import pytest
 import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.cli.app import app
-from armillary.stages.other_stages import VERBS
+from armillary.stages.shared import VERBS
 
 
 def pendulum() -> arm.System:

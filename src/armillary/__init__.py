@@ -104,8 +104,7 @@ from armillary.model.quantities import (
     time_derivative,
     velocity,
 )
-from armillary.model.space.attitude import attitude
-from armillary.model.space.orbit import Orbit
+from armillary.model.space.orbit import Orbit, attitude
 from armillary.model.space.spacecraft_parts import Gyro
 from armillary.stages import System, load
 from armillary.version import VERSION
@@ -135,7 +134,7 @@ if TYPE_CHECKING:
     from armillary.files.fmu import fmu
     from armillary.files.fmu.description import Fmu
     from armillary.files.model.documents import model_schema as schema
-    from armillary.files.ssp.writing import write_ssp
+    from armillary.files.ssp import write_ssp
     from armillary.model.flexible.beam import Beam, Section
     from armillary.model.flexible.plate import Plate
     from armillary.model.quantities import jacobian
@@ -179,7 +178,7 @@ _LATER = {
     "armillary.files.fmu": "fmu",
     "armillary.files.fmu.description": "Fmu",
     "armillary.files.model.documents": "schema",
-    "armillary.files.ssp.writing": "write_ssp",
+    "armillary.files.ssp": "write_ssp",
     "armillary.model.flexible.beam": "Beam Section",
     "armillary.model.flexible.plate": "Plate",
     "armillary.model.quantities": "jacobian",

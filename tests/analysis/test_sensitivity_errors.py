@@ -12,7 +12,7 @@ import pytest
 import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.errors import ArmillaryError, ParameterError
-from armillary.program.derivatives.sensitivities import sensitive_equations
+from armillary.program.sensitivities import sensitive_equations
 from examples import array_deployment, pendulum, slider_crank
 from tests.analysis.differences import NEAR, assert_derivatives
 

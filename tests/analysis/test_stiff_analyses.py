@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.program.derivatives import rate_columns as partial_rates
+from armillary.program import rate_columns as partial_rates
 
 TIGHT: dict[str, Any] = {"rtol": 1e-9, "atol": 1e-11, "sample": 0.1, "initial": {"rod.q1": 1.0}}
 

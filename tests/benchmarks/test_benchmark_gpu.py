@@ -42,7 +42,7 @@ def test_shares_follow_from_instructions_and_rates(stored: dict[str, Any]) -> No
 
 
 def test_the_tables_of_the_documentation_are_those_of_the_results(stored: dict[str, Any]) -> None:
-    assert markdown(stored) in (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    assert markdown(stored) in (ROOT / "benchmarks" / "NOTES.md").read_text(encoding="utf-8")
     rows = {(r["model"], r["precision"]): r for r in stored["models"]}
     arm, fast = rows["Stanford arm", "double"], rows["Stanford arm, momenta", "fast"]
     peer = stored["mujoco"]["MuJoCo MJX double"]["evaluations_per_second"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -19,7 +20,8 @@ from click.testing import CliRunner, Result
 import armillary as arm
 from armillary.cli import bench
 from armillary.cli.app import COMMANDS, app
-from armillary.run_files.models import example_names
+from armillary.cli.options import ModelType
+from armillary.run_files.resolve import example_names
 from armillary.run_files.run_file import ANALYSES, OUTPUT_KEYS, RUN_KEYS, TABLES
 from examples import car
 from tests.run_files.swing import write_swing
@@ -367,6 +369,24 @@ def test_completion_offers_commands_files_and_names(
     monkeypatch.setenv("COMP_CWORD", str(cword))
     found = [line.split(",", 1)[1] for line in command().stdout.splitlines()]
     assert set(found) & set(offered) == set(found) and found
+
+
+def test_completion_offers_models_and_folders_with_their_paths(tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    for name in ("pump.toml", "pump.txt", "valve.toml"):
+        (tmp_path / name).write_text("")
+
+    def offered(begun: str) -> list[str]:
+        with contextlib.chdir(tmp_path):
+            items = ModelType().shell_complete(None, None, begun)  # type: ignore[arg-type]
+        return [item.value for item in items]
+
+    assert offered("p")[:2] == ["parts/", "pump.toml"]
+    assert {"parts/", "pump.toml", "valve.toml"} < set(offered(""))
+    assert "pump.txt" not in offered("")
+    assert offered(f"{tmp_path}/pu") == [f"{tmp_path}/pump.toml"]
+    assert offered(f"{tmp_path}/") == [f"{tmp_path}/{name}" for name in ("parts/", "pump.toml", "valve.toml")]
+    assert offered("nowhere/x") == []
 
 
 @pytest.mark.parametrize(

@@ -248,10 +248,10 @@ def test_an_interrupted_search_returns_its_best_point(monkeypatch):
     calls = iter(range(100))
     plain = interior_point.InteriorPoint._iterate
 
-    def interrupted(self, s):
+    def interrupted(self):
         if next(calls) == 4:
             raise KeyboardInterrupt
-        return plain(self, s)
+        return plain(self)
 
     monkeypatch.setattr(interior_point.InteriorPoint, "_iterate", interrupted)
     found = cart_pole().optimize(

@@ -21,7 +21,7 @@ from armillary.ensembles.engines.gpu_engine import Device
 from armillary.ensembles.engines.gpu_runs import FixedSteps
 from armillary.ensembles.plan import plan
 from armillary.errors import ArmillaryError, MissingExtraError
-from armillary.export.cuda.ensemble import kernel
+from armillary.export.cuda.kernels import kernel
 from armillary.settings import RunSettings
 from armillary.stages.model import Model
 from armillary.verification.rows import largest

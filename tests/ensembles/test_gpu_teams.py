@@ -18,7 +18,7 @@ import pytest
 
 import armillary as arm
 from armillary.export.cuda import teams
-from armillary.export.cuda.ensemble import kernel
+from armillary.export.cuda.kernels import kernel
 from armillary.export.cuda.sections import SectionWriter
 from armillary.export.cuda.teams import Team, best_team
 from armillary.stages.model import Model
@@ -45,7 +45,7 @@ def teams_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int],
     """CuPy's stand-in, with runs of so many threads each."""
 
     def of(threads: int) -> Module:
-        chosen = "armillary.export.cuda.ensemble.best_team"
+        chosen = "armillary.export.cuda.kernels.best_team"
         monkeypatch.setattr(chosen, lambda writer, real, resident: Team.of(writer, threads))
         module = Module(tmp_path / str(threads))
         monkeypatch.setitem(sys.modules, "cupy", module)

@@ -22,7 +22,7 @@ import numpy as np
 
 import armillary as arm
 from armillary.algebra.arguments import core_of
-from armillary.export.text.reference import at, example_parameters, start_values
+from armillary.export.text.description import at, example_parameters, start_values
 from armillary.stages.equations import Equations
 from armillary.stages.model import Model
 from examples import bouncing_ball, car, four_bar, spinning_boom

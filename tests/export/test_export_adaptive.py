@@ -147,7 +147,7 @@ def test_the_longest_step_and_their_number_are_kept(exported: Callable[[str], Pa
     assert ended.status == "too many steps" and ended.t < DURATION
     with pytest.raises(arm.SimulationError, match="steps"):
         model().simulate(DURATION, max_steps=7)
-    with pytest.raises(ValueError, match="rk4 and midpoint take steps of one size"):
+    with pytest.raises(ValueError, match="rk4, midpoint and ab2 take steps of one size"):
         m.simulate(DURATION, method="rk4")
 
 
@@ -175,7 +175,7 @@ def test_a_start_of_the_size_of_rounding_does_not_lose_the_first_step(tmp_path: 
 REFUSED = {
     "duration = -1.0, step = 0.1": "duration",
     "duration = 1.0, step = -0.1": "the step must be finite and not negative; step is -0.1",
-    "duration = 1.0, method = 'rk4'": "rk4 and midpoint take steps of one size; give step, such as 1e-3",
+    "duration = 1.0, method = 'rk4'": "rk4, midpoint and ab2 take steps of one size; give step, such as 1e-3",
     "duration = 1.0, rtol = 0.0, atol = 0.0": "tolerances must be positive; rtol is 0.0 and atol is 0.0",
     "duration = 1.0, rtol = -1.0": "tolerances must be positive; rtol is -1.0 and atol is 1e-11",
     "duration = 1.0, max_step = 0.0": "max_step and max_steps must be positive; max_step is 0.0",

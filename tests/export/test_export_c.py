@@ -124,6 +124,19 @@ def test_rows_between_steps_of_a_run_that_starts_later(exported: Callable[[str],
     np.testing.assert_allclose(table[:, 1:], run.values, rtol=0, atol=1e-12)  # 14 steps of values below 60
 
 
+def test_rates_of_the_step_before_are_kept(exported: Callable[[str], Path]) -> None:
+    """Adams–Bashforth in C and in the process: the same steps."""
+    name = "tumbler"
+    folder, stem = exported(name), stem_of(exported(name))
+    program = compiled(folder, "main.c", f"{stem}_solver.c", f"{stem}.c", output=stem)
+    (folder / "ab2.toml").write_text(run_file(name).replace('method = "rk4"', 'method = "ab2"'))
+    done = subprocess.run([program, "ab2.toml"], cwd=folder, capture_output=True, text=True, check=True)
+    table = np.array([line.split(",") for line in done.stdout.splitlines()[1:]], dtype=float)
+    case = CASES[name]
+    run = equations(name).compile().simulate(case.duration, step=0.01, method="ab2", initial=case.initial)
+    np.testing.assert_allclose(table[:, 1:], run.values, rtol=0, atol=1e-11 * np.max(np.abs(run.values)))
+
+
 def test_adaptive_runs_keep_their_tolerance(exported: Callable[[str], Path]) -> None:
     """dopri5 in C against dopri5 in the process: the same method and the same control of its steps."""
     name = "tumbler"
@@ -154,7 +167,7 @@ def test_adaptive_runs_keep_their_tolerance(exported: Callable[[str], Path]) -> 
         ("[parameters]\nSTEER 1.0\n", "run.toml:2: not a line of the form"),
         ('[initial]\n"RB.q9" = 1.0\n', "run.toml:2: unknown state 'RB.q9'"),
         ('[run]\nmethod = "euler"\n', "run.toml:2: unknown method 'euler'"),
-        ('[run]\nmethod = "rk4"\n', "rk4 and midpoint take steps of one size; give step"),
+        ('[run]\nmethod = "rk4"\n', "rk4, midpoint and ab2 take steps of one size; give step"),
         ("[run]\nsteps = 1\n", "run.toml:2: unknown setting 'steps'"),
     ],
 )
@@ -200,7 +213,7 @@ def test_nothing_is_left_behind_where_a_folder_cannot_be_written(tmp_path: Path)
 def test_long_sections_are_cut_into_pieces_with_the_same_results(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("armillary.export.c.text.PIECE", 5)
+    monkeypatch.setattr("armillary.export.c.printer.PIECE", 5)
     for name, text in program_files(make_source(core_of(equations("tumbler")))).items():
         (tmp_path / name).write_text(text)
     assert "tumbler_derivatives_3(" in (tmp_path / "tumbler.c").read_text()

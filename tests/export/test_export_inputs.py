@@ -13,7 +13,7 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ArmillaryError
-from armillary.export.inputs import _stops
+from armillary.export.text.start import _stops
 from armillary.runtime.inputs.reading import APART
 from tests.loading import loaded
 

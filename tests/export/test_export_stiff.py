@@ -14,7 +14,7 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ArmillaryError
-from armillary.program.derivatives import rate_columns as partial_rates
+from armillary.program import rate_columns as partial_rates
 from armillary.program.equations import derived_equations
 from tests.export import adaptive_programs as adaptive
 from tests.export.fmi.fmu_models import need_compiler

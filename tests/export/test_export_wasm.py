@@ -15,7 +15,7 @@ from armillary.algebra.arguments import core_of
 from armillary.errors import ArmillaryError
 from armillary.export.text.source import make_source
 from armillary.export.wasm.module import WasmModule
-from armillary.viewer.poses import PoseFunction
+from armillary.viewer.page_data import PoseFunction
 from examples import car, pendulum
 from tests.export.configuration_cases import latched
 from tests.export.conformance import CASES, equations, expected

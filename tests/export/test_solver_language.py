@@ -38,7 +38,7 @@ def test_programs_without_events_hold_nothing_of_them() -> None:
     solver = read_solver({"ALWAYS_DENSE"}, exported_methods(False), ("start_run", "find_row"))
     assert not {"scan", "cut", "locate", "adaptive_step"} & set(solver.functions)
     assert not {"g", "sign", "ratio", "dense"} & {field.name for field in solver.fields}
-    assert set(solver.constants) == {"EPSILON", "SNAP"}
+    assert set(solver.constants) == {"EPSILON", "LONGEST_RATIO", "SNAP"}
 
 
 def test_comments_stay_with_the_statements_that_they_explain() -> None:
@@ -82,7 +82,7 @@ def test_names_of_a_function_are_no_words_of_languages_nor_those_of_constants_an
 
 
 def test_coefficients_are_the_doubles_of_the_tableau() -> None:
-    for method in exported_methods(True):
+    for method in exported_methods(True, multistep=False):
         tableau = method.tableau
         assert tableau is not None
         tree = ast.parse(source([method]))

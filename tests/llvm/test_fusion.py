@@ -6,7 +6,7 @@ import re
 from collections import Counter
 
 from armillary.algebra.expression import Expr, symbol
-from armillary.llvm.fusion import fused_products
+from armillary.llvm.instructions import fused_products
 from armillary.llvm.sections import llvm_text
 from armillary.program.branch_packs import strip_lets
 from armillary.program.program import section

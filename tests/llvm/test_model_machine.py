@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from armillary.llvm.arrangement.model_machine import LATE, NO_EXCESS, UNITS, ModelMachine
+from armillary.llvm.arrangement.order_and_registers import LATE, NO_EXCESS, UNITS, ModelMachine
 
 
 def _order_by_the_rules(operands, latency, held, late, most, window, patient, excess):

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from armillary.llvm.arrangement.register_choice import (
+from armillary.llvm.arrangement.order_and_registers import (
     ANYWHERE,
     BESIDE,
     DROP,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.llvm import sections, shared_values
+from armillary.llvm import module, sections
 from armillary.llvm.sections import llvm_text
 
 
@@ -52,7 +52,7 @@ def test_sections_that_share_values_have_the_same_results(monkeypatch: pytest.Mo
     shared = table_on_feet()
     text = llvm_text(shared.equations.program)
     assert "@shared1(" in text and "@copy_values_0(" in text
-    monkeypatch.setattr(shared_values, "LEAST", 10**9)
+    monkeypatch.setattr(module, "LEAST", 10**9)
     alone = table_on_feet()
     assert "@shared0(" not in llvm_text(alone.equations.program)
     rng = np.random.default_rng(3)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from armillary.algebra.tables import Piecewise
-from armillary.llvm.piecewise import FEW, lookup_function
+from armillary.llvm.called_functions import FEW, lookup_function
 from tests.llvm.vector_runner import Runner
 
 pytestmark = pytest.mark.optimised

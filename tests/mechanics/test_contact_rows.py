@@ -10,6 +10,7 @@ import pytest
 from armillary.algebra.expression import as_expr
 from armillary.mechanics.contact import blocks
 from armillary.mechanics.contact.blocks import ContactBlock, ContactShape
+from armillary.mechanics.contact.contact_thresholds import WEAKEST
 from armillary.mechanics.contact.few_rows import FewForces, find_few_forces, share_few_forces
 
 TWO_FEET = ContactShape([(0, (1,)), (2, (3,))], 3)
@@ -35,10 +36,16 @@ def _find(J: np.ndarray, D: np.ndarray, free: np.ndarray, held: np.ndarray, weig
 
 
 def _solve(
-    name: str, J: np.ndarray, D: np.ndarray, free: np.ndarray, **given: object
+    name: str,
+    J: np.ndarray,
+    D: np.ndarray,
+    free: np.ndarray,
+    shape: ContactShape = TWO_FEET,
+    **given: object,
 ) -> dict[str, np.ndarray]:
-    block = ContactBlock(name, TWO_FEET)
-    known = {"jacobian": J.ravel(), "columns": D.ravel(), "free": free, "asked": [1, 0], **given}
+    block = ContactBlock(name, shape)
+    asked = [1, *[0] * (len(shape.rows) - 1)]
+    known = {"jacobian": J.ravel(), "columns": D.ravel(), "free": free, "asked": asked, **given}
     flat = [x for field in block.takes for x in np.ravel(known.get(field, [0.0] * block.vectors[field]))]
     return {k: np.array(v) for k, v in block.split(block.gives, block.value(*flat)).items()}
 
@@ -90,7 +97,7 @@ def test_redundant_forces_are_the_smallest_and_friction_follows_its_limits() -> 
         push = smallest(scale)
         limits = np.array([m * max(push[k], 0) for m, k in zip(static, (0, 2), strict=True)]) * scale[[1, 3]]
         soft = np.ones(4)
-        soft[[1, 3]] = np.minimum(limits.max() / np.maximum(limits, 1e-300), 1e3)
+        soft[[1, 3]] = np.minimum(limits.max() / np.maximum(limits, 1e-300), WEAKEST)
         expected = smallest(scale * np.sqrt(soft))
         found = _solve("contact_forces", J, D, free, held=np.ones(4), static=static)
         assert found["force"] == pytest.approx(expected, rel=1e-8, abs=1e-9)
@@ -147,3 +154,45 @@ def test_solutions_do_not_depend_on_what_another_problem_left(
             for field, values in fresh.items():
                 n = 1 if field == "failed" else len(values)  # the others say nothing
                 assert np.array_equal(used[field][:n], values[:n]), field
+
+
+@pytest.mark.parametrize("speeds", [6, 8])
+def test_feet_in_space_hold_and_share_their_forces(speeds: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seven feet of a body on a floor, 21 rows of rank 6, and a wheel on it that they do not move: the forces
+    of NumPy's least squares, in the order of problem.py, whatever another problem has left.
+    """
+    rng = np.random.default_rng(speeds)
+    shape = ContactShape([(3 * c, (3 * c + 1, 3 * c + 2)) for c in range(7)], speeds)
+    rows = []
+    for place in np.column_stack([rng.uniform(-1, 1, (7, 2)), np.full(7, -0.4)]):
+        for axis in ([0, 0, 1], [1, 0, 0], [0, 1, 0]):
+            rows.append([*axis, *np.cross(place, axis), *[0] * (speeds - 6)])
+    J = np.array(rows, dtype=float)
+    root = rng.uniform(-1, 1, (speeds, speeds))
+    D = np.linalg.solve(np.eye(speeds) + root @ root.T, J.T).T
+    A = J @ D.T
+    sizes = np.diag(A).copy()
+    for c in range(7):
+        sizes[3 * c + 1 : 3 * c + 3] = sizes[3 * c + 1 : 3 * c + 3].mean()
+    static = rng.uniform(0.5, 1, 7)
+    slips = np.arange(21) % 3 > 0
+    for motion in ([0, 0, -9.81, 0, 0, 0], rng.normal(size=6)):
+        free = J[:, :6] @ np.array(motion)
+
+        def smallest(soft: np.ndarray, free: np.ndarray = free) -> np.ndarray:
+            return np.linalg.lstsq(A / np.sqrt(soft), -free, rcond=1e-9)[0] / np.sqrt(soft)
+
+        limits = np.repeat(static * np.maximum(smallest(sizes)[::3], 0), 3) * np.sqrt(np.roll(sizes, -1))
+        limits = limits.reshape(7, 3)[:, :1].repeat(3, axis=1).ravel()
+        soft = np.where(slips, np.minimum(limits[slips].max() / np.maximum(limits, 1e-300), 1e3), 1.0)
+        expected = smallest(sizes * soft)
+        given = {"held": np.ones(21), "static": static, "shape": shape}
+        found = _solve("contact_forces", J, D, free, **given)  # type: ignore[arg-type]
+        assert found["force"] == pytest.approx(expected, rel=1e-8, abs=1e-9)
+        rates = _solve("contact_rates", J, D, free, **given)  # type: ignore[arg-type]
+        assert abs(free + J @ rates["loaded"]).max() < 1e-14 * abs(free).max()
+        with monkeypatch.context() as patch:
+            patch.setattr(blocks, "_Vectors", _UsedVectors)
+            for name, fresh in (("contact_forces", found), ("contact_rates", rates)):
+                used = _solve(name, J, D, free, **given)  # type: ignore[arg-type]
+                assert all(np.array_equal(used[field], values) for field, values in fresh.items())

@@ -5,7 +5,8 @@ slice, a sign or a function in place of its opposite. Text is changed in place, 
 numbers and the sources that are read rather than run (``runtime/solver``) are changed as well.
 
 Left out: annotations, decorators, overloads, assertions and ``strict=`` of zip, sums of texts and of lists,
-and what is inside of f-strings, which have no place in the file in Python 3.11.
+what is inside of f-strings, which have no place in the file in Python 3.11, and the places at which a fault
+cannot change anything (``idle.py``).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from heapq import nsmallest
 from itertools import pairwise
 from pathlib import Path
 
+from tests.mutants.idle import found_lengths, idle_places, is_tolerance, named_tolerances
 from tests.mutants.planting import ROOT
 
 OPERATORS: dict[type[ast.AST], tuple[str, str]] = {
@@ -47,6 +49,7 @@ _PAIRS = (
     *(("floor", "ceil"), ("sum", "prod"), ("append", "extend"), ("zeros", "ones"), ("hstack", "vstack")),
 )
 OPPOSITES = {a: b for pair in _PAIRS for a, b in (pair, pair[::-1])}
+_ORDER = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _TEXTS = (ast.JoinedStr, ast.List, ast.Tuple, ast.ListComp)
 
 
@@ -77,8 +80,9 @@ class GeneratedFault:
 class _Source:
     """The text of a file and the places of its nodes in bytes."""
 
-    def __init__(self, file: str, text: bytes) -> None:
+    def __init__(self, file: str, text: bytes, tree: ast.Module) -> None:
         self.file, self.text = file, text
+        self.lengths, self.tolerances = found_lengths(tree), named_tolerances(tree)
         self._starts = [0]
         for line in text.splitlines(keepends=True):
             self._starts.append(self._starts[-1] + len(line))
@@ -124,7 +128,8 @@ def _faults_at(source: _Source, node: ast.AST) -> Iterator[GeneratedFault]:
                 yield from source.between(left, right, operator)
         case ast.Compare(first, operators, others):
             for left, comparison, right in zip([first, *others], operators, others, strict=False):
-                yield from source.between(left, right, comparison)
+                if not (isinstance(comparison, _ORDER) and _bounded(source, left, right)):
+                    yield from source.between(left, right, comparison)
         case ast.AugAssign(target, ast.Add() | ast.Sub() as operator, value) if not isinstance(value, _TEXTS):
             gap = source.text[source.end(target) : source.begin(value)]
             sign, faulty = OPERATORS[type(operator)]
@@ -132,10 +137,11 @@ def _faults_at(source: _Source, node: ast.AST) -> Iterator[GeneratedFault]:
             yield source.fault(begin, begin + 1, faulty)
         case ast.Constant(bool()):
             yield source.whole(node, str(not node.value))
-        case ast.Constant(int() as value) if value > 16:  # sizes and budgets, in which one is nothing
-            yield source.whole(node, str(2 * value))
+        case ast.Constant(int() as value) if value > 16:  # sizes and budgets, of which more is nothing
+            yield source.whole(node, str(value // 16))
         case ast.Constant(int() as value):
-            yield source.whole(node, str(value + 1))
+            if node not in source.lengths:
+                yield source.whole(node, str(value + 1))
             if value:
                 yield source.whole(node, str(value - 1))
         case ast.Constant(float() as value) if 0.0 < value < 1e-5:  # tolerances, in which two is nothing
@@ -159,12 +165,18 @@ def _faults_at(source: _Source, node: ast.AST) -> Iterator[GeneratedFault]:
             yield source.fault(end - len(name), end, OPPOSITES[name])
 
 
+def _bounded(source: _Source, left: ast.expr, right: ast.expr) -> bool:
+    return any(is_tolerance(one, source.tolerances) for one in (left, right))
+
+
 def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes))
 
 
-def _code(node: ast.AST) -> Iterator[ast.AST]:
+def _code(node: ast.AST, idle: set[ast.AST]) -> Iterator[ast.AST]:
     """A node and what is below it, without what is left out."""
+    if node in idle:
+        return
     if isinstance(node, ast.FunctionDef) and any(ast.unparse(d) == "overload" for d in node.decorator_list):
         return
     yield node
@@ -176,13 +188,14 @@ def _code(node: ast.AST) -> Iterator[ast.AST]:
                 isinstance(child, ast.keyword) and child.arg == "strict"
             )
             if isinstance(child, ast.AST) and not isinstance(child, ast.JoinedStr) and not asserted:
-                yield from _code(child)
+                yield from _code(child, idle)
 
 
 def faults_of(file: str, text: bytes) -> list[GeneratedFault]:
     """All faults of a file that are another program."""
-    source, tree = _Source(file, text), ast.parse(text)
-    made = (fault for node in _code(tree) for fault in _faults_at(source, node))
+    tree = ast.parse(text)
+    source, idle = _Source(file, text, tree), idle_places(tree)
+    made = (fault for node in _code(tree, idle) for fault in _faults_at(source, node))
     return sorted(set(made), key=lambda fault: (fault.begin, fault.end, fault.faulty))
 
 
@@ -205,15 +218,53 @@ def draw_faults(seed: int, count: int, only: str = "") -> list[GeneratedFault]:
 
 def is_equivalent(fault: GeneratedFault) -> bool:
     """Whether a fault is one of those that are known to change nothing."""
-    return any(
+    named = any(
         (fault.file, fault.original_line, fault.faulty_line) == (one["file"], one["original"], one["faulty"])
         for one in read_equivalents()
     )
+    return named or fault.begin in _places_of_estimates(fault.file)
 
 
 @cache
-def read_equivalents() -> list[dict[str, str]]:
-    """Faults that change no number, text or error, each with the reason."""
+def read_equivalents(kind: str = "fault") -> list[dict[str, str]]:
+    """Faults, or functions of estimates, that change no number, text or error, each with the reason."""
     path = Path(__file__).with_name("equivalent.toml")
-    found: list[dict[str, str]] = tomllib.loads(path.read_text(encoding="utf-8")).get("fault", [])
+    found: list[dict[str, str]] = tomllib.loads(path.read_text(encoding="utf-8")).get(kind, [])
     return found
+
+
+@cache
+def _places_of_estimates(file: str) -> frozenset[int]:
+    """Where the numbers, operators and comparisons of a file's estimates begin; their conditions, slices and
+    indices are planted as everywhere, since another way through a function may end in an error.
+    """
+    names = {one["function"] for one in read_equivalents("estimate") if one["file"] == file}
+    if not names:
+        return frozenset()
+    text = (ROOT / file).read_bytes()
+    tree = ast.parse(text)
+    source = _Source(file, text, tree)
+    return frozenset(
+        fault.begin
+        for name, function in named_functions(tree)
+        if name in names
+        for node in _arithmetic(function)
+        for fault in _faults_at(source, node)
+    )
+
+
+def named_functions(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
+    """Functions of a file, and those of its classes as ``Class.function``."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            yield node.name, node
+        elif isinstance(node, ast.ClassDef):
+            yield from ((f"{node.name}.{f.name}", f) for f in node.body if isinstance(f, ast.FunctionDef))
+
+
+def _arithmetic(node: ast.AST) -> Iterator[ast.AST]:
+    if isinstance(node, (ast.BinOp, ast.Compare, ast.Constant, ast.AugAssign)):
+        yield node
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(node, ast.Subscript) or child is node.value:
+            yield from _arithmetic(child)

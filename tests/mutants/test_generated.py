@@ -9,7 +9,7 @@ from array import array
 from pathlib import Path
 
 from tests.mutants.executed import annotate, stretches_of
-from tests.mutants.generated import draw_faults, faults_of, read_equivalents
+from tests.mutants.generated import draw_faults, faults_of, named_functions, read_equivalents
 from tests.mutants.planting import ROOT
 from tests.mutants.relevant import relevant_tests
 from tests.mutants.selection import Map
@@ -64,6 +64,56 @@ def test_equivalent_faults_are_up_to_date() -> None:
         made = faults_of(one["file"], (ROOT / one["file"]).read_bytes())
         lines = {(fault.original_line, fault.faulty_line) for fault in made}
         assert (one["original"], one["faulty"]) in lines and one["reason"]
+    for one in read_equivalents("estimate"):
+        tree = ast.parse((ROOT / one["file"]).read_bytes())
+        assert one["function"] in dict(named_functions(tree)) and one["reason"]
+
+
+IDLE = """
+import matplotlib
+
+NEAR = 1e-9
+
+def f(n, x, ax):
+    one: real = 0.0
+    two: real = 0.0
+    three = 0.0
+    four = False
+    for i in range(n):
+        one = x + i
+        if i > 7:
+            continue
+        two = one
+        four = x
+    one = n
+    if x < NEAR * n or four:
+        three = one
+    ax.plot(x, linewidth=3.0)
+    return two + three + x.reshape(-1, 2) + np.zeros((n, 0)).sum()
+"""
+
+
+def test_no_fault_is_planted_where_none_can_change_anything() -> None:
+    """``one`` is replaced before it is read; the others may be read as they were declared."""
+    made = faults_of("f.py", IDLE.encode())
+    found = {(fault.line, fault.faulty) for fault in made if fault.line in (4, 7, 8, 9, 10, 18, 20, 21)}
+    condition = "x < NEAR * n or four"
+    assert found == {
+        (4, "1.0000000000000002e-06"),
+        (8, "1.0"),
+        (9, "1.0"),
+        (10, "True"),
+        (18, f"(not ({condition}))"),
+        (18, f"(({condition}) and False)"),
+        (18, "and"),
+        (18, "/"),
+        (21, "-"),
+        (21, "(1)"),
+        (21, "0"),
+        (21, "1"),
+        (21, "3"),
+        (21, "prod"),
+    }
 
 
 BRANCHES = """

@@ -19,8 +19,8 @@ from armillary.algebra.node import settle
 from armillary.algebra.walk import operands_first, symbols
 from armillary.program.passes import Constants, Graph, factor, fold, hoist, inline, narrow, reciprocals, share
 from armillary.program.passes.graph import count
+from armillary.program.passes.rewrites import MANY
 from armillary.program.passes.sequence import improve
-from armillary.program.passes.sums import MANY
 from armillary.stages.equations import Equations
 from tests.algebra.random_expressions import NAMES, build, smooth_trees
 from tests.mechanics import random_trees

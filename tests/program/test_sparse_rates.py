@@ -10,9 +10,9 @@ import pytest
 import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.algebra.calculus import evaluate_all
-from armillary.program.derivatives import rate_columns as chosen
-from armillary.program.derivatives.sparse_rates import SparseStructure, sparse_rates
+from armillary.program import rate_columns as chosen
 from armillary.program.formalisms.formalism import derivation
+from armillary.program.sparse_rates import SparseStructure, sparse_rates
 from tests.systems.cable import cable
 
 

@@ -7,9 +7,9 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
-from armillary.columns import Html, html_table
 from armillary.results import Run
 from armillary.results.plots.run_plot import sparkline
+from armillary.text_tables import Html, html_table
 
 EVIL = "<script>alert('x')&</script>"
 

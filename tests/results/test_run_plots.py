@@ -13,7 +13,7 @@ import pytest
 import armillary as arm
 from armillary.errors import ArmillaryError, MissingExtraError, UnitsError
 from armillary.results import Run
-from armillary.results.plots.chart import run_labels
+from armillary.results.plots.run_plot import run_labels
 
 TIME = np.linspace(0.0, 2.0, 21)
 UNITS = {"A.q1": "rad", "B.q1": "rad", "tip height": "m", "_cost in $": "", "switch": ""}
@@ -80,7 +80,7 @@ class Finder:
             matplotlib.rcParams["interactive"] = True
 sys.meta_path.insert(0, Finder())
 matplotlib.use("agg")
-from armillary.results.plots.chart import use_style
+from armillary.results.plots.run_plot import use_style
 assert not matplotlib.rcParams["interactive"]
 with use_style({"font.size": 9.0}, interactive=True):
     assert matplotlib.rcParams["font.size"] == 9.0

@@ -12,7 +12,7 @@ import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.analysis.fitting.outcome import rounded_to_error
 from armillary.cli.app import app
-from armillary.export.fmi.tables import _table_lines
+from armillary.export.fmi.c_sources import _table_lines
 from armillary.viewer.appearance import Appearance
 
 

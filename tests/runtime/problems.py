@@ -15,7 +15,7 @@ from armillary.settings import RunSettings
 from tests.runtime import traced
 from tests.runtime.traced import Model, compile_model
 
-FIXED = ("rk4", "midpoint", "rodas3")
+FIXED = ("rk4", "midpoint", "ab2", "rodas3")
 ADAPTIVE = ("dopri5", "dop853", "rodas5p")
 COMPILED = FIXED + ADAPTIVE
 

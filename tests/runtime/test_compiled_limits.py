@@ -7,7 +7,7 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ArmillaryError, SimulationError
-from armillary.runtime.integrators import sampling
+from armillary.runtime.integrators import settings
 from tests.runtime.problems import integrate, oscillator
 
 
@@ -88,7 +88,7 @@ def test_more_rows_than_memory_holds_are_refused_before_a_run_that_locks_a_joint
 @pytest.mark.parametrize("method", ["dopri5", "rodas5p"])
 def test_a_row_per_adaptive_step_ends_where_room_does(method, monkeypatch):
     """Room for 1500 rows of two outputs: the run stops there, and what it has is kept."""
-    monkeypatch.setattr(sampling, "MOST_BYTES", 1500 * 16)
+    monkeypatch.setattr(settings, "MOST_BYTES", 1500 * 16)
     run = integrate(oscillator().functions, method, t0=0, t_end=100, state=[1, 0], max_step=0.01, rtol=1e-6)
     assert (run.status, len(run.time), len(run.samples)) == ("too many rows", 1500, 1500)
     assert run.samples[:, 0] == pytest.approx(np.cos(run.time), abs=1e-4)

@@ -10,7 +10,7 @@ import pytest
 
 import armillary as arm
 from armillary.algebra.arguments import core_of
-from armillary.program.derivatives import rate_columns
+from armillary.program import rate_columns
 from armillary.runtime.integrators import METHODS
 from armillary.runtime.models.instance import Instance
 from armillary.stages.model import Model

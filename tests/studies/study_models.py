@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from armillary.model.joints import Revolute
-from armillary.run_files.models import example_system
+from armillary.run_files.resolve import example_system
 from armillary.stages import System
 from armillary.stages.model import Model
 from armillary.studies import Study

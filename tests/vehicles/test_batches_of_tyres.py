@@ -11,7 +11,7 @@ import armillary as arm
 import armillary.vehicles as veh
 from armillary.algebra.arguments import core_of
 from armillary.ensembles.plan import plan
-from armillary.export.cuda.ensemble import kernel
+from armillary.export.cuda.kernels import kernel
 from armillary.settings import RunSettings
 
 DATA = Path(__file__).parent / "data"

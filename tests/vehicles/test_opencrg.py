@@ -15,6 +15,7 @@ import pytest
 
 import armillary as arm
 import armillary.vehicles as veh
+from armillary.vehicles.opencrg.files import _integrate_slope, _line
 
 DATA = Path(__file__).parent / "data" / "roads"
 NAMES = ("arc", "circle", "curved_banked_sloped", "platform", "sloped_opts", "straight_double")
@@ -85,6 +86,50 @@ def test_a_written_road_reads_back(kind: str, tmp_path: Path) -> None:
     assert np.allclose(made.z, z, atol=error, rtol=0, equal_nan=True)
     assert np.allclose(np.diff(made.x), 0.5 * np.cos(heading[1:]), atol=1e-7)
     assert not made.straight
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (3, 1), (2, 3), (3, 2)])
+def test_a_road_needs_two_sections_each_way_and_heights_for_all(
+    shape: tuple[int, int], tmp_path: Path
+) -> None:
+    u, v = np.arange(float(shape[0])), np.arange(float(shape[1]))
+    if min(shape) < 2:
+        with pytest.raises(arm.ModelError, match=r"one row for each of \d u"):
+            veh.write_crg(tmp_path / "road.crg", u, v, np.zeros(shape))
+    else:
+        veh.write_crg(tmp_path / "road.crg", u, v, np.ones(shape))
+        assert veh.read_crg(tmp_path / "road.crg").z.shape == shape
+        with pytest.raises(arm.ModelError, match=r"not the shape"):
+            veh.write_crg(tmp_path / "road.crg", u, v, np.zeros(shape[::-1]))
+
+
+def test_reference_lines_between_two_ends_are_blended_from_both() -> None:
+    """Four points, headings 0, 0.3, −0.2; forwards from (1, 2), backwards from (3.7, 2.4), by hand."""
+    heading = np.array([9.0, 0.0, 0.3, -0.2])  # the first belongs to no piece
+    start = {"X": 1.0, "Y": 2.0, "PHI": 0.0}
+    x, y = _line({"phi": heading}, start, {"X": 3.7, "Y": 2.4}, 0.9, 4)
+    for found, begin, end, part in ((x, 1.0, 3.7, np.cos), (y, 2.0, 2.4, np.sin)):
+        pieces = 0.9 * part(heading[1:])
+        back = [end - pieces[1] - pieces[2], end - pieces[2], end]
+        one = 2 / 3 * (begin + pieces[0]) + 1 / 3 * back[0]
+        two = 1 / 3 * (one + pieces[1]) + 2 / 3 * back[1]
+        assert np.allclose(found, [begin, one, two, end], rtol=1e-14)
+    plain = _line({"phi": heading}, start, {}, 0.9, 4)
+    assert np.allclose(plain[0], 1 + 0.9 * np.cumsum([0, *np.cos(heading[1:])]), rtol=1e-14)
+    ends = {"X": float(plain[0][-1]), "Y": float(plain[1][-1])}
+    assert np.allclose(_line({"phi": heading}, start, ends, 0.9, 4), plain, rtol=1e-13)
+    straight = _line({}, {"X": 1.0, "Y": 2.0, "PHI": 0.5}, ends, 0.9, 3)
+    assert np.allclose(straight[1], 2 + 0.9 * np.sin(0.5) * np.arange(3), rtol=1e-14)
+
+
+def test_slopes_that_lead_to_the_given_end_are_summed_up() -> None:
+    slope = np.array([9.0, 0.1, -0.2, 0.05, 0.3])
+    heights = 2.0 + np.concatenate([[0.0], np.cumsum(slope[1:]) * 0.5])
+    assert np.allclose(_integrate_slope(slope, 2.0, None, 0.5), heights, rtol=1e-14)
+    assert np.allclose(_integrate_slope(slope, 2.0, float(heights[-1]), 0.5), heights, rtol=1e-13)
+    other = _integrate_slope(slope, 2.0, 3.0, 0.5)
+    assert (other[0], other[-1]) == (2.0, 3.0)
+    assert np.isclose(other[1], 2.05) and np.isclose(other[2], 0.75 * (2.05 - 0.1) + 0.25 * (3.0 - 0.175))
 
 
 def test_binary_numbers_are_big_endian_and_padded_to_records(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import islice
 from typing import Any
 
@@ -11,6 +12,7 @@ from armillary.verification import CASES
 from armillary.verification.cases.spacecraft import small_equations
 from armillary.verification.cases.vehicles import small_car
 from armillary.verification.rows import Case, Check, counts, equations, reference
+from tests.verification.tolerances import KEPT, listed_tolerances
 
 # One case of every kind runs optimised code.
 OPTIMISED = (
@@ -55,6 +57,21 @@ def test_reference_states_are_met_whichever_way_equations_are_derived(
 def missed(case: Case, numbers: list[float], first: int = 0) -> list[Check]:
     checks = islice(case.checks, first, first + len(numbers))
     return [check for check, number in zip(checks, numbers, strict=True) if not check.accepts(number)]
+
+
+def test_tolerances_are_those_that_were_agreed() -> None:
+    """Numbers that meet their source by far would not notice a wider one: ``tolerances.py`` keeps all."""
+    assert listed_tolerances() == KEPT.read_text(encoding="utf-8").splitlines()
+
+
+def test_a_number_beyond_its_tolerance_misses_the_source() -> None:
+    for name, case in CASES.items():
+        for check in case.checks:
+            aim = check.ours if check.kind == "differs" else check.expected
+            beyond = max(1.5 * check.tolerance, 4 * math.ulp(aim))
+            found = [check.accepts(aim + x) for x in (-beyond, 0.0, beyond, math.nan)]
+            assert found == [check.kind == "count", True, False, False], (name, check)
+            assert check.tolerance <= 0.1 * max(abs(aim), 1.0), (name, check)
 
 
 # Additions, multiplications and divisions, functions. A change for the better is welcome and entered here;

@@ -7,7 +7,7 @@ import zlib
 
 import numpy as np
 
-from armillary.viewer.poses import LEVELS
+from armillary.viewer.page_data import LEVELS
 
 
 def unpack(coded: dict) -> np.ndarray:

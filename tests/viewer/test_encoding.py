@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from armillary.viewer.figures import ARROW_LEVELS
-from armillary.viewer.poses import LEVELS, pack_channels
+from armillary.viewer.page_data import LEVELS, pack_channels
 from tests.viewer.page_data import unpack
 
 

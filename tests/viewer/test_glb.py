@@ -14,11 +14,11 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import armillary as arm
-from armillary.files.meshes.reading import read_surface
+from armillary.files.mesh_files import read_surface
 from armillary.viewer.appearance import Appearance
 from armillary.viewer.figures import figure_of, relative
 from armillary.viewer.gltf import _continuous, glb_of
-from armillary.viewer.poses import PoseFunction
+from armillary.viewer.page_data import PoseFunction
 
 BRACKET = Path(__file__).parent.parent / "files" / "robots" / "data" / "bracket.stl"
 NODE = shutil.which("node")

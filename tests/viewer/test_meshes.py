@@ -14,11 +14,11 @@ import pytest
 
 import armillary as arm
 from armillary.algebra.arguments import core_of
-from armillary.files.meshes.reading import read_surface
-from armillary.files.meshes.surface import MeshFault, Paint, Surface, from_hex
-from armillary.viewer import meshes
+from armillary.files.mesh_files import read_surface
+from armillary.files.mesh_surface import MeshFault, Paint, Surface, from_hex
+from armillary.viewer import page_data
 from armillary.viewer.figures import bodies_of
-from armillary.viewer.meshes import picture_mesh, upward_axis
+from armillary.viewer.page_data import picture_mesh, upward_axis
 
 BRACKET = Path(__file__).parent.parent / "files" / "robots" / "data" / "bracket.stl"
 
@@ -58,7 +58,7 @@ def test_packed_meshes_have_the_corners_of_their_file() -> None:
 
 def test_large_meshes_are_merged_and_keep_their_form(monkeypatch) -> None:
     """The volume of the ball, from its faces: a corner is moved by at most half a cell, 1/64 of the ball."""
-    monkeypatch.setattr(meshes, "FINEST", 5000)
+    monkeypatch.setattr(page_data, "FINEST", 5000)
     made = picture_mesh(_sphere(120))
     assert 1000 < len(made.faces) <= 5000
     a, b, c = made.corners[made.faces].transpose(1, 0, 2)
@@ -106,7 +106,7 @@ def test_files_that_state_what_is_upwards_can_be_turned(tmp_path: Path) -> None:
     tilted = tmp_path / "a.dae"
     tilted.write_text("<COLLADA><asset><up_axis>X_UP</up_axis></asset></COLLADA>")
     assert [upward_axis(p) for p in (tilted, tmp_path / "a.glb", BRACKET)] == [0, 1, None]
-    surface = meshes._upright(_sphere(2), tmp_path / "a.glb", "z")
+    surface = page_data._upright(_sphere(2), tmp_path / "a.glb", "z")
     assert np.allclose(surface.corners, _sphere(2).corners[:, [2, 0, 1]])  # y to z, z to x, x to y
     s = _system(BRACKET)
     s.ground.shape(arm.Mesh(BRACKET, up="z"))
@@ -200,8 +200,8 @@ def test_a_texture_and_the_places_in_it_reach_page_and_glb(quad: Path, tmp_path:
 
 
 def test_textures_without_room_are_shown_as_colours(quad: Path, monkeypatch) -> None:
-    monkeypatch.setattr(meshes, "PICTURES", 100)
-    store = meshes.MeshStore()
+    monkeypatch.setattr(page_data, "PICTURES", 100)
+    store = page_data.MeshStore()
     with pytest.warns(
         arm.PictureWarning, match=r"textures of mesh 'quad\.obj' are shown as their mean colours"
     ):

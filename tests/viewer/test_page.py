@@ -17,7 +17,7 @@ from armillary.algebra.arguments import core_of
 from armillary.cli.app import app
 from armillary.results.plots import motion
 from armillary.viewer.appearance import COLOURS, Appearance
-from armillary.viewer.poses import PoseFunction
+from armillary.viewer.page_data import PoseFunction
 from tests.browser import dragged, touching, wait_for_pictures
 
 HOSTILE = "</script><img src=x onerror=window.struck=1>"

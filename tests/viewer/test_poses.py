@@ -12,7 +12,7 @@ import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.viewer.appearance import Appearance
 from armillary.viewer.figures import channels, quaternions
-from armillary.viewer.poses import PoseFunction
+from armillary.viewer.page_data import PoseFunction
 
 
 def _with_places(s: arm.System, *names: str) -> arm.System:

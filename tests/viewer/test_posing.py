@@ -13,7 +13,7 @@ import pytest
 
 import armillary as arm
 from armillary.algebra.arguments import core_of
-from armillary.viewer.poses import PoseFunction
+from armillary.viewer.page_data import PoseFunction
 from tests.browser import NODE, needs_node
 
 

@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 import armillary as arm
+from armillary.viewer.views import _SCALE, _colours
 from tests.viewer.page_data import unpack
 
 
@@ -123,3 +124,14 @@ def test_only_runs_can_be_viewed() -> None:
         arm.view()
     with pytest.raises(arm.ArmillaryError, match="what is shown"):
         arm.view(3)
+
+
+def test_values_are_coloured_from_low_to_high_and_missing_ones_grey() -> None:
+    """The ends of the scale at the least and the largest, its middle between them."""
+    found = _colours(np.array([3.0, np.nan, 7.0, 5.0]))
+    spots = ["#" + "".join(f"{round(255 * x):02x}" for x in row) for row in _SCALE]
+    assert found[0] == spots[0] and found[2] == spots[-1] and found[1] == "#999999"
+    middle = np.array([np.interp(0.5, np.linspace(0, 1, len(_SCALE)), _SCALE[:, k]) for k in range(3)])
+    assert found[3] == "#" + "".join(f"{round(255 * x):02x}" for x in middle)
+    assert _colours(np.array([2.0, 2.0])) == [found[3]] * 2
+    assert _colours(np.array([np.nan])) == ["#999999"]

@@ -46,7 +46,7 @@ class Monomial:
 
 @dataclass(frozen=True)
 class Demand:
-    """Two expressions whose dimensions must be equal, as texts, and the place of that condition."""
+    """An expression and another one, or a dimension, that must agree; ``where`` names the place in errors."""
 
     left: Expr
     right: Expr | Dimension
@@ -63,12 +63,12 @@ def deduce(equations: Sequence[tuple[Expr, Dimension | None, str]]) -> dict[Expr
     Each entry is an expression, the dimension it must have (None: not known) and where it stands, for
     messages. Symbols that nothing determines are left out. A contradiction is an error that names both terms.
     Numbers fit anywhere a term may stand: ``x + 1`` does not determine x. A bare number as a coefficient may
-    have unstated units (``-3*q - 5*u``): such a term decides only what nothing else does, and never
-    contradicts.
+    have unstated units (``-3*q - 5*u``): such a term determines only dimensions that nothing else
+    determines, and never raises an error.
     """
     system = _System()
     forms: dict[Expr, Monomial] = {}
-    place = 0  # of the first equation that is not complete: nodes come root by root
+    place = 0  # first equation whose expression is not reached yet: nodes come root by root
     opaque: set[Expr] = set()
     for node in operands_first([expression for expression, _, _ in equations]):
         if _is_amplitude(node) or any([a in opaque for a in node.args]):
@@ -97,16 +97,18 @@ def deduce(equations: Sequence[tuple[Expr, Dimension | None, str]]) -> dict[Expr
 
 
 def _is_amplitude(node: Expr) -> bool:
-    """Return whether a symbol is a modal coordinate or its rate: its units hide in the numbers of its shapes,
-    so no expression that contains it determines a dimension.
+    """Return whether a symbol is a modal coordinate or its rate.
+
+    Its units depend on the scale of the mode shapes, so no expression that holds it determines a dimension.
     """
     moving = ("coordinate", "speed", "acceleration")
     return node.kind == "symbol" and node.dimension is None and node.data.role in moving
 
 
 def holds_bare_numbers(node: Expr) -> bool:
-    """Return whether a bare number may stand for a quantity: 9.81, 1 + t, or a gain of one left out in −5*x −
-    v.
+    """Return whether a bare number in a node may be a quantity with unstated units.
+
+    Examples: 9.81, 1 + t, and −5*x − v, where v has an unwritten gain of one.
     """
     if node.kind == "number":
         return node.dimension is ONE
@@ -139,8 +141,10 @@ def _form(node: Expr, forms: dict[Expr, Monomial], system: _System, where: str) 
 
 
 def _may_be_bare_number(node: Expr) -> bool:
-    """Return whether the number of a product may be a bare one: beside factors of unknown dimension that are
-    not undeclared symbols, products with a bare number and with a plain one are the same node.
+    """Return whether the number of a product may have unstated units.
+
+    If the dimension of the product is unknown and no factor holds an undeclared symbol, the node cannot show
+    it: the products with a bare number and with a dimensionless one are the same node.
     """
     bare = node.unit is ONE and node.dimension is None and abs(node.data[0]) != 1
     return bare and not any([base.undeclared for base in node.args])
@@ -191,8 +195,8 @@ def _equal_terms(
 ) -> Monomial:
     """Return the dimension that all terms of a node share; bare numbers and their products take any.
 
-    A product that hides a bare number is one node wherever it stands, though the number may have been a
-    length in one place and a weight in another.
+    Products with a bare number are left out: all uses of such a product share one node, though the number may
+    be a length in one use and a weight in another.
     """
     quantities = [
         term
@@ -201,7 +205,7 @@ def _equal_terms(
     ]
     if not quantities:
         return _bare(node)
-    # The others are compared with a term of known dimension where there is one: messages are clearer so.
+    # Compare with a term of known dimension if there is one: messages are clearer.
     known = next((term for term in quantities if not forms[term].unknowns), quantities[0])
     for term in quantities:
         # Two known dimensions have been compared where the expression was made.
@@ -255,7 +259,7 @@ class _System:
         self._store(pivot, value)
 
     def take_guesses(self, forms: dict[Expr, Monomial]) -> None:
-        """Applies those equations that are likely but not certain, where they still decide something."""
+        """Apply the likely but uncertain equations that still determine an unknown."""
         for a, b, demand in self.guesses:
             if self.reduce_form(a.times(b, _MINUS_ONE)).unknowns:
                 self.equate(a, b, demand, forms)

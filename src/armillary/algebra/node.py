@@ -4,10 +4,9 @@ The same key gives the same node as long as there is a reference to it; nodes wi
 Every node has, from its creation, a flag for constants, its dimension, its order of smallness, and its place
 in canonical order, which is the same in every process.
 
-One line of mathematics for an expression: stable, so that tests and people can compare it.
-
-Works on any node with ``kind``, ``args``, ``data``; walks with an explicit stack, so depth does not matter.
-A ``let`` node prints as its definition unless ``names`` gives it one.
+``text`` prints an expression as one line of mathematics, the same in every process, so that tests and people
+can compare it. It needs only ``kind``, ``args`` and ``data`` of nodes, and uses an explicit stack, so depth
+does not matter. A ``let`` node prints as its definition unless ``names`` gives it a name.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from armillary.untyped import Given
 
 # Numbers inside expressions: finite, and whole numbers as ints where a double holds them exactly.
 
-NUMBERS = (int, float)  # for isinstance: a union is made again at every call
+NUMBERS = (int, float)  # for isinstance; `int | float` would be built anew at every call
 # Whole numbers below this are exact as doubles; beyond, Python's integers would grow without end.
 _EXACT = 2**53
 
@@ -62,7 +61,7 @@ def number_power(value: float, exponent: float) -> float:
 
 
 def positive_whole(value: object) -> int | None:
-    """Return a positive whole number that a user gave, of 64 bits; None for whatever else."""
+    """Return a user's value as an int if it is a whole number from 1 to 2⁶³ − 1, else None."""
     number = None if isinstance(value, bool) else plain_float(value)
     return int(number) if number is not None and 1 <= number < 2**63 and number == int(number) else None
 
@@ -83,7 +82,7 @@ _Expression = TypeVar("_Expression")
 
 
 class TruncationRule(Protocol[_Expression]):
-    """A rule that drops negligible terms as expressions are made; see ``smallness/truncation.py``."""
+    """A rule that drops negligible terms as expressions are made; see ``truncation.py``."""
 
     def sum(
         self, terms: list[tuple[_Expression, float]], constant: float
@@ -94,8 +93,8 @@ class TruncationRule(Protocol[_Expression]):
     def below(self, x: _Expression, limit: _Expression) -> bool: ...
 
 
-# The rule in force; None, always except in derivations with small variables. It is one of expressions, which
-# stand above nodes.
+# The rule in force; None except in derivations with small variables. Its type argument is Any because
+# expressions are defined in a module above this one.
 TRUNCATION: ContextVar[TruncationRule[Any] | None] = ContextVar("truncation", default=None)
 
 
@@ -119,7 +118,7 @@ class Symbol:
 
     name: str
     role: str = "variable"
-    owner: object = None  # of a system: its identity, which does not hold the system
+    owner: object = None  # identity of its system, without a reference to the system
     units: str | None = None
     about: str = ""
     default: float | None = field(default=None)
@@ -152,10 +151,10 @@ class Node:
     data: Any  # by the kind: a number, a Symbol, coefficients, a function; see expression.py
     dimension: Dimension | None
     constant: bool  # a function of parameters alone
-    digest: int  # structural hash, the same in every process; of opposites once ``settle`` has been called
-    opposite: Any  # of a product with a minus sign that without, of others a weak reference to theirs or None
-    order: tuple[int, str, int, int]  # place in sorted sums and products; of opposites as ``digest``
-    rough: int  # as ``digest``, from coefficients of nine digits
+    digest: int  # structural hash, the same in every process; ``settle`` sets it for opposites
+    opposite: Any  # result of ``negate``: its operand; others: a weak reference to their negation, or None
+    order: tuple[int, str, int, int]  # key in sorted sums and products; ``settle`` sets it for opposites
+    rough: int  # as ``digest``, with coefficients rounded to nine digits
     squares: bool  # holds sin² or cos² of something as a factor
     unit: Dimension | None  # of the coefficient of a product, None where it is not known; ONE for all others
     smallness: float  # order in what is declared small: 1 for a small symbol, −1 for a large one, 0 for most
@@ -183,13 +182,13 @@ class _Entry(ref[Any]):  # to a node of the class that `intern` returns
     key: tuple[object, ...]
 
 
-# Traits: no constant, holds an undeclared symbol, has an order of smallness, differs from its rough form.
+# Traits: not constant, holds an undeclared symbol, has an order of smallness, differs from its rough form.
 _VARIABLE, _UNDECLARED, _JUDGED, _INEXACT = 1, 2, 4, 8
 
 _table: dict[tuple[object, ...], _Entry] = {}
 _new = object.__new__
 _PRODUCT = 22
-_MINUS = (-1, (1,))  # data of the negative of what is no product
+_MINUS = (-1, (1,))  # data of −x for an x that is not a product
 _KIND_ORDER = {"symbol": 0, "let": 20, "call": 21, "product": _PRODUCT, "sum": 23, "number": 24}
 # Data of a·b, a + b and a − b, which most nodes are: shared, so that they are recognised at once. Their keys
 # are short, since a key is hashed twice for each node: (a, b), (a, b, 1) and (a, b, −1).
@@ -206,7 +205,7 @@ def intern(
     smallness: float | None = None,
     unit: Dimension | None = ONE,
 ) -> NodeType:
-    """Return the one node for this key, made if it is not there yet; ``smallness`` where it was declared."""
+    """Return the one node for this key; make it if there is none. ``smallness`` is a declared order."""
     known = _table.get(key)
     if known is not None:
         found: NodeType | None = known()
@@ -299,10 +298,11 @@ def intern(
 
 
 def negate(node: NodeType) -> NodeType:
-    """Return −node, a product found from the node itself, for signs come and go; the node is not a number.
+    """Return −node, a product that the node keeps as its ``opposite``; the node must not be a number.
 
-    The product is not in the table and differs from the node only in digest and order, apart from the sign.
-    It gets these on request: most opposites become terms and factors, whose signs are taken out.
+    The product is not in the table of interned nodes, and ``settle`` computes its digest and order when they
+    are needed: most opposites become terms or factors of other nodes, which take the sign into their
+    coefficients.
     """
     other = node.opposite
     if other is not None:
@@ -328,7 +328,7 @@ def negate(node: NodeType) -> NodeType:
 
 
 def settle(node: NodeType) -> NodeType:
-    """Return the node with its digest and order, which an opposite has not from the beginning."""
+    """Return the node after setting its digest and order, which ``negate`` leaves out."""
     try:
         node.order  # noqa: B018
     except AttributeError:
@@ -361,7 +361,7 @@ def _smallness(node: Node) -> float:
 
 
 def _forget(entry: _Entry, table: dict[tuple[object, ...], _Entry] = _table) -> None:
-    """Called as a node is freed; the table is bound here, since at the end of a process names are gone."""
+    """Remove a freed node. The table is a default argument: globals may be gone when the process ends."""
     found = table.pop(entry.key, entry)
     if found is not entry:
         table[entry.key] = found  # made again before the old one was forgotten
@@ -383,8 +383,8 @@ def _checksum(name: str) -> int:
 class _Rounding(dict[float, float]):
     """Numbers rounded to nine digits, kept because the same coefficients come again and again.
 
-    The order of terms must not depend on the last bits of a coefficient: these are others with another
-    processor, LAPACK or Python (whose ``sum`` is compensated from 3.12 on).
+    The order of terms must not depend on the last bits of a coefficient: they differ between
+    processors, versions of LAPACK and of Python (whose ``sum`` is compensated from 3.12 on).
     """
 
     def __missing__(self, value: float) -> float:
@@ -419,7 +419,7 @@ SUM, PRODUCT, UNARY, POWER, ATOM = range(5)
 OPERATORS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=", "and": "and", "or": "or"}
 
 
-Pieces: TypeAlias = list[Any]  # finished texts, and (expression, place) still to be set
+Pieces: TypeAlias = list[Any]  # finished texts, and (expression, binding strength) still to be printed
 
 
 def number_text(value: float) -> str:
@@ -435,8 +435,8 @@ Names: TypeAlias = Mapping[Any, str]  # by nodes of the class of the expression
 def text(expression: Node, names: Names | None = None, limit: int | None = None) -> str:
     """Return the expression as one line, e.g. ``m*(L*cos(q) - x)^2``.
 
-    What the graph shares the text repeats, so it may become exponentially long: ``limit`` stops it after that
-    many characters, with dots.
+    The text repeats every shared node, so it may become exponentially long: it is cut with dots after
+    ``limit`` characters.
     """
     out: list[str] = []
     length = 0

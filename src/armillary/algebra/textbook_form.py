@@ -1,14 +1,15 @@
 """Expressions written out as in a textbook: multiplied out, with the fewest products of sines and cosines.
 
 An expression becomes a polynomial, Σ c Π a^n, whose atoms a are symbols, sines and cosines of single angles
-and whatever else cannot be multiplied out. Of several ways to write it that with the fewest factors is kept:
+and whatever else cannot be multiplied out. Of several ways to write it the one with the fewest terms is kept:
 
     sin² x = 1 − cos² x,     cos² x = 1 − sin² x,
     or products as sums,     cos x cos y = ½ cos(x + y) + ½ cos(x − y)
 
-and its terms are collected by their sines and cosines. For small systems: many terms are refused.
+and its terms are collected by their sines and cosines. This is for small systems: expressions with many terms
+are refused.
 
-Vectors and matrices of expressions whose rows and columns have names.
+``ExpressionVector`` and ``ExpressionMatrix`` hold expressions by the names of rows and columns.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ from armillary.algebra.arguments import checked_names
 from armillary.algebra.calculus import Values, evaluate_all
 from armillary.algebra.expression import ZERO, Expr, number, power, total
 from armillary.algebra.walk import operands_first, product_of, rebuild
-from armillary.columns import Html, aligned, html_table
 from armillary.errors import ArmillaryError
+from armillary.text_tables import Html, aligned, html_table
 
 Monomial = frozenset[tuple[Expr, float]]
 Polynomial = dict[Monomial, float]
 
 _ONE: Monomial = frozenset()
-_NOISE = 1e-13  # of the largest coefficient of a polynomial: what is left of terms that cancel
+_NOISE = 1e-13  # coefficients below this share of the largest are rounding of terms that cancel
 _DIGITS = 12  # of printed numbers: 0.3, not 0.30000000000000004
 MOST_TERMS = 120  # of one expression, to be read
-_MOST_WAVES = 800  # of an expression whose products of sines are tried as sums
+_MOST_WAVES = 800  # most terms of an expression for which other ways to write it are tried
 _MOST_PRODUCTS = 20_000  # of terms, of all expressions together: a tenth of a second
 
 
@@ -193,7 +194,7 @@ def _is_trig(atom: Expr) -> bool:
 
 
 def _without_squares(p: Polynomial, function: str) -> Polynomial:
-    """With every square of the function replaced by 1 − the other's square."""
+    """Return the polynomial with sin² replaced by 1 − cos² (``function`` "sin"), or cos² by 1 − sin²."""
     other = fn.cos if function == "sin" else fn.sin
     result = p
     while True:
@@ -216,7 +217,7 @@ def _without_squares(p: Polynomial, function: str) -> Polynomial:
 
 
 def _as_sums(p: Polynomial) -> Polynomial:
-    """With every product of sines and cosines as a sum of single ones, of sums of angles."""
+    """Return the polynomial with products of sines and cosines as sums, of sums of angles: cos(x + y)."""
     result: Polynomial = {}
     for monomial, c in p.items():
         trig = [(a, int(n)) for a, n in monomial if _is_trig(a) and n == int(n) and n > 0]
@@ -310,7 +311,7 @@ class ExpressionVector:
         return iter(self.elements)
 
     def evaluate(self, values: Values) -> np.ndarray:
-        """Numbers for values by symbol or name, in the model's own units; arrays give a leading axis each."""
+        """Return numbers for values by symbol or name, in the model's units; arrays become leading axes."""
         return _evaluate_elements(self.elements, values, (len(self.names),))
 
     def collected(self) -> ExpressionVector:
@@ -358,7 +359,7 @@ class ExpressionMatrix:
         return iter(self.elements)
 
     def evaluate(self, values: Values) -> np.ndarray:
-        """Numbers for values by symbol or name, in the model's own units; arrays give a leading axis each."""
+        """Return numbers for values by symbol or name, in the model's units; arrays become leading axes."""
         return _evaluate_elements([e for row in self.elements for e in row], values, self.shape)
 
     def collected(self) -> ExpressionMatrix:

@@ -1,4 +1,4 @@
-"""Physical dimensions, and units at the border: text such as ``kg-m2`` as a factor to SI and a dimension."""
+"""Physical dimensions, and units of input and output: ``kg-m2`` as a factor to SI and a dimension."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ ENERGY = MOMENT
 INERTIA = MASS * LENGTH * LENGTH
 
 
-# Units at the border: text such as ``kg-m2`` or ``N*m/rad`` as a factor to SI and a physical dimension.
+# Units of input and output: text such as ``kg-m2`` or ``N*m/rad`` as a factor to SI and a physical dimension.
 #
 #     unit     factor { ("*" | "·" | "." | "-" | space) factor  |  "/" factor }        read from left to right
 #     factor   name [power] | number | "(" unit ")" [power]
@@ -386,7 +386,7 @@ def magnitude_in_si(quantity: Given) -> Magnitude:
         shown = format(base.units, "~C")  # Pint's short form: kg*m/s**2
     except (TypeError, ValueError):
         shown = str(base.units)
-    shown = re.sub(r"\b(lb|pound)\b", "lbm", shown)  # theirs is one of mass
+    shown = re.sub(r"\b(lb|pound)\b", "lbm", shown)  # Pint's pound is a mass
     unit = parse_unit("" if shown == "dimensionless" else shown)
     return Magnitude(to_si(base.magnitude, unit), unit.dimension)
 
@@ -398,9 +398,10 @@ _NAMED = {ONE: "1", _PRESSURE: "Pa", _POWER: "W", _VOLTAGE: "V", _VOLTAGE / _CUR
 
 
 def si_text(dimension: Dimension) -> str:
-    """Return the customary SI text of a dimension, e.g. N, N*m, N/m, N*s/m, kg*m^2; base units where none is.
+    """Return the customary SI text of a dimension, e.g. N, N*m, N/m, N*s/m, kg*m^2, or else base units.
 
-    One mass over time is written with a newton (kg/s is N*s/m, a damping rate, not a mass flow).
+    Mass^±1 with an opposite power of time is written with a newton (kg/s is N*s/m, a damping rate, not a mass
+    flow).
     """
     named = _NAMED.get(dimension)
     if named:

@@ -27,7 +27,6 @@ from armillary.algebra.triples import Scalar, minus, plus, times
 from armillary.algebra.truncation import Truncation
 from armillary.algebra.units import FORCE, MOMENT, SPEED
 from armillary.algebra.walk import substitute, symbols, transform
-from armillary.columns import counted
 from armillary.errors import ArmillaryError, ModelError, nearest, shown
 from armillary.mechanics.constraints.constrained_equations import (
     constraint_forces,
@@ -48,6 +47,7 @@ from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import derivation
 from armillary.program.targets.targets import Targets, reader
 from armillary.runtime.models.parameters import parameter_table
+from armillary.text_tables import counted
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,6 @@ from armillary.analysis.effort_equations import (
 )
 from armillary.analysis.places import PlaceReader, Places
 from armillary.cache import kept_per_object
-from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ArmillaryError, nearest
 from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
@@ -33,6 +32,7 @@ from armillary.results.record import conversion, label_units
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.compiled_program import ModelFunctions
 from armillary.runtime.start.initial import initial_memory
+from armillary.text_tables import aligned, counted, html_table, html_text
 
 if TYPE_CHECKING:
     import pandas

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armillary.algebra.arguments import pair, place, several
-from armillary.columns import aligned, counted
 from armillary.errors import require
-from armillary.program.derivatives.sensitivities import derivative_name, quotient
+from armillary.program.sensitivities import derivative_name, quotient
 from armillary.results import Run
 from armillary.results.record import label_units
 from armillary.runtime.models.compilation import CompiledSensitiveModel
+from armillary.text_tables import aligned, counted
 
 if TYPE_CHECKING:
     import pandas

@@ -3,7 +3,7 @@
 In: command-line arguments. Out: text on a terminal, JSON for scripts, files, an exit code (0 well, 1 the work
 failed or differences were found, 2 wrong usage or input, 130 interrupted). Read `app.py` first: it finds the
 command and turns errors into sentences. A file holds commands of one kind and is imported when one of them is
-called; `options.py` holds options that several share, `show.py` prints.
+called; `options.py` holds options that several share.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from armillary.cli import options, show
+from armillary.cli import app, options
 from armillary.cli.options import (
     driven_values,
     inputs_option,
@@ -134,7 +134,7 @@ def trim(
     written = _write_requested_files(simulation, op, branch, output, plot)
     shown = str(op) if branch is None else f"{op}\n\n{branch}"
     text = "\n".join([shown, *(f"wrote {path}" for path in written)])
-    show.emit(json_wanted, _json_of_point(op, branch, written), text)
+    app.emit(json_wanted, _json_of_point(op, branch, written), text)
     return 0
 
 
@@ -175,7 +175,7 @@ def _write_requested_files(
 def _write_run_file(simulation: Simulation, op: OperatingPoint, path: str) -> None:
     """A run file that starts at the point."""
     from armillary.limited_files import replacing
-    from armillary.toml_text import toml_text
+    from armillary.text_tables import toml_text
 
     tables: dict[str, DataMapping] = {
         "parameters": {**simulation.given_values().get("parameters", {}), **op.parameters},

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from armillary.cli import options, show
-from armillary.export.fmi.platforms import compile_library
+from armillary.cli import app, options
+from armillary.export.fmi.export import compile_library
 from armillary.export.languages import export
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.progress import on_terminal
@@ -128,10 +128,10 @@ def bench(source: str, loading: DataTable, formalism: str | None, also: str | No
         "seconds": found,
     }
     title = f"{equations.system.name}, {equations.formalism}: {equations.operations}"
-    rows = [[name, show.seconds(value)] for name, value in found.items()]
+    rows = [[name, app.seconds(value)] for name, value in found.items()]
     if also is not None:
         rows.append(["C / in process", f"{found['evaluation in C'] / beside:.2f}"])
-    show.emit(json_wanted, data, f"{title}\n{show.align_columns(rows, header=False)}")
+    app.emit(json_wanted, data, f"{title}\n{app.align_columns(rows, header=False)}")
     return 0
 
 
@@ -215,22 +215,22 @@ def verify(cases: tuple[str, ...], only_list: bool, json_wanted: bool) -> int:
 
     if only_list:
         names = {name: case.title for name, case in verification.CASES.items()}
-        listed = show.align_columns([[name, title] for name, title in names.items()], header=False)
-        show.emit(json_wanted, {"command": "verify", "cases": names}, listed)
+        listed = app.align_columns([[name, title] for name, title in names.items()], header=False)
+        app.emit(json_wanted, {"command": "verify", "cases": names}, listed)
         return 0
 
     def progress(name: str) -> None:
         if on_terminal() and not json_wanted:
-            click.echo(f"\r\033[K{show.faint(name)}", nl=False, err=True)
+            click.echo(f"\r\033[K{app.faint(name)}", nl=False, err=True)
 
     rows = verification.run(list(cases) or None, progress=progress)
     progress("")
     failed = [row for row in rows if not row.passed]
     if json_wanted:
         data = {"ok": not failed, "command": "verify", "failed": len(failed)}
-        click.echo(show.as_json(data | {"rows": [row.as_dict() for row in rows]}))
+        click.echo(app.as_json(data | {"rows": [row.as_dict() for row in rows]}))
         return 1 if failed else 0
     click.echo(verification.table(rows))
     verdict = f"{len(rows)} numbers, {len(failed) or 'none'} off by more than the tolerance"
-    click.echo((show.bad if failed else show.good)(verdict))
+    click.echo((app.bad if failed else app.good)(verdict))
     return 1 if failed else 0

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from armillary.algebra.arguments import checked_names, one_of
-from armillary.cli import options, show
+from armillary.cli import app, options
 from armillary.program.textbook import FORMS, SPEEDS
 from armillary.untyped import DataTable
 
@@ -78,12 +78,12 @@ def derive(
         system = simulation.system
         costs = system.compare_formalisms()
         data = {name: cost if isinstance(cost, str) else _operations(cost) for name, cost in costs.items()}
-        show.emit(json_wanted, {"command": "derive", "system": system.name, "costs": data}, str(costs))
+        app.emit(json_wanted, {"command": "derive", "system": system.name, "costs": data}, str(costs))
         return 0
     equations = derived_equations(simulation.equations)
     if configurations:
         table = configurations_of(equations)
-        show.emit(
+        app.emit(
             json_wanted,
             _json_of_equations(equations) | {"configurations": _rows_of_configurations(table)},
             str(table),
@@ -105,7 +105,7 @@ def derive(
         {"file": output} if output else {"equations": text} if form else {}
     )
     shown = f"wrote {output}" if output is not None else text
-    show.emit(json_wanted, data, shown)
+    app.emit(json_wanted, data, shown)
     return 0
 
 
@@ -235,7 +235,7 @@ def export(
         "path": str(made),
         "files": files,
     }
-    show.emit(json_wanted, data, "\n".join([f"wrote {made}", *(f"  {name}" for name in files)]))
+    app.emit(json_wanted, data, "\n".join([f"wrote {made}", *(f"  {name}" for name in files)]))
     return 0
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import click
 import numpy as np
 
-from armillary.cli import options, show
+from armillary.cli import app, options
 from armillary.cli.options import (
     linear_model_options,
     name_and_text,
@@ -22,7 +22,7 @@ from armillary.cli.options import (
     point_option,
     values_of,
 )
-from armillary.columns import aligned
+from armillary.text_tables import aligned
 from armillary.untyped import DataTable, Given
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def linearize(lin: LinearModel, output: str | None, json_wanted: bool) -> int:
         "operating_point": dict(lin.operating_point),
         "files": [output] if output is not None else [],
     }
-    show.emit(json_wanted, data, lin.report() if output is None else f"{lin!r}\nwrote {output}")
+    app.emit(json_wanted, data, lin.report() if output is None else f"{lin!r}\nwrote {output}")
     return 0
 
 
@@ -127,7 +127,7 @@ def bode(
         pairs = zip(sizes[k].ravel(), few.phase[k].ravel(), strict=True)
         rows.append([f"{w / unit:.4g}", *(f"{size:.4g}{mark} ∠ {angle:.1f}°" for size, angle in pairs)])
     lines = [repr(response), *aligned(rows, ">" * len(rows[0]))]
-    show.emit(json_wanted, data, "\n".join(lines) if output is None else f"{response!r}\nwrote {output}")
+    app.emit(json_wanted, data, "\n".join(lines) if output is None else f"{response!r}\nwrote {output}")
     return 0
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from armillary.cli import options, show
+from armillary.cli import app, options
 from armillary.errors import ArmillaryError
 
 _FACTORS = {"": 1.0, "m/s": 1.0, "km/h": 1 / 3.6, "rad": 1.0, "deg": math.pi / 180}
@@ -56,7 +56,7 @@ def maneuver(
     passed = getattr(found, "passed", None)
     if json_wanted:
         print(
-            show.as_json({"ok": passed is not False, "manoeuvre": name, "table": found.table().splitlines()})
+            app.as_json({"ok": passed is not False, "manoeuvre": name, "table": found.table().splitlines()})
         )
     else:
         click.echo(found.table())

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from armillary.cli import show
+from armillary.cli import app
 from armillary.run_files.run_file import ANALYSES
 from armillary.untyped import AnyFunction, DataMapping, DataTable, Given
 
@@ -163,7 +163,7 @@ class ModelType(click.ParamType):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         from armillary.files.model.load import FORMATS
-        from armillary.run_files.models import example_names
+        from armillary.run_files.resolve import example_names
 
         folder = Path(incomplete).parent if incomplete else Path()
         begun = Path(incomplete).name if not incomplete.endswith("/") else ""
@@ -204,7 +204,7 @@ class SettingType(click.ParamType):
 
 def _setting_names(source: str) -> dict[str, str]:
     from armillary.model.parameter_meanings import parameter_descriptions
-    from armillary.run_files.models import open_model
+    from armillary.run_files.resolve import open_model
     from armillary.settings import RUN_TABLE
 
     file = run_file(source)
@@ -386,7 +386,7 @@ def emit_result(
     written = [path for path in (output, plot) if path is not None]
     about = {"command": click.get_current_context().info_name, "system": found.system}
     lines = [text, *(f"wrote {path}" for path in written)]
-    show.emit(json_wanted, {**about, **data, "files": written}, "\n".join(lines))
+    app.emit(json_wanted, {**about, **data, "files": written}, "\n".join(lines))
     return 0
 
 

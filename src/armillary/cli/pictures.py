@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from armillary.cli import options, show
+from armillary.cli import app, options
 from armillary.untyped import DataTable, Given
 
 
@@ -44,7 +44,7 @@ def plot(
     from armillary.errors import ArmillaryError
     from armillary.results import load_run
     from armillary.results import plot as draw
-    from armillary.results.plots.chart import can_show
+    from armillary.results.plots.run_plot import can_show
     from armillary.run_files.execute import SUFFIXES
 
     paths = [a for a in arguments if Path(a).suffix.lower() in SUFFIXES]
@@ -59,7 +59,7 @@ def plot(
     labels = list(label) or [Path(path).stem for path in paths]
     draw(runs, *names, x=x, path=output, labels=labels, show=output is None)
     data = {"command": "plot", "runs": paths, "outputs": names, "file": output}
-    show.emit(json_wanted, data, f"wrote {output}" if output else "shown")
+    app.emit(json_wanted, data, f"wrote {output}" if output else "shown")
     return 0
 
 
@@ -148,7 +148,7 @@ def view(
         given: DataTable = {name: value for name, value in film.items() if value is not None}
         place = run.animate(output, model=simulation.model, **seen, **given)
     data = {"command": "view", "system": run.system, "rows": len(run), "file": str(place)}
-    show.emit(json_wanted, data, f"wrote {place}")
+    app.emit(json_wanted, data, f"wrote {place}")
     return 0
 
 
@@ -218,7 +218,7 @@ def live(
         **given,
     )
     data = {"command": "live", "system": simulation.system.name, "file": str(place)}
-    show.emit(json_wanted, data, f"wrote {place}")
+    app.emit(json_wanted, data, f"wrote {place}")
     return 0
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from armillary.cli import options, show
-from armillary.cli.show import failure_with_data, partial_run
+from armillary.cli import app, options
+from armillary.cli.app import failure_with_data, partial_run
 from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def run(
         raise failure_with_data(failure, written[0] if save else None)
     interrupted = made.info.get("status") == "interrupted"
     if json_wanted:
-        click.echo(show.as_json({"ok": not interrupted, **_json_of_run(simulation, made, written)}))
+        click.echo(app.as_json({"ok": not interrupted, **_json_of_run(simulation, made, written)}))
     elif not quiet:
         click.echo(_summarize_run(simulation, made, written))
     return 130 if interrupted else 0
@@ -114,13 +114,13 @@ def _summarize_run(simulation: Simulation, made: Run, written: list[Path]) -> st
     outputs = simulation.select_outputs(made).outputs or made.names
     rows = [[name, f"{final[name]:.6g}", made.units[name], made.descriptions[name]] for name in outputs[:12]]
     if rows:
-        lines += [show.align_columns([["at the end", "", "", ""], *rows])]
+        lines += [app.align_columns([["at the end", "", "", ""], *rows])]
     if made.events:
         last = made.events[-1]
         count = "1 event" if len(made.events) == 1 else f"{len(made.events)} events, the last"
         lines.append(f"  {count}: {last.name} at {last.time:g} s")
-    times = ", ".join(f"{name} {show.seconds(value)}" for name, value in simulation.seconds.items())
-    lines.append(show.faint(f"  {times}"))
+    times = ", ".join(f"{name} {app.seconds(value)}" for name, value in simulation.seconds.items())
+    lines.append(app.faint(f"  {times}"))
     lines += [f"  wrote {path}" for path in written]
     return "\n".join(lines)
 

@@ -18,8 +18,8 @@ from pathlib import Path
 import click
 import numpy as np
 
-from armillary.cli import options, show
-from armillary.cli.show import failure_with_data, partial_run
+from armillary.cli import app, options
+from armillary.cli.app import failure_with_data, partial_run
 from armillary.errors import ArmillaryError, MissingExtraError
 from armillary.studies import Study
 from armillary.studies.sensitivity import Sensitivity
@@ -52,7 +52,7 @@ def metrics_table(study: Study, names: Sequence[str] | None = None) -> str:
     heads = ["", *_LEVELS, "", "without"]
     if not any(row[-1] for row in rows):
         heads, rows = heads[:-1], [row[:-1] for row in rows]
-    return show.align_columns([heads, *rows]) if rows else ""
+    return app.align_columns([heads, *rows]) if rows else ""
 
 
 def metrics_of_run(study: Study, run: int) -> dict[str, float]:
@@ -174,10 +174,10 @@ def run(
     nothing = status.failed == status.runs
     if json_wanted:
         seconds = time.perf_counter() - began
-        click.echo(show.as_json({"ok": not nothing, **_json_of_study("study run", made), "seconds": seconds}))
+        click.echo(app.as_json({"ok": not nothing, **_json_of_study("study run", made), "seconds": seconds}))
     elif not quiet:
         click.echo("\n".join([*title, repr(made), metrics_table(made)]).rstrip())
-        click.echo(show.faint(f"  {show.seconds(time.perf_counter() - began)}"))
+        click.echo(app.faint(f"  {app.seconds(time.perf_counter() - began)}"))
         click.echo(f"  in {made.path}; see 'armillary study show {shlex.quote(str(made.path))}'")
     return 1 if nothing else 0
 
@@ -211,7 +211,7 @@ def _open(
 def _report_interruption(made: Study, json_wanted: bool) -> int:
     status = made.status()
     if json_wanted:
-        click.echo(show.as_json({"ok": False, **_json_of_study("study run", made), "status": "interrupted"}))
+        click.echo(app.as_json({"ok": False, **_json_of_study("study run", made), "status": "interrupted"}))
     click.echo(
         f"{click.style('armillary:', fg='yellow')} interrupted; {status.made} of {status.runs} runs are kept "
         f"in '{made.path}'. Give the same command again to go on.",
@@ -253,7 +253,7 @@ def status(folder: str, json_wanted: bool) -> int:
     elif not made.status().complete:
         lines.append(f"  to go on: armillary study run {shlex.quote(folder)}")
     data = {**_json_of_study("study status", made), "run_by": by or None}
-    show.emit(json_wanted, data, "\n".join(lines))
+    app.emit(json_wanted, data, "\n".join(lines))
     return 0
 
 
@@ -297,13 +297,13 @@ def show_(
             "sensitivity": data_of,
             "files": list(map(str, written)),
         }
-        click.echo(show.as_json({"ok": True, **data}))
+        click.echo(app.as_json({"ok": True, **data}))
         return 0
     click.echo(f"{made!r}\n{metrics_table(made, names)}".rstrip())
     for each in found.values():
         click.echo(f"\n{each}")
     for name, why in unknown.items():
-        click.echo(show.faint(f"\n{name}: {why}"))
+        click.echo(app.faint(f"\n{name}: {why}"))
     for path in written:
         click.echo(f"wrote {path}")
     return 0
@@ -371,6 +371,6 @@ def rerun(
         "files": list(map(str, written)),
     }
     rows = [[name, f"{value:.6g}", made.units[name]] for name, value in {**values, **metrics}.items()]
-    lines = [f"run {number} of the study in '{made.path}'", show.align_columns(rows, header=False)]
-    show.emit(json_wanted, data, "\n".join([*lines, *(f"wrote {path}" for path in written)]))
+    lines = [f"run {number} of the study in '{made.path}'", app.align_columns(rows, header=False)]
+    app.emit(json_wanted, data, "\n".join([*lines, *(f"wrote {path}" for path in written)]))
     return 0

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import get_completion_class
 
-from armillary.cli import options, show
+from armillary.cli import app, options
 from armillary.errors import ArmillaryError
 from armillary.untyped import DataTable
 
@@ -72,14 +72,14 @@ def check(
     code = 2 if errors else 1 if warnings and strict else 0
     if json_wanted:
         data = {"ok": code == 0, "command": "check", "system": name, "errors": errors, "warnings": warnings}
-        click.echo(show.as_json(data))
+        click.echo(app.as_json(data))
         return code
     for line in errors:
-        click.echo(f"{show.bad('error:')} {line}", err=True)
+        click.echo(f"{app.bad('error:')} {line}", err=True)
     for line in warnings:
-        click.echo(f"{show.doubtful('warning:')} {line}")
+        click.echo(f"{app.doubtful('warning:')} {line}")
     verdict = f"{_pluralize(len(errors), 'error')}, {_pluralize(len(warnings), 'warning')}"
-    click.echo(f"{name}: {(show.bad if errors else show.good)(verdict)}")
+    click.echo(f"{name}: {(app.bad if errors else app.good)(verdict)}")
     return code
 
 
@@ -154,13 +154,13 @@ def schema(kind: str, output: str | None, json_wanted: bool) -> int:
     from armillary.studies.study_file import study_schema
 
     made = {"model": model_schema, "run": run_schema, "study": study_schema}[kind]()
-    text = show.as_json(made)
+    text = app.as_json(made)
     if output is None:
         click.echo(text)
         return 0
     with replacing(output) as temporary:
         temporary.write_text(text + "\n", encoding="utf-8")
-    show.emit(json_wanted, {"command": "schema", "file": output}, f"wrote {output}")
+    app.emit(json_wanted, {"command": "schema", "file": output}, f"wrote {output}")
     return 0
 
 
@@ -200,10 +200,10 @@ def diff(
     found = here.compare(there, *names, rtol=rtol, atol=atol, interpolate=interpolate)
     well = found.agree and (common or found.complete)
     if json_wanted:
-        click.echo(show.as_json({"ok": well, "command": "diff", **found.as_dict()}))
+        click.echo(app.as_json({"ok": well, "command": "diff", **found.as_dict()}))
     else:
         *table, verdict = str(found).splitlines()
-        click.echo("\n".join([*table, (show.good if well else show.bad)(verdict)]))
+        click.echo("\n".join([*table, (app.good if well else app.bad)(verdict)]))
     return 0 if well else 1
 
 
@@ -223,25 +223,25 @@ def examples(action: str, name: str | None, folder: str, force: bool, json_wante
 
     The name of an example stands for its model in all commands:  armillary run car --duration 2
     """
-    from armillary.run_files.models import example_files, example_folder, example_names
+    from armillary.run_files.resolve import example_files, example_folder, example_names
 
     if action == "list":
         place = example_folder()
         titles = {key: _title(example_files(key)[0]) for key in example_names()}
         data = {"command": "examples", "folder": str(place), "examples": titles}
-        show.emit(json_wanted, data, show.align_columns([[*item] for item in titles.items()], header=False))
+        app.emit(json_wanted, data, app.align_columns([[*item] for item in titles.items()], header=False))
         return 0
     if name is None:
         raise click.UsageError("no example is named; 'armillary examples' lists them")
     files = example_files(name)
     if action == "show":
         texts = {path.name: path.read_text(encoding="utf-8") for path in files}
-        shown = "\n".join(f"{show.faint(f'# ---- {key}')}\n{text}" for key, text in texts.items())
-        show.emit(json_wanted, {"command": "examples", "files": texts}, shown)
+        shown = "\n".join(f"{app.faint(f'# ---- {key}')}\n{text}" for key, text in texts.items())
+        app.emit(json_wanted, {"command": "examples", "files": texts}, shown)
         return 0
     written = _copy_files(files, Path(folder), force)
     lines = [f"wrote {path}" for path in written]
-    show.emit(json_wanted, {"command": "examples", "files": list(map(str, written))}, "\n".join(lines))
+    app.emit(json_wanted, {"command": "examples", "files": list(map(str, written))}, "\n".join(lines))
     return 0
 
 
@@ -311,7 +311,7 @@ def info(clear_cache: bool, json_wanted: bool) -> int:
     }
     if removed is not None:
         data["removed"] = removed
-    show.emit(json_wanted, data, _info_text(data))
+    app.emit(json_wanted, data, _info_text(data))
     return 0
 
 
@@ -337,7 +337,7 @@ def _clear() -> int:
 
 def _info_text(data: DataTable) -> str:
     versions, cache = data["versions"], data["cache"]
-    absent = show.faint("not installed")
+    absent = app.faint("not installed")
     lines = [
         click.style(f"Armillary {versions['armillary']}", bold=True),
         f"  Python {data['python']} on {data['platform']}, {data['processors']} processors",
@@ -347,10 +347,10 @@ def _info_text(data: DataTable) -> str:
     rows = [
         [name, versions[name] or absent, _EXTRAS.get(name, "")] for name in versions if name != "armillary"
     ]
-    lines += [show.align_columns(rows, header=False), ""]
+    lines += [app.align_columns(rows, header=False), ""]
     lines.append(
-        show.align_columns(
-            [[n, p or show.faint("not found")] for n, p in data["compilers"].items()], header=False
+        app.align_columns(
+            [[n, p or app.faint("not found")] for n, p in data["compilers"].items()], header=False
         )
     )
     size = f"{cache['folder']}, {cache['files']} files, {cache['bytes'] / 1e6:.1f} MB"
@@ -373,10 +373,8 @@ def completion(shell: str, json_wanted: bool) -> int:
 
     Commands, options, model files, examples, and the names of parameters behind --set are completed.
     """
-    from armillary.cli.app import app
-
     kind = get_completion_class(shell)
     assert kind is not None
-    script = kind(app, {}, "armillary", "_ARMILLARY_COMPLETE").source()
-    show.emit(json_wanted, {"command": "completion", "shell": shell, "script": script}, script)
+    script = kind(app.app, {}, "armillary", "_ARMILLARY_COMPLETE").source()
+    app.emit(json_wanted, {"command": "completion", "shell": shell, "script": script}, script)
     return 0

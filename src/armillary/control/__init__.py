@@ -12,7 +12,8 @@ are in ``stages/control.py``; functions of a linear model are public here.
     predictive.py           model predictive control in a fixed time, as expressions
     estimation.py           EKF, UKF and the smoother over measured data
     optimize.py             optimal motions, also in phases: problem.py states one, scheme.py discretises it,
-                            nonlinear_program.py has its derivatives, interior_point.py solves it
+                            nonlinear_program.py has its derivatives, from point_values.py by sparse_sums.py;
+                            interior_point.py solves it, with interior_code.py and symmetric_factors.py
     run_gradient.py         the gradient of a number of a run: adjoint.py has runs as differentiable maps,
                             adjoint_loop.py their compiled steps forwards and back
     array_functions.py      the same as functions of arrays, which jax_functions.py and torch_functions.py

@@ -25,9 +25,9 @@ from armillary.control.adjoint_loop import LAYOUT, adjoint_loops
 from armillary.control.plant import Port, state_ports
 from armillary.errors import ArmillaryError, ExpressionError
 from armillary.llvm.building.routines import real_array, whole_array
-from armillary.program.derivatives.sensitivities import JumpCheck, directions
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import derivation
+from armillary.program.sensitivities import JumpCheck, directions
 from armillary.program.targets.targets import INTERNAL_EVENTS
 from armillary.runtime.loop.tableau import Tableau
 from armillary.runtime.models.compiled import compiled_model

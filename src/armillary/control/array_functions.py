@@ -25,14 +25,16 @@ from armillary.algebra.expression import symbol
 from armillary.control.adjoint import HeldInputs, RunMap, StepGrid, TangentMap
 from armillary.control.plant import input_ports
 from armillary.errors import ArmillaryError, ParameterError
-from armillary.program.derivatives.sensitivities import outputs_of
 from armillary.program.formalisms.formalism import derivation
+from armillary.program.sensitivities import outputs_of
 from armillary.runtime.integrators import METHODS
 from armillary.runtime.models.compiled import compiled_model
 from armillary.runtime.models.compiled_program import ModelFunctions
 from armillary.untyped import DataTable, LibraryObject
 
-EXPLICIT = tuple(name for name, m in METHODS.items() if m.tableau is not None and not m.family)
+EXPLICIT = tuple(
+    name for name, m in METHODS.items() if m.tableau and not m.family and not m.tableau.multistep
+)
 
 
 class Pulled(NamedTuple):

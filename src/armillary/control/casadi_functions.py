@@ -22,8 +22,8 @@ from armillary.control.knot_functions import KnotFunctions
 from armillary.control.plant import check_smooth, input_ports, state_ports
 from armillary.control.problem import ExpressionReader
 from armillary.errors import ArmillaryError, ParameterError, require
-from armillary.program.derivatives.sensitivities import outputs_of
 from armillary.program.equations import DerivedEquations
+from armillary.program.sensitivities import outputs_of
 from armillary.runtime.models.parameters import parameter_table
 from armillary.runtime.start.initial import initial_memory
 from armillary.untyped import LibraryObject

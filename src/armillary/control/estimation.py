@@ -23,7 +23,7 @@ from armillary.control.knot_functions import KnotFunctions, Knots
 from armillary.control.plant import motion_run, plant
 from armillary.control.regulators import weight_matrix
 from armillary.errors import ArmillaryError, ParameterError
-from armillary.program.derivatives.sensitivities import outputs_of
+from armillary.program.sensitivities import outputs_of
 from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import Initial

@@ -30,9 +30,9 @@ from armillary.analysis.linear.rates import TreeRates, tree_rates
 from armillary.cache import kept_per_object
 from armillary.errors import ArmillaryError, ExpressionError
 from armillary.mechanics.tree.mass_matrix import speed_rates
-from armillary.program.derivatives.rate_columns import ColumnSolution, SolvedColumn
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import derivation
+from armillary.program.rate_columns import ColumnSolution, SolvedColumn
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.compiled_program import ModelFunctions
 
@@ -71,6 +71,27 @@ class Pattern:
         return len(self.rows)
 
 
+class PointLoop:
+    """A compiled function "knot" at rows of arrays that stay where they are."""
+
+    def __init__(
+        self,
+        functions: ModelFunctions,
+        t: np.ndarray,
+        states: np.ndarray,
+        constants: np.ndarray,
+        memory: np.ndarray,
+        out: np.ndarray,
+    ) -> None:
+        self._functions, self._arrays = functions, (t, states, constants, memory, out)
+        self._strides = [1, states.shape[1], 0, memory.shape[1], out.shape[1]]
+        self._places = [a.ctypes.data for a in self._arrays]
+
+    def __call__(self) -> None:
+        """Fill the results."""
+        self._functions.fill_rows("knot", len(self._arrays[0]), self._strides, self._places)
+
+
 class KnotFunctions:
     """Functions ``results`` of a model, and their derivatives by the symbols ``by``.
 
@@ -98,9 +119,16 @@ class KnotFunctions:
 
     def values(self, at: Knots, parameters: object = None) -> np.ndarray:
         """Return the results, a row for each knot."""
-        if all(r.kind == "number" for r in self.results):
-            return np.tile([float(r.data) for r in self.results], (len(at), 1))
+        if self.fixed_values is not None:
+            return np.tile(self.fixed_values, (len(at), 1))
         return self._rows(self.value_functions, at, parameters)
+
+    @cached_property
+    def fixed_values(self) -> np.ndarray | None:
+        """The results, if they are numbers; else `None`."""
+        if not all(r.kind == "number" for r in self.results):
+            return None
+        return np.array([float(r.data) for r in self.results])
 
     # ------------------------------------------------------------ first derivatives
 
@@ -130,11 +158,16 @@ class KnotFunctions:
         """Elements ∂results[row]/∂by[column] that can differ from zero."""
         return _pattern(self._entries)
 
+    @property
+    def jacobian_functions(self) -> ModelFunctions:
+        """The compiled function "knot" of these elements."""
+        return self._first[1]
+
     def jacobian(self, at: Knots, parameters: object = None) -> np.ndarray:
         """Values of the elements of the pattern, a row for each knot."""
         if not self._entries:
             return np.empty((len(at), 0))
-        return self._rows(self._first[1], at, parameters)
+        return self._rows(self.jacobian_functions, at, parameters)
 
     def dense_jacobian(self, at: Knots, parameters: object = None) -> np.ndarray:
         """∂results/∂by as whole matrices, with a leading axis of knots."""
@@ -168,6 +201,11 @@ class KnotFunctions:
     def hessian_pattern(self) -> Pattern:
         """Elements of the lower triangle of ∂²(Σ weight · result)/∂by² that can differ from zero."""
         return self._second[0]
+
+    @property
+    def hessian_functions(self) -> ModelFunctions:
+        """The compiled function "knot" of these elements; the weights of the results are its last inputs."""
+        return self._second[1]
 
     def hessian(self, at: Knots, weights: np.ndarray, parameters: object = None) -> np.ndarray:
         """Values of the elements of the pattern, a row for each knot, with a row of weights of the results

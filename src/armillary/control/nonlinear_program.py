@@ -5,7 +5,8 @@
     minimise  T Σ b_k L_k + φ(x_0, …) + φ(x_N, …)
     subject to  E X − T W F = 0,  path constraints at all points,  conditions at both ends
 
-Functions of all points come from one compiled loop; here they are put into place by precomputed indices.
+Functions of all points come from compiled loops (``point_values.py``); rows and matrices are sums of them
+with constant coefficients (``sparse_sums.py``).
 
 Phases of a motion make one program: each phase has its own, and links lead from one to the next,
 
@@ -22,11 +23,11 @@ from functools import cached_property
 
 import numpy as np
 
-from armillary.control.knot_functions import KnotFunctions, Knots
+from armillary.control.knot_functions import KnotFunctions
+from armillary.control.point_values import PointValues
 from armillary.control.scheme import Mesh
-from armillary.untyped import DataTable, Given, LibraryObject
-
-_DENSE = 300  # points up to which products with a full matrix take less time than SciPy's with a sparse one
+from armillary.control.sparse_sums import Numbers, SparsePlaces, SparseSums, Terms
+from armillary.untyped import DataTable, Given
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,19 +58,6 @@ class Limits:
     high: np.ndarray
     row_low: np.ndarray
     row_high: np.ndarray
-
-
-class SparsePlaces:
-    """Elements of a sparse matrix, in which several contributions may meet."""
-
-    def __init__(self, rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> None:
-        keys, self._inverse = np.unique(columns * shape[0] + rows, return_inverse=True)
-        self.rows, self.columns = keys % shape[0], keys // shape[0]
-        self.shape = shape
-
-    def sum(self, values: np.ndarray) -> np.ndarray:
-        """One value for each element."""
-        return np.bincount(self._inverse, weights=values, minlength=len(self.rows))
 
 
 class NonlinearProgram:
@@ -118,20 +106,6 @@ class NonlinearProgram:
         """Return all variables."""
         return np.concatenate([x.ravel(), v.ravel(), p, [T] if self.fixed is None else []])
 
-    def knots(self, z: np.ndarray, at: slice = slice(None)) -> Knots:
-        """Return all points, or some, as places of compiled functions."""
-        whole: Knots = self._once("knots", z, lambda: self._all_knots(z))
-        if at == slice(None):
-            return whole
-        return Knots(whole.t[at], whole.states[at], whole.memory[at], whole.unknowns[at])
-
-    def _all_knots(self, z: np.ndarray) -> Knots:
-        x, v, p = self.split(z)
-        memory = np.tile(self.f.memory, (len(x), 1))
-        memory[:, self.f.input_places] = v
-        t = self.t0 + self.duration(z) * self.mesh.points
-        return Knots(t, x.copy(), memory, np.broadcast_to(p.copy(), (len(x), self.p)))
-
     def _once(self, name: str, z: np.ndarray, make: Callable[[], Given]) -> Given:
         """What belongs to the last variables: several values and derivatives need it."""
         known = self._kept.get(name)
@@ -140,13 +114,12 @@ class NonlinearProgram:
             known = self._kept[name] = (z.copy() if z.flags.writeable else z, make())
         return known[1]
 
-    def _inside_jacobian(self, z: np.ndarray) -> np.ndarray:
-        f = self.f
-        found: np.ndarray = self._once("slopes", z, lambda: f.inside.jacobian(self.knots(z), f.parameters))
-        return found
+    @cached_property
+    def _points(self) -> PointValues:
+        return PointValues(self)
 
     @cached_property
-    def _columns(self) -> np.ndarray:
+    def columns(self) -> np.ndarray:
         """Variables by point and by what functions are differentiated by; −1 is none."""
         k = np.arange(self.K)[:, None]
         x = k * self.n + np.arange(self.n)
@@ -156,9 +129,9 @@ class NonlinearProgram:
         return np.hstack([x, v, p, t])
 
     @cached_property
-    def _chain(self) -> np.ndarray:
+    def chain(self) -> np.ndarray:
         """∂(what functions are differentiated by)/∂(variable): τ for the time, else 1."""
-        found = np.ones_like(self._columns, dtype=float)
+        found = np.ones_like(self.columns, dtype=float)
         found[:, -1] = self.mesh.points
         return found
 
@@ -176,136 +149,124 @@ class NonlinearProgram:
         rows += [np.full(o[4], self.K - 1.0), np.zeros(o[5]), np.full(o[6], float(self.K))]
         return variables, np.concatenate(rows)
 
+    @cached_property
+    def end_rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of the results of ``first`` and ``last``; a cost has none."""
+        o = self.offsets
+        return (
+            np.concatenate([[-1], np.arange(o[3], o[4]), np.arange(o[5], o[6])]),
+            np.concatenate([[-1], np.arange(o[4], o[5]), np.arange(o[6], o[7])]),
+        )
+
     # ------------------------------------------------------------ values
 
     def objective(self, z: np.ndarray) -> float:
         """Return the cost."""
-        inside, first, last = self._values(z)
-        running = self.duration(z) * float(self.mesh.weights @ inside[:, self.n])
-        return running + float(first[0] + last[0])
+        return float(self._rows_and_cost(z)[self.rows])
 
     def constraints(self, z: np.ndarray) -> np.ndarray:
         """Return all rows."""
-        inside, first, last = self._values(z)
-        x, v, _ = self.split(z)
-        T, n = self.duration(z), self.n
-        E, W = self._sparse
-        parts = [(E @ x - T * (W @ inside[:, :n])).ravel()]
-        if self.mesh.first_input is not None:
-            parts.append(v[0] - self.mesh.first_input @ v[self.mesh.collocated[0]])
-        a, b = len(first) - self.f.arrivals, len(last) - self.f.departures
-        parts += [inside[:, n + 1 :].ravel(), first[1:a], last[1:b], first[a:], last[b:]]
-        return np.concatenate(parts)
+        return self._rows_and_cost(z)[: self.rows].copy()
 
-    def _values(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        f, parameters = self.f, self.f.parameters
+    def _rows_and_cost(self, z: np.ndarray) -> np.ndarray:
+        self._row_sums.run(self._points.fill_values(z))
+        return self._row_sums.out
 
-        def make() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-            return (
-                f.inside.values(self.knots(z), parameters),
-                f.first.values(self.knots(z, slice(0, 1)), parameters)[0],
-                f.last.values(self.knots(z, slice(-1, None)), parameters)[0],
-            )
-
-        found: tuple[np.ndarray, np.ndarray, np.ndarray] = self._once("values", z, make)
-        return found
+    @cached_property
+    def _row_sums(self) -> SparseSums:
+        """All rows, and the cost after them."""
+        at, mesh, n, o = self._points, self.mesh, self.n, self.offsets
+        terms, i, j = Terms(), np.arange(n), np.arange(self.m)
+        er, ek, ev = (a[:, None] for a in mesh.differences)
+        terms.add(er * n + i, at.z[ek * n + i], ev)
+        wr, wk, w = (a[:, None] for a in mesh.rates)
+        terms.add(wr * n + i, at.values[0][wk, i], timed=-w)
+        if mesh.first_input is not None:
+            own = mesh.collocated[0][:, None] * self.m + j
+            terms.add(o[1] + j, at.z[self.first_v + j], 1.0)
+            terms.add(o[1] + j, at.z[self.first_v + own], -mesh.first_input[:, None])
+        path = np.arange(o[2], o[3]).reshape(self.K, self.f.path)
+        terms.add(path, at.values[0][:, n + 1 :], 1.0)
+        for rows, values in zip(self.end_rows, at.values[1:], strict=True):
+            terms.add(np.where(rows < 0, self.rows, rows), values[0], 1.0)
+        terms.add(self.rows, at.values[0][:, n], timed=mesh.weights)
+        return SparseSums(terms, self.rows + 1, at.source)
 
     def rates(self, z: np.ndarray) -> np.ndarray:
         """f at all points."""
-        return self._values(z)[0][:, : self.n]
-
-    @cached_property
-    def _sparse(self) -> tuple[LibraryObject, LibraryObject]:
-        """E and W."""
-        from scipy.sparse import csr_matrix
-
-        def mesh_matrix(rows: np.ndarray, columns: np.ndarray, values: np.ndarray) -> LibraryObject:
-            sparse = csr_matrix((values, (rows, columns)), shape=(self.defects // self.n, self.K))
-            return sparse.toarray() if self.K <= _DENSE else sparse
-
-        return mesh_matrix(*self.mesh.differences), mesh_matrix(*self.mesh.rates)
+        self._points.fill_values(z)
+        found: np.ndarray = self._points.source[self._points.values[0][:, : self.n]]
+        return found
 
     # ------------------------------------------------------------ first derivatives
 
     def gradient(self, z: np.ndarray) -> np.ndarray:
         """∂cost/∂z."""
-        f, T, n = self.f, self.duration(z), self.n
-        inside, _, _ = self._values(z)
-        found = np.zeros(self.size)
-        pattern, own = f.inside.jacobian_pattern, self._running
-        values = self._inside_jacobian(z)[:, own]
-        self._add(found, slice(None), pattern.columns[own], T * self.mesh.weights[:, None] * values)
-        for functions, at in ((f.first, slice(0, 1)), (f.last, slice(-1, None))):
-            own = functions.jacobian_pattern.rows == 0
-            values = functions.jacobian(self.knots(z, at), f.parameters)[:, own]
-            self._add(found, at, functions.jacobian_pattern.columns[own], values)
-        if self.fixed is None:
-            found[self.last] += self.mesh.weights @ inside[:, n]
-        return found
+        return self._gradient_sums(self._points.fill_slopes(z))
 
     @cached_property
-    def _running(self) -> np.ndarray:
-        found: np.ndarray = self.f.inside.jacobian_pattern.rows == self.n
-        return found
-
-    def _add(self, found: np.ndarray, at: slice, by: np.ndarray, values: np.ndarray) -> None:
-        columns = self._columns[at][:, by]
-        known = columns >= 0
-        shares = (values * self._chain[at][:, by])[known]
-        found += np.bincount(columns[known], weights=shares, minlength=self.size)
-
-    @cached_property
-    def _jacobian_parts(self) -> tuple[SparsePlaces, np.ndarray, DataTable]:
-        """Places of all elements in the order in which ``jacobian`` makes them, and the constant ones."""
-        f, n, mesh, offsets = self.f, self.n, self.mesh, self.offsets
+    def _gradient_sums(self) -> SparseSums:
+        f, at, weights, terms = self.f, self._points, self.mesh.weights, Terms()
         pattern = f.inside.jacobian_pattern
-        rate, path = pattern.rows < n, pattern.rows > n
-        rows, columns = [], []
-        # Defects through the rates.
-        wr, wk, _ = mesh.rates
-        rows.append((wr[:, None] * n + pattern.rows[rate]).ravel())
-        columns.append(self._columns[wk][:, pattern.columns[rate]].ravel())
-        # Defects by the duration.
+        own = pattern.rows == self.n
+        by = pattern.columns[own]
+        terms.add(self.columns[:, by], at.slopes[0][:, own], timed=weights[:, None] * self.chain[:, by])
+        for functions, k, slopes in self._both_ends:
+            own = functions.jacobian_pattern.rows == 0
+            by = functions.jacobian_pattern.columns[own]
+            terms.add(self.columns[k, by], slopes[own], self.chain[k, by])
         if self.fixed is None:
-            rows.append(np.arange(self.defects))
-            columns.append(np.full(self.defects, self.last))
+            terms.add(self.last, at.values[0][:, self.n], weights)
+        return SparseSums(terms, self.size, at.source)
+
+    @property
+    def _both_ends(self) -> list[tuple[KnotFunctions, int, np.ndarray]]:
+        """Functions of both ends, their points, and the places of the elements of their Jacobians."""
+        _, first, last = self._points.slopes
+        return [(self.f.first, 0, first[0]), (self.f.last, -1, last[0])]
+
+    @cached_property
+    def _jacobian_parts(self) -> tuple[SparsePlaces, SparseSums]:
+        """The pattern, and the sums of its elements."""
+        f, n, mesh, o, at = self.f, self.n, self.mesh, self.offsets, self._points
+        pattern = f.inside.jacobian_pattern
+        terms, row_of = Terms(), self.size  # an element's key is row · size + column
+
+        def add(rows: Numbers, columns: np.ndarray, *term: Numbers, **timed: Numbers) -> None:
+            keys = np.where(columns < 0, -1, np.asarray(rows) * row_of + columns)
+            terms.add(keys, *term, **timed)
+
+        # Defects through the rates.
+        rate = pattern.rows < n
+        r, by = pattern.rows[rate], pattern.columns[rate]
+        wr, wk, w = (a[:, None] for a in mesh.rates)
+        add(wr * n + r, self.columns[wk, by], at.slopes[0][wk, np.flatnonzero(rate)],
+            timed=-w * self.chain[wk, by])  # fmt: skip
+        if self.fixed is None:
+            i = np.arange(n)
+            add(wr * n + i, np.array(self.last), at.values[0][wk, i], -w)
         # Path constraints.
-        k = np.arange(self.K)[:, None]
-        rows.append((offsets[2] + k * f.path + pattern.rows[path] - n - 1).ravel())
-        columns.append(self._columns[:, pattern.columns[path]].ravel())
+        path = pattern.rows > n
+        r, by, k = pattern.rows[path] - n - 1, pattern.columns[path], np.arange(self.K)[:, None]
+        add(o[2] + k * f.path + r, self.columns[:, by], at.slopes[0][:, path], self.chain[:, by])
         # Conditions at both ends.
-        for functions, end, at in ((f.first, self._end_rows[0], 0), (f.last, self._end_rows[1], -1)):
+        for rows, (functions, end, slopes) in zip(self.end_rows, self._both_ends, strict=True):
             own = functions.jacobian_pattern
             chosen = own.rows > 0
-            rows.append(end[own.rows[chosen] - 1])
-            columns.append(self._columns[at][own.columns[chosen]])
+            by = own.columns[chosen]
+            add(rows[own.rows[chosen]], self.columns[end, by], slopes[chosen], self.chain[end, by])
         # Elements that never change.
-        er, ek, ev = mesh.differences
+        er, ek, ev = (a[:, None] for a in mesh.differences)
         i = np.arange(n)
-        rows.append((er[:, None] * n + i).ravel())
-        columns.append((ek[:, None] * n + i).ravel())
-        constant = [np.repeat(ev, n)]
+        add(er * n + i, ek * n + i, at.unit, ev)
         if mesh.first_input is not None:
             j = np.arange(self.m)
-            rows += [offsets[1] + j, np.tile(offsets[1] + j, len(mesh.nodes))]
-            columns += [
-                self.first_v + j,
-                (self.first_v + mesh.collocated[0][:, None] * self.m + j).ravel(),
-            ]
-            constant += [np.ones(self.m), -np.repeat(mesh.first_input, self.m)]
-        all_rows, all_columns = np.concatenate(rows), np.concatenate(columns)
-        keep = all_columns >= 0
-        places = SparsePlaces(all_rows[keep], all_columns[keep], (max(self.rows, 1), self.size))
-        return places, np.concatenate(constant), {"keep": keep, "rate": rate, "path": path}
-
-    @cached_property
-    def _end_rows(self) -> tuple[np.ndarray, np.ndarray]:
-        """Rows of the results of ``first`` and ``last`` but their costs."""
-        o = self.offsets
-        return (
-            np.concatenate([np.arange(o[3], o[4]), np.arange(o[5], o[6])]),
-            np.concatenate([np.arange(o[4], o[5]), np.arange(o[6], o[7])]),
-        )
+            add(o[1] + j, self.first_v + j, at.unit, 1.0)
+            own = self.first_v + mesh.collocated[0][:, None] * self.m + j
+            add(o[1] + j, own, at.unit, -mesh.first_input[:, None])
+        keys = terms.arrays()[0]
+        places = SparsePlaces(keys // row_of, keys % row_of, (max(self.rows, 1), self.size))
+        return places, SparseSums(terms, len(places.rows), at.source, element=places.element)
 
     @property
     def jacobian_places(self) -> tuple[np.ndarray, np.ndarray]:
@@ -315,40 +276,31 @@ class NonlinearProgram:
 
     def jacobian(self, z: np.ndarray) -> np.ndarray:
         """Values of the elements of the Jacobian of constraints."""
-        places, constant, chosen = self._jacobian_parts
-        f, T, mesh = self.f, self.duration(z), self.mesh
-        pattern = f.inside.jacobian_pattern
-        J = self._inside_jacobian(z)
-        J = J * self._chain[:, pattern.columns]
-        _, wk, w = mesh.rates
-        values = [(-T * w[:, None] * J[wk][:, chosen["rate"]]).ravel()]
-        if self.fixed is None:
-            values.append(-(self._sparse[1] @ self.rates(z)).ravel())
-        values.append(J[:, chosen["path"]].ravel())
-        for functions, at in ((f.first, slice(0, 1)), (f.last, slice(-1, None))):
-            own = functions.jacobian_pattern
-            made = functions.jacobian(self.knots(z, at), f.parameters) * self._chain[at][:, own.columns]
-            values.append(made[0, own.rows > 0])
-        return places.sum(np.concatenate([*values, constant])[chosen["keep"]])
+        return self._jacobian_parts[1](self._points.fill_slopes(z))
 
     # ------------------------------------------------------------ second derivatives
 
     @cached_property
-    def _hessian_parts(self) -> tuple[SparsePlaces, np.ndarray]:
-        f = self.f
-        rows, columns = [], []
-        for functions, at in ((f.inside, slice(None)), (f.first, slice(0, 1)), (f.last, slice(-1, None))):
-            pattern = functions.hessian_pattern
-            rows.append(self._columns[at][:, pattern.rows].ravel())
-            columns.append(self._columns[at][:, pattern.columns].ravel())
+    def _hessian_parts(self) -> tuple[SparsePlaces, SparseSums]:
+        f, at, terms, row_of = self.f, self._points, Terms(), self.size
+
+        def add(a: np.ndarray, b: np.ndarray, place: np.ndarray, factor: Numbers, other: Numbers = 0) -> None:
+            lower = np.maximum(a, b) * row_of + np.minimum(a, b)
+            terms.add(np.where((a < 0) | (b < 0), -1, lower), place, factor, other=other)
+
+        everywhere = np.arange(self.K)[:, None]
+        every = ((f.inside, everywhere), (f.first, np.zeros((1, 1), int)), (f.last, np.full((1, 1), -1)))
+        for (functions, k), place in zip(every, at.curvatures, strict=True):
+            r, c = functions.hessian_pattern.rows, functions.hessian_pattern.columns
+            add(self.columns[k, r], self.columns[k, c], place, self.chain[k, r] * self.chain[k, c])
         if self.fixed is None:
-            pattern = f.inside.jacobian_pattern
-            columns.append(self._columns[:, pattern.columns].ravel())
-            rows.append(np.full(len(columns[-1]), self.last))
-        a, b = np.concatenate(rows), np.concatenate(columns)
-        keep = (a >= 0) & (b >= 0)
-        a, b = a[keep], b[keep]
-        return SparsePlaces(np.maximum(a, b), np.minimum(a, b), (self.size, self.size)), keep
+            by, weights = f.inside.jacobian_pattern.columns, at.plain[:, f.inside.jacobian_pattern.rows]
+            twice = np.where(by == self.columns.shape[1] - 1, 2.0, 1.0)  # by the duration twice
+            columns = self.columns[:, by]
+            add(columns, np.full_like(columns, self.last), at.slopes[0], twice * self.chain[:, by], weights)
+        keys = terms.arrays()[0]
+        places = SparsePlaces(keys // row_of, keys % row_of, (self.size, self.size))
+        return places, SparseSums(terms, len(places.rows), at.source, element=places.element)
 
     @property
     def hessian_places(self) -> tuple[np.ndarray, np.ndarray]:
@@ -358,31 +310,7 @@ class NonlinearProgram:
 
     def hessian(self, z: np.ndarray, multipliers: np.ndarray, cost: float = 1.0) -> np.ndarray:
         """Values of the elements of ∂²(cost · objective + multipliers · constraints)/∂z²."""
-        places, keep = self._hessian_parts
-        f, n, T, mesh = self.f, self.n, self.duration(z), self.mesh
-        parts = [multipliers[a:b] for a, b in zip(self.offsets[:-1], self.offsets[1:], strict=True)]
-        pull = -(self._sparse[1].T @ parts[0].reshape(-1, n))
-        weights = np.hstack([pull, cost * mesh.weights[:, None], np.zeros((self.K, f.path))])
-        whole = T * weights
-        whole[:, n + 1 :] = parts[2].reshape(self.K, f.path)
-        at = self.knots(z)
-        values = [self._apply_chain_rule(f.inside, slice(None), f.inside.hessian(at, whole, f.parameters))]
-        first, last = (multipliers[rows] for rows in self._end_rows)
-        for functions, where, own in ((f.first, slice(0, 1), first), (f.last, slice(-1, None), last)):
-            made = functions.hessian(self.knots(z, where), np.append(cost, own)[None], f.parameters)
-            values.append(self._apply_chain_rule(functions, where, made))
-        if self.fixed is None:
-            pattern = f.inside.jacobian_pattern
-            J = self._inside_jacobian(z) * self._chain[:, pattern.columns]
-            across = weights[:, pattern.rows] * J
-            across[:, pattern.columns == self._columns.shape[1] - 1] *= 2  # by the duration twice
-            values.append(across.ravel())
-        return places.sum(np.concatenate(values)[keep])
-
-    def _apply_chain_rule(self, functions: KnotFunctions, at: slice, values: np.ndarray) -> np.ndarray:
-        pattern, chain = functions.hessian_pattern, self._chain[at]
-        found: np.ndarray = (values * chain[:, pattern.rows] * chain[:, pattern.columns]).ravel()
-        return found
+        return self._hessian_parts[1](self._points.fill_curvatures(z, multipliers, cost))
 
 
 # ---------------------------------------------------------------------------------------- phases
@@ -446,10 +374,13 @@ class PhasedProgram:
         """Return all rows."""
         if self._single is not None:
             return self._single.constraints(z)
-        found = np.zeros(self.rows)
-        for i, (p, own) in enumerate(zip(self.phases, self.parts(z), strict=True)):
-            np.add.at(found, self._place[i], self._sign[i] * p.constraints(own))
-        return found
+        each = [p.constraints(own) for p, own in zip(self.phases, self.parts(z), strict=True)]
+        place, sign = self._all_places
+        return np.bincount(place, weights=sign * np.concatenate(each), minlength=self.rows)
+
+    @cached_property
+    def _all_places(self) -> tuple[np.ndarray, np.ndarray]:
+        return np.concatenate(self._place), np.concatenate(self._sign)
 
     @cached_property
     def _jacobian(self) -> tuple[SparsePlaces, list[np.ndarray]]:

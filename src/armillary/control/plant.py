@@ -19,20 +19,20 @@ from armillary.analysis.linear.matrices import Linearization, linearization
 from armillary.analysis.linear.points import operating_points
 from armillary.analysis.places import check_smooth as check_smooth
 from armillary.cache import kept_per_object
-from armillary.columns import listed
 from armillary.control.compiled_steps import roll, step_rows
 from armillary.control.compiled_sweeps import differentiate_steps
 from armillary.control.knot_functions import KnotFunctions, Knots, Pattern
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.model.units import state_factor
-from armillary.program.derivatives.sensitivities import outputs_of
 from armillary.program.equations import DerivedEquations
+from armillary.program.sensitivities import outputs_of
 from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel, compiled_model
 from armillary.runtime.models.compiled_program import ModelFunctions
 from armillary.runtime.models.run_record import blank_run
 from armillary.runtime.start.initial import initial_memory
 from armillary.settings import Initial
+from armillary.text_tables import listed
 from armillary.untyped import DataMapping, DataTable
 
 

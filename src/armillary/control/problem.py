@@ -15,8 +15,8 @@ from armillary.control.nonlinear_program import Functions
 from armillary.control.plant import Port, check_smooth, input_ports, state_ports
 from armillary.errors import ArmillaryError, ParameterError, shown
 from armillary.model.reading.expressions import parse_text, read_expression
-from armillary.program.derivatives.sensitivities import directions
 from armillary.program.equations import DerivedEquations
+from armillary.program.sensitivities import directions
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.start.initial import initial_memory
 from armillary.untyped import DataMapping, DataTable

@@ -16,8 +16,8 @@ import numpy as np
 from armillary.algebra.arguments import checked_names, from_zero, read_only, real
 from armillary.analysis.linear.linear_model import LinearModel
 from armillary.analysis.linear.structure import Reach, reach
-from armillary.columns import aligned
 from armillary.errors import ArmillaryError, ParameterError, shown
+from armillary.text_tables import aligned
 
 _STABLE = 1e-9  # of the largest rate: poles nearer to the stability limit count as not stable
 

@@ -21,12 +21,11 @@ from armillary.algebra.arguments import checked_names, flag, several
 from armillary.algebra.calculus import evaluator
 from armillary.algebra.expression import Expr
 from armillary.cache import kept_per_object
-from armillary.columns import aligned
 from armillary.control.adjoint import HeldInputs, Motion, MotionGradient, PlaceFunctions, RunMap, StepGrid
 from armillary.control.event_jumps import EventJump
 from armillary.control.problem import ExpressionReader
 from armillary.errors import ArmillaryError, ParameterError
-from armillary.program.derivatives.sensitivities import directions
+from armillary.program.sensitivities import directions
 from armillary.program.targets.targets import INTERNAL_EVENTS
 from armillary.runtime.integrators.settings import IntegrationSettings, complete_settings
 from armillary.runtime.loop.tableau import Tableau
@@ -35,6 +34,7 @@ from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.derivatives import StartDerivatives
 from armillary.runtime.start.initial import initial_memory
 from armillary.settings import KEPT, Initial, RunSettings
+from armillary.text_tables import aligned
 from armillary.untyped import DataMapping, Given
 
 if TYPE_CHECKING:
@@ -153,10 +153,10 @@ class _GradientRun:
         self.scalar, self.directions = scalar, scalar.directions
         self.settings = complete_settings(given)
         tableau = self.settings.integrator.tableau
-        if tableau is None:
+        if tableau is None or tableau.multistep:
             raise ArmillaryError(
-                f"gradient goes back through explicit methods, and '{self.settings.method}' is not one; use "
-                "method='rk4' with a step, or 'dop853'"
+                f"gradient goes back through explicit one-step methods, and '{self.settings.method}' is not "
+                "one; use method='rk4' with a step, or 'dop853'"
             )
         self.tableau: Tableau = tableau
         self.driven = model.driven_inputs(inputs, memory, given)

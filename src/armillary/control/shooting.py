@@ -21,8 +21,9 @@ from functools import cached_property
 import numpy as np
 
 from armillary.control.knot_functions import Knots
-from armillary.control.nonlinear_program import Functions, NonlinearProgram, SparsePlaces
+from armillary.control.nonlinear_program import Functions, NonlinearProgram
 from armillary.control.scheme import Mesh
+from armillary.control.sparse_sums import SparsePlaces
 from armillary.errors import ArmillaryError
 from armillary.runtime.integrators.methods import rk4
 

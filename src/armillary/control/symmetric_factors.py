@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from armillary.llvm.building.builder import Local, Span, Value
-from armillary.llvm.building.emitter import NOTHING, WHOLE, IRModule
+from armillary.llvm.building.emitter import NOTHING, REAL, WHOLE, IRModule
 from armillary.llvm.building.routines import (
     Routine,
     RoutineLayout,
@@ -30,17 +30,18 @@ from armillary.llvm.building.routines import (
 
 _THRESHOLD = 1e-3  # a pivot's least size, of the norm of the elements beside it
 _EMPTY = 1e-300  # the size from which on a pivot counts as zero
+_REFINEMENTS, _EXACT = 2, 1e-14  # of solutions at most, and the residual that needs none
 _COUNTS = ("positive", "negative", "zero", "filled", "wide")
 
 _LAYOUT = RoutineLayout(
-    numbers=("order", "groups", "width", "capacity"),
+    numbers=("order", "groups", "elements", "width", "stride"),
     addresses=(
         *("starts", "rows", "columns", "values"),  # elements of the lower triangle, group by group
         "group",  # of each variable
         *("place", "members", "front"),  # of variables in the front, and back; the matrix
         *("begins", "beside", "factors"),  # L by columns
         *("pivots", "kinds", "diagonal"),  # of each column: variable, 1 or 2 or 3 (of a pair), D
-        *("counts", "state", "right"),
+        *("counts", "state", "right", "found", "rest"),
     ),
 )
 
@@ -63,8 +64,9 @@ class SymmetricFactors:
         self.order, self.groups = len(group), int(group.max(initial=0)) + 1
         entered = np.minimum(group[rows], group[columns])
         self._sorted = np.argsort(entered, kind="stable")
-        self._group = whole_array(group)
-        self._rows, self._columns = whole_array(rows[self._sorted]), whole_array(columns[self._sorted])
+        self.place = np.empty(len(rows), dtype=int)  # of each element in ``values``
+        self.place[self._sorted] = np.arange(len(rows))
+        self.values = np.zeros(max(len(rows), 1))
         self._starts = whole_array(np.searchsorted(entered[self._sorted], np.arange(self.groups + 1)))
         first = np.full(self.order, self.groups)
         np.minimum.at(first, rows, entered)
@@ -72,58 +74,65 @@ class SymmetricFactors:
         active = np.zeros(self.groups + 1, dtype=int)
         np.add.at(active, first, 1)
         np.add.at(active, group + 1, -1)
+        n = self.order
+        self._right, self._found, self._rest = (np.zeros(n) for _ in range(3))
+        self._counts = np.zeros(len(_COUNTS), dtype=np.int64)
+        self._work: dict[str, int | np.ndarray] = {
+            "order": n, "groups": self.groups, "elements": len(rows), "starts": self._starts,
+            "rows": whole_array(rows[self._sorted]), "columns": whole_array(columns[self._sorted]),
+            "values": self.values, "group": whole_array(group), "place": np.empty(n, dtype=np.int64),
+            "begins": np.empty(n + 1, dtype=np.int64), "pivots": np.empty(n, dtype=np.int64),
+            "kinds": np.empty(n, dtype=np.int64), "diagonal": np.empty(3 * n), "counts": self._counts,
+            "state": np.zeros(3, dtype=np.int64), "right": self._right, "found": self._found,
+            "rest": self._rest,
+        }  # fmt: skip
         self._allocate(int(np.cumsum(active).max(initial=1)) * 3 // 2 + 8)
 
     def _allocate(self, width: int) -> None:
         self._width = min(width, self.order)
-        capacity = self.order * self._width
-        self._work = {
-            "place": np.empty(self.order, dtype=np.int64), "members": np.empty(self._width, dtype=np.int64),
-            "front": np.empty(self._width**2), "begins": np.empty(self.order + 1, dtype=np.int64),
-            "beside": np.empty(capacity, dtype=np.int64), "factors": np.empty(capacity),
-            "pivots": np.empty(self.order, dtype=np.int64), "kinds": np.empty(self.order, dtype=np.int64),
-            "diagonal": np.empty(3 * self.order), "counts": np.zeros(len(_COUNTS), dtype=np.int64),
-            "state": np.zeros(3, dtype=np.int64), "starts": self._starts, "rows": self._rows,
-            "columns": self._columns, "group": self._group,
+        capacity, stride = self.order * self._width, (self._width + 7) // 4 * 4
+        self._work |= {
+            "width": self._width, "stride": stride, "members": np.empty(self._width, dtype=np.int64),
+            "front": np.zeros((self._width, stride)), "beside": np.empty(capacity, dtype=np.int64),
+            "factors": np.empty(capacity),
         }  # fmt: skip
+        self._fields = _LAYOUT.fields(self._work)
 
-    def factor(self, values: np.ndarray) -> Inertia:
-        """Factor the matrix with these elements; return the signs of its eigenvalues."""
-        ordered = np.ascontiguousarray(values[self._sorted], dtype=float)
+    def factor(self, values: np.ndarray | None = None) -> Inertia:
+        """Factor the matrix with these elements, or with those in ``values``; return the signs of its
+        eigenvalues.
+        """
+        if values is not None:
+            self.values[: len(self._sorted)] = values[self._sorted]
         while True:
-            fields = self._fields({"values": ordered, "right": ordered})
-            _method()("factor_symmetric", fields)
-            found = dict(zip(_COUNTS, self._work["counts"].tolist(), strict=True))
-            if not found["wide"] or self._width == self.order:
-                return Inertia(found["positive"], found["negative"], found["zero"])
+            _method()("factor_symmetric", self._fields)
+            positive, negative, zero, _, wide = self._counts.tolist()
+            if not wide or self._width == self.order:
+                return Inertia(positive, negative, zero)
             self._allocate(2 * self._width)
 
     def solve(self, right: np.ndarray) -> np.ndarray:
-        """Return the solution for one right-hand side."""
-        found = np.array(right, dtype=float)
-        _method()("solve_symmetric", self._fields({"values": found, "right": found}))
-        return found
-
-    def _fields(self, further: dict[str, np.ndarray]) -> np.ndarray:
-        sizes: dict[str, int | np.ndarray] = {
-            "order": self.order, "groups": self.groups, "width": self._width,
-            "capacity": self.order * self._width,
-        }  # fmt: skip
-        return _LAYOUT.fields({**sizes, **self._work, **further})
+        """Return the solution for one right-hand side, refined until its residual is that of rounding."""
+        self._right[:] = right
+        _method()("solve_refined", self._fields)
+        return self._found.copy()
 
 
 # ---------------------------------------------------------------------------------------- code
 
 
 class _Front:
-    """The words of the front in one routine: its size, its rows, and which variables may be eliminated."""
+    """The words of the front in one routine: its size, its rows, and which variables may be eliminated.
+
+    Rows hold the lower triangle; what is to the right of the diagonal has no meaning and may change.
+    """
 
     def __init__(self, f: Routine) -> None:
-        self.f, self.width = f, f["width"]
+        self.f, self.stride = f, f["stride"]
         self._front = f.vector("front")
 
     def row(self, i: Value) -> Span:
-        return Span(self.f, self._front.at(i * self.width))
+        return Span(self.f, self._front.at(i * self.stride))
 
     def size(self) -> Value:
         return self.f.index("state", self.f.whole(0))
@@ -135,17 +144,24 @@ class _Front:
         """Return whether the variable at a place has all its elements, so that it may be eliminated."""
         return self.f.index("group", self.f.index("members", i)) <= group
 
+    def subtract(self, i: Value, *products: tuple[Value, Span]) -> None:
+        """Subtract products of numbers and rows from a row up to its diagonal, four elements at a time."""
+        own, fours = self.row(i), (i + 4).whole_quotient(self.f.whole(4))
+        for k in self.f.each_pair(fours):
+            value = own[k]
+            for factor, row in products:
+                value = value - factor * row[k]
+            own[k] = value
+
 
 def text() -> str:
-    """Return the LLVM text of ``armillary_factor_symmetric(fields)`` and
-    ``armillary_solve_symmetric(fields)``.
-    """
+    """Return the LLVM text of ``armillary_factor_symmetric`` and ``armillary_solve_refined``."""
     module = IRModule()
-    enter, swap = _enter_text(module), _swap_text(module)
+    enter, swap, square = _enter_text(module), _swap_text(module), _square_text(module)
     single, double = _single_text(module), _double_text(module)
-    choose = _choose_text(module, swap, single, double)
+    choose = _choose_text(module, swap, square, single, double)
     _factor_text(module, enter, choose)
-    _solve_text(module)
+    _refine_text(module, _solve_text(module))
     return str(module)
 
 
@@ -168,7 +184,6 @@ def _enter_text(module: IRModule) -> Routine:
     last = front.row(size)
     with f.each(size + 1) as k:
         last[k] = 0.0
-        front.row(k)[size] = 0.0
     f.put_index("place", variable, size)
     f.put_index("members", size, variable)
     front.set_size(size + 1)
@@ -177,26 +192,44 @@ def _enter_text(module: IRModule) -> Routine:
 
 
 def _swap_text(module: IRModule) -> Routine:
-    """Two variables of the front change places."""
+    """Two variables of the front change places; the second is behind the first."""
     f = routine(module, _LAYOUT, "swap_places", NOTHING, WHOLE, WHOLE)
     front, i, j = _Front(f), f.argument(1), f.argument(2)
+
+    def exchange(one: Span, at: Value, other: Span, there: Value) -> None:
+        kept = one[at]
+        one[at] = other[there]
+        other[there] = kept
+
     with f.when(i.differs(j)):
         a, b = front.row(i), front.row(j)
-        with f.each(front.size()) as k:
-            kept = a[k]
-            a[k] = b[k]
-            b[k] = kept
-        with f.each(front.size()) as k:
+        with f.each(i) as k:
+            exchange(a, k, b, k)
+        with f.span(i + 1, j) as k:
+            exchange(front.row(k), i, b, k)
+        exchange(a, i, b, j)
+        with f.span(j + 1, front.size()) as k:
             row = front.row(k)
-            kept = row[i]
-            row[i] = row[j]
-            row[j] = kept
+            exchange(row, i, row, j)
         one, other = f.index("members", i), f.index("members", j)
         f.put_index("members", i, other)
         f.put_index("members", j, one)
         f.put_index("place", other, i)
         f.put_index("place", one, j)
     f.give()
+    return f
+
+
+def _square_text(module: IRModule) -> Routine:
+    """Return the sum of the squares of a variable's elements outside of the diagonal."""
+    f = routine(module, _LAYOUT, "square_beside", REAL, WHOLE)
+    front, i = _Front(f), f.argument(1)
+    row = front.row(i)
+    found = Local(f, f.dot(i, row, row))
+    with f.span(i + 1, front.size()) as k:
+        value = front.row(k)[i]
+        found.set(found.get() + value * value)
+    f.give(found.get())
     return f
 
 
@@ -232,9 +265,7 @@ def _single_text(module: IRModule) -> Routine:
     with f.each(last) as i:
         factor = row[i] * inverse
         with f.when(factor.differs(0.0)):
-            own = front.row(i)
-            with f.each(last) as k:
-                own[k] = own[k] - factor * row[k]
+            front.subtract(i, (factor, row))
     with f.each(last) as i:
         row[i] = row[i] * inverse
     _store_column(f, step, 1, last, last, row)
@@ -268,9 +299,7 @@ def _double_text(module: IRModule) -> Routine:
         x, y = one[i], two[i]
         p, q = (c * x - b * y) / det, (a * y - b * x) / det
         with f.when(p.differs(0.0) | q.differs(0.0)):
-            own = front.row(i)
-            with f.each(second) as k:
-                own[k] = own[k] - (p * one[k] + q * two[k])
+            front.subtract(i, (p, one), (q, two))
     with f.each(second) as i:
         x, y = one[i], two[i]
         one[i] = (c * x - b * y) / det
@@ -283,17 +312,9 @@ def _double_text(module: IRModule) -> Routine:
     return f
 
 
-def _size_beside(f: Routine, row: Span, size: Value, *own: Value) -> Value:
-    """Return the Euclidean norm of a row without some of its elements, as sums that do not wait for one
-    another.
-    """
-    rest = f.dot(size, row, row)
-    for value in own:
-        rest = rest - value * value
-    return f.root(f.most(rest, 0.0))
-
-
-def _choose_text(module: IRModule, swap: Routine, single: Routine, double: Routine) -> Routine:
+def _choose_text(
+    module: IRModule, swap: Routine, square: Routine, single: Routine, double: Routine
+) -> Routine:
     """Eliminate one or two variables that have all their elements; 0 if no pivot is large enough."""
     f = routine(module, _LAYOUT, "choose_pivot", WHOLE, WHOLE)
     front, group = _Front(f), f.argument(1)
@@ -302,39 +323,54 @@ def _choose_text(module: IRModule, swap: Routine, single: Routine, double: Routi
         i = size - 1 - back
         with f.when(front.open(i, group)):
             row = front.row(i)
-            own = f.magnitude(row[i])
-            beside = _size_beside(f, row, size, row[i])
-            with f.when((own >= beside * _THRESHOLD) & (own > _EMPTY)):
+            own, beside = f.magnitude(row[i]), f.run(square, i)
+            with f.when((own >= f.root(beside) * _THRESHOLD) & (own > _EMPTY)):
                 f.run(swap, i, size - 1)
                 f.run(single)
                 f.give(f.whole(1))
             partner, reach = Local(f, f.whole(-1)), Local(f, f.real(_EMPTY))
-            with f.each(size) as k:
-                larger = f.magnitude(row[k]) > reach.get()
-                with f.when(k.differs(i) & front.open(k, group) & larger):
-                    reach.set(f.magnitude(row[k]))
+
+            def prefer(k: Value, value: Value, partner: Local = partner, reach: Local = reach) -> None:
+                with f.when((value > reach.get()) & front.open(k, group)):
+                    reach.set(value)
                     partner.set(k)
+
+            with f.each(i) as k:
+                prefer(k, f.magnitude(row[k]))
+            with f.span(i + 1, size) as k:
+                prefer(k, f.magnitude(front.row(k)[i]))
             with f.when(partner.get() >= 0):
-                j = partner.get()
-                other = front.row(j)
-                a, b, c = row[i], row[j], other[j]
-                det = f.magnitude(a * c - b * b)
-                first = _size_beside(f, row, size, a, b)
-                second = _size_beside(f, other, size, b, c)
-                needed = f.most(
-                    f.magnitude(c) * first + f.magnitude(b) * second,
-                    f.magnitude(b) * first + f.magnitude(a) * second,
-                )
-                with f.when((det >= needed * _THRESHOLD) & (det > _EMPTY)):
-                    moved = Local(f, j)
-                    with f.when(j.equals(size - 1)):
-                        moved.set(i)
-                    f.run(swap, i, size - 1)
-                    f.run(swap, moved.get(), size - 2)
-                    f.run(double)
-                    f.give(f.whole(2))
+                _try_pair(f, front, (i, partner.get()), beside, (swap, square, double))
     f.give(f.whole(0))
     return f
+
+
+def _try_pair(
+    f: Routine,
+    front: _Front,
+    pair: tuple[Value, Value],
+    beside: Value,
+    routines: tuple[Routine, Routine, Routine],
+) -> None:
+    """Eliminate two variables together, if their pivot is large enough."""
+    (i, j), (swap, square, double), size = pair, routines, front.size()
+    low, high = Local(f, i), Local(f, j)
+    with f.when(i > j):
+        low.set(j)
+        high.set(i)
+    a, b, c = front.row(i)[i], front.row(high.get())[low.get()], front.row(j)[j]
+    det = f.magnitude(a * c - b * b)
+    first = f.root(f.most(beside - b * b, 0.0))
+    second = f.root(f.most(f.run(square, j) - b * b, 0.0))
+    needed = f.most(
+        f.magnitude(c) * first + f.magnitude(b) * second,
+        f.magnitude(b) * first + f.magnitude(a) * second,
+    )
+    with f.when((det >= needed * _THRESHOLD) & (det > _EMPTY)):
+        f.run(swap, high.get(), size - 1)
+        f.run(swap, low.get(), size - 2)
+        f.run(double)
+        f.give(f.whole(2))
 
 
 def _factor_text(module: IRModule, enter: Routine, choose: Routine) -> None:
@@ -353,20 +389,22 @@ def _factor_text(module: IRModule, enter: Routine, choose: Routine) -> None:
             i, j = f.run(enter, f.index("rows", e)), f.run(enter, f.index("columns", e))
             with f.when((i < 0) | (j < 0)):
                 f.give()
-            row = front.row(i)
-            row[j] = row[j] + values[e]
-            with f.when(i.differs(j)):
-                other = front.row(j)
-                other[i] = other[i] + values[e]
+            low, high = Local(f, i), Local(f, j)
+            with f.when(i > j):
+                low.set(j)
+                high.set(i)
+            row, at = front.row(high.get()), low.get()
+            row[at] = row[at] + values[e]
         with f.repeat() as loop, f.when(f.run(choose, group).equals(0)):
             loop.leave()
     _count(f, "zero", front.size())
     f.give()
 
 
-def _solve_text(module: IRModule) -> None:
-    f = routine(module, _LAYOUT, "solve_symmetric", NOTHING, public=True)
-    x, factors, diagonal = f.vector("right"), f.vector("factors"), f.vector("diagonal")
+def _solve_text(module: IRModule) -> Routine:
+    """Replace ``rest`` by the solution for it."""
+    f = routine(module, _LAYOUT, "solve_rest", NOTHING)
+    x, factors, diagonal = f.vector("rest"), f.vector("factors"), f.vector("diagonal")
     order = f["order"]
     with f.each(order) as step:
         value = x[f.index("pivots", step)]
@@ -390,9 +428,44 @@ def _solve_text(module: IRModule) -> None:
             left.set(left.get() - factors[e] * x[f.index("beside", e)])
         x[f.index("pivots", step)] = left.get()
     f.give()
+    return f
+
+
+def _refine_text(module: IRModule, solve: Routine) -> None:
+    """``found`` = A⁻¹ ``right``: the residual is solved for until it is small, and not more often than
+    ``_REFINEMENTS``.
+    """
+    f = routine(module, _LAYOUT, "solve_refined", NOTHING, public=True)
+    right, found, rest, values = (f.vector(name) for name in ("right", "found", "rest", "values"))
+    order = f["order"]
+    size = Local(f, f.real(0.0))
+    with f.each(order) as i:
+        size.set(f.most(f.magnitude(right[i]), size.get()))
+        found[i] = 0.0
+        rest[i] = right[i]
+    f.run(solve)
+    with f.each(order) as i:
+        found[i] = rest[i]
+    for _ in range(_REFINEMENTS):
+        with f.each(order) as i:
+            rest[i] = right[i]
+        with f.each(f["elements"]) as e:
+            i, j, value = f.index("rows", e), f.index("columns", e), values[e]
+            rest[i] = rest[i] - value * found[j]
+            with f.when(i.differs(j)):
+                rest[j] = rest[j] - value * found[i]
+        left = Local(f, f.real(0.0))
+        with f.each(order) as i:
+            left.set(f.most(f.magnitude(rest[i]), left.get()))
+        with f.when(left.get() <= size.get() * _EXACT):
+            f.give()
+        f.run(solve)
+        with f.each(order) as i:
+            found[i] = found[i] + rest[i]
+    f.give()
 
 
 @cache
 def _method() -> RoutineMethod:
-    entries = ("factor_symmetric", "solve_symmetric")
+    entries = ("factor_symmetric", "solve_refined")
     return compiled_method("symmetric factors", text, [Path(__file__)], entries, of_all_models=True)

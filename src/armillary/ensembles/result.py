@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armillary.algebra.arguments import NamedTable, file_path, place, unsigned_zeros
-from armillary.columns import aligned, counted, html_table, html_text
 from armillary.ensembles.engines.engine import Outcome
 from armillary.ensembles.metrics import Histogram, Metric, read_metric
 from armillary.ensembles.plan import EVENT, FINISHED, NOT_RUN, STATUS, Plan
@@ -21,6 +20,7 @@ from armillary.limited_files import replacing
 from armillary.results.files import BATCH, netcdf_label, require_netcdf, require_readable
 from armillary.results.record import as_json, distinct_labels
 from armillary.results.run import PickledValue
+from armillary.text_tables import aligned, counted, html_table, html_text
 from armillary.untyped import DataMapping, DataTable, Given
 from armillary.version import VERSION
 

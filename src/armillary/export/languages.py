@@ -61,8 +61,8 @@ def export(
     writer = importlib.import_module(LANGUAGES[language]).export
     inputs = options.pop("inputs", None)
     if inputs is not None:
-        from armillary.export.inputs import with_inputs
         from armillary.export.text.source import exported_equations
+        from armillary.export.text.start import with_inputs
 
         usual = "single" if options.get("profile") == "embedded" else "double"
         single = (options.get("precision") or usual) == "single"

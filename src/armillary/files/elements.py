@@ -1,6 +1,6 @@
 """The verbs that make FMUs and SSP packages parts of a system.
 
-The code behind them (``fmu/coupling.py``, ``ssp/package.py``) is imported with the first use of a verb.
+The code behind them (``fmu/coupling.py``, ``ssp.py``) is imported with the first use of a verb.
 """
 
 from __future__ import annotations
@@ -64,6 +64,6 @@ def ssp(
     that the package shows by their names; texts call them ``name_component_output`` and ``name_output``. FMUs
     are machine code from outside, which is loaded here: import only packages that you trust.
     """
-    from armillary.files.ssp.package import add_package
+    from armillary.files.ssp import add_package
 
     return add_package(system, name, source, every, inputs, parameters, extrapolate)

@@ -22,8 +22,8 @@ from functools import cached_property
 
 from armillary.algebra.expression import ZERO, Expr
 from armillary.llvm.instructions import constant_array
-from armillary.program.derivatives.rate_columns import ColumnSolution, Factors, Group, SolvedColumn, groups
 from armillary.program.passes.graph import Operations
+from armillary.program.rate_columns import ColumnSolution, Factors, Group, SolvedColumn, groups
 
 # Pointers that may be to the same place, so that LLVM keeps no coefficient on the stack for later blocks.
 _FUNCTION = """

@@ -17,11 +17,9 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.functions import cos, sin
 from armillary.algebra.tables import Piecewise
 from armillary.llvm import vector_math
-from armillary.llvm.block_calls import BlockCalls
-from armillary.llvm.fusion import is_plain
-from armillary.llvm.instructions import Operand, Place, Places, real
+from armillary.llvm.called_functions import BlockCalls, lookup_function, signal_function
+from armillary.llvm.instructions import Operand, Place, Places, is_plain, real
 from armillary.llvm.module import Module
-from armillary.llvm.piecewise import lookup_function, signal_function
 from armillary.llvm.sines import HALF_TURNS
 from armillary.program.branch_packs import strip_lets
 from armillary.program.packs import largest_size

@@ -15,8 +15,7 @@ from weakref import proxy
 from armillary.algebra.expression import Expr
 from armillary.llvm import vector_math
 from armillary.llvm.arrangement.arrangement import PAIR
-from armillary.llvm.fusion import fused_products
-from armillary.llvm.instructions import Places, ValueTypes, number_of_bits, real
+from armillary.llvm.instructions import Places, ValueTypes, fused_products, number_of_bits, real
 from armillary.llvm.module import Module
 from armillary.llvm.node_writer import LOADED, NumberPlaces, Writer
 from armillary.llvm.sines import sine_cosine_function

@@ -1,9 +1,9 @@
 """A program as LLVM code: one function per section, straight-line, without calls where possible.
 
 The text is written directly, a line per operation: that is ten times faster than building it object by
-object, and readable. Products are fused with sums as ``fusion.py`` chooses for the whole section, and nothing
-else is reordered, so that pieces and lanes have the same digits. A long section is cut into pieces that hand
-values on through a work array, because LLVM's time grows faster than the length of a function.
+object, and readable. Products are fused with sums as ``instructions.py`` chooses for the whole section, and
+nothing else is reordered, so that pieces and lanes have the same digits. A long section is cut into pieces
+that hand values on through a work array, because LLVM's time grows faster than the length of a function.
 """
 
 from __future__ import annotations
@@ -18,14 +18,12 @@ from armillary.algebra.block_functions import is_block
 from armillary.algebra.expression import UNIT, Expr
 from armillary.algebra.node import PRODUCT_OF_TWO
 from armillary.llvm.arrangement.arranged_writer import ArrangedPackWriter, ArrangedWriter, number_values
-from armillary.llvm.foreign_operations import first_operations
 from armillary.llvm.instructions import Place, Places, ValueTypes, constant_array
 from armillary.llvm.jit import encodes, quick, registers, vector_doubles
-from armillary.llvm.module import Module, Sines, compiled_sines
+from armillary.llvm.module import Module, Sines, compiled_sines, share_sections
 from armillary.llvm.node_writer import Driven, NumberPlaces, Writer
 from armillary.llvm.pack_writer import PackWriter, Signs
-from armillary.llvm.pieces import cut, is_grouped_call, plain_angles
-from armillary.llvm.shared_values import share_sections
+from armillary.llvm.pieces import cut, first_operations, is_grouped_call, plain_angles
 from armillary.mechanics.constraints.closing_thresholds import CORRECTIONS, LARGE_CORRECTION, SMALL_CORRECTION
 from armillary.program.branch_packs import Pack, strip_lets
 from armillary.program.packs import NearSines, in_lanes, pack_calls, pack_section

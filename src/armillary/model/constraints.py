@@ -1,16 +1,9 @@
-"""Constraints and given motion: equations, initial values, prescribed motion and locks.
+"""Constraints and given motion: equations, closed loops, initial values, prescribed motion and locks.
 
-Constraints of a description: equations between coordinates or speeds.
-
-A constraint is kept as it will be used: its position form if it has one, its speed form, which is linear in
-the speeds, and its acceleration form.
-
-Motion that is given: initial values, prescribed coordinates and speeds, locked joints.
-
-Closed loops: points of two bodies that stay together, and whole joints closed at once.
-
-For points that coincide in all directions the terms that vanish with their distance are left out (Sayers
-1990, section 8.3, "no-movement").
+A constraint is an equation between coordinates or speeds (``constrain``), two points that stay together
+(``close_loop``) or a whole joint (``close_joint``). It is kept in its position form, if it has one, its speed
+form, which is linear in the speeds, and its acceleration form. For points that coincide in all directions the
+terms that vanish with their distance are left out (Sayers 1990, section 8.3, "no-movement").
 """
 
 from __future__ import annotations
@@ -74,12 +67,12 @@ def constrain(
     on: BodyLike | None = None,
     about: Words = "",
 ) -> Constraint:
-    """Return an expression that stays zero: of coordinates (and time), or linear in the speeds.
+    """Add a constraint: an expression of coordinates (and time), or linear in the speeds, that stays zero.
 
     The derivation chooses the speed that each constraint eliminates, unless ``eliminate`` names it. Where
     the force that keeps the constraint is known to act at a point along a direction, ``at`` and ``along``
-    give them: reactions at joints need it. It acts on the point's body, or on the body ``on`` at that place:
-    on a wheel, at the point of its carrier that is above the road.
+    give them: reactions at joints need them. The force acts on the point's body, or on the body ``on`` at
+    that point: on a wheel, for instance, at a point of its carrier.
     """
     label = constraint_name(system, name, "constraint")
     where = f"constraint '{label}'"
@@ -162,7 +155,7 @@ def add_constraint(
     load: Load | None,
     about: str,
 ) -> Constraint:
-    """Return a constraint of the description, with the symbol of the force that keeps it."""
+    """Add a constraint to the description, with a symbol for the force that keeps it; return it."""
     given_up = (
         None if eliminate is None else find_speed(system, eliminate, f"constraint '{name}', eliminate=")
     )
@@ -198,9 +191,9 @@ def _check_linear(speed: Expr, where: str) -> None:
 
 @verb(PairForm("start"))
 def start(system: Description, values: Annotated[GivenValues, TableOf(EXPRESSION)]) -> None:
-    """Coordinates and speeds at the start of runs, where a run does not say otherwise.
+    """Set coordinates and speeds at the start of runs, unless a run gives others.
 
-    Loops are closed from there, and the choice of dependent speeds suits that place.
+    Loops are closed from these values, and dependent speeds are chosen to suit them.
     """
     if not isinstance(values, Mapping):
         raise ModelError(f"start: {values!r} is not a table of values by name, e.g. {{'A.q1': 0.3}}")
@@ -221,7 +214,7 @@ def start(system: Description, values: Annotated[GivenValues, TableOf(EXPRESSION
 
 @verb(PairForm("prescribe"))
 def prescribe(system: Description, variable: VariableLike, value: ExpressionLike) -> None:
-    """A coordinate or a speed as a given function of time, parameters and inputs: its equation disappears."""
+    """Prescribe a coordinate or speed as a function of time, parameters and inputs; it loses its equation."""
     node = read_expression(system, variable, "prescribe")
     coordinate = node if node in system.coordinates else None
     speed = find_speed(system, node, "prescribe")
@@ -243,7 +236,7 @@ def prescribe(system: Description, variable: VariableLike, value: ExpressionLike
     if speed in system.prescriptions or speed in system.locked:
         raise ModelError(f"speed '{speed}' is prescribed or locked already")
     rate = as_expr(motion.time_derivative(given)) if coordinate is not None else given
-    motion.time_derivative(rate)  # rates of inputs that the derivation needs are inputs from now on
+    motion.time_derivative(rate)  # declares the rates of inputs that the derivation needs as inputs
     system.prescriptions[speed] = Prescription(
         speed, rate, coordinate, given if coordinate is not None else None
     )
@@ -256,9 +249,7 @@ def _is_input(system: Description, symbol: Expr) -> bool:
 
 @verb(ListForm("lock"))
 def lock(system: Description, *variables: VariableLike) -> None:
-    """Coordinates that stay where a run starts them, or speeds that stay zero, until an event unlocks
-    them.
-    """
+    """Lock coordinates where a run starts them, or speeds at zero, until an event unlocks them."""
     for variable in variables:
         speed = find_speed(system, variable, "lock")
         if speed in system.prescriptions or speed in system.locked:
@@ -267,8 +258,8 @@ def lock(system: Description, *variables: VariableLike) -> None:
 
 
 _ROUNDING = 1e-12
-# Bodies to the ground beyond which a velocity is passed on along the chain. On a ring of 64 that saves two
-# thirds of the operations; on a Bricard mechanism (6) it costs 6 % more.
+# Number of bodies to the ground beyond which a velocity is computed along the chain. On a ring of 64 that
+# saves two thirds of the operations; on a Bricard mechanism (6) it costs 6 % more.
 _LONG = 10
 JOINTS = ("revolute", "spherical", "universal", "prismatic", "cylindrical", "distance", "fixed")
 AXES = Either((AXIS, ListOf(AXIS, 2)))  # "z" or three values, or two of these
@@ -284,7 +275,7 @@ def close_loop(
     name: str | None = None,
     eliminate: Annotated[VariableLike | Sequence[VariableLike], Either((NAME, ListOf(NAME)))] = (),
 ) -> tuple[Constraint, ...]:
-    """Two points that stay together along each direction: all three where none is given.
+    """Keep two points together along each direction; along all three if none is given.
 
     A direction is a vector fixed in a body, such as ``B.x``. ``eliminate`` names the coordinates or
     speeds to give up, one per direction.
@@ -388,13 +379,13 @@ def _loop_ends(system: Description, p: object, q: object, where: str) -> tuple[P
 
 
 def _outer(p: Point, q: Point) -> Body:
-    """Return the body further from the ground: along its axes its own joints have simple factors."""
+    """Return the body further from the ground; along its axes its joints' speeds have simple factors."""
     return max(p.body, q.body, key=lambda b: sum(1 for _ in motion.lineage(b)))
 
 
 def _coincide(system: Description, p: Point, q: Point, axes: Sequence[Vector]) -> bool:
-    """Return whether nothing is left of the distance: three directions, or two in a plane that it never
-    leaves.
+    """Return whether the points coincide: held along three directions, or along two in a plane that contains
+    the line between them.
     """
     if len(axes) == 3:
         return True
@@ -408,11 +399,11 @@ def _coincide(system: Description, p: Point, q: Point, axes: Sequence[Vector]) -
 def _hold(
     system: Description, name: str, p: Point, q: Point, axis: Vector, together: bool, eliminate: object
 ) -> Constraint:
-    """r·d = 0 for the line r from q to p: ṙ·d + r·ḋ = 0, and once more."""
+    """Add r·d = 0 for the line r from q to p, with its rate ṙ·d + r·ḋ = 0 and the rate of that."""
     line, rate = motion.position(p, q), _velocity(p) - _velocity(q)
     position = as_expr(dot(line, axis))
     if position.kind == "number" and abs(position.data) <= _ROUNDING:
-        position = as_expr(0)  # they meet; what is left are the last digits of the numbers given
+        position = as_expr(0)  # they meet; the rest is rounding of the given numbers
     if position.kind == "number" and position.data != 0:
         raise ModelError(
             f"loop '{name}': {_point_text(p)} and {_point_text(q)} are {position.data:g} apart along "
@@ -473,7 +464,7 @@ def _rod(system: Description, label: str, p: Point, q: Point, length: object, wh
 
 
 def _velocity(p: Point) -> Vector:
-    """Return the velocity of a point, in the form that is short for its place in the tree."""
+    """Return the velocity of a point, in the form that is shorter for its depth in the tree."""
     deep = sum(1 for _ in motion.lineage(p.body)) > _LONG
     return motion.velocity_along_chain(p) if deep else motion.velocity(p)
 
@@ -483,14 +474,14 @@ def _is_moving(speed: Expr) -> bool:
 
 
 def _rigid_root(body: Body) -> Body:
-    """Return the body to which others are fixed, the nearest to the ground."""
+    """Return the body nearest to the ground to which a body is rigidly fixed."""
     while body.parent is not None and not body.assembly.steps:
         body = body.parent
     return body
 
 
 def _check_independent(axes: Sequence[Vector], where: str) -> None:
-    """An error for directions that are not independent, whatever moves."""
+    """Raise an error if the directions are dependent in every position."""
     pairs = [(a, b) for i, a in enumerate(axes) for b in axes[:i]]
     flat = len(axes) == 3 and is_zero(dot(cross(axes[0], axes[1]), axes[2]))
     if flat or any(not cross(a, b).terms for a, b in pairs):

@@ -6,7 +6,7 @@ Loads, constraints, contact, memory, flexible parts and the space environment ar
 
 from __future__ import annotations
 
-from armillary.model.bodies import bodies, shapes
+from armillary.model.bodies import bodies
 from armillary.model.description import Description, variables
 from armillary.model.flexible import attachment
 from armillary.model.reading import expressions, references
@@ -19,7 +19,7 @@ class SystemCore(Description):
     function = expressions.function
     define = expressions.define
     body = bodies.body
-    shape = shapes.shape
+    shape = bodies.shape
 
     expression = expressions.expression
     lookup = expressions.lookup

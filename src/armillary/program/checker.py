@@ -52,8 +52,7 @@ from armillary.algebra.walk import operands_first
 from armillary.program.branch_packs import strip_lets
 from armillary.program.packs import pack_section
 from armillary.program.passes.graph import Graph, sum_operations
-from armillary.program.passes.sharing import Constants, holds_unnamed, is_unnamed
-from armillary.program.passes.sums import MANY
+from armillary.program.passes.rewrites import MANY, Constants, holds_unnamed, is_unnamed
 from armillary.program.program import Program, ProgramSection
 from armillary.program.targets.targets import Targets
 

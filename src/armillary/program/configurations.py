@@ -35,7 +35,6 @@ from armillary.algebra.arguments import count, index
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
 from armillary.algebra.node import truncate_new_nodes
 from armillary.algebra.walk import operands_first, substitute, symbols, transform
-from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ModelError
 from armillary.mechanics.constraints.constrained_equations import least_changes, speeds_after_impulse
 from armillary.mechanics.constraints.loop_motion import Choices, DependentChoice, dependent_choices
@@ -49,6 +48,7 @@ from armillary.program.formalisms.formalism import derivation
 from armillary.program.program import Program
 from armillary.program.sections import with_change_sections
 from armillary.program.targets.targets import POOR_PIVOT, StepSection, reader
+from armillary.text_tables import aligned, counted, html_table, html_text
 
 LEAVE, ENTER, IMPULSE, ADJUST, RATINGS = "leave", "enter", "impulse", "adjust", "ratings"
 

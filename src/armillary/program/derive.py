@@ -5,18 +5,18 @@ from __future__ import annotations
 from functools import partial
 
 from armillary.algebra.arguments import flag, text
-from armillary.columns import html_table
 from armillary.errors import ArmillaryError, ModelError
 from armillary.mechanics.constraints.reduction import Configuration, initial_configuration
 from armillary.mechanics.massless import check_masses
 from armillary.model.description import Description
-from armillary.model.judgement import judgements
 from armillary.model.parameter_meanings import parameter_units
+from armillary.model.quantities import judgements
 from armillary.model.snapshot import snapshot
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import Clock, Derivation, derivation
 from armillary.program.formalisms.registry import FORMALISMS, find_formalism
 from armillary.program.passes.graph import Operations
+from armillary.text_tables import html_table
 
 EFFORTS = ("normal", "high")
 

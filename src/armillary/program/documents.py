@@ -13,7 +13,6 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.node import text
 from armillary.algebra.textbook_form import ExpressionMatrix, ExpressionVector
 from armillary.algebra.typesetting import LATEX, MATHML, Notation, tex_text
-from armillary.columns import Html, counted, html_table, html_text
 from armillary.errors import ModelError
 from armillary.limited_files import replacing
 from armillary.model.bodies.body import Body
@@ -22,6 +21,7 @@ from armillary.program.equations import DerivedEquations, assigned_names, in_ste
 from armillary.program.pieces import Pieces
 from armillary.program.program import ProgramSection
 from armillary.program.textbook import FORMS, Textbook, definitions, equations, kinematics, textbook
+from armillary.text_tables import Html, counted, html_table, html_text
 
 # Documents of headings, tables and equations: a LaTeX article, or one HTML page that needs nothing else.
 

@@ -25,9 +25,9 @@ from typing import Any
 
 from armillary.algebra.expression import Expr
 from armillary.program.branch_packs import Pack
-from armillary.program.derivatives.sparse_rates import SparseStructure
 from armillary.program.passes import Graph, narrow
 from armillary.program.passes.graph import Operations, sum_operations
+from armillary.program.sparse_rates import SparseStructure
 
 # The order in which a program's nodes are computed.
 #
@@ -39,7 +39,7 @@ from armillary.program.passes.graph import Operations, sum_operations
 # the first way takes 1.5 times the time of the second.
 
 UNITS = 2  # operations that the model machine starts per cycle
-WIDE = 3.5  # operations per cycle of the longest chain, from which on registers decide
+WIDE = 3.5  # operations per cycle of the longest chain above which registers are the limit
 
 # Cycles until a result can be used, typical of current 64-bit cores.
 _ADD = _MULTIPLY = 4
@@ -51,8 +51,9 @@ _PLAIN_PRODUCT = (1, (1, 1))  # of two values, most often
 def schedule(
     order: Iterable[Expr], *, enter_constants: bool = False
 ) -> tuple[tuple[Expr, ...], dict[Expr, int]]:
-    """Of nodes with their operands before them those to compute, in order, and when each arrives; symbols,
-    numbers and (unless entered) constants left out.
+    """Return the nodes to compute, in order, and the cycle at which each is known.
+
+    ``order`` has operands first. Symbols, numbers and, unless ``enter_constants``, constants are left out.
     """
     nodes = _computed_nodes(order, enter_constants)
     flow = _Flow(nodes)
@@ -91,7 +92,7 @@ class _Flow:
         self.operands: list[list[int]] = []
         self.own: list[int] = []
         self.arrival: list[int] = []
-        found: list[Any]  # numbers; None, which is taken out below, would stay in a narrower type
+        found: list[Any]  # integers; Any, because mypy would keep the None that is taken out below
         place: dict[Expr, int | None] = {}
         find = place.get
         arrival = self.arrival
@@ -123,7 +124,7 @@ class _Flow:
                 arrival.append(max([arrival[i] for i in found], default=0) + own)
 
     def with_names(self, order: Iterable[int]) -> tuple[Expr, ...]:
-        """Operations in this order, each with the names that stand for it."""
+        """Return the operations in this order, each followed by its intermediate values."""
         named = self.names.get
         found = list(named(None, ()))
         for i in order:
@@ -200,7 +201,7 @@ class _Flow:
 
 
 def _chain_end(node: Expr, times: list[int], given: int) -> int:
-    """When a sum or product is known whose operands arrive at these times; ``given`` ones are before."""
+    """Return the cycle at which a sum or product is known; ``given`` operands are there from the start."""
     step = _ADD if node.kind == "sum" else _MULTIPLY
     now = step * (given - 1)
     for t in times:
@@ -242,7 +243,7 @@ class ProgramSection:
     nodes: tuple[Expr, ...]
     operations: Operations
     arrival: Mapping[Expr, int] = field(compare=False)  # cycles at which nodes are known; see ``schedule``
-    packs: tuple[Pack, ...] = ()  # nodes that are computed as one, on vectors; see lanes/
+    packs: tuple[Pack, ...] = ()  # nodes that are computed as one, on vectors; see branch_packs.py
 
     def __repr__(self) -> str:
         return f"Section({self.name!r}: {len(self.results)} results, {self.operations})"
@@ -251,7 +252,7 @@ class ProgramSection:
 def section(
     name: str, labels: Sequence[str], results: Graph | Sequence[Expr], *, constant: bool = False
 ) -> ProgramSection:
-    """Return a section with its nodes put in order; ``constant`` ones compute constants and enter them."""
+    """Return a section with its nodes in order; a ``constant`` section includes nodes that are constants."""
     graph = narrow(results if isinstance(results, Graph) else Graph(results))
     nodes, arrival = schedule(graph.order, enter_constants=constant)
     operations = sum_operations(nodes) if constant else graph.operations
@@ -285,13 +286,13 @@ class Program:
     row_sizes: tuple[Expr, ...] = ()  # and of its rows
     inputs: tuple[Expr, ...] = ()  # of stepping sections, after the state
     stepping: tuple[ProgramSection, ...] = ()  # what integrators of redundant coordinates call
-    motion: tuple[Expr, ...] = ()  # what sections of changes but ``leave`` take in place of the state
+    motion: tuple[Expr, ...] = ()  # inputs of ``changes`` except ``leave``, in place of the state
     changes: tuple[ProgramSection, ...] = ()  # of configuration
     partial_rates: tuple[ProgramSection, ...] = ()  # one or none: ∂f/∂y by columns, or sparse; then ∂f/∂t
     structure: SparseStructure | None = None  # of the equations of implicit steps, where they are sparse
     driven: tuple[Expr, ...] = ()  # inputs over time: their memory holds the addresses of their data
-    alike: tuple[tuple[Expr, ...], ...] = ()  # states of branches that are alike: see lanes/
-    tabled: tuple[tuple[Expr, Expr], ...] = ()  # inputs whose data an export holds, and these of the time
+    alike: tuple[tuple[Expr, ...], ...] = ()  # states of branches that are alike; see branch_packs.py
+    tabled: tuple[tuple[Expr, Expr], ...] = ()  # (input, expression in time) where an export holds the data
     stops: tuple[tuple[float, bool], ...] = ()  # times at which data of inputs bend, and whether they jump
 
     @property

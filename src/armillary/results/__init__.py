@@ -7,8 +7,7 @@ on plain data. `plots/` draws runs, and the spread of many.
 """
 
 from armillary.results.compare import Comparison, Difference
-from armillary.results.loading import load_run
 from armillary.results.plots.run_plot import plot
-from armillary.results.run import Event, Run
+from armillary.results.run import Event, Run, load_run
 
 __all__ = ["Comparison", "Difference", "Event", "Run", "load_run", "plot"]

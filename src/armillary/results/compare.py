@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from armillary.algebra.arguments import from_zero, place, table
-from armillary.columns import aligned
+from armillary.text_tables import aligned
 from armillary.untyped import DataTable, Given
 
 # Two samples belong to the same instant when their times differ by no more than this part of the interval:

@@ -18,7 +18,7 @@ from armillary.results.record import label_units
 if TYPE_CHECKING:
     from armillary.results.run import Run
 
-_EVEN = 1e-6  # by which times may deviate from equal steps, as a part of a step
+_EVEN = 1e-6  # largest deviation of times from equal steps, per row, as a share of a step
 
 # ISO 2631-1:1997, tables A.1 and A.2: corner frequencies in Hz and quality factors of the band limits
 # (f1, f2), of the transition from acceleration to velocity (f3, f4, Q4) and of the upward step (f5 to Q6).

@@ -2,8 +2,8 @@
 
 In: a run file (TOML), and settings that override it. Out: a `Run`, its file, and an echo file with every
 value, its unit, its meaning and its source, which is itself a run file that gives the same run again. Read
-`run_file.py` first, then `resolve.py` (a run file against its model), and `execute.py`; `models.py`
-finds the model. Nothing is imported before it is used.
+`run_file.py` first, then `resolve.py` (the model of a run file, and the file against it), and `execute.py`.
+Nothing is imported before it is used.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from armillary.untyped import Given
 
 if TYPE_CHECKING:
     from armillary.run_files.execute import Simulation, run
-    from armillary.run_files.models import open_model
+    from armillary.run_files.resolve import open_model
     from armillary.run_files.run_file import RunFile, RunFileError
 
 __all__ = ["RunFile", "RunFileError", "Simulation", "open_model", "run"]
 
 _HOMES = {
     "RunFile": "run_file", "RunFileError": "run_file", "Simulation": "execute", "run": "execute",
-    "open_model": "models",
+    "open_model": "resolve",
 }  # fmt: skip
 
 

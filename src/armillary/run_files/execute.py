@@ -23,21 +23,24 @@ from armillary.errors import ArmillaryError, ParameterError, alternatives, shown
 from armillary.limited_files import replacing
 from armillary.results.files import FORMATS
 from armillary.results.run import Run
-from armillary.run_files.models import (
+from armillary.run_files.resolve import (
     NoSuchModelError,
     OnEcho,
     OnInput,
+    RunValue,
+    RunValues,
+    matching_outputs,
     open_model,
     recording,
+    resolve,
     user_echo,
     user_input,
     with_changes,
 )
-from armillary.run_files.resolve import RunValue, RunValues, matching_outputs, resolve
 from armillary.run_files.run_file import COMMAND_LINE, RunFile, RunFileError
 from armillary.settings import RUN_TABLE, RunSettings
 from armillary.stages import System
-from armillary.toml_text import toml_key, toml_value
+from armillary.text_tables import toml_key, toml_value
 from armillary.untyped import DataMapping, DataTable, Given
 
 if TYPE_CHECKING:

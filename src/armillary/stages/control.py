@@ -1,4 +1,4 @@
-"""The verbs of models that steer them: regulators, estimators, optimal motions, second derivatives."""
+"""Methods of models for control: regulators, estimators, optimal motions, second derivatives."""
 
 from __future__ import annotations
 
@@ -84,12 +84,12 @@ class ModelControl:
         passes: int = 20,
         parameters: Mapping[str, object] | None = None,
     ) -> PredictiveRegulator:
-        """Model predictive control about an operating point: the best inputs over ``horizon`` steps.
+        """Return a predictive regulator about an operating point: the best inputs over ``horizon`` steps.
 
         ``inputs`` are names, or names with limits (low, high). Q, R and ``final`` weigh states and inputs of
         every step and the last state (left out: the cost of LQR); ``at`` is as for ``linearize``. The solver
-        makes as many ``passes`` at every state, so the time is bounded; ``expressions(system)`` of the result
-        puts the law into a description, for runs, live pages and exported C.
+        makes a fixed number of ``passes`` at every state, so its time is bounded; ``expressions(system)`` of
+        the result puts the law into a description, for runs, live pages and exported C.
         """
         from armillary.analysis.linear.linearize import linearize
         from armillary.control.predictive import mpc
@@ -146,13 +146,13 @@ class ModelControl:
         step: float | None = None,
         parameters: DataMapping | None = None,
     ) -> Estimate:
-        """States from noisy measurements of ``outputs``, by "ekf" or "ukf"; ``smooth`` takes all data.
+        """Estimate states from noisy ``outputs``, by "ekf" or "ukf"; ``smooth`` uses later data too.
 
-        ``data`` are columns by name with one called "time", a run or a data frame; NaN was not measured.
-        ``inputs`` names columns of measured inputs. ``process`` is the intensity of noise on the states'
-        rates, ``measurement`` the covariance of the outputs, ``covariance`` the covariance of the ``initial``
-        state: numbers, numbers by name, diagonals or matrices. ``step`` is the longest step between
-        measurements.
+        ``data`` are columns by name with one called "time", a run or a data frame; NaN marks what was not
+        measured. ``inputs`` names columns of measured inputs. ``process`` is the intensity of noise on the
+        states' rates, ``measurement`` the covariance of the outputs, ``covariance`` the covariance of the
+        ``initial`` state: numbers, numbers by name, diagonals or matrices. ``step`` is the longest step
+        between measurements.
         """
         from armillary.control.estimation import estimate
 
@@ -171,9 +171,9 @@ class ModelControl:
         along: object = None,
         parameters: DataMapping | None = None,
     ) -> np.ndarray:
-        """Exact second derivatives of the states' rates and of outputs, by states and inputs, at one place.
+        """Return exact second derivatives of the states' rates and of outputs, by states and inputs.
 
-        All of them: an array of rates and outputs × variables × variables, in stated units. With ``weights``
+        The result is an array of rates and outputs × variables × variables, in stated units. With ``weights``
         of rates and outputs the Hessian of their weighted sum; with ``along``, a direction of states and
         inputs, the product of each Hessian with it, without making the matrices. ``at`` is as for
         ``linearize``, states as for ``model.derivatives``.
@@ -201,11 +201,12 @@ class ModelControl:
         """Return the derivatives of ∫ ``cost`` dt + Σ ``sample_cost`` + ``final_cost`` of a run, by the
         adjoint.
 
-        One run and one way back, however many names ``to`` has: parameters, initial values and inputs. An
-        input with data in ``inputs`` gives a derivative by each of its values. Costs are texts or expressions
-        as for ``optimize``; ``sample_cost`` is summed over the rows of the run. Derivatives are exact for the
-        steps taken, by methods "rk4", "midpoint", "dopri5" and "dop853". Other arguments are as in
-        ``simulate``, ``ignore_jumps`` as in ``with_sensitivities``. Events and contacts are refused.
+        This takes one run and one backward pass, however many names ``to`` has: parameters, initial values
+        and inputs. An input with data in ``inputs`` gives a derivative by each of its values. Costs are texts
+        or expressions as for ``optimize``; ``sample_cost`` is summed over the rows of the run. Derivatives
+        are exact for the steps taken, by methods "rk4", "midpoint", "dopri5" and "dop853". Other arguments
+        are as in ``simulate``, ``ignore_jumps`` as in ``with_sensitivities``. Events and contacts are
+        refused.
         """
         from armillary.control.run_gradient import run_gradient
 
@@ -229,8 +230,9 @@ class ModelControl:
         """Rates, outputs, a step and a whole run as functions of JAX that it differentiates both ways.
 
         ``inputs`` are names of inputs v (left out: all), ``parameters`` of parameters p (left out: none),
-        ``outputs`` as for ``with_sensitivities``. Inputs are held for a ``step``, of ``parts`` equal steps of
-        an explicit method. `jax.jit`, `grad`, `jvp` and `vmap` go through; the code runs on the CPU.
+        ``outputs`` as for ``with_sensitivities``. Inputs are held for a ``step``, which is made of ``parts``
+        equal steps of an explicit ``method``. `jax.jit`, `grad`, `jvp` and `vmap` work; the code runs on the
+        CPU.
         """
         from armillary.control.array_functions import ArrayFunctions
         from armillary.control.jax_functions import to_jax
@@ -251,8 +253,8 @@ class ModelControl:
     ) -> TorchFunctions:
         """Rates, outputs, a step and a whole run as functions of PyTorch that it differentiates both ways.
 
-        Arguments are as for ``to_jax``. Tensors are of the CPU, and their memory is used as it is;
-        `torch.func.vmap` and leading axes are runs of one compiled loop.
+        Arguments are as for ``to_jax``. Tensors must be on the CPU, and their memory is used as it is;
+        `torch.func.vmap` and leading axes become runs of one compiled loop.
         """
         from armillary.control.array_functions import ArrayFunctions
         from armillary.control.torch_functions import to_torch
@@ -291,12 +293,13 @@ class ModelControl:
         ``final`` have values or limits of states, inputs and expressions at both ends; what ``initial`` does
         not name starts as for ``simulate``, None leaves it free. ``bounds`` hold for states along the
         motion, ``path`` for expressions, ``free`` for parameters that are unknowns too. States of
-        ``periodic`` end as they begin; as a mapping it has values at the beginning by expressions at the end,
-        such as an impact's. Limits are pairs, None for no limit. ``control.optimize_phases`` joins phases.
+        ``periodic`` end as they begin; as a mapping it gives values at the beginning as expressions of the
+        end, such as those after an impact. Limits are pairs, None for no limit. ``control.optimize_phases``
+        joins phases.
 
         ``guess`` is a run, an earlier optimum, or columns by name over equal times, "duration" among them.
-        ``method`` is "hermite-simpson" or "radau" (collocation), or "multiple shooting": steps of RK4 lead
-        over intervals, in which inputs are linear. The mesh is refined until the error
+        ``method`` is "hermite-simpson" or "radau" (collocation), or "multiple shooting": RK4 steps
+        integrate over intervals, in which inputs are linear. The mesh is refined until the error
         of the states is estimated below ``accuracy`` of their sizes (None: not at all). ``solver`` "ipopt"
         needs CasADi.
         Interrupted by Ctrl-C it returns the best point so far.

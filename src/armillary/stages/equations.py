@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, cast
 
 from armillary.algebra.calculus import Values
 from armillary.algebra.expression import Expr
-from armillary.program.derivatives.sensitivities import DerivedSensitiveEquations, Direction
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.momentum import DerivedMomentumEquations
 from armillary.program.formalisms.redundant import DerivedRedundantEquations
 from armillary.program.formalisms.tree_formalisms import DerivedFreeSpeedEquations
-from armillary.stages.other_stages import OtherStages
-from armillary.stages.pictures import MotionPictures
+from armillary.program.sensitivities import DerivedSensitiveEquations, Direction
+from armillary.stages.shared import MotionPictures, OtherStages
 
 if TYPE_CHECKING:
     from armillary.algebra.textbook_form import ExpressionMatrix, ExpressionVector

@@ -18,7 +18,7 @@ from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import SettingOptions, expanded_signature, run_settings
 from armillary.stages.analyses import ModelAnalyses, ModelPieces
 from armillary.stages.control import ModelControl
-from armillary.stages.other_stages import OtherStages
+from armillary.stages.shared import OtherStages
 from armillary.untyped import DataMapping
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from armillary.runtime.start.mass_centres import OnStart
     from armillary.settings import Initial, RunOptions
     from armillary.stages.equations import Equations
-    from armillary.stages.pictures import MotionPictures
+    from armillary.stages.shared import MotionPictures
     from armillary.viewer.sketch import Drawing
 
 
@@ -99,8 +99,9 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
         return self._core.constants(parameters)
 
     def compile_configurations(self) -> int:
-        """Return all configurations of ``eom.configurations`` derived and compiled now, and their number;
-        runs do it otherwise when they first meet one.
+        """Derive and compile all configurations of ``eom.configurations`` now; return their number.
+
+        Otherwise a run does this when it first meets one.
         """
         return self._core.compile_configurations()
 
@@ -125,7 +126,7 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
     ) -> np.ndarray:
         """[q̇, u̇, ż] at a state [q, u, z]: coordinates, speeds and states of the user's own; ``memory`` has
         inputs and memories by name, as for ``simulate``, or all of them as numbers in the model's own units.
-        Contacts without a status have the one that follows from the state.
+        A contact without a status in ``memory`` gets the status that follows from the state.
         """
         return self._core.derivatives(t, state, parameters, memory=memory)
 
@@ -182,7 +183,7 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
         by name, in their stated units, and may return other initial values. ``inputs`` drive inputs of the
         model over time: points {"name": (t, y)}, an ``arm.Signal``, a function of time, a data frame, a file.
 
-        A run that diverges, or an event of which comes faster and faster without end, raises a
+        A run that diverges, or whose events accumulate at an instant, raises a
         SimulationError whose ``run`` holds the data so far; Ctrl-C returns the run so far.
         """
         return self._core.run_with(
@@ -202,7 +203,7 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
         return self.equations.page(run, title, options)
 
     def scene(self, run: Run, path: Path) -> None:
-        """The motion of a run as a binary glTF file, for ``run.animate``."""
+        """Write the motion of a run as a binary glTF file, for ``run.animate``."""
         self.equations.scene(run, path)
 
     def draw(
@@ -233,8 +234,8 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
         theme: str | None = None,
         path: str | os.PathLike[str] | None = None,
     ) -> MotionView | Path:
-        """Return the system to be posed by hand: a page with a slider for each coordinate, in the browser or
-        a notebook, or with ``path`` as an .html file. Loops are closed while a slider is moved.
+        """Show a page on which the system is posed by hand, with a slider for each coordinate, in the browser
+        or a notebook, or write it to ``path``, an .html file. Loops are closed while a slider is moved.
         """
         from armillary.results.plots.motion import PictureOptions, show_page, write_html
         from armillary.viewer.page import posing_page
@@ -294,16 +295,16 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
         on_start: None = None,
         **settings: Unpack[SettingOptions],
     ) -> Batch:
-        """Many runs from ``t0`` to ``t_end`` at once, in seconds or text such as "5 s", as all times here.
+        """Simulate many runs at once, from ``t0`` to ``t_end``: seconds or text such as "5 s", as all times.
 
         ``parameters``, ``initial`` and ``memory`` hold numbers or texts with units, shared by all runs, and
         arrays of them, one per run; ``initial`` may also be whole states, a row per run. ``inputs`` drive
         inputs over time, with values of shape (instants,) or (runs, instants). ``metrics`` are reduced on the
         fly, by name: "final(x)", "minimum(x)", "maximum(x)", "mean(x)", "rms(x)", "crossing(x, level,
         rising)", "histogram(x, low, high, bins)" of outputs x. They see every fixed step, or 1000 intervals
-        of an adaptive method; ``watch`` is another time between two looks. ``outputs`` are those whose
-        histories are kept, at the times of ``sample``: all where no metrics are requested, else none unless
-        named. Steps, methods and tolerances are as in ``simulate``, and so are the numbers, to rounding, for
+        of an adaptive method; ``watch`` sets another time between evaluations. ``outputs`` are those whose
+        histories are kept, at the times of ``sample``: all if no metrics are requested, else none unless
+        named. Steps, methods and tolerances are as in ``simulate``; results agree with it to rounding, for
         any number of runs and ``threads`` (all cores by default).
 
         A run that diverges does not disturb the others: ``batch.status`` has the reason, its metrics are NaN.
@@ -332,8 +333,8 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
         ``to`` are names of parameters, coordinates, speeds, states or memories, ``of`` names of outputs (left
         out: coordinates, speeds, states and the outputs of the description). The derivative of output y by p
         is the column d(y)/d(p), in the units of y per unit of p. It runs like any other model, alone or in
-        batches. Jumps of loads where a condition changes are not part of this and are refused, unless
-        ``ignore_jumps`` states that no run comes there; what events do is.
+        batches. The effects of events are included. Loads that jump where a condition changes are refused,
+        unless ``ignore_jumps`` states that no run comes there.
         """
         core = self._core.with_sensitivities(to, of, ignore_jumps=ignore_jumps)
         return SensitiveModel(core, self.equations._with_core(core.equations))
@@ -359,7 +360,7 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
 
 
 class ConvertedModel(Model):
-    """One system's equations as machine code; a state is [coordinates, what the speeds are converted to], and
+    """One system's equations as machine code; a state is [coordinates, converted speeds], and
     ``derivatives`` are their rates.
     """
 
@@ -464,7 +465,7 @@ class SensitiveModel(Model):
         return f"to {', '.join(self.directions)}"
 
 
-# A model with a class of its own is shown as the nearest of these.
+# The stage class for each compiled class; a subclass that is not listed takes that of its nearest base.
 MODELS: dict[type[CompiledModel], type[Model]] = {
     CompiledModel: Model,
     CompiledConvertedModel: ConvertedModel,

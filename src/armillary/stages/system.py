@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from armillary.files import elements
 from armillary.files import elements as ssp_element
-from armillary.model import constraints, control_blocks, core, judgement, linear_blocks, quantities, signals
+from armillary.model import constraints, control_blocks, core, linear_blocks, quantities, signals
 from armillary.model import constraints as loops
 from armillary.model.bodies import motion
 from armillary.model.loads import contacts, forces, rigid
-from armillary.model.space import attitude, attraction, orbit, spacecraft_parts
+from armillary.model.space import attraction, orbit, spacecraft_parts
 from armillary.model.space import spacecraft_parts as thrust_and_sunlight
-from armillary.stages.other_stages import OtherStages
+from armillary.stages.shared import OtherStages
 
 if TYPE_CHECKING:
     from armillary.files.xml import Imported
@@ -83,9 +83,9 @@ class System(OtherStages, core.SystemCore):
 
     # ------------------------------------------------------------ judgement
 
-    small = judgement.small
-    large = judgement.large
-    judgements = judgement.judgements
+    small = quantities.small
+    large = quantities.large
+    judgements = quantities.judgements
 
     # ------------------------------------------------------------ reactions, energies and momenta
 
@@ -110,7 +110,7 @@ class System(OtherStages, core.SystemCore):
     control_moment_gyro = spacecraft_parts.control_moment_gyro
     start_mass_centre = orbit.start_mass_centre
     start_orbit = orbit.start_orbit
-    attitude_output = attitude.attitude_output
+    attitude_output = orbit.attitude_output
 
     # ------------------------------------------------------------ files
 

@@ -23,7 +23,7 @@ import numpy as np
 from armillary.errors import ArmillaryError, ModelError
 from armillary.files.model.save import save
 from armillary.llvm.sections import llvm_text
-from armillary.program.derivatives.sensitivities import DerivedSensitiveEquations
+from armillary.program.sensitivities import DerivedSensitiveEquations
 from armillary.runtime.models.compiled import CompiledModel, compiled_model
 from armillary.stages import System, load
 from armillary.stages.model import Model

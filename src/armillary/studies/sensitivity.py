@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armillary.columns import aligned
 from armillary.errors import ArmillaryError, require
-from armillary.results.plots.chart import axis_label, literal, open_figure
 from armillary.results.plots.distributions import BLUE, BOX, GREY, INK, ORANGE, Path, count_text, head
+from armillary.results.plots.run_plot import axis_label, literal, open_figure
 from armillary.studies.sampling import Design
+from armillary.text_tables import aligned
 from armillary.untyped import DataTable, LibraryObject
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 
-from armillary.columns import aligned
 from armillary.errors import ArmillaryError, nearest
+from armillary.text_tables import aligned
 from armillary.verification.cases import CASES
 from armillary.verification.rows import Row, expected_text, found_text
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from armillary.errors import ArmillaryError
-from armillary.run_files.models import example_module
+from armillary.run_files.resolve import example_module
 from armillary.stages import System
 from armillary.stages.equations import Equations
 from armillary.stages.model import Model

@@ -1,7 +1,7 @@
 """Pictures of motions: what a system looks like, where its bodies are in a run, and the page that shows it.
 
 Enters: a compiled model and a run. Leaves: one HTML file that needs no network, or a film or picture. Read
-``poses.py`` (places and attitudes of all bodies from compiled code), ``appearance.py`` (the drawing of a
+``page_data.py`` (poses of all bodies from compiled code, packed), ``appearance.py`` (the drawing of a
 body), ``figures.py`` (both as data), ``page.py`` (motions; poses with sliders); then ``views.py`` (several
 runs), ``film.py`` and ``picture.py`` (pictures without a browser), ``live.py`` (pages in which the model
 runs). The page's own program is ``web/scripts``, ``motion.js`` first.

@@ -32,7 +32,7 @@ from armillary.program.equations import DerivedEquations
 from armillary.program.pieces import moving_bodies
 from armillary.runtime.models.parameters import parameter_table
 from armillary.untyped import DataMapping, DataTable
-from armillary.viewer.meshes import MeshStore
+from armillary.viewer.page_data import MeshStore
 from armillary.viewer.surfaces import DrawnSurface, cylinder, helix
 
 Numbers = Callable[[Iterable[Scalar]], np.ndarray]

@@ -36,8 +36,7 @@ from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled_program import ModelFunctions
 from armillary.untyped import DataMapping, DataTable
 from armillary.viewer.appearance import COLOURS, Appearance
-from armillary.viewer.meshes import MeshStore
-from armillary.viewer.poses import PoseFunction, Poses, pack_channels
+from armillary.viewer.page_data import MeshStore, PoseFunction, Poses, pack_channels
 
 _LOADS, _BODIES = 60, 40  # that are shown: of larger systems, the first loads, no velocities and no weights
 

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from armillary.algebra.units import LENGTH
-from armillary.files.meshes.surface import Paint, from_hex
+from armillary.files.mesh_surface import Paint, from_hex
 from armillary.limited_files import replacing
 from armillary.program.equations import DerivedEquations
 from armillary.results import Run

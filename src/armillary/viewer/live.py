@@ -31,7 +31,7 @@ import numpy as np
 from armillary.algebra.arguments import checked_names, file_path, flag, real, several, text
 from armillary.algebra.units import FORCE, MOMENT
 from armillary.errors import ArmillaryError, nearest
-from armillary.export.text.reference import start_values
+from armillary.export.text.description import start_values
 from armillary.export.text.source import make_source
 from armillary.export.wasm import class_text
 from armillary.export.wasm.module import METHODS_OF_MODULES, WasmModule
@@ -54,7 +54,7 @@ from armillary.untyped import DataMapping, DataTable, Given
 from armillary.viewer.appearance import Appearance
 from armillary.viewer.figures import bodies_of
 from armillary.viewer.page import SCENE, look_of, page_text
-from armillary.viewer.poses import compress
+from armillary.viewer.page_data import compress
 
 PARAMETERS, STARTS, INPUTS = "parameters", "starts", "memory"  # lists of a module's description
 _MOST_PARAMETERS, _MOST_COORDINATES, _MOST_SPEEDS, _MOST_INPUTS = 4, 2, 3, 4  # that a page shows unasked

@@ -44,7 +44,7 @@ from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.parameters import parameter_table
 from armillary.untyped import DataMapping, DataTable, Given
 from armillary.viewer.figures import PageFigure, bodies_of, figure_of
-from armillary.viewer.poses import compress
+from armillary.viewer.page_data import compress
 
 _SAME = (
     "sqrt", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "exp", "log", "tanh", "abs", "sign", "min",

@@ -20,11 +20,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from armillary.files.meshes.surface import from_hex
+from armillary.files.mesh_surface import from_hex
 from armillary.untyped import DataTable
 from armillary.viewer.appearance import COLOUR as LINK
 from armillary.viewer.appearance import SURROUNDINGS, bars_of
-from armillary.viewer.meshes import MeshStore
+from armillary.viewer.page_data import MeshStore
 from armillary.viewer.surfaces import (
     DrawnSurface,
     deform_surface,

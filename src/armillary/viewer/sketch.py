@@ -19,7 +19,7 @@ from armillary.model.joints import Drift, Slide, Tumble, Turn
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.untyped import DataTable, Given
 from armillary.viewer.appearance import COLOURS, SURROUNDINGS, Appearance
-from armillary.viewer.poses import PoseFunction, Poses
+from armillary.viewer.page_data import PoseFunction, Poses
 from armillary.viewer.surfaces import surfaces_of
 
 _WIDTH, _TALLEST, _MARGIN, _SYMBOL = 720.0, 620.0, 60.0, 9.0

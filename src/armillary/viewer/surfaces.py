@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armillary.files.meshes.surface import Paint
+from armillary.files.mesh_surface import Paint
 from armillary.untyped import DataMapping
-from armillary.viewer.meshes import PictureMesh
+from armillary.viewer.page_data import PictureMesh
 
 _AROUND = 28  # corners of a circle
 
@@ -192,7 +192,7 @@ def helix(radius: float, length: float, turns: int = 9, around: int = 5, steps: 
     away, up = np.cos(b)[None, :, None], np.sin(b)[None, :, None]
     normals = out[:, None] * away + np.array([0, 0, 1.0]) * up
     vertices = (line[:, None] + thick * normals).reshape(-1, 3)
-    return DrawnSurface(vertices, normals.reshape(-1, 3), _strips(steps, around))
+    return DrawnSurface(vertices, normals.reshape(-1, 3), _strips(steps, around)[:, ::-1])
 
 
 def turned_to(axis: object) -> np.ndarray:
@@ -436,7 +436,8 @@ def _bent_tube(places: np.ndarray, radius: float) -> tuple[DrawnSurface, np.ndar
     around = np.stack([ring @ turned_to(d).T for d in along])  # points × corners × 3
     vertices = (places[:, None] + radius * around).reshape(-1, 3)
     owner = np.repeat(np.arange(len(places)), _BENT_AROUND + 1)
-    tube = DrawnSurface(vertices, around.reshape(-1, 3), sheet_faces(len(places), _BENT_AROUND + 1))
+    outward = sheet_faces(len(places), _BENT_AROUND + 1)[:, ::-1]
+    tube = DrawnSurface(vertices, around.reshape(-1, 3), outward)
     caps, owners = [], [owner]
     for k, side in ((0, -1.0), (len(places) - 1, 1.0)):
         corners = np.concatenate([places[k][None], places[k] + radius * around[k, :-1]])

@@ -33,8 +33,8 @@ from armillary.viewer.appearance import COLOURS
 from armillary.viewer.figures import PageFigure, bodies_of, channels, figure_of, paths_of, times_of
 from armillary.viewer.film import write_film
 from armillary.viewer.page import look_of, page_text, shown_outputs
+from armillary.viewer.page_data import PoseFunction, pack_channels
 from armillary.viewer.picture import scene_axes
-from armillary.viewer.poses import PoseFunction, pack_channels
 
 LAYOUTS = ("ghosts", "side by side")
 _GHOST = 0.3  # opacity of runs over which another is drawn

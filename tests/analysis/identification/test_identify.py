@@ -42,6 +42,11 @@ def motion(model):
     )
 
 
+def test_samples_of_a_motion_are_spread_over_its_period_without_the_end(motion):
+    """The end of a period is its beginning: it would be counted twice."""
+    np.testing.assert_allclose(motion.time, 5.0 * np.arange(40) / 40, rtol=1e-15)
+
+
 def test_locked_and_mimic_joints_need_no_limits():
     """A finger whose last joint follows the first by −0.5 q + 0.2, on a locked slide: efforts of the motion
     give its parameters back.

@@ -10,7 +10,7 @@ import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.analysis.linear import rates
 from armillary.analysis.linear.matrices import Linearization
-from armillary.program.derivatives import linearization
+from armillary.program import linearization
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])  # a tree, a closed loop, rolling

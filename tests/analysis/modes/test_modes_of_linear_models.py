@@ -13,7 +13,7 @@ from armillary.algebra.arguments import core_of
 from armillary.analysis.modes.eigensystem import eigensystem
 from armillary.analysis.modes.modes import Modes, modes_of
 from armillary.analysis.modes.shapes import BodyFunctions, body_functions
-from armillary.program.derivatives.linearization import Variable
+from armillary.program.linearization import Variable
 from armillary.verification.cases.beams import FLAPPING, TRUNCATION, spinning
 from armillary.verification.cases.vehicles import _of_matrices
 from examples.chain import system as links

@@ -8,7 +8,7 @@ import pytest
 import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.analysis.operating.conditions import Conditions
-from armillary.program.derivatives import linearization
+from armillary.program import linearization
 
 
 def _linkage() -> arm.System:

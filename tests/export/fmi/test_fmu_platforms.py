@@ -11,8 +11,7 @@ import pytest
 
 import armillary as arm
 from armillary.export.fmi import export as exporting
-from armillary.export.fmi import platforms
-from armillary.export.fmi.platforms import PLATFORMS, this_platform
+from armillary.export.fmi.export import PLATFORMS, this_platform
 from tests.export.fmi.fmu_models import Exported, strut
 from tests.export.fmi.host import Host
 from tests.export.fmi.libraries import contents
@@ -136,7 +135,7 @@ def test_a_platform_that_cannot_be_linked_here_is_a_sentence_and_leaves_the_old_
 ) -> None:
     path = eom.export("fmu", tmp_path / "x.fmu", binary=False)
     before = path.read_bytes()
-    monkeypatch.setattr(platforms, "has_zig", lambda: False)
+    monkeypatch.setattr(exporting, "has_zig", lambda: False)
     other = next(name for name in PLATFORMS if name != this_platform())
     with pytest.raises(arm.ArmillaryError, match=rf"{other} cannot be linked .* armillary\[platforms\]"):
         eom.export("fmu", path, platforms=[other])

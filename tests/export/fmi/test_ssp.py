@@ -149,6 +149,8 @@ def test_packages_from_outside_are_checked(loop: Path, tmp_path: Path) -> None:
         s.ssp("loop", loop, every=0.01, inputs={"gaol": 0.5})
     with pytest.raises(arm.ModelError, match=r"input 'plant\.push' is connected inside the package already"):
         s.ssp("loop", loop, every=0.01, inputs={"plant.push": 0.5})
+    with pytest.raises(arm.ModelError, match=r"parameter 'k' names no FMU; there are plant, control"):
+        s.ssp("loop", loop, every=0.01, parameters={"k": 4.0})
     assert not s.memories and not s.events
     with zipfile.ZipFile(loop) as archive:
         text = archive.read("SystemStructure.ssd")

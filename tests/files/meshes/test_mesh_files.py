@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from armillary.files.meshes import glb, surface
-from armillary.files.meshes.reading import READERS, read_surface
-from armillary.files.meshes.surface import MeshFault
+from armillary.files import mesh_formats as formats
+from armillary.files import mesh_surface as surface
+from armillary.files.mesh_files import READERS, read_surface
+from armillary.files.mesh_surface import MeshFault
 
 CORNERS = np.array([[0, 0, 0], [2, 0, 0], [0, 3, 0], [0, 0, 4]], dtype=np.float32)
 FACES = np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]], dtype=np.uint16)
@@ -136,7 +137,7 @@ def test_damaged_and_hostile_meshes_are_refused(tmp_path: Path, name: str, conte
 
 def test_meshes_of_too_many_triangles_are_refused(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(surface, "MOST", 3)
-    monkeypatch.setattr(glb, "MOST", 7)
+    monkeypatch.setattr(formats, "MOST", 7)
     with pytest.raises(MeshFault, match="more than 7 triangles"):
         read_surface(_written(tmp_path, "a.glb", glb_bytes()))
     fan = f"<polygons>{_IN}<p>{'0 0 1 0 2 0 ' * 3}</p></polygons>"
@@ -160,8 +161,8 @@ def test_damaged_bytes_never_give_raw_errors(tmp_path: Path) -> None:
 
 def test_strips_and_fans_keep_the_side_of_their_faces() -> None:
     order = np.arange(5)
-    assert glb._faces(order, 5).tolist() == [[0, 1, 2], [1, 3, 2], [2, 3, 4]]
-    assert glb._faces(order, 6).tolist() == [[0, 1, 2], [0, 2, 3], [0, 3, 4]]
+    assert formats._faces(order, 5).tolist() == [[0, 1, 2], [1, 3, 2], [2, 3, 4]]
+    assert formats._faces(order, 6).tolist() == [[0, 1, 2], [0, 2, 3], [0, 3, 4]]
     assert set(READERS) == {".stl", ".obj", ".msh", ".glb", ".dae"}
 
 

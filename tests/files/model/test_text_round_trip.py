@@ -11,7 +11,7 @@ import pytest
 
 import armillary as arm
 from armillary.model.snapshot import find_differences
-from armillary.toml_text import toml_text
+from armillary.text_tables import toml_text
 
 FOLDER = Path(__file__).parents[3] / "examples"
 EXAMPLES = sorted(p.stem for p in FOLDER.glob("*.py"))

@@ -265,6 +265,18 @@ def test_what_other_programs_read_with_a_shrug_is_read_with_a_warning(tmp_path: 
         load_urdf(path)
 
 
+def test_a_second_joint_of_a_name_is_told_with_its_own_line(tmp_path: Path) -> None:
+    text = """<robot name='r'>
+<link name='a'/><link name='b'/><link name='c'/>
+<joint name='i' type='fixed'><parent link='a'/><child link='b'/></joint>
+<joint name='j' type='fixed'><parent link='a'/><child link='b'/></joint>
+<joint name='j' type='fixed'><parent link='b'/><child link='c'/></joint>
+</robot>"""
+    (tmp_path / "robot.urdf").write_text(text)
+    with pytest.raises(ArmillaryError, match=r"robot.urdf:5: <joint.*a second joint of this name"):
+        load_urdf(tmp_path / "robot.urdf")
+
+
 def test_a_dangling_transmission_names_its_joint(tmp_path: Path) -> None:
     drive = "<transmission name='t'><joint name='z'/></transmission>"
     path = urdf(tmp_path, hinge(kind="continuous") + drive)

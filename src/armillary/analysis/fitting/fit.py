@@ -2,7 +2,7 @@
 
     minimise  Σ ρ(((model − data)/σ)²)   over the unknowns x, within their bounds
 
-with SciPy's trust-region reflective method and exact derivatives (program/derivatives/sensitivities). Where
+with SciPy's trust-region reflective method and exact derivatives (program/sensitivities.py). Where
 σ is not given, the σ of each column is estimated from its residuals, and the columns are weighed by it in
 turn until neither changes: the maximum of the likelihood of normal errors (Bard 1974, Nonlinear Parameter
 Estimation, chapter 4).
@@ -28,14 +28,14 @@ from armillary.analysis.fitting.measurements import (
     unknowns,
 )
 from armillary.analysis.fitting.outcome import LOSSES, Fit, Solution, outcome, residual_size, rms
-from armillary.columns import counted
 from armillary.errors import ArmillaryError
-from armillary.program.derivatives.sensitivities import derivative_name
+from armillary.program.sensitivities import derivative_name
 from armillary.results import Run
 from armillary.runtime.models.compilation import CompiledSensitiveModel
 from armillary.runtime.models.compiled import CompiledModel, ModelHolder, compiled_model
 from armillary.runtime.progress import report_line
 from armillary.settings import RunSettings, StepOptions, expanded_signature
+from armillary.text_tables import counted
 from armillary.untyped import LibraryObject
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import numpy as np
 from armillary.algebra.arguments import checked_names, several
 from armillary.algebra.units import is_quantity
 from armillary.errors import ArmillaryError, ParameterError, nearest
-from armillary.program.derivatives.sensitivities import Direction, directions
+from armillary.program.sensitivities import Direction, directions
 from armillary.results import Run, load_run
 from armillary.results.record import UNKNOWN, conversion
 from armillary.runtime.models.compiled import CompiledModel

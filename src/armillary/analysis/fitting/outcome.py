@@ -12,11 +12,11 @@ import numpy as np
 
 from armillary.algebra.arguments import checked_names
 from armillary.analysis.fitting.measurements import Measured, Unknown
-from armillary.columns import aligned, counted
 from armillary.results import Run
-from armillary.results.plots.chart import COLOURS, axis_label, literal, open_figure
+from armillary.results.plots.run_plot import COLOURS, axis_label, literal, open_figure
 from armillary.results.record import label_units
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.text_tables import aligned, counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -39,7 +39,6 @@ from armillary.analysis.identification.inertial_parameters import (
 )
 from armillary.analysis.places import PlaceReader, Places
 from armillary.cache import kept_per_object
-from armillary.columns import aligned, counted
 from armillary.errors import ArmillaryError, shown
 from armillary.model.units import seconds, state_factor
 from armillary.results import Run
@@ -48,6 +47,7 @@ from armillary.runtime.models.compiled import CompiledModel, ModelHolder, compil
 from armillary.runtime.models.compiled_program import ModelFunctions
 from armillary.runtime.models.parameters import parameter_table
 from armillary.runtime.start.initial import initial_memory
+from armillary.text_tables import aligned, counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -39,7 +39,6 @@ from armillary.analysis.identification.excitation import (
 from armillary.analysis.identification.inertial_parameters import ELEMENTS
 from armillary.analysis.places import Places
 from armillary.analysis.result_files import json_text, write_result
-from armillary.columns import aligned, counted, html_table
 from armillary.errors import ArmillaryError, shown
 from armillary.mechanics.tree.tree import point_mass_inertia
 from armillary.model.bodies.body import Body
@@ -47,6 +46,7 @@ from armillary.results import Run, load_run
 from armillary.results.record import label_units
 from armillary.runtime.models.compiled import CompiledModel, ModelHolder, compiled_model
 from armillary.runtime.models.parameters import parameter_table
+from armillary.text_tables import aligned, counted, html_table
 from armillary.untyped import Given
 
 # Inertias of bodies that are physically possible, by ten unbounded numbers each.

@@ -44,7 +44,6 @@ from armillary.analysis.effort_equations import (
     moving_tree,
     neglect_as_in_derivation,
 )
-from armillary.columns import aligned, counted, html_table
 from armillary.errors import ArmillaryError
 from armillary.mechanics.tree.inverse_dynamics import efforts
 from armillary.mechanics.tree.kinematics import applied_loads
@@ -63,6 +62,7 @@ from armillary.model.units import default_value
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import derivation
 from armillary.results.record import label_units
+from armillary.text_tables import aligned, counted, html_table
 from armillary.untyped import DataTable
 
 DEPENDENT = 1e-8  # of a column's length: what may be left of one that depends on others

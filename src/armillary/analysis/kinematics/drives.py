@@ -13,13 +13,13 @@ from armillary.algebra.expression import as_expr
 from armillary.algebra.units import is_quantity, magnitude_in_si, parse_unit
 from armillary.algebra.walk import symbols
 from armillary.analysis.kinematics.mechanism import KinematicQuantity, Kinematics, slopes
-from armillary.columns import counted
 from armillary.errors import ArmillaryError, ModelError, UnitsError, shown
 from armillary.model.units import SYSTEMS, seconds, text_number
 from armillary.results.record import conversion
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.initial import Place, initial_memory
+from armillary.text_tables import counted
 from armillary.untyped import Given
 
 TIME = "time"

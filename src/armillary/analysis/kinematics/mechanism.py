@@ -41,7 +41,7 @@ from armillary.mechanics.tree.kinematics import applied_loads
 from armillary.mechanics.tree.regroup import regroup
 from armillary.model.bodies.motion import time_derivative
 from armillary.model.description import Constraint
-from armillary.model.judgement import judgements
+from armillary.model.quantities import judgements
 from armillary.model.units import state_factor
 from armillary.program.derive import derive
 from armillary.program.equations import DerivedEquations

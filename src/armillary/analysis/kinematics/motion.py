@@ -16,8 +16,8 @@ import numpy as np
 
 from armillary.analysis.kinematics.follower import Followed
 from armillary.analysis.kinematics.mechanism import MechanismNumbers
-from armillary.columns import counted
 from armillary.errors import ArmillaryError
+from armillary.text_tables import counted
 
 SINGULAR = 1e-6  # smallest singular value, of rows of size one, at which a position counts as singular
 _WEAK = 1e-11

@@ -16,14 +16,14 @@ from armillary.analysis.kinematics.drives import TIME, Drive
 from armillary.analysis.kinematics.mechanism import Mechanism, slopes
 from armillary.analysis.kinematics.motion import Landmark, PathMotion, landmark_summary
 from armillary.analysis.result_files import refuse_damage
-from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ArmillaryError, require
-from armillary.program.derivatives.sensitivities import derivative_name, quotient
+from armillary.program.sensitivities import derivative_name, quotient
 from armillary.results import Run
 from armillary.results.files import read_record, to_pandas, to_xarray, write_record
 from armillary.results.plots.run_plot import sparkline
 from armillary.results.record import FileContent, label_units
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.text_tables import aligned, counted, html_table, html_text
 from armillary.untyped import DataTable
 
 if TYPE_CHECKING:

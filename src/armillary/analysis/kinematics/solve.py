@@ -28,11 +28,11 @@ from armillary.analysis.kinematics.mechanism import (
 )
 from armillary.analysis.kinematics.motion import PathMotion
 from armillary.analysis.kinematics.result import Solutions, SweepColumns
-from armillary.columns import counted
 from armillary.errors import ArmillaryError, shown
 from armillary.numerics.scatter import ScatterNumbers
 from armillary.results.record import label_units
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.text_tables import counted
 
 _STIFF = 1e5  # weight of loops and limits over outputs, where these cannot be met
 _SAME = 1e-6  # distance in terms of sizes below which two solutions are one

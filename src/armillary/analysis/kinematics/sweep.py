@@ -28,11 +28,11 @@ from armillary.analysis.kinematics.motion import (
     turning_points,
 )
 from armillary.analysis.kinematics.result import Sweep, SweepColumns
-from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ArmillaryError, ParameterError, shown
-from armillary.results.plots.chart import FIGURES, axis_label, check_suffix, literal, open_figure
+from armillary.results.plots.run_plot import FIGURES, axis_label, check_suffix, literal, open_figure
 from armillary.results.record import label_units
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.text_tables import aligned, counted, html_table, html_text
 from armillary.untyped import DataMapping, DataTable, Given
 
 if TYPE_CHECKING:

@@ -16,11 +16,11 @@ from armillary.analysis.linear.matrices import LinearMatrices
 from armillary.analysis.linear.responses import needs_ports, port
 from armillary.analysis.linear.structure import linked_matrices, minimal_matrices, single_zeros
 from armillary.analysis.result_files import json_text, read_result, write_result
-from armillary.columns import aligned, html_table, html_text
 from armillary.errors import ArmillaryError, require
 from armillary.model.units import seconds
-from armillary.program.derivatives.linearization import Variable
+from armillary.program.linearization import Variable
 from armillary.results.record import label_units
+from armillary.text_tables import aligned, html_table, html_text
 from armillary.untyped import DataTable, LibraryObject
 
 _ROTATED = 1e-13  # of its largest: the elements of a matrix in other axes

@@ -18,9 +18,9 @@ import numpy as np
 from armillary.algebra.arguments import count, from_zero, index, several, text
 from armillary.analysis.linear.matrices import LinearMatrices
 from armillary.analysis.linear.responses import needs_ports, port
-from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ArmillaryError
-from armillary.program.derivatives.linearization import Variable
+from armillary.program.linearization import Variable
+from armillary.text_tables import aligned, counted, html_table, html_text
 from armillary.untyped import DataMapping, DataTable, LibraryObject
 
 if TYPE_CHECKING:

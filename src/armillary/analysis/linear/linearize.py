@@ -16,18 +16,18 @@ from armillary.analysis.linear.linear_model import LinearModel
 from armillary.analysis.linear.matrices import Linearization, Matrices, linearization
 from armillary.analysis.linear.points import OperatingPoints, operating_points
 from armillary.cache import kept_per_object
-from armillary.columns import listed
 from armillary.errors import ArmillaryError
 from armillary.model.units import state_factor
-from armillary.program.derivatives.linearization import LinearForm
-from armillary.program.derivatives.sensitivities import switches
 from armillary.program.equations import DerivedEquations
+from armillary.program.linearization import LinearForm
+from armillary.program.sensitivities import switches
 from armillary.program.targets.contact_targets import ContactGeometry
 from armillary.program.targets.targets import INTERNAL_EVENTS
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.compiled_program import ModelFunctions
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.parameters import parameter_table
+from armillary.text_tables import listed
 from armillary.untyped import DataTable
 
 # Operating points for which a linear model is of no use, the errors that state why, and notes on others.

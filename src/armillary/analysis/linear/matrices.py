@@ -15,19 +15,19 @@ from armillary.algebra.expression import ZERO, Expr, number
 from armillary.algebra.walk import operands_first, transform
 from armillary.analysis.linear.rates import implicit_rates
 from armillary.cache import kept_per_object
-from armillary.columns import html_table
 from armillary.errors import ArmillaryError, nearest
 from armillary.llvm.building.routines import MatrixPlacement
 from armillary.llvm.column_solution import ColumnCode
 from armillary.llvm.jit import vector_doubles
-from armillary.program.derivatives import linearization as linearization_form
-from armillary.program.derivatives.linearization import Element, Entries, LinearForm, Variable, linear_form
+from armillary.program import linearization as linearization_form
 from armillary.program.equations import DerivedEquations
+from armillary.program.linearization import Element, Entries, LinearForm, Variable, linear_form
 from armillary.program.passes.graph import Operations
 from armillary.results.record import label_units
 from armillary.results.run import PickledValue
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.compiled_program import ModelFunctions
+from armillary.text_tables import html_table
 from armillary.untyped import DataMapping
 
 if TYPE_CHECKING:

@@ -13,13 +13,13 @@ import numpy as np
 from armillary.algebra.arguments import flag, pair, place, reals, table
 from armillary.analysis.linear.matrices import LinearMatrices
 from armillary.analysis.linear.structure import transmission_zeros
-from armillary.columns import counted
 from armillary.errors import ArmillaryError
 from armillary.model.units import in_seconds
 from armillary.results import Run
-from armillary.results.plots.chart import COLOURS, literal, open_figure
+from armillary.results.plots.run_plot import COLOURS, literal, open_figure
 from armillary.results.record import label_units
 from armillary.results.spectra import PowerSpectrum
+from armillary.text_tables import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from armillary.analysis.linear.matrices import LinearMatrices
-from armillary.columns import aligned, html_table
 from armillary.errors import ArmillaryError
+from armillary.text_tables import aligned, html_table
 
 Array = np.ndarray
 _RANK = 1e-10  # of the largest singular value, below which others count as none

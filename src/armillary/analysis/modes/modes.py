@@ -31,13 +31,13 @@ from armillary.analysis.modes.shapes import (
     state_participation,
 )
 from armillary.analysis.result_files import refuse_damage
-from armillary.columns import aligned, counted, html_table
 from armillary.errors import ArmillaryError, nearest
 from armillary.model.units import state_factor
-from armillary.program.derivatives.linearization import Variable
+from armillary.program.linearization import Variable
 from armillary.results import Run
 from armillary.results.plots.motion import Drawable, PictureOptions
 from armillary.results.run import PickledValue
+from armillary.text_tables import aligned, counted, html_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -16,9 +16,7 @@ import numpy as np
 from armillary.analysis.linear.conversions import html_page
 from armillary.analysis.modes.shapes import by_share
 from armillary.analysis.result_files import json_text, read_result, write_result
-from armillary.columns import html_text
 from armillary.errors import ArmillaryError
-from armillary.results.plots.chart import COLOURS, literal, open_figure
 from armillary.results.plots.motion import (
     FILMS,
     MotionView,
@@ -28,6 +26,8 @@ from armillary.results.plots.motion import (
     show_page,
     write_page,
 )
+from armillary.results.plots.run_plot import COLOURS, literal, open_figure
+from armillary.text_tables import html_text
 from armillary.untyped import DataTable, Given
 
 if TYPE_CHECKING:

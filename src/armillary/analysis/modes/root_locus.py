@@ -43,9 +43,9 @@ from armillary.analysis.modes.tracking import (
     still,
 )
 from armillary.analysis.result_files import refuse_damage
-from armillary.columns import aligned, html_table
 from armillary.errors import ArmillaryError, nearest
 from armillary.runtime.models.compiled import ModelHolder
+from armillary.text_tables import aligned, html_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

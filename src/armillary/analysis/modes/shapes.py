@@ -40,7 +40,6 @@ from armillary.algebra.walk import held_places, transform
 from armillary.analysis.linear.matrices import Linearization
 from armillary.analysis.modes.eigensystem import Eigensystem
 from armillary.cache import kept_per_object
-from armillary.columns import aligned, html_table
 from armillary.model.bodies import motion
 from armillary.model.bodies.body import Body
 from armillary.model.bodies.motion import carry_to_child
@@ -53,6 +52,7 @@ from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import derivation
 from armillary.program.passes.graph import Operations
 from armillary.runtime.models.compiled_program import ModelFunctions
+from armillary.text_tables import aligned, html_table
 from armillary.untyped import DataMapping, DataTable
 
 # Generalised forces of single loads, weights and elasticities along independent speeds, and their changes.

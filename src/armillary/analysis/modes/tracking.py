@@ -30,7 +30,7 @@ from armillary.analysis.operating.point import OperatingPoint
 from armillary.analysis.operating.trim import trim
 from armillary.errors import ArmillaryError, ParameterError, nearest, shown
 from armillary.model.units import state_factor
-from armillary.program.derivatives.linearization import Variable
+from armillary.program.linearization import Variable
 from armillary.runtime.models.compiled import CompiledModel, compiled_model
 from armillary.untyped import AnyFunction, DataMapping, Given
 

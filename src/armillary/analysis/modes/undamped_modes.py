@@ -18,7 +18,7 @@ from armillary.analysis.linear.linearize import linearize
 from armillary.analysis.modes.modes import Modes
 from armillary.analysis.modes.shapes import LinearPlace, body_functions, by_share
 from armillary.errors import ArmillaryError
-from armillary.program.derivatives.linearization import Variable
+from armillary.program.linearization import Variable
 from armillary.runtime.models.compiled import CompiledModel
 
 _STILL = 1e-6  # accelerations at rest, beside those of a displacement by 1

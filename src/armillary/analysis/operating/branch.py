@@ -17,11 +17,11 @@ from armillary.analysis.operating.curve import BranchCurve, CurvePlace, Stabilit
 from armillary.analysis.operating.newton import Root, RootProblem, newton
 from armillary.analysis.operating.point import OperatingPoint, held_values, operating_point, write_json
 from armillary.analysis.operating.problem import ModelNames, Problem, Quantity, with_named_speeds
-from armillary.columns import aligned, counted, html_table, html_text
 from armillary.errors import ArmillaryError, nearest, require, shown
-from armillary.results.plots.chart import COLOURS, axis_label, literal, open_figure
+from armillary.results.plots.run_plot import COLOURS, axis_label, literal, open_figure
 from armillary.results.record import label_units
 from armillary.results.run import PickledValue
+from armillary.text_tables import aligned, counted, html_table, html_text
 from armillary.untyped import DataTable
 
 if TYPE_CHECKING:

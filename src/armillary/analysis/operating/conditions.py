@@ -30,7 +30,7 @@ from armillary.cache import kept_per_object
 from armillary.mechanics.constraints.loop_closing import speed_kind, unit_sizes
 from armillary.model.units import state_factor
 from armillary.numerics.scatter import ScatterNumbers
-from armillary.program.derivatives import linearization
+from armillary.program import linearization
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import derivation
 from armillary.runtime.models.compiled_program import ModelFunctions

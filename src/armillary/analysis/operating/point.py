@@ -15,10 +15,10 @@ from armillary.analysis.operating.curve import Stability, stability_of
 from armillary.analysis.operating.newton import Root, outlook
 from armillary.analysis.operating.problem import Problem
 from armillary.analysis.result_files import json_text, read_result, refuse_damage, write_result
-from armillary.columns import aligned, html_table, html_text, listed
 from armillary.results.record import label_units
 from armillary.results.run import PickledValue
 from armillary.runtime.models.instance import Instance
+from armillary.text_tables import aligned, html_table, html_text, listed
 from armillary.untyped import DataMapping, DataTable, Given
 
 # Operating points and branches as JSON files.

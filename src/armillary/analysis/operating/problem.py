@@ -33,12 +33,12 @@ from armillary.analysis.operating.conditions import (
 )
 from armillary.analysis.operating.newton import RootProblem
 from armillary.cache import kept_per_object
-from armillary.columns import counted, listed
 from armillary.errors import ArmillaryError, ParameterError, nearest, shown
 from armillary.model.units import seconds, state_factor, text_number
 from armillary.program.derive import derive
 from armillary.runtime.models.parameters import model_number, plain_number
 from armillary.runtime.start.initial import initial_memory, state_number
+from armillary.text_tables import counted, listed
 from armillary.untyped import DataMapping, DataTable
 
 if TYPE_CHECKING:

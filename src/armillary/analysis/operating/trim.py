@@ -33,11 +33,11 @@ from armillary.analysis.operating.curve import BranchCurve
 from armillary.analysis.operating.newton import Root, RootProblem, newton, rest
 from armillary.analysis.operating.point import OperatingPoint, operating_point
 from armillary.analysis.operating.problem import Problem, Request, read_request, with_named_speeds
-from armillary.columns import counted, listed
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.numerics.scatter import ScatterNumbers
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.initial import initial_states, initial_values
+from armillary.text_tables import counted, listed
 from armillary.untyped import DataMapping, DataTable, Given
 
 if TYPE_CHECKING:

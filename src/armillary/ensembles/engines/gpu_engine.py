@@ -16,7 +16,7 @@ from armillary.ensembles.engines.engine import Engine, Outcome
 from armillary.ensembles.plan import Plan
 from armillary.ensembles.starts import CompactBlock, Starts
 from armillary.errors import ArmillaryError, MissingExtraError, require
-from armillary.export.cuda.ensemble import BLOCK, PRECISIONS, Kernel
+from armillary.export.cuda.kernels import BLOCK, PRECISIONS, Kernel
 from armillary.runtime.inputs.reading import DrivenInputs
 from armillary.runtime.loop.layout import SNAP
 from armillary.runtime.loop.thresholds import ROUNDINGS

@@ -31,8 +31,7 @@ from armillary.ensembles.plan import (
 from armillary.ensembles.starts import CompactBlock, Starts
 from armillary.errors import ArmillaryError
 from armillary.export.c.printer import CPrinter
-from armillary.export.cuda.ensemble import Kernel, MetricsCode, kernel
-from armillary.export.cuda.solver import Configured, Features, solver_kernel
+from armillary.export.cuda.kernels import Configured, Features, Kernel, MetricsCode, kernel, solver_kernel
 from armillary.export.text.body import Namer, section_text
 from armillary.export.text.printer import LOGIC, Operand
 from armillary.program.configurations import configurations_of, with_changes

@@ -24,7 +24,7 @@ from armillary.runtime.loop.layout import Phase, Reason
 from armillary.runtime.loop.thresholds import FIRST_STEPS, LEAST_ERROR, NOWHERE, SHORT_STEPS
 
 WANTED = ("advance", "settle", "set_nests", "dense_state")  # functions of the solver
-KEPT_VECTORS = ("state", "trial", "k0", "g_start")
+KEPT_VECTORS = ("state", "trial", "k0", "g_start", "k_before")
 
 WHOLES = ("count", "stride")
 ADDRESSES = ("settings", "atol", "times", "want", "place", "halt")
@@ -45,6 +45,9 @@ def rooms_of(plan: Plan) -> dict[str, int]:
     states = rooms["state"]
     names = ["trial", "base", "point", "atol", "tolerated", "ratio", "ratio_low"]
     names += tableau.vectors
+    if tableau.multistep:
+        names.append("k_before")
+        rooms["h_before"] = 1
     return rooms | dict.fromkeys(names, states) | {"shown": rooms["slots"]} | dict.fromkeys(LANE, 1)
 
 

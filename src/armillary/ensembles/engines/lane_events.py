@@ -63,7 +63,12 @@ class StepsBetweenEvents(AdaptiveSteps):
         self.equations = equations
         self.coordinates = shape.changes.coordinates if shape.changes else 0
         self.interpolates = plan.method.adaptive
-        self.kept_reals = _REALS if plan.method.adaptive else _FIXED
+        self.kept_reals: tuple[str, ...] = _REALS if plan.method.adaptive else _FIXED
+        self.room_parts: tuple[str, ...] = _ROOM
+        self.changed_parts: tuple[str, ...] = _CHANGED
+        if plan.method.coefficients.multistep:
+            self.kept_reals += ("h_before",)
+            self.room_parts, self.changed_parts = (*_ROOM, "k_before"), (*_CHANGED, "k_before")
         rooms = rooms_of(plan) | dict.fromkeys(("g", "g_start", "sign"), self.n_events)
         rooms |= dict.fromkeys(("look", "index"), 1)
         rooms["per_size"] = rooms["state"]
@@ -109,7 +114,7 @@ class StepsBetweenEvents(AdaptiveSteps):
     def take_run(self, lane: Value, run: Value) -> None:
         for name in ("parameters", "slots"):
             self.column(name, lane, run, back=False)
-        for name in _ROOM:
+        for name in self.room_parts:
             with self.each(self.rooms[name]) as i:
                 self.lanes_of(name)[i * self.lanes + lane] = self.outside("run_rooms")[
                     self._at(run, name) + i
@@ -127,7 +132,7 @@ class StepsBetweenEvents(AdaptiveSteps):
     def give_back(self, lane: Value) -> None:
         run = self.lanes_of("own")[lane].to_whole()
         self.column("slots", lane, run, back=True)
-        for name in _CHANGED:
+        for name in self.changed_parts:
             with self.each(self.rooms[name]) as i:
                 self.outside("run_rooms")[self._at(run, name) + i] = self.lanes_of(name)[
                     i * self.lanes + lane

@@ -214,25 +214,29 @@ class LaneSteps(LaneFrame):
         assert tableau is not None
         states = ("trial", "point", *tableau.stage_vectors)
         rooms |= {"new_memory": rooms["memory"], "status": 1} | dict.fromkeys(states, rooms["state"])
+        kept = ["state", "memory"]
+        if tableau.multistep:
+            rooms |= {"k_before": rooms["state"], "h_before": 1, "restart": 1}
+            kept += ["trial", "k_before"]
         # Eight runs at once on an x86-64 processor with AVX-512 take 0.97 to 1.23 of the time with them.
-        if encodes() == "arm64" and tableau.stages > 1:
+        if encodes() == "arm64" and tableau.stages > 1 and not tableau.multistep:
             self.near = near_sines(program)
         if self.near is not None:
             rooms |= {"sines": len(self.near.sines), "turned": 1, "near_trial": rooms["state"]}
         super().__init__(plan, lanes, rooms, WHOLES, ADDRESSES)
         self.places["row"] = self.places["out"]
         parts = {"NORMALISE": program.normalises, "UPDATE": program.update.results}
-        self.stages = LaneSolver(self, plan.method, ("stages",))
         self.solver = LaneSolver(
             self,
             plan.method,
             WANTED,
             features=[name for name, there in parts.items() if there],
             facts={"dense": False, "at_grid": True, "every_step": False},
-            kept=("state", "memory"),
+            kept=kept,
             sizes=dict.fromkeys(("Memory", "N_MEMORY"), rooms["memory"]),
             given={} if self.near is None else {"stages": stages_with_sines},
         )
+        self.stages = LaneSolver(self, plan.method, ("stages",))  # with the sines that they are given
         self.stride = self.whole_argument("stride")
         self.setting = {name: self.outside("settings")[i] for i, name in enumerate(SETTINGS)}
         with self.each(self.whole_argument("blocks")) as block:
@@ -261,7 +265,7 @@ class LaneSteps(LaneFrame):
             self.vector(name)[0] = value
 
     def keeps(self, name: str) -> bool:
-        return name in SHARED or name == "status"
+        return name in SHARED or self.rooms.get(name) == 1
 
     def block_of(self, name: str, row: Value) -> Span:
         """Return the runs of this block in a row of an array."""
@@ -273,6 +277,8 @@ class LaneSteps(LaneFrame):
     def motion(self) -> None:
         self.numbers = {name: Local(self, self["t0"] if name == "t" else self.real(0.0)) for name in SHARED}
         self["status"] = float(Reason.RUNNING)
+        if self.tableau.multistep:
+            self["restart"], self["h_before"] = 1.0, 0.0
         self.stop = Local(self, self.of_kind(self.kind, float("nan")))
         self.turning = Local(self, self.of_kind(self.kind, 0.0))
         self.kept = Local(self, self.whole(0))

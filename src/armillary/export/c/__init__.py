@@ -15,9 +15,8 @@ from pathlib import Path
 from armillary.algebra.arguments import flag
 from armillary.errors import ArmillaryError, nearest
 from armillary.export.c.model import USUAL, CModel, checked_lanes, test_code
-from armillary.export.c.printer import CSolverPrinter
+from armillary.export.c.printer import CSolverPrinter, counts
 from armillary.export.c.solver import assembly_code, configuration_files, solver_texts
-from armillary.export.c.text import counts
 from armillary.export.text.files import example_run, fill, foreign_keys, run_keys, template, write_folder
 from armillary.export.text.printer import wrap_statement
 from armillary.export.text.solver_printer import NO_SOLVER, prefix_settings, setting_checks

@@ -1,7 +1,7 @@
 """Sections for GCC and Clang: an assignment per operation, in the order and with the loads of the process.
 
 Compilers order such code for few live values, keep constants in registers and store results to make room for
-them; so do they with the plain text of a section (``text.py``). Here llvm/arrangement decides operations,
+them; so do they with the plain text of a section (``printer.py``). Here llvm/arrangement decides operations,
 their order, which of their values are in registers, and where sines stand; this file writes C in place of
 LLVM's words. On a Neoverse N1 GCC's code takes 0.6 to 0.9 of the time of its code from the plain text.
 
@@ -18,8 +18,7 @@ from itertools import count
 from armillary.algebra.block_functions import is_block
 from armillary.algebra.expression import Expr
 from armillary.algebra.functions import cos, sin
-from armillary.export.c.printer import CPrinter
-from armillary.export.c.text import WIDTH, Signature, argument_names, comment, function_text
+from armillary.export.c.printer import WIDTH, CPrinter, Signature, argument_names, comment, function_text
 from armillary.export.text.body import Place
 from armillary.export.text.files import fill, template
 from armillary.export.text.printer import CHOICE, Operand, wrap_statement

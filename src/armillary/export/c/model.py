@@ -9,13 +9,24 @@ from functools import cached_property
 
 from armillary.algebra.block_functions import is_block
 from armillary.algebra.expression import Expr
-from armillary.columns import aligned
 from armillary.errors import ArmillaryError
 from armillary.export.c.arranged import RESERVED, arranged_function, arrangement_types, arranges
-from armillary.export.c.printer import CPrinter, CSolverPrinter, helpers, lookup_function, trigonometry
-from armillary.export.c.text import Signature, block, comment, counts, function, heading, string_literal
+from armillary.export.c.printer import (
+    CPrinter,
+    CSolverPrinter,
+    Signature,
+    block,
+    comment,
+    counts,
+    function,
+    heading,
+    helpers,
+    lookup_function,
+    string_literal,
+    trigonometry,
+)
 from armillary.export.text.body import closing
-from armillary.export.text.contacts import ContactSource, contact_constants, contact_sources
+from armillary.export.text.configurations import ContactSource, contact_constants, contact_sources
 from armillary.export.text.description import ExportDescription
 from armillary.export.text.files import fill, note, setting_values, template
 from armillary.export.text.printer import wrap_statement
@@ -25,6 +36,7 @@ from armillary.program.packs import in_lanes, pack_section
 from armillary.program.program import Program, ProgramSection
 from armillary.runtime.integrators import METHODS, Method
 from armillary.runtime.solver.methods import exported_methods, method_names
+from armillary.text_tables import aligned
 
 # Operations on vectors in exported C: which, and what the head of a file states about them.
 

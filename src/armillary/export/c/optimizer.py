@@ -25,13 +25,13 @@ from armillary.algebra.walk import symbols, transform
 from armillary.analysis.places import check_smooth
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.export.c.model import CModel
-from armillary.export.c.text import Signature, block, counts, function
+from armillary.export.c.printer import Signature, block, counts, function
 from armillary.export.text.printer import wrap_statement
 from armillary.export.text.source import Source, make_source
-from armillary.program.derivatives.sensitivities import directions
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import derivation
 from armillary.program.pieces import with_functions
+from armillary.program.sensitivities import directions
 from armillary.runtime.models.parameters import parameter_table
 from armillary.runtime.start.initial import initial_memory
 

@@ -5,20 +5,27 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 
-from armillary.columns import aligned
 from armillary.export.c.model import INPUTS, RENEWED, RESULT, CModel
-from armillary.export.c.printer import CPrinter, CSolverPrinter, helpers, lookup_function
-from armillary.export.c.text import Signature, block, function, string_literal
+from armillary.export.c.printer import (
+    CPrinter,
+    CSolverPrinter,
+    Signature,
+    block,
+    function,
+    helpers,
+    lookup_function,
+    string_literal,
+)
 from armillary.export.text.configurations import (
     change_functions,
     change_sizes,
     common_numbers,
     has_function,
+    implicit_tables,
     passing_numbers,
     state_size_table,
 )
 from armillary.export.text.files import fill, template
-from armillary.export.text.implicit import implicit_tables
 from armillary.export.text.printer import wrap_statement
 from armillary.export.text.solver_printer import CONSTRAINT_GEOMETRY, STATUSES, status_words
 from armillary.export.text.source import Sections, Source
@@ -31,6 +38,7 @@ from armillary.runtime.models.run_changes import (
     configuration_numbers,
 )
 from armillary.runtime.solver.methods import exported_methods
+from armillary.text_tables import aligned
 
 # Further configurations of a system in C: a file for each with its functions, one with those of the changes
 # of the first, a header, and the tables that the solver reads.

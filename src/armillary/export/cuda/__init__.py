@@ -12,7 +12,7 @@ from pathlib import Path
 from textwrap import indent
 
 from armillary.export.c.model import CModel, roadmap, test_code
-from armillary.export.c.printer import helpers
+from armillary.export.c.printer import block, helpers, string_literal
 from armillary.export.c.solver import (
     PlainPrinter,
     assembly_code,
@@ -20,10 +20,9 @@ from armillary.export.c.solver import (
     configurations,
     solver_texts,
 )
-from armillary.export.c.text import block, string_literal
 from armillary.export.cuda.sections import chained_step, device_contacts, in_both_precisions, on_device
 from armillary.export.text.body import closing
-from armillary.export.text.contacts import contact_sources
+from armillary.export.text.configurations import contact_sources
 from armillary.export.text.description import StateDescription, state_description
 from armillary.export.text.files import fill, template, write_folder
 from armillary.export.text.source import Source, make_source

@@ -15,11 +15,19 @@ from functools import cached_property
 from armillary.algebra.expression import Expr
 from armillary.algebra.walk import symbols
 from armillary.export.c.model import INPUTS, RENEWED, RESULT, contact_code
-from armillary.export.c.printer import CPrinter, helpers, lookup_function
-from armillary.export.c.text import COMMENT, NUMBER, Signature, counts, function
+from armillary.export.c.printer import (
+    COMMENT,
+    NUMBER,
+    CPrinter,
+    Signature,
+    counts,
+    function,
+    helpers,
+    lookup_function,
+)
 from armillary.export.text.body import Namer, Place, closing, section_text
-from armillary.export.text.contacts import SINGLE as CONTACTS_IN_SINGLE
-from armillary.export.text.contacts import ContactSource, contact_sources
+from armillary.export.text.configurations import SINGLE as CONTACTS_IN_SINGLE
+from armillary.export.text.configurations import ContactSource, contact_sources
 from armillary.export.text.files import fill, template
 from armillary.export.text.source import ARGUMENTS, renewal_text, reserved_names
 from armillary.program.program import Program, ProgramSection, section

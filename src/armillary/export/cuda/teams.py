@@ -23,8 +23,7 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.functions import cos, sin
 from armillary.algebra.walk import symbols
 from armillary.export.c.model import INPUTS, RESULT
-from armillary.export.c.printer import GROUP
-from armillary.export.c.text import WIDTH, Signature, argument_names, comment, counts, function_text
+from armillary.export.c.printer import GROUP, WIDTH, Signature, argument_names, comment, counts, function_text
 from armillary.export.cuda.sections import SectionWriter
 from armillary.export.text.body import Place
 from armillary.export.text.files import fill, template
@@ -234,7 +233,7 @@ def by_lane(values: Sequence[str]) -> str:
 
 
 SIZES = {"double": 8, "float": 4}
-REGISTERS = {"double": 255, "float": 168}  # of a thread; see BLOCKS in ensemble.py
+REGISTERS = {"double": 255, "float": 168}  # of a thread; see BLOCKS in kernels.py
 
 # Bytes beyond the registers up to which one thread is best: about the first-level cache of a multiprocessor.
 # Measured on an H200, two threads against one, in double precision: an octopod whose values go 1,230 KB

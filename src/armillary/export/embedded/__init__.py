@@ -8,16 +8,17 @@ instructions, stack and memory on a Cortex-M4F and a RISC-V in QEMU.
 from __future__ import annotations
 
 from armillary.export.c.model import test_code
+from armillary.export.c.printer import counts
 from armillary.export.c.solver import configuration_files
-from armillary.export.c.text import counts
-from armillary.export.embedded.cost import cost_table, step_table
 from armillary.export.embedded.model import (
     EmbeddedModel,
     add_braces,
     assembly_files,
     checked_precision,
+    cost_table,
     loops_record,
     solver_texts,
+    step_table,
 )
 from armillary.export.text.files import fill, template
 from armillary.export.text.source import Source

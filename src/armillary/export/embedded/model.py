@@ -1,17 +1,26 @@
-"""A system's functions for microcontrollers: the C of export/c without tables of names and assembly."""
+"""A system's functions for microcontrollers, and the operations of a step.
+
+They are the C of export/c without tables of names and assembly.
+"""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterable, Sequence
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from math import ceil, log2
+from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
 from armillary.errors import ArmillaryError, nearest
 from armillary.export.c.model import CModel
-from armillary.export.c.printer import CPrinter, CSolverPrinter
+from armillary.export.c.printer import COMMENT, NUMBER, CPrinter, CSolverPrinter, comment, counts
 from armillary.export.c.solver import (
     AssemblyPrinter,
     assembly_values,
@@ -19,17 +28,252 @@ from armillary.export.c.solver import (
     loop_features,
     printed_solver,
 )
-from armillary.export.c.text import COMMENT, NUMBER, comment
 from armillary.export.text.body import closing
 from armillary.export.text.files import fill, template
 from armillary.export.text.printer import wrap_statement
 from armillary.export.text.source import Sections, Source, features
 from armillary.export.text.start import AssemblySource
-from armillary.mechanics.constraints.closing_thresholds import FEW_CORRECTIONS
+from armillary.mechanics.constraints.closing_thresholds import FEW_CORRECTIONS, MOST_SWEEPS
+from armillary.program.passes.graph import Operations
+from armillary.program.program import Program
 from armillary.runtime.integrators.records import Method
 from armillary.runtime.language.fields import Field
 from armillary.runtime.language.translator import Solver, in_single, solver_for
+from armillary.runtime.loop.layout import NESTS, STAGES
+from armillary.runtime.loop.tableau import Rosenbrock
+from armillary.runtime.loop.thresholds import LOOKS
 from armillary.runtime.solver.methods import exported_methods
+
+
+class Counted(Protocol):
+    """A model in some language, whose operations are counted."""
+
+    source: Source
+    precision: str
+
+    @property
+    def has(self) -> Collection[str]: ...
+
+
+def step_table(model: Counted, method: Method, attempts: int) -> str:
+    """Rows of a table in Markdown: operations of a step, at least and at most, and of events and changes.
+
+    With several configurations each number is the largest of them.
+    """
+    programs = [one.program for one in (model.source, *model.source.others)]
+    changing, watched = model.source.changing, model.source.changing and "choices" in model.has
+    looks = [_look_ahead(p) if watched else Operations() for p in programs]
+
+    def most(found: Iterable[Operations]) -> Operations:
+        return Operations(*(max(counts) for counts in zip(*map(_operation_counts, found), strict=True)))
+
+    rows = [("a step", most(step_operations(p, model.has, method, 1) for p in programs))]
+    longest = most(
+        step_operations(p, model.has, method, attempts) + look
+        for p, look in zip(programs, looks, strict=True)
+    )
+    if any(p.corrected for p in programs):
+        rows.append(("a step, at most", longest))
+    if any(p.events.results for p in programs):
+        located = most(event_operations(p, model.precision, attempts) for p in programs)
+        rows.append(("locating the events of a step, at most", located))
+    if "passing" in model.has:
+        every = (model.source, *model.source.others)
+        across = most(across_operations(one, attempts) for one in every)
+        rows.append(("a step across a place where constraints lose rank, at most", across))
+    if changing:
+        rows.append(("a change of configuration, at most", change_operations(programs)))
+    return "\n".join(f"| {what} | {counts(found)} |" for what, found in rows)
+
+
+def step_operations(program: Program, has: Collection[str], method: Method, attempts: int) -> Operations:
+    """Return the operations of a step without events that closes loops by ``attempts`` corrections."""
+    t, n = method.coefficients, len(program.state)
+    evaluations = t.stages
+    if isinstance(t, Rosenbrock):
+        evaluations = sum(any(row) for row in t.a) + 1
+    if program.events.results:  # the derivative at the end is kept for the next step, unless inputs are new
+        evaluations += "inputs" in has
+    rows = [*t.a[1:], t.b, *(t.couplings if isinstance(t, Rosenbrock) else ())]
+    terms = [sum(1 for weight in row if weight) for row in rows]
+    scaled = [sum(1 for weight in row if weight and abs(weight) != 1) for row in rows]
+    stages = Operations(n * sum(terms), n * (sum(scaled) + len(rows)))
+    finite = Operations(n, n)
+    total = _multiply_operations(program.derivatives.operations, evaluations) + stages + finite
+    total += normalising(program, attempts)
+    if isinstance(t, Rosenbrock):
+        total += implicit_operations(program, t.stages)
+    if program.events.results:
+        total += program.events.operations
+    return total + program.update.operations
+
+
+def implicit_operations(program: Program, stages: int) -> Operations:
+    """Partial derivatives, the factors of the equations and a solution for each stage; of dense equations as
+    many as all states need, of which fewer are solved for where rates are multiples of other states.
+    """
+    found, n = program.structure, len(program.state)
+    if program.partial_rates:
+        partial = program.partial_rates[0].operations
+    else:
+        partial = _multiply_operations(program.derivatives.operations, n + 1) + Operations(n * n, 0, n * n, n)
+    if found is None:
+        factors = Operations(n**3 // 3 + n * n, n**3 // 3 + n * n, 2 * n)
+        solution = Operations(n * n, n * n, n)
+    else:
+        m, elements = found.unknowns, len(found.column)
+        factors = Operations(found.operations + len(found.entry_column), found.operations, 2 * m)
+        solution = Operations(elements, elements + m)
+    return partial + factors + _multiply_operations(solution, stages)
+
+
+def normalising(program: Program, attempts: int) -> Operations:
+    """Euler parameters brought to unit length, closed contacts without drift, loops closed."""
+    units = program.normalise.operations if program.renewed else Operations()
+    if not program.corrected:
+        return units
+    count = len(program.corrected)
+    once = program.correct.operations + Operations(additions=count, divisions=count) + units
+    return _multiply_operations(once, attempts)
+
+
+def event_operations(program: Program, precision: str, attempts: int) -> Operations:
+    """Return the evaluations of event functions inside a step: each event by bisection in at least every
+    third turn down to the last digits of the time, after a search by doublings in the step that follows an
+    event.
+    """
+    bits = 24 if precision == "single" else 53
+    events, n = len(program.events.results), len(program.state)
+    turns = 3 * ceil(log2(2.0 ** (bits - 1))) + 2
+    inside = Operations(4 * n, 3 * n) + normalising(program, attempts) + program.events.operations
+    return _multiply_operations(inside, events * turns + 2 * bits)
+
+
+def _look_ahead(program: Program) -> Operations:
+    """Three looks at weak constraints ahead and one here, each by two evaluations of a step's rates."""
+    return _multiply_operations(program.derivatives.operations, 8) + _multiply_operations(
+        program.events.operations, 7
+    )
+
+
+def across_operations(made: Source, attempts: int) -> Operations:
+    """Return the stages of a step across, whose loops are closed, its error and dense output, the event
+    functions in it, and before it the smallest singular value of J in two places, by turns of pairs of its
+    rows.
+    """
+    program, n = made.program, len(made.program.state)
+    closing, layout = normalising(program, attempts), made.equations.reduction.layout
+    rows, speeds = (layout.rows, layout.speeds) if layout is not None else (0, 0)
+    sums = n * (STAGES * (STAGES + 1) // 2 + (2 + NESTS) * STAGES + 12)
+    total = _multiply_operations(program.derivatives.operations + closing, STAGES) + Operations(
+        sums, sums, 3 * n, 2
+    )
+    inside = Operations(2 * (NESTS + 3) * n, (NESTS + 3) * n) + closing + program.events.operations
+    total += _multiply_operations(inside, len(LOOKS))
+    turn = Operations(5 * speeds + 8, 7 * speeds + 10, 2, 2)
+    sweeps = _multiply_operations(turn, MOST_SWEEPS * rows * (rows - 1) // 2)
+    sized = Operations(3 * rows * speeds, 2 * rows * speeds, 4 * rows * speeds, 2 * rows)
+    return total + _multiply_operations(program.geometry.operations + sized + sweeps, 2)
+
+
+def change_operations(programs: Sequence[Program]) -> Operations:
+    """Return the motion, speeds adjusted twice, the impulse and the state after it; before the last two, a
+    configuration entered to see whether its dependent speeds are a good choice, and the ratings of others
+    (runtime/solver/changes.py).
+    """
+
+    def most(name: str) -> Operations:
+        found = [s.operations for p in programs for s in (*p.changes, p.events) if s.name == name]
+        return max(found, key=lambda o: sum(_operation_counts(o)), default=Operations())
+
+    looked = most("enter") + most("events") + most("ratings")
+    return (
+        most("leave")
+        + _multiply_operations(most("adjust"), 2)
+        + most("impulse")
+        + _multiply_operations(looked, 2)
+        + most("enter")
+    )
+
+
+def _operation_counts(operations: Operations) -> tuple[int, int, int, int]:
+    o = operations
+    return o.additions, o.multiplications, o.divisions, o.functions
+
+
+def _multiply_operations(operations: Operations, count: int) -> Operations:
+    return Operations(*(count * part for part in _operation_counts(operations)))
+
+
+# Instructions of an embedded program, counted by QEMU: text for the README, or the command to count.
+
+TARGETS = {
+    "arm": ("Cortex-M4F", "arm-none-eabi-gcc", "qemu-system-arm"),
+    "riscv": ("RISC-V, 32 bits", "riscv64-unknown-elf-gcc", "qemu-system-riscv32"),
+}
+_COLUMNS = {
+    "flash": "flash, bytes",
+    "ram": "RAM of a run, bytes",
+    "stack": "stack, bytes",
+    "step": "instructions per step",
+    "longest": "the longest step",
+}
+
+
+def cost_table(files: Mapping[str, str], wanted: bool | None) -> str:
+    """Return a table in Markdown of what the targets whose tools are here need; without tools, how to
+    measure.
+    """
+    rows = {}
+    if wanted is not False:
+        rows = {name: found for name in TARGETS if (found := counts_on(name, files))}
+    if wanted and not rows:
+        tools = " or ".join(f"{compiler} with {emulator}" for _, compiler, emulator in TARGETS.values())
+        raise ArmillaryError(
+            f"measure=True needs make and {tools}, each compiler with its C library; install them, or leave "
+            "measure out and run `make measure-arm` where they are"
+        )
+    if not rows:
+        return (
+            "Not measured: `make measure-arm` and `make measure-riscv` need a cross compiler\n"
+            "(`arm-none-eabi-gcc`, `riscv64-unknown-elf-gcc`) with its C library, QEMU, and default values\n"
+            "from which 200 steps succeed."
+        )
+    head = f"| | {' | '.join(_COLUMNS.values())} |\n| --- |{' ---: |' * len(_COLUMNS)}"
+    lines = [f"| {TARGETS[t][0]} | {' | '.join(str(row[c]) for c in _COLUMNS)} |" for t, row in rows.items()]
+    about = "Counted by `make measure-arm` and `make measure-riscv` over 200 steps, without the C library."
+    return "\n".join([about, "", head, *lines])
+
+
+def counts_on(target: str, files: Mapping[str, str]) -> dict[str, int]:
+    """Return the numbers of one target by name; empty if a tool is missing or fails."""
+    _, compiler, emulator = TARGETS[target]
+    if not all(shutil.which(tool) for tool in ("make", compiler, emulator)):
+        return {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for path, text in files.items():
+            place = folder / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(text, encoding="utf-8")
+        done = subprocess.run(
+            ["make", f"measure-{target}"], cwd=folder, capture_output=True, text=True, check=False
+        )
+    return parse_counts(done.stdout) if done.returncode == 0 else {}
+
+
+def parse_counts(text: str) -> dict[str, int]:
+    """Return the output of `make measure-…`: the table of `size`, then a word and a number in each line."""
+    found: dict[str, int] = {}
+    for line in text.splitlines():
+        words = line.split()
+        if len(words) == 2 and words[1].isdigit():
+            found[words[0]] = int(words[1])
+        elif words[-1:] == ["(TOTALS)"]:
+            found["flash"] = int(words[0]) + int(words[1])
+    ended = found.get("status", 0) != 0  # such as a run whose parameters have no defaults
+    return found if set(_COLUMNS) <= set(found) and not ended else {}
+
 
 # C text in single or double precision: types, literals and library functions that match.
 

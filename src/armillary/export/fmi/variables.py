@@ -19,8 +19,12 @@ from armillary.algebra.expression import UNIT, Expr
 from armillary.algebra.units import BASE_UNITS, parse_unit
 from armillary.algebra.walk import held_places
 from armillary.errors import ParameterError
-from armillary.export.text.description import EventDescription, StateDescription, state_description
-from armillary.export.text.reference import start_values
+from armillary.export.text.description import (
+    EventDescription,
+    StateDescription,
+    start_values,
+    state_description,
+)
 from armillary.export.text.source import Source
 from armillary.program.configurations import LEAVE
 from armillary.program.equations import DerivedEquations

@@ -10,15 +10,18 @@ from math import isinf
 from armillary.export.fortran.printer import literal
 from armillary.export.text.configurations import (
     CHANGE_EXTENTS,
+    IMPLICIT_EXTENTS,
     OF_CHANGES,
+    TABLE_NAMES,
     TRUTHS,
     WORDS,
+    ContactSource,
     change_tables,
+    contact_constants,
     has_function,
+    implicit_tables,
 )
-from armillary.export.text.contacts import ContactSource, contact_constants
 from armillary.export.text.files import fill, run_keys, template
-from armillary.export.text.implicit import IMPLICIT_EXTENTS, TABLE_NAMES, implicit_tables
 from armillary.export.text.printer import list_items
 from armillary.export.text.solver_printer import (
     CONSTRAINT_GEOMETRY,

@@ -32,8 +32,8 @@ from armillary.export.fortran.subroutines import (
     program_text,
     section_texts,
 )
-from armillary.export.text.configurations import left_text
-from armillary.export.text.contacts import contact_sources
+from armillary.export.text.configurations import contact_sources, left_text, partial_count
+from armillary.export.text.description import reference_text
 from armillary.export.text.files import (
     fill,
     head,
@@ -44,9 +44,7 @@ from armillary.export.text.files import (
     template,
     write_folder,
 )
-from armillary.export.text.implicit import partial_count
 from armillary.export.text.printer import list_items
-from armillary.export.text.reference import reference_text
 from armillary.export.text.source import Sections, Source, features, make_source
 from armillary.program.equations import DerivedEquations
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from armillary.algebra.expression import Expr
 from armillary.export.jax.solver import contact_texts, run_values, solver_values
 from armillary.export.python.module import WIDTH, PythonModule, PythonPrinter, function_name
-from armillary.export.text.contacts import contact_sources
+from armillary.export.text.configurations import contact_sources
 from armillary.export.text.printer import ATOM, CHOICE, Operand, Printer
 from armillary.export.text.source import Source
 from armillary.mechanics.constraints.closing_thresholds import FEW_CORRECTIONS

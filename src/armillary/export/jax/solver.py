@@ -15,8 +15,7 @@ from armillary.export.python.solver import (
     size_lines,
     solver_texts,
 )
-from armillary.export.text.configurations import TRUTHS, change_tables
-from armillary.export.text.contacts import ContactSource, contact_constants
+from armillary.export.text.configurations import TRUTHS, ContactSource, change_tables, contact_constants
 from armillary.export.text.files import fill, template
 from armillary.export.text.printer import wrap_statement
 from armillary.export.text.solver_printer import NO_SOLVER
@@ -34,7 +33,7 @@ WIDTH = 110
 
 def solver_values(made: Source) -> dict[str, str]:
     """Values for the template: a function for a step of each method, and their names; times of jumps."""
-    methods = exported_methods(False, made.stiff)
+    methods = exported_methods(False, made.stiff, multistep=False)
     explicit = [m for m in methods if not m.rosenbrock]
     printer = JaxSolverPrinter(read_solver((), explicit, [f"{m.name}_stages" for m in explicit]))
     implicit = [_implicit_method(m) for m in methods if m.rosenbrock]
@@ -72,7 +71,7 @@ def _implicit_method(method: Method) -> str:
 
 def run_values(made: Source, has: Collection[str], named: Named) -> dict[str, str]:
     """Values for the template of runs."""
-    methods = exported_methods(True, made.stiff)
+    methods = exported_methods(True, made.stiff, multistep=False)
     wanted = ["start_run", "turn" if "reclosing" in has else "find_row"]
     loops = made.assembly.solver if made.assembly is not None else NO_SOLVER
     described = {word for word in has if word not in ("implicit", "driven")}  # stages are JAX's own

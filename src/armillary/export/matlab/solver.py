@@ -7,15 +7,17 @@ from collections.abc import Callable, Collection, Sequence
 
 from armillary.export.text.configurations import (
     CHANGE_EXTENTS,
+    IMPLICIT_EXTENTS,
     OF_CHANGES,
+    TABLE_NAMES,
     WORDS,
+    ContactSource,
     change_tables,
     has_function,
+    implicit_tables,
     left_text,
 )
-from armillary.export.text.contacts import ContactSource
 from armillary.export.text.files import fill, setting_values, template
-from armillary.export.text.implicit import IMPLICIT_EXTENTS, TABLE_NAMES, implicit_tables
 from armillary.export.text.printer import wrap_statement
 from armillary.export.text.solver_printer import (
     CONSTRAINT_GEOMETRY,

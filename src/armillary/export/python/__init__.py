@@ -13,6 +13,7 @@ from pathlib import Path
 
 from armillary.algebra.arguments import flag
 from armillary.export.python.module import PythonModule
+from armillary.export.text.description import reference_text
 from armillary.export.text.files import (
     example_run,
     example_timing,
@@ -21,7 +22,6 @@ from armillary.export.text.files import (
     template,
     write_folder,
 )
-from armillary.export.text.reference import reference_text
 from armillary.export.text.source import make_source
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.solver.methods import method_names

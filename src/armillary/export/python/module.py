@@ -14,8 +14,7 @@ from armillary.export.python.solver import (
     solver_values,
 )
 from armillary.export.text.body import SectionText, Step, closing, field_names
-from armillary.export.text.configurations import change_functions, left_text
-from armillary.export.text.contacts import contact_sources
+from armillary.export.text.configurations import change_functions, contact_sources, implicit_tables, left_text
 from armillary.export.text.files import (
     fill,
     head,
@@ -26,7 +25,6 @@ from armillary.export.text.files import (
     run_keys,
     template,
 )
-from armillary.export.text.implicit import implicit_tables
 from armillary.export.text.printer import CHOICE, LOGIC, SUM, Operand, Printer, one_line, wrap_statement
 from armillary.export.text.source import SectionFunction, Sections, Source, features
 from armillary.export.text.start import AssemblySource, StartSource

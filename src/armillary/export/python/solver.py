@@ -7,15 +7,16 @@ from collections.abc import Callable, Collection, Sequence
 
 from armillary.export.text.configurations import (
     CHANGE_EXTENTS,
+    IMPLICIT_EXTENTS,
     TRUTHS,
     WORDS,
     ChangeTables,
+    ContactSource,
     change_tables,
+    contact_constants,
     has_function,
 )
-from armillary.export.text.contacts import ContactSource, contact_constants
 from armillary.export.text.files import setting_values
-from armillary.export.text.implicit import IMPLICIT_EXTENTS
 from armillary.export.text.printer import wrap_statement
 from armillary.export.text.solver_printer import (
     CONSTRAINT_GEOMETRY,

@@ -10,14 +10,12 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from armillary.export.c.text import counts
-from armillary.export.embedded.cost import step_table
-from armillary.export.embedded.model import bounded_solver, checked_precision, fixed_method
-from armillary.export.rust.model import RustModel, assembly_file, configuration_files
-from armillary.export.rust.printer import RustPrinter
+from armillary.export.c.printer import counts
+from armillary.export.embedded.model import bounded_solver, checked_precision, fixed_method, step_table
+from armillary.export.rust.model import RustModel, RustPrinter, assembly_file, configuration_files
 from armillary.export.rust.solver import RustSolverPrinter
+from armillary.export.text.configurations import implicit_tables
 from armillary.export.text.files import fill, template, write_folder
-from armillary.export.text.implicit import implicit_tables
 from armillary.export.text.printer import wrap_statement
 from armillary.export.text.selftest import self_test
 from armillary.export.text.solver_printer import STATUSES
@@ -38,8 +36,8 @@ def export(
 ) -> Path:
     """Write a folder with the system's crate in Rust.
 
-    ``precision`` is "single" or "double", and ``method`` one of fixed step: "rk4", "midpoint" or, for stiff
-    systems, "rodas3", with the partial derivatives of the rates.
+    ``precision`` is "single" or "double", and ``method`` one of fixed step: "rk4", "midpoint", "ab2" or, for
+    stiff systems, "rodas3", with the partial derivatives of the rates.
     """
     chosen = fixed_method(method)
     stiff = chosen.rosenbrock is not None

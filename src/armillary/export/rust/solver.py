@@ -6,9 +6,14 @@ import ast
 import re
 from collections.abc import Sequence
 
-from armillary.export.text.configurations import CHANGE_EXTENTS, OF_CHANGES, WORDS
-from armillary.export.text.contacts import ContactSource, contact_constants
-from armillary.export.text.implicit import IMPLICIT_EXTENTS
+from armillary.export.text.configurations import (
+    CHANGE_EXTENTS,
+    IMPLICIT_EXTENTS,
+    OF_CHANGES,
+    WORDS,
+    ContactSource,
+    contact_constants,
+)
 from armillary.export.text.printer import wrap_statement
 from armillary.export.text.solver_printer import SolverPrinter
 from armillary.runtime.language.fields import Field

@@ -1,17 +1,39 @@
-"""All configurations of a system as data: the sizes and tables that the described changes of a run read
+"""Data of the described solver in exported code: configurations, implicit steps and contacts.
+
+All configurations of a system as data: the sizes and tables that the described changes of a run read
 (runtime/solver/changes.py), and the functions by which a run leaves one configuration and enters another.
+
+Sizes and tables of the equations that linearly implicit steps solve (runtime/solver/linearly_implicit.py),
+the same for all languages.
+
+The solver of contacts in exported code, as in the process.
+
+The algorithm is in mechanics/contact/problem.py; the printer of each language writes it. Its data are here:
+sizes, tables and lengths of vectors for the contacts of one system, and the functions that sections call
+(block functions): each takes an array of arguments and gives an array of results.
+
+Names of the solver begin with ``contact``, since the solvers of runs and of loops also have some of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+import ast
+from collections.abc import Collection, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
+from armillary.algebra.block_functions import BlockFunction
 from armillary.export.text.solver_printer import CONSTRAINT_GEOMETRY, called_section
 from armillary.export.text.source import SectionFunction, Source
+from armillary.mechanics.contact.blocks import FIELDS, ContactBlock
 from armillary.program.equations import DerivedEquations
 from armillary.program.program import Program
+from armillary.program.sparse_rates import TABLES as _OF_STRUCTURE
+from armillary.program.sparse_rates import SparseStructure
+from armillary.runtime.language.fields import Field
 from armillary.runtime.language.language import NONE
+from armillary.runtime.language.translator import Solver, SolverFunction, read_contacts
 from armillary.runtime.loop.layout import AT_END, NESTS, STAGES
 from armillary.runtime.loop.thresholds import LOOKS
 from armillary.runtime.models.run_changes import (
@@ -242,3 +264,220 @@ def _table_name(name: str) -> str:
 
 def _pad(values: Sequence[int], length: int, by: int) -> list[int]:
     return [*values, *[by] * (length - len(values))]
+
+
+# Sparse equations of programs belong to the only configuration; with several, they are dense.
+
+# Lengths of vectors by their kind, as names of sizes.
+IMPLICIT_EXTENTS = {
+    "StateNumbers": "N_STATES", "Partials": "N_PARTIALS",
+    "Entries": "N_PARTIALS", "Factors": "N_FACTORS", "Unknowns": "N_UNKNOWNS",
+}  # fmt: skip
+TABLE_NAMES = tuple(name.upper() for name in _OF_STRUCTURE)
+
+
+@dataclass(frozen=True)
+class ImplicitTables:
+    """Sizes by the names of runtime/language/language.py, and tables of whole numbers."""
+
+    sizes: dict[str, int]
+    tables: dict[str, tuple[int, ...]]
+
+    def counted_from(self, first: int, code: str) -> dict[str, list[int]]:
+        """Return the tables that a code reads, for a language whose indices begin with ``first``; NONE comes
+        before it.
+        """
+        read = code.lower()
+        return {
+            name: [v + first for v in values]
+            for name, values in self.tables.items()
+            if any(f"{name.lower()}{bracket}" in read for bracket in "[(")
+        }
+
+
+def implicit_tables(source: Source) -> ImplicitTables:
+    """Return the sizes and tables of a system with linearly implicit methods; without them, none."""
+    if not source.stiff:
+        return ImplicitTables({}, {})
+    every = (source, *source.others)
+    return ImplicitTables(_sizes(every), _tables([one.program.structure for one in every]))
+
+
+def partial_count(source: Source) -> int:
+    """Results of the section of partial derivatives, or the room for differences in their place."""
+    made = source.program.partial_rates
+    states = len(source.program.state)
+    return len(made[0].results) if made else states * (states + 1)
+
+
+def _sizes(every: Sequence[Source]) -> dict[str, int]:
+    sizes = {"N_PARTIALS": max(map(partial_count, every))}
+    found = [s for s in (one.program.structure for one in every) if s is not None]
+    if found:
+        sizes["N_UNKNOWNS"] = max(s.unknowns for s in found)
+        sizes["N_ENTRIES"] = max(len(s.entry_column) for s in found)
+        sizes["N_FACTORS"] = max(len(s.column) for s in found)
+    return sizes
+
+
+def _tables(every: Collection[SparseStructure | None]) -> dict[str, tuple[int, ...]]:
+    found = [s for s in every if s is not None]
+    return {name.upper(): v for s in found for name, v in s.tables().items() if name != "extent"}
+
+
+# Parts of the record whose names are words of some language.
+_OTHER_FIELDS = {"static": "static_friction", "free": "free_motion", "size": "row_size"}
+# Thresholds in single precision, whose roundings are 5e8 times as large.
+SINGLE = {
+    "CONTACT_SOFT": 1e-3, "CONTACT_PRECISE": 2e-6, "CONTACT_MASSLESS": 2e-6, "CONTACT_ADMISSIBLE": 1e-5,
+    "CONTACT_HOLDS": 1e-3, "CONTACT_REDUNDANT_ROW": 1e-5, "CONTACT_NEARLY": 1e-2, "CONTACT_STRAIGHT": 1e-5,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Passage:
+    """Numbers that go from an array to a vector of the record, or back: where the first is in the array."""
+
+    field: str
+    first: int
+    length: int
+
+
+@dataclass(frozen=True, eq=False)
+class ContactSource:
+    """The solver for contacts of one kind: how many, and which rows they have."""
+
+    called: Mapping[str, ContactBlock]  # functions that sections call, by their names
+    tag: str  # at the end of names, where a program has several of these
+
+    @property
+    def block(self) -> ContactBlock:
+        """Any of the functions: all have the same sizes, vectors and tables."""
+        return next(iter(self.called.values()))
+
+    @cached_property
+    def solver(self) -> Solver:
+        """The functions of the algorithm."""
+        return _rename_functions(read_contacts([block.entry for block in self.called.values()]), self.tag)
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Sizes by their names in the description."""
+        return dict(self.block.sizes)
+
+    @cached_property
+    def lengths(self) -> dict[str, int]:
+        """Lengths of vectors by their kinds, at least 1."""
+        return {FIELDS[name]: max(1, length) for name, length in self.block.vectors.items()}
+
+    def whole_tables(self, first: int) -> dict[str, list[int]]:
+        """Tables of numbers in a language whose indices begin with ``first``; that before it is for none."""
+        counts = ("SLIP_END",)
+        return {
+            name: [i + (0 if name in counts else first) for i in numbers]
+            for name, numbers in self.block.tables.items()
+        }
+
+    def entry(self, name: str) -> str:
+        """Return the solver's function that is the entry of a block function."""
+        return _contact_function(self.called[name].entry, self.tag)
+
+    def takes(self, name: str) -> list[Passage]:
+        """Return the places of a function's arguments, in order."""
+        return _passages(self.called[name], self.called[name].takes)
+
+    def gives(self, name: str) -> list[Passage]:
+        """Return the places of a function's results, in order."""
+        return _passages(self.called[name], self.called[name].gives)
+
+
+def contact_sources(blocks: Mapping[BlockFunction, str], code: str = "") -> list[ContactSource]:
+    """Return the solvers that the block functions in a text need; without a text, in the whole program."""
+    groups: dict[object, dict[str, ContactBlock]] = {}
+    for block, name in blocks.items():
+        assert isinstance(block, ContactBlock), block
+        kind = tuple(block.sizes.items()), tuple(block.tables.items())
+        group = groups.setdefault(kind, {})
+        if not code or f"{name}(" in code:
+            group[name] = block
+    tags = ("" if k == 1 else f"_{k}" for k in range(1, len(groups) + 1))
+    return [ContactSource(called, tag) for called, tag in zip(groups.values(), tags, strict=True) if called]
+
+
+def contact_constants(sources: Sequence[ContactSource], precision: str = "double") -> dict[str, float]:
+    """Return the numbers that the solvers of a program read, in a precision."""
+    found = {name: value for source in sources for name, value in source.solver.constants.items()}
+    return found | {k: v for k, v in SINGLE.items() if k in found} if precision == "single" else found
+
+
+def _passages(block: ContactBlock, fields: Sequence[str]) -> list[Passage]:
+    found, first = [], 0
+    for name in fields:
+        found.append(Passage(_OTHER_FIELDS.get(name, name), first, block.vectors[name]))
+        first += block.vectors[name]
+    return found
+
+
+def _contact_function(function: str, tag: str) -> str:
+    return f"contact_{function}{tag}"
+
+
+def _rename_functions(solver: Solver, tag: str) -> Solver:
+    """Return the functions under names that nothing else in a program has."""
+    functions: dict[str, SolverFunction] = {}
+    comments: dict[ast.stmt, str] = {}
+    names = _Names(solver, tag)
+    for f in solver.functions.values():
+        memo: dict[int, object] = {}
+        body = _with_own_indices([names.visit(node) for node in deepcopy(list(f.body), memo)])
+        for node, comment in solver.comments.items():
+            copied = memo.get(id(node))
+            if isinstance(copied, ast.stmt):
+                comments[copied] = comment
+        name = names.functions[f.name]
+        functions[name] = replace(f, name=name, body=body, locals=_types(body))
+    fields = [Field(_OTHER_FIELDS.get(f.name, f.name), f.type, f.about) for f in solver.fields]
+    constants = {names.constants[name]: value for name, value in solver.constants.items()}
+    return Solver(fields, functions, constants, comments)
+
+
+def _with_own_indices(body: list[ast.stmt]) -> list[ast.stmt]:
+    """Statements in which no variable of a loop has the name of another local: some languages have types for
+    indices, and declare a name once in a function.
+    """
+    taken = {name for name, kind in _types(body).items() if kind != "index"}
+    nodes = [node for statement in body for node in ast.walk(statement)]
+    for node in reversed([node for node in nodes if isinstance(node, ast.For)]):  # inner loops first
+        if isinstance(node.target, ast.Name) and (name := node.target.id) in taken:
+            inside = [n for statement in node.body for n in ast.walk(statement)]
+            for n in [node.target, *inside]:
+                if isinstance(n, ast.Name) and n.id == name:
+                    n.id = f"{name}_index"
+    return body
+
+
+def _types(body: Sequence[ast.stmt]) -> dict[str, str]:
+    """Return the types of locals; a declared type takes precedence over the index of a loop."""
+    found: dict[str, str] = {}
+    for node in [node for statement in body for node in ast.walk(statement)]:
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            found[node.target.id] = ast.unparse(node.annotation)
+        elif isinstance(node, ast.For) and isinstance(node.target, ast.Name):
+            found.setdefault(node.target.id, "index")
+    return found
+
+
+class _Names(ast.NodeTransformer):
+    """Functions, constants and parts of the record under other names."""
+
+    def __init__(self, solver: Solver, tag: str) -> None:
+        self.functions = {name: _contact_function(name, tag) for name in solver.functions}
+        self.constants = {name: f"CONTACT_{name}" for name in solver.constants}
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        node.id = self.functions.get(node.id) or self.constants.get(node.id) or node.id
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.Attribute:
+        node.attr = _OTHER_FIELDS.get(node.attr, node.attr)
+        return node

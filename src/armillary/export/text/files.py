@@ -21,7 +21,6 @@ from math import isinf
 from pathlib import Path, PurePosixPath
 
 from armillary.algebra.arguments import flag
-from armillary.columns import aligned, listed
 from armillary.errors import ArmillaryError
 from armillary.export.text.description import ExportDescription, StateDescription, Stored
 from armillary.export.text.source import Source
@@ -33,7 +32,7 @@ from armillary.runtime.integrators.settings import ROWS
 from armillary.runtime.language.language import ENDS_STATUS
 from armillary.runtime.solver.methods import exported_methods
 from armillary.settings import FILE_KEYS, RUN_TABLE, RunSettings
-from armillary.toml_text import toml_key, toml_value
+from armillary.text_tables import aligned, listed, toml_key, toml_value
 
 LIST = ".armillary.sha256"
 _NAMED = 5  # files that a message names

@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from armillary.export.text.reference import ABSOLUTE, RELATIVE, Trajectory, at, last_row
+from armillary.export.text.description import ABSOLUTE, RELATIVE, Trajectory, at, last_row
 from armillary.export.text.source import Source
 from armillary.runtime.integrators.records import Method
 from armillary.runtime.models.compilation import compile_equations

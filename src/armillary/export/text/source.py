@@ -12,11 +12,18 @@ from armillary.algebra.expression import Expr
 from armillary.algebra.tables import Piecewise
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError
-from armillary.export.inputs import with_tables
 from armillary.export.text.body import Namer, Place, SectionText, plain_identifier, section_text
-from armillary.export.text.description import ExportDescription, StartValues, description, with_one_line_texts
+from armillary.export.text.description import (
+    ExportDescription,
+    Reference,
+    StartValues,
+    description,
+    example_parameters,
+    reference,
+    start_values,
+    with_one_line_texts,
+)
 from armillary.export.text.printer import Printer, block_names
-from armillary.export.text.reference import Reference, example_parameters, reference, start_values
 from armillary.export.text.start import (
     AssemblySource,
     Physical,
@@ -26,13 +33,14 @@ from armillary.export.text.start import (
     physical,
     start_source,
     weak_masses,
+    with_tables,
 )
 from armillary.model.description import Description, EventRecord
 from armillary.program.configurations import ADJUST, configurations_of, sets_dependent_speeds, speed_settings
-from armillary.program.derivatives.rate_columns import with_partial_rates
 from armillary.program.derive import derive
 from armillary.program.equations import DerivedEquations
 from armillary.program.program import Program, ProgramSection, section
+from armillary.program.rate_columns import with_partial_rates
 from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.configurations import adjusts

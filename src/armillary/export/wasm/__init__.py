@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from armillary.algebra.arguments import flag, several
+from armillary.export.text.description import ABSOLUTE, RELATIVE
 from armillary.export.text.files import (
     example_timing,
     fill,
@@ -20,7 +21,6 @@ from armillary.export.text.files import (
     template,
     write_folder,
 )
-from armillary.export.text.reference import ABSOLUTE, RELATIVE
 from armillary.export.text.source import Source, make_source
 from armillary.export.wasm.module import METHODS_OF_MODULES, WasmModule, checked_methods
 from armillary.program.equations import DerivedEquations

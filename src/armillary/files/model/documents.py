@@ -32,7 +32,7 @@ from pathlib import Path
 from armillary.algebra.arguments import file_path
 from armillary.errors import ModelError, nearest, shorten_message, shown, suggestion
 from armillary.limited_files import UnreadableFileError, read_limited
-from armillary.model.bodies.shapes import FIGURES
+from armillary.model.bodies.bodies import FIGURES
 from armillary.model.flexible.beam import SECTIONS as BEAM_SECTIONS
 from armillary.model.flexible.beam import Beam
 from armillary.model.flexible.plate import Plate

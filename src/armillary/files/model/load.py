@@ -301,7 +301,7 @@ def load_ssp(
     A system needs a body: one of unit mass that stays at rest is added. With ``trust`` the FMUs are loaded,
     which are machine code.
     """
-    from armillary.files.ssp.package import read_package  # archives and XML, which few models need
+    from armillary.files.ssp import read_package  # archives and XML, which few models need
 
     package = read_package(path)
     if not trust:

@@ -52,7 +52,7 @@ from armillary.model.verbs import (
     Verb,
     undo_always,
 )
-from armillary.toml_text import toml_text
+from armillary.text_tables import toml_text
 from armillary.untyped import DataTable, Given
 
 _HEADERS = {

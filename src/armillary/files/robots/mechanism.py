@@ -35,9 +35,8 @@ from armillary.algebra.arguments import checked_names
 from armillary.algebra.expression import Expr
 from armillary.algebra.triples import SIX
 from armillary.algebra.units import SPEED
-from armillary.columns import listed
 from armillary.errors import ModelError
-from armillary.files.meshes.surface import hex_colour
+from armillary.files.mesh_surface import hex_colour
 from armillary.files.robots.rotations import is_identity, tidy, unit_vector
 from armillary.files.xml import Element, Imported
 from armillary.model.bodies.bodies import body as make_body
@@ -48,6 +47,7 @@ from armillary.model.joints import Fixed, Free, JointType, Planar, Prismatic, Re
 from armillary.model.loads.contacts import stop
 from armillary.model.loads.forces import armature, force, gravity, moment
 from armillary.model.reading.expressions import check_new_name, parameter
+from armillary.text_tables import listed
 from armillary.untyped import DataMapping, DataTable, Given
 
 _PACKAGE = ("package://", "model://")

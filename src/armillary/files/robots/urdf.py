@@ -19,7 +19,6 @@ from pathlib import Path
 import numpy as np
 
 from armillary.algebra.arguments import file_path, flag
-from armillary.columns import listed
 from armillary.errors import ModelError
 from armillary.files.robots.mechanism import (
     FREE,
@@ -53,6 +52,7 @@ from armillary.model import signals
 from armillary.model.bodies.figures import Box, Capsule, Cylinder, Figure, Mesh, Sphere
 from armillary.model.constraints import constrain
 from armillary.model.description import SystemType
+from armillary.text_tables import listed
 from armillary.untyped import Given
 
 

@@ -47,8 +47,7 @@ from armillary.llvm.arrangement.machine_code import (
     Selection,
     Signed,
 )
-from armillary.llvm.arrangement.model_machine import starts
-from armillary.llvm.arrangement.register_choice import Steps
+from armillary.llvm.arrangement.order_and_registers import Steps, starts
 from armillary.llvm.building.routines import RoutineMethod
 
 # Instructions on doubles, and on pairs of them: register words without registers.

@@ -1,5 +1,5 @@
-"""Words of arm64 code from the steps of ``register_choice.py``, compiled: registers have numbers here, and
-places in memory have addresses.
+"""Words of arm64 code from the steps of ``order_and_registers.py``, compiled: registers have numbers here,
+and places in memory have addresses.
 
 Words are sums of fields, a register times the value of its lowest bit. ``InstructionRow`` is one
 instruction of an operation.
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armillary.llvm.arrangement import register_choice as choice
+from armillary.llvm.arrangement import order_and_registers as choice
 from armillary.llvm.building.builder import Local, Value
 from armillary.llvm.building.emitter import NOTHING, WHOLE, IRModule
 from armillary.llvm.building.routines import (

@@ -37,9 +37,9 @@ from armillary.llvm.arrangement.machine_code import (
     encode_lines,
     machine_code,
 )
-from armillary.llvm.arrangement.model_machine import ModelMachine
+from armillary.llvm.arrangement.order_and_registers import ModelMachine
 from armillary.llvm.arrangement.x86_64 import X86
-from armillary.llvm.block_calls import is_number_zero
+from armillary.llvm.called_functions import is_number_zero
 from armillary.llvm.instructions import Instructions, Operand, ValueTypes, number_of_bits, real
 from armillary.llvm.node_writer import NumberPlaces, Products, Writer
 from armillary.llvm.pack_writer import PackWriter

@@ -28,8 +28,7 @@ from itertools import chain, compress, repeat
 from math import inf
 from typing import Any, ClassVar, TypeAlias
 
-from armillary.llvm.arrangement.model_machine import ModelMachine
-from armillary.llvm.arrangement.register_choice import (
+from armillary.llvm.arrangement.order_and_registers import (
     ANYWHERE,
     DROP,
     IN_REGISTER,
@@ -38,6 +37,7 @@ from armillary.llvm.arrangement.register_choice import (
     LOAD,
     OPERATE,
     RESULT,
+    ModelMachine,
     Steps,
     chosen_steps,
     compiled_choice,
@@ -178,7 +178,7 @@ class Operation:
 
     def __init__(self, name: str, kind: str, operands: Sequence[str], latency: int) -> None:
         self.name, self.kind, self.latency = name, kind, latency
-        self.addend = ""  # the operand that is wanted late (``model_machine.py``)
+        self.addend = ""  # the operand that is wanted late (``order_and_registers.py``)
         # An operand that needs no register: that of the result takes its value, or it is copied in memory.
         self.renewed = ""
         several = len(operands) > 2 or (len(operands) == 2 and operands[0] == operands[1])
@@ -308,7 +308,7 @@ class Registers:
         return compiled_choice()
 
     def ways(self, order: Sequence[Operation]) -> list[int]:
-        """How the operands of all operations are taken (``register_choice.py``)."""
+        """How the operands of all operations are taken (``order_and_registers.py``)."""
         found: list[int] = []
         for operation in order:
             if operation.renewed:

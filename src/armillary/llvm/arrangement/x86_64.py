@@ -35,8 +35,7 @@ from armillary.llvm.arrangement.machine_code import (
     Selection,
     Signed,
 )
-from armillary.llvm.arrangement.model_machine import NO_EXCESS
-from armillary.llvm.arrangement.register_choice import ANYWHERE, FAR_IN_MEMORY, IN_REGISTER
+from armillary.llvm.arrangement.order_and_registers import ANYWHERE, FAR_IN_MEMORY, IN_REGISTER, NO_EXCESS
 
 ACCUMULATOR = 0  # for whole numbers on their way
 _ARGUMENTS = (7, 6, 2, 1, 8, 9)

@@ -33,14 +33,14 @@ from armillary.numerics.roots_record import Roots
 
 # Sizes of coordinates of different kinds: motions of equal effect, which replace units in comparisons.
 #
-# The size of an angle is one. That of another kind is what moves the gaps of loops as far as one radian does,
-# the largest of the lengths that follow from rows of one dimension; where no rows hold both kinds, a unit of
-# the SI. The size of a row is the gap that a motion of such a size makes at most, in any row of its
-# dimension: gaps of lengths and of angles count alike in one norm. Sizes are constants of the parameters,
-# so that limits of steps follow the mechanism of the run: the same in metres and millimetres, and for a
-# watch as for a crane.
+# The size of an angle is one. The size of another kind of coordinate is the amount that changes the gaps of
+# loops as much as one radian does: the largest such ratio among groups of rows of one dimension, or one unit
+# of the SI if no group holds both kinds. The size of a row is the largest gap that a motion of one size makes
+# in any row of its dimension, so that gaps of lengths and of angles count alike in one norm. Sizes are
+# constants of the parameters, so that limits of steps follow the mechanism of the run: the same in metres and
+# millimetres, and for a watch as for a crane.
 
-_LEAST = 1e-3  # of the size with the default parameters: with others it may vanish
+_LEAST = 1e-3  # least size, as a share of its value with the default parameters
 
 Sizes = dict[Dimension | None, Scalar]  # by the dimension of coordinates
 KnownSizes = Mapping[Dimension | None, float]
@@ -112,8 +112,9 @@ def row_sizes(
 def estimated_sizes(
     system: Description, found: Sequence[ConstraintRow], factors: Sequence[tuple[int, int, float]]
 ) -> tuple[KnownSizes, list[float]]:
-    """Sizes of kinds and of rows with numbers for factors. They have few digits, so that what follows from
-    them does not depend on the last bits of sines.
+    """Return the sizes of kinds and of rows for numerical factors.
+
+    They are rounded to six digits, so that choices based on them do not depend on the last bits of sines.
     """
     kinds = {kind: _round_size(size) for kind, size in motion_sizes(system, found, factors).items()}
     return kinds, [_round_size(size) for size in row_sizes(system, found, factors, kinds)]
@@ -125,7 +126,7 @@ def _round_size(size: Scalar) -> float:
 
 
 def _group(found: Sequence[ConstraintRow], i: int) -> Dimension | int:
-    """Return the common size of rows."""
+    """Return the key of the rows that share the size of row i: their dimension, or i if that is unknown."""
     dimension = _dimension(found[i])
     return i if dimension is None else dimension
 
@@ -179,8 +180,8 @@ class GeometryLayout:
         return np.array(self.gaps, dtype=int), row, speed, np.array([j for _, j in self.rates], dtype=int)
 
     def sized(self, sizes: np.ndarray, row_sizes: np.ndarray) -> np.ndarray:
-        """Factors of all numbers that lead to rows and motions in terms of their sizes; a row of factors per
-        row of sizes.
+        """Return the factors that scale all numbers to rows and motions in terms of their sizes; leading axes
+        are those of ``sizes``.
         """
         gaps, row, speed, moved = self.owners
         rows = 1.0 / row_sizes
@@ -188,7 +189,7 @@ class GeometryLayout:
         return np.concatenate(parts, axis=-1)
 
     def figures(self, numbers: np.ndarray) -> GeometryValues:
-        """Numbers, each in its place; with a row of them per place, at several places."""
+        """Return Φ, b, J and N unpacked from the numbers; leading axes of ``numbers`` run over places."""
         start, (in_jacobian, in_rates) = len(self.gaps) + self.rows, self.places
         after, shape = start + len(in_jacobian), numbers.shape[:-1]
         jacobian = np.zeros((*shape, self.rows * self.speeds))
@@ -227,9 +228,7 @@ class Geometry:
     row_sizes: np.ndarray | None = None  # of the rows: gaps that such motions make
 
     def in_sizes(self) -> Geometry:
-        """Return the same with rows and motions in terms of their sizes: steps in δ_j times the size of speed
-        j.
-        """
+        """Return the geometry with rows and motions divided by their sizes: δ_j counts sizes of speed j."""
         if self.sizes is None or self.row_sizes is None:
             return self
         factors = self.layout.sized(self.sizes, self.row_sizes)
@@ -239,11 +238,10 @@ class Geometry:
         return self.layout.figures(self.values(t, q))
 
     def off(self, here: GeometryValues) -> float:
-        """Return the largest gap, of the size of its row: the gap that a unit of the most effective speed
-        makes.
+        """Return the largest gap over the size of its row, which is the row's largest element of J.
 
-        A row that vanishes near a singular place has at least a ten-thousandth of the largest one's size: its
-        gap cannot be less than rounding leaves.
+        The size of a row that vanishes near a singular place is taken as LEAST_SIZE of the largest size:
+        rounding keeps its gap from becoming smaller.
         """
         sizes = np.max(np.abs(here.jacobian[list(self.layout.gaps)]), axis=1, initial=0.0)
         sizes = np.maximum(sizes, LEAST_SIZE * np.max(sizes, initial=0.0))
@@ -322,10 +320,10 @@ _FUNCTIONS = python_functions(
 # and, for the further places, a little away from there.
 
 _AWAY = 0.2  # how far the further places are from the first, in sizes
-_FAR = 1.0  # the same for usual values of what vanishes at the first, in a flat position
-_WEAKER = 0.1  # the last singular value of J at the first place, of the largest elsewhere, that is a loss
-_RANK = 1e-6  # singular values of J, of the largest, that count
-_SHUT = 1e-8  # a gap, in sizes
+_FAR = 1.0  # the same, where the constraints lose rank at the first place
+_WEAKER = 0.1  # rank is lost if the last singular value of J falls below this share of that elsewhere
+_RANK = 1e-6  # singular values of J that count, as a share of the largest
+_SHUT = 1e-8  # largest gap of a closed loop, in sizes
 _TRIES = 30
 _TIMES = (0.0, 0.37, 1.13, 2.9)
 _DIGITS = 6  # decimals of the places, in sizes, at which constants are taken
@@ -334,9 +332,7 @@ _DIGITS = 6  # decimals of the places, in sizes, at which constants are taken
 def geometry_expressions(
     system: Description, found: Sequence[ConstraintRow], plain: Undimensioned
 ) -> tuple[list[Expr], GeometryLayout, list[Expr]]:
-    """Return the data of the rows that a Geometry needs, its place, and the coordinates that are free to
-    move.
-    """
+    """Return the expressions that a Geometry evaluates, their layout, and the coordinates that are free."""
     given = {p.coordinate for p in system.prescriptions.values() if p.coordinate is not None}
     free = [q for q in system.coordinates if q not in given]
     speeds = speed_places(system, plain)
@@ -412,8 +408,8 @@ class MotionSample:
         self.values |= {time: np.array(_TIMES)} | dict(zip(coordinates, np.array(places).T, strict=True))
         self.wide = self
         if _starts_singular(geometry, places):
-            # Near a flat position all constraints are weak. Their strength there is not the usual one, with
-            # which runs compare: they would pass other flat positions unnoticed.
+            # Near a flat position all constraints are weak. Runs compare with their usual strength, so it is
+            # taken farther away: otherwise runs would not notice other flat positions.
             found_far = (_close_from(geometry, t, start, sizes, _FAR, chance) for t in _TIMES)
             far = [place for place in found_far if place is not None]
             if len(far) == len(places):
@@ -427,7 +423,7 @@ class MotionSample:
         return self.values | {self.time: times} | dict(zip(self.coordinates, places.T, strict=True))
 
     def sized(self, expressions: Sequence[Scalar], place: int | None = None) -> list[Scalar]:
-        """Return expressions at one place as constants of the parameters, sizes for every run.
+        """Return expressions at one place of the sample as functions of the parameters alone.
 
         By default each is taken at the place of its largest magnitude with the default parameters; an
         undefined one is 0. Places are rounded: a size needs no more, and generated code does not depend on
@@ -487,11 +483,10 @@ def _close_from(
     away: float,
     chance: np.random.Generator,
 ) -> np.ndarray | None:
-    """Return a place near the start at which all is a number, with its loops closed if that can be; None: no
-    number.
+    """Return a place near the start where all values are finite, with loops closed if possible; else None.
 
     Joints' own angles may be singular at the start, and loops may have to be closed from elsewhere. But the
-    constraints themselves must be numbers at the start.
+    constraints themselves must be finite at the start.
     """
     open_place = None
     layout = geometry.layout
@@ -510,7 +505,7 @@ def _close_from(
 
 
 def _starts_singular(geometry: Geometry, places: Sequence[np.ndarray]) -> bool:
-    """Return whether constraints lose rank at the first place that they have at others."""
+    """Return whether the constraints have a lower rank at the first place than at the others."""
     J = np.array([geometry.at(t, q).jacobian for t, q in zip(_TIMES, places, strict=True)])
     if not J.size or not np.all(np.isfinite(J)):
         return False

@@ -4,8 +4,9 @@ A constraint i of any kind gives
 
     Σ_j J_ij u_j + b_i = 0          Σ_j J_ij u̇_j + γ_i = 0          Φ_i(q, t) = 0, if it is one of position
 
-From each row one speed is eliminated, the rows taken in order, after what earlier rows gave up has been
-substituted (Sayers 1990, section 8.3). What remains are dependent speeds as functions of the others,
+The rows are taken in order. From each one speed is eliminated, after the speeds that earlier rows eliminated
+have been substituted (Sayers 1990, section 8.3). What remains are dependent speeds as functions of the
+others,
 
     u_d = Σ_r A_dr u_r + b_d        u̇_d = Σ_r A_dr u̇_r + c_d
 
@@ -57,7 +58,7 @@ def rows(system: Description, plain: Undimensioned) -> list[ConstraintRow]:
 
 
 def speed_places(system: Description, plain: Undimensioned) -> dict[Expr, int]:
-    """Speeds as ``plain`` reads them, with their places; a speed that it replaces is left out."""
+    """Return the index of each speed as ``plain`` reads it; a speed that ``plain`` replaces is left out."""
     read = [(plain(u), i) for i, u in enumerate(system.speeds)]
     return {u: i for u, i in read if u.kind == "symbol" and u.data.role == "speed"}
 
@@ -97,8 +98,8 @@ class Elimination:
     qualities: list[Expr] = field(default_factory=list)
     strengths: list[Expr] = field(default_factory=list)
     pivots: list[Expr] = field(default_factory=list)  # those that vary, each over its size
-    sizes: Mapping[int, Scalar] = field(default_factory=dict)  # of speeds, in the two before
-    shares: list[Expr] = field(default_factory=list)  # of the pivots in their rows, squared
+    sizes: Mapping[int, Scalar] = field(default_factory=dict)  # of speeds, in pivots and shares
+    shares: list[Expr] = field(default_factory=list)  # squared share of each pivot in its row; see ``shares``
 
     def reduce_row(self, row: ConstraintRow) -> tuple[dict[int, Scalar], Scalar, dict[int, Scalar]]:
         """Return a row with earlier dependents substituted: coefficients, known part, and the
@@ -125,7 +126,7 @@ class Elimination:
         known: Scalar,
         uses: dict[int, Scalar],
     ) -> None:
-        """The row solved for a speed, and that speed substituted in the results of earlier rows."""
+        """Solve the row for a speed, and substitute that speed in the results of earlier rows."""
         inverse = fn.named(1 / fn.named(coefficients[speed], f"J_{speed + 1}"), f"p_{speed + 1}")
         own = {
             r: fn.named(spread(a, times(inverse, -1)), f"A_{speed + 1}_{r + 1}")
@@ -189,8 +190,8 @@ def shares(
 ) -> tuple[Expr | None, Expr | None]:
     """Share of a pivot in its row, (p/s_p)² / Σ (a_j/s_j)², and that sum; s are sizes.
 
-    The first falls from 1 to 0 where the pivot fails, the second to 0 where the whole row does. None for what
-    cannot, because it is constant.
+    The share falls to 0 where the pivot vanishes, the sum where the whole row does. None replaces a value
+    that cannot vanish because a coefficient is constant.
     """
 
     def varies(j: int) -> bool:
@@ -234,7 +235,7 @@ def constant_part(a: Scalar) -> bool:
 
 
 def spread(a: Scalar, factor: Scalar) -> Scalar:
-    """a·factor; a constant factor goes into the terms of a sum, where it meets other constants."""
+    """a·factor; a constant factor multiplies the terms of a sum, where it merges with other constants."""
     if isinstance(a, Expr) and a.kind == "sum" and isinstance(factor, Expr) and factor.constant:
         constant, coefficients = a.data
         terms = [(c, t * factor) for c, t in zip(coefficients, a.args, strict=True)]
@@ -252,10 +253,11 @@ def spread(a: Scalar, factor: Scalar) -> Scalar:
 #
 # Source: Jain (2012), Multibody graph transformations and analysis, part II: constraint embedding.
 
-# Unknowns of a group with one gear beyond which multipliers cost less: its mass matrix is full. Two arms of n
-# joints on a free body whose tips mimic each other (2n − 1 unknowns) take, in products of the same tree
-# without the gear, 0.99, 1.06, 1.19, 1.26 as a group and 1.36, 1.30, 1.28, 1.27 by a multiplier for n = 2, 4,
-# 6, 7. Each multiplier costs as much again, a group grows with the square of its unknowns.
+# Most unknowns of a group with one gear. Beyond them multipliers cost less, since a group's mass matrix is
+# full. Measured on two arms of n joints on a free body whose tips mimic each other (2n − 1 unknowns), in
+# products relative to the same tree without the gear, n = 2, 4, 6, 7: as a group 0.99, 1.06, 1.19, 1.26, by a
+# multiplier 1.36, 1.30, 1.28, 1.27. Each multiplier costs as much again; a group grows with the square of its
+# unknowns.
 LARGEST = 13
 
 
@@ -288,7 +290,7 @@ class GearedTree:
 
 
 def embed_gears(tree: Tree, elimination: Elimination, remainders: Sequence[Scalar]) -> GearedTree:
-    """Return a tree of free speeds under its constraints; worthwhile constant rows become gears."""
+    """Return the tree with worthwhile constant rows as gears, and the other rows, which need multipliers."""
     chosen = {row.constraint.name: step.speed for row, step in _steps(elimination)}
     candidates = [row for row in elimination.kept if all(is_constant(a) for a in row.coefficients.values())]
     found, clusters = _eliminate_gears(tree, candidates, chosen)
@@ -317,8 +319,8 @@ def _steps(elimination: Elimination) -> list[tuple[ConstraintRow, EliminationSte
 def _eliminate_gears(
     tree: Tree, rows: Sequence[ConstraintRow], chosen: Mapping[str, int]
 ) -> tuple[Elimination, tuple[Cluster, ...]]:
-    """Return the rows solved for the speeds that all constraints together chose, where these are left in
-    them.
+    """Eliminate each row for the speed that the elimination of all constraints chose, if the row still holds
+    it; return the elimination and its groups of links.
     """
     result = Elimination()
     for row in rows:

@@ -10,10 +10,16 @@ REFINEMENTS = 25.0  # at most
 # further apart than this have forces that depend on no softness, to 13 digits after one solution.
 INDEPENDENT = 1e-3
 REDUNDANT_ROW = 1e-11  # likewise: a row that depends on those before it
-MOST_PUSHES = 3.0  # solutions by factors of independent rows, for what is left
+# Of what enters a row, and ten times what enters others of its contact: what is left of one that needs no
+# force. A box at rest would begin to move by more.
+NO_REST = 1e-15
+MOST_PASSES = 5.0  # through all rows that hold, until nothing is left of them
 UNEVEN = 1e-9  # between an element of a matrix of rows of size one and its mirror image: both are the same
 SOFT_TURNS = 2.0  # which leave SOFT³ of rows of size one
 SOFTEST = 1e3  # times SOFT: of rows whose limit of friction is nothing beside others
+# The same where softness is added to no matrix. A point that nearly stands on its dead centre has friction
+# that bears nothing of a load; with a thousandth of it, it had 1e7 times its limit.
+WEAKEST = 1e10
 NOTHING = 1e-13  # of the first pivot: a pivot that only rounding makes
 STALLED = 0.9  # of what was left before: refining more helps nothing
 PRECISE = 1e-14  # of what enters a row: what is left of a row that holds

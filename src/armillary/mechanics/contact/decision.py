@@ -47,7 +47,7 @@ from functools import reduce
 
 from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
-from armillary.algebra.triples import Scalar, minus, plus, times
+from armillary.algebra.triples import Scalar, minus, plus, times, total
 from armillary.mechanics.contact.blocks import DOUBTFUL, NOT_FOUND, WITHOUT_REBOUND, ContactBlock
 from armillary.mechanics.contact.state import ContactState, length_of
 from armillary.model.description import JAMS
@@ -193,10 +193,11 @@ def decide(
             [fn.named(fn.select(happens, v, 0), "contact_kick") for v in found.changes],
         )
         failed = fn.select(fn.and_(happens, failed), IMPULSES, 0)
-    changes = _row_changes(rows, impulses.changes)
+    changes = row_changes(rows, impulses.changes)
     after: Sequence[Scalar] = [plus(v, x) for v, x in zip(velocities, changes, strict=True)]
-    choices = [_choice_of_forces(c, after, hits.get(c.name, 0)) for c in contacts]
-    impulses = impulses + rows.hold(after, _rows_at_rest(contacts, choices, len(after)))
+    choices = [_choice_of_forces(c, after, hits.get(c.name, 0), happens) for c in contacts]
+    centred = [_is_at_dead_centre(rows, c, after) for c in contacts]
+    impulses = impulses + rows.hold(after, _rows_at_rest(contacts, choices, centred, len(after)))
     free, after = moved(impulses)
     solution = rows.solve(free, choices)
     outcome = solution["failed"][0]
@@ -205,9 +206,10 @@ def decide(
     doubts = [fn.select(lost, x, grows) for x, grows in zip(solution["doubt"], critical, strict=True)]
     stays = fn.named(fn.or_(lost, _any(critical)), "contact_stays")
     still = list(solution["held"])
-    for c, choice, status in zip(contacts, choices, solution["status"], strict=True):
+    for c, choice, status, at_dead_centre in zip(contacts, choices, solution["status"], centred, strict=True):
         for row in c.slip:  # a slip that begins does so from rest
-            still[row] = fn.maximum(still[row], fn.and_(status > 0, fn.equal(choice.rests, 1)))
+            begins = fn.maximum(still[row], fn.and_(status > 0, fn.equal(choice.rests, 1)))
+            still[row] = fn.select(at_dead_centre, 0, begins)
     impulses = impulses + rows.hold(after, [fn.select(stays, 0, x) for x in still])
     memories: dict[Expr, Scalar] = {}
     for c, status, doubt in zip(contacts, solution["status"], doubts, strict=True):
@@ -233,16 +235,42 @@ def decide(
     return Decision(impulses, memories, failed, fn.equal(outcome, DOUBTFUL), jammed, without)
 
 
-def _rows_at_rest(contacts: Sequence[ContactState], choices: Sequence[_Choice], count: int) -> list[Scalar]:
+def _is_at_dead_centre(rows: ContactRows, c: ContactState, velocities: Sequence[Scalar]) -> Scalar:
+    """Return whether the slip of a contact is slow because its levers are short, though its bodies move: an
+    impulse that takes the slip away would stop these. So it is where the foot of a pendulum that slides along
+    a plane is right below the pivot, and the slip reverses.
+    """
+    if c.is_brake or not c.slip:
+        return 0
+    speeds = range(rows.forces.shape.speeds)
+
+    def own_product(row: int) -> Scalar:
+        first = row * len(speeds)
+        return total([times(rows.jacobian[first + s], rows.columns[first + s]) for s in speeds])
+
+    along = total([own_product(row) for row in c.slip])
+    across = own_product(c.normal_row)
+    speed = total([times(velocities[row], velocities[row]) for row in c.slip])
+    none = plus(c.turning, times(10, c.slow))
+    return fn.named(
+        as_expr(times(speed, fn.maximum(along, across)) > times(times(none, none), along)),
+        f"{c.name}_dead_centre",
+    )
+
+
+def _rows_at_rest(
+    contacts: Sequence[ContactState], choices: Sequence[_Choice], centred: Sequence[Scalar], count: int
+) -> list[Scalar]:
     """Return the rows whose velocities are none. These are taken away before forces are found: accelerations
     contain products of velocities, so those of redundant rows would contradict each other.
     """
     rest: list[Scalar] = [0] * count
-    for c, choice in zip(contacts, choices, strict=True):
+    for c, choice, at_dead_centre in zip(contacts, choices, centred, strict=True):
         if c.normal is not None:
             rest[c.normal] = fn.and_(choice.active, choice.before)
         for row in c.slip:
-            rest[row] = fn.and_(fn.and_(choice.active, choice.before), fn.equal(choice.rests, 1))
+            stands = fn.and_(fn.and_(choice.active, choice.before), fn.equal(choice.rests, 1))
+            rest[row] = fn.select(at_dead_centre, 0, stands)
     return rest
 
 
@@ -331,7 +359,7 @@ def _impact(
             back[c.name] = fn.named(times(e[c.name], first["force"][c.normal]), "contact_back")
             given[c.normal] = back[c.name]
     returned = Loads(given, _speed_changes(rows, given))
-    pressed_rows, returned_rows = (_row_changes(rows, loads.changes) for loads in (pressed, returned))
+    pressed_rows, returned_rows = (row_changes(rows, loads.changes) for loads in (pressed, returned))
     changes = [plus(x, y) for x, y in zip(pressed_rows, returned_rows, strict=True)]
     right = [_velocity_after(v, change) for v, change in zip(before, changes, strict=True)]
     for c in contacts:
@@ -345,7 +373,7 @@ def _impact(
     after = [plus(v, change) for v, change in zip(before, pressed_rows, strict=True)]
     lost = times(-0.5, _work(pressed.forces, [plus(v, w) for v, w in zip(before, after, strict=True)]))
     energy = _returned_energy(law, lost, contacts, e, pressed.forces, before)
-    share = _share(returned.forces, after, _row_changes(rows, returned.changes), energy)
+    share = _share(returned.forces, after, row_changes(rows, returned.changes), energy)
     share = share if law == "energetic" else fn.minimum(share, 1)
     share = fn.named(fn.select(without, 0, share), "contact_share")
     shared = Loads([times(share, P) for P in returned.forces], [times(share, v) for v in returned.changes])
@@ -424,7 +452,7 @@ def _speed_changes(rows: ContactRows, impulses: Sequence[Scalar]) -> list[Scalar
     ]
 
 
-def _row_changes(rows: ContactRows, changes: Sequence[Scalar]) -> list[Scalar]:
+def row_changes(rows: ContactRows, changes: Sequence[Scalar]) -> list[Scalar]:
     """Return J Δu: what changes of speeds change in the velocities of rows."""
     speeds = len(changes)
     return [
@@ -433,8 +461,10 @@ def _row_changes(rows: ContactRows, changes: Sequence[Scalar]) -> list[Scalar]:
     ]
 
 
-def _choice_of_forces(c: ContactState, after: Sequence[Scalar], hit: Scalar) -> _Choice:
-    """What a contact may do after the impact: it takes part where it touches and does not separate."""
+def _choice_of_forces(c: ContactState, after: Sequence[Scalar], hit: Scalar, happens: Scalar) -> _Choice:
+    """What a contact may do after the impact, if one ``happens``: it takes part where it touches and does not
+    separate.
+    """
     sliding = [after[row] for row in c.slip]
     direction: tuple[Scalar, ...] = ()
     rests: Scalar = 1
@@ -448,7 +478,8 @@ def _choice_of_forces(c: ContactState, after: Sequence[Scalar], hit: Scalar) -> 
     stays = fn.and_(c.touches, after[c.normal_row] <= c.gentle)
     before = fn.or_(hit, c.closed)
     active = fn.select(stays, 1, 0)
-    return _Choice(c.slip, active, rests, c.friction, c.held, 0, 0, before, direction, c.least)
+    least = plus(c.least, fn.select(happens, c.rounded, 0))
+    return _Choice(c.slip, active, rests, c.friction, c.held, 0, 0, before, direction, least)
 
 
 def _code(c: ContactState, status: Scalar, direction: Sequence[Scalar]) -> fn.Operand:

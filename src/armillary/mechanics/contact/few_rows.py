@@ -1,12 +1,12 @@
-"""Forces of few rows that hold as expressions: as in ``independent_rows.py``, without a loop or branch.
+"""Contact forces of few rows as expressions: the method of ``independent_rows.py`` without loops or branches.
 
     J E λ = −z        E: columns, with the friction of slides in those of their normals
 
-Rows are eliminated one after the other, those that do not hold with pivots whose inverse is zero. A row that
-depends on those before it has no force. So all statuses have one formula, whose length grows with the cube of
-the number of rows; a step of a rod on its tip takes half the time of that with calls of the solver. Where a
-pivot is neither sound nor rounding, a row may move nothing, or a redundant row contradicts others, the forces
-are `doubtful`, and the solver is to find them.
+Rows are eliminated one after the other; for a row that does not hold the inverse of the pivot is set to zero.
+A row that depends on those before it has no force. So one formula serves all statuses. Its length grows with
+the cube of the number of rows; a step of a rod on its tip takes half the time that it takes with calls of the
+solver. The forces are `doubtful` if a pivot is neither sound nor mere rounding, if a row may move no mass, or
+if a redundant row contradicts others: then the solver must find them.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from armillary.mechanics.contact.contact_thresholds import (
     NO_MOTION,
     REDUNDANT_ROW,
     ROUNDING_SHARE,
-    SOFTEST,
+    WEAKEST,
 )
 
 MOST_ROWS = 4
-SOUND = 1e-2  # of a row's diagonal element: a pivot that loses no more digits
-SMALLEST = 1e-100  # in any units: a divisor; its inverse has a derivative
-CLEAR = 1e-5  # of the terms of a diagonal element: less may be rounding, also in single precision
-CONTRADICTED = 1e-12  # of what enters a redundant row: what others may leave over in it
+SOUND = 1e-2  # least share of a row's diagonal element for a pivot: it loses at most two digits
+SMALLEST = 1e-100  # least divisor, in any units: the derivative of its inverse is finite
+CLEAR = 1e-5  # a diagonal element below this share of its terms may be rounding, also in single precision
+CONTRADICTED = 1e-12  # largest residual of a consistent redundant row, as a share of what enters it
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +42,9 @@ class FewForces:
     forces: list[Scalar]
     changes: list[Scalar]
     diagonal: list[Scalar]  # of J D
-    taken: list[fn.Operand]  # whether rows hold, independent of those before them
+    taken: list[fn.Operand]  # whether a row holds and is independent of those before it
     lower: list[list[Scalar]]  # L below its diagonal
-    redundant: list[fn.Operand]  # whether they hold where those do
+    redundant: list[fn.Operand]  # whether a row holds and depends on those before it
     doubtful: fn.Operand
 
     @property
@@ -58,8 +58,9 @@ def _name(x: Scalar, name: str) -> Scalar:
 
 
 def inverse_if(taken: fn.Operand, pivot: Scalar) -> Scalar:
-    """Return 1/pivot where a positive pivot is taken, else zero. The quotient does not wait for the condition
-    and is finite in any case.
+    """Return 1/pivot if a positive pivot is ``taken``, else zero.
+
+    The quotient is computed in either case, and is always finite.
     """
     return _name(fn.select(taken, 1 / as_expr(fn.maximum(pivot, SMALLEST)), 0), "contact_inverse")
 
@@ -79,8 +80,10 @@ def find_few_forces(
     *,
     symmetric: bool,
 ) -> FewForces:
-    """Return the forces for known rows that hold; arguments as for a ``ContactBlock``, but for conditions in
-    ``held``. ``symmetric``: J D is.
+    """Return the forces for given rows that hold.
+
+    Arguments are as for a ``ContactBlock``, except that ``held`` has conditions. ``symmetric``: J D is
+    symmetric.
     """
     n, speeds = shape.count, range(shape.speeds)
     J = [[jacobian[i * shape.speeds + s] for s in speeds] for i in range(n)]
@@ -144,10 +147,10 @@ def find_few_forces(
 def share_few_forces(
     shape: ContactShape, few: FewForces, static: Sequence[Scalar], static_capacity: Sequence[Scalar]
 ) -> list[Scalar]:
-    """Return the smallest forces of rows of which one is redundant, friction in proportion to its limits.
+    """Return the smallest forces if one row is redundant, with friction shared in proportion to its limits.
 
-    Forces v that change no motion are 1 for that row, and Lᵀ v = 0. Those of least size, in terms of the
-    softness Σ, are
+    The forces v that change no motion have v = 1 in that row, and Lᵀ v = 0. The forces of least size,
+    weighted by the softness Σ, are
 
         λ − v (v·Σ λ)/(v·Σ v)
     """
@@ -172,8 +175,8 @@ def share_few_forces(
     some = largest > NO_FORCE
     soft = list(squares)
     for k, limit in limits.items():
-        weak = times(SOFTEST, limit) <= largest
-        share = fn.select(weak, SOFTEST, largest / fn.select(weak, 1, limit))
+        weak = times(WEAKEST, limit) <= largest
+        share = fn.select(weak, WEAKEST, largest / fn.select(weak, 1, limit))
         soft[k] = _name(times(fn.select(some, share, 1), soft[k]), "contact_softness")
     return _smallest_forces(few, idle, soft)
 
@@ -207,8 +210,9 @@ def bound_few_normals(
     natural: Sequence[Scalar],
     forces: Sequence[Scalar],
 ) -> tuple[list[Scalar], fn.Operand]:
-    """Return the normal forces with which sliding contacts jam, as ``bound_normals`` in problem.py finds them
-    first, and whether a force exceeds its bound, so that another bound is to be found.
+    """Return the normal forces at which sliding contacts jam, and whether a force exceeds its bound.
+
+    These are the first bounds of ``bound_normals`` in held_rows.py; beyond one the solver must find another.
     """
     most: list[Scalar] = []
     exceeded: list[fn.Operand] = []
@@ -231,8 +235,9 @@ def few_force_sizes(
     least: Sequence[Scalar],
     found: FewForces,
 ) -> list[Scalar]:
-    """Return the sizes of the terms that make up forces, as ``measure_motion`` in problem.py finds them, with
-    accelerations that are there at ``least``, by row.
+    """Return the sizes of the terms that make up forces, as ``measure_motion`` in held_rows.py finds them.
+
+    ``least`` has accelerations, by row, that are added to the sizes in any case.
     """
     n, speeds = shape.count, range(shape.speeds)
     sizes: list[Scalar] = []

@@ -222,7 +222,7 @@ def share_forces(run: Contacts, count: whole, by_speeds: truth, symmetric: truth
     factorise(run, count, by_speeds, symmetric)
     correct_forces(run, count, by_speeds, 0.0)  # once is enough to know how large forces are
     shared: truth = False
-    shared = share_friction(run)
+    shared = share_friction(run, SOFTEST)
     if shared:
         factorise(run, count, by_speeds, symmetric)
     clear_forces(run)
@@ -239,9 +239,10 @@ def clear_forces(run: Contacts) -> None:
     move_rows(run)
 
 
-def share_friction(run: Contacts) -> truth:
+def share_friction(run: Contacts, softest: real) -> truth:
     """Let redundant frictions share their load as their limits are, which keeps them below these as long as
-    that is possible at all; return whether there are any limits.
+    that is possible at all; return whether there are any limits. No row is more than `softest` times as soft
+    as others.
     """
     largest: real = 0.0
     for c in range(N_CONTACTS):
@@ -254,8 +255,8 @@ def share_friction(run: Contacts) -> truth:
             limit: real = friction_limit(run, c)
             for k in range(SLIP_ROW[c], SLIP_END[c]):
                 own: real = limit * run.root[k]
-                run.softness[k] = SOFT * SOFTEST
-                if SOFTEST * own > largest:
+                run.softness[k] = SOFT * softest
+                if softest * own > largest:
                     run.softness[k] = SOFT * largest / own
     return True
 

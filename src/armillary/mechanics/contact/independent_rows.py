@@ -1,15 +1,18 @@
-"""Forces of rows that hold by factors of independent ones, in the language of runtime/language.
+"""Forces of contacts by independent ones among the rows that hold, in the language of runtime/language.
 
 Read ``problem.py`` first. This is the way that nearly all forces of a run are found, in every stage of a
-step: rows are taken one after the other, and each is independent of those before it or redundant:
+step. Each independent row k has a direction d_k of speeds that changes it and no independent row before it:
 
-    J E = L U        E: columns, with the friction of slides in those of their normals
+    d_k = E_k − Σ u_bk d_b        J_b d_k = 0 for b < k        p_k = J_k d_k
 
-Only columns of independent rows are there, at most as many as speeds, so n rows with r of them independent
-take about 2 n r s operations. Redundant rows hold where the others do. Their forces are zero, or, where they
-are wanted, the smallest of all that make the same motion, in terms of their softness Σ:
+with E the columns, with the friction of slides in those of their normals. Speeds change by Σ α_k d_k, and
+α_k = −z_k/p_k takes away what is left of row k. Rows are looked at in turn; one that holds already has no
+force and no direction, so n rows with r of them independent take about 2 n s + 2 r² s operations.
 
-    Lᵀ λ = w        λ = Σ⁻¹ L (Lᵀ Σ⁻¹ L)⁻¹ w
+Forces of redundant rows, where they are wanted, are the smallest of all that make the same motion, in terms
+of their softness Σ. This takes all rows in terms of the directions, J_a d_k = L_ak p_k:
+
+    Lᵀ λ = α        λ = Σ⁻¹ L (Lᵀ Σ⁻¹ L)⁻¹ α
 
 Where a row is neither independent nor redundant, or slides have redundant normals, or rows do not hold to
 rounding, `solve_held_rows` finds the forces.
@@ -20,6 +23,7 @@ from __future__ import annotations
 from armillary.mechanics.contact.contact_thresholds import *
 from armillary.mechanics.contact.held_rows import (
     bound_normals,
+    find_motion,
     load_speeds,
     measure_motion,
     share_friction,
@@ -57,98 +61,254 @@ def solve_forces(run: Contacts) -> None:
     if found:
         measure_motion(run)
     else:
-        solve_held_rows(run)
+        solve_dependent_rows(run)
     for i in range(N_CONTACT_ROWS):
         run.force_size[i] = run.size[i] / run.diagonal[i] if run.diagonal[i] > 0.0 else 0.0
     bound_normals(run)
     load_speeds(run)
 
 
+def solve_statuses(run: Contacts) -> None:
+    """Find the forces at the present statuses as `solve_forces` does, so that a run goes on with the forces
+    with which its statuses were decided; `motion` and the sizes of rows follow.
+    """
+    plain: truth = True
+    for i in range(N_CONTACT_ROWS):
+        plain = plain and run.slack[i] <= 0.0
+    found: truth = False
+    if plain:
+        found = solve_independent_rows(run, True)
+    if found:
+        find_motion(run)
+    else:
+        solve_dependent_rows(run)
+
+
+def solve_dependent_rows(run: Contacts) -> None:
+    """Find the forces of rows that are neither independent nor redundant. Rows of friction whose limit is
+    nothing beside others have no force where they hold without one.
+    """
+    solve_held_rows(run)
+    some: truth = False
+    run.ease = run.held
+    for i in range(N_CONTACT_ROWS):
+        known: truth = abs(run.weight[i]) + abs(run.offset[i]) + run.slack[i] > 0.0
+        if run.held[i] > 0.5 and run.softness[i] > 0.99 * SOFT * SOFTEST and not known:
+            run.held[i] = 0.0
+            some = True
+    if not some:
+        return
+    solve_held_rows(run)
+    holds: truth = True
+    for i in range(N_CONTACT_ROWS):
+        if run.ease[i] > 0.5:
+            holds = holds and abs(run.motion[i]) <= ADMISSIBLE * run.size[i]
+    run.held = run.ease
+    if not holds:
+        solve_held_rows(run)
+
+
 def solve_independent_rows(run: Contacts, shared: truth) -> truth:
     """Find forces of rows that hold, and speeds that they change; return whether rows hold to rounding.
     Redundant rows have their share of forces if these are to be `shared`.
     """
-    count: whole = 0
-    count = pack_held_rows(run)
-    slides: truth = False
-    slides = add_sliding_rows(run)
-    if count == 0:
-        return True
     rubs: truth = False
-    if slides:
-        rubs = add_friction(run)
+    rubs = begin_forces(run)
+    every: truth = shared or rubs
     rank: whole = 0
-    rank = factorise_rows(run, count, rubs)
-    if rank == 0:
-        return False
-    shares: truth = shared and rank < count
-    if shares:
-        set_shares(run, count, rank, slides)
+    redundant: truth = False
+    energy: real = 0.0
+    turn: real = 0.0
     holds: truth = False
-    holds = refine_pushes(run, count, rank, slides, shares)
-    for a in range(count):
-        run.force[run.order[a]] = run.push[a]
+    while not holds and turn < MOST_PASSES:
+        turn = turn + 1.0
+        holds = True
+        for c in range(N_CONTACTS):
+            if turn < 1.5 and rank == N_CONTACT_SPEEDS and not every:
+                holds = False  # no row is independent any more, and all are looked at once more
+                break
+            first: whole = NORMAL_ROW[c] if NORMAL_ROW[c] != NONE else SLIP_ROW[c]
+            end: whole = SLIP_END[c] if SLIP_ROW[c] != NONE else first + 1 - FIRST
+            largest: real = 0.0
+            for i in range(first, end):
+                if run.held[i] < 0.5:
+                    continue
+                left: real = run.free[i]
+                entering: real = abs(left) + NO_MOTION
+                for s in range(N_CONTACT_SPEEDS):
+                    term: real = run.jacobian[at(i, N_CONTACT_SPEEDS, s)] * run.moved[s]
+                    left = left + term
+                    entering = entering + abs(term)
+                # Without a load along its slip only rounding enters that row of a contact.
+                largest = max(largest, entering)
+                quiet: truth = abs(left) <= NO_REST * max(entering, 0.1 * largest)
+                is_new: truth = run.known[i] < 0.5 and (every or not quiet)
+                if quiet and not is_new and run.place[i] == NONE:
+                    continue
+                if run.known[i] < 0.5:
+                    moves: truth = False
+                    moves = measure_row(run, i)
+                    if not moves:
+                        run.held[i] = 0.0
+                        continue
+                if not quiet and abs(left) > 10.0 * PRECISE * entering:
+                    # Rounding of a fast row reaches slow ones, as in `measure_motion`.
+                    room: real = ROUNDING_SHARE * sqrt(energy * run.own[i])
+                    holds = holds and abs(left) <= 10.0 * PRECISE * room
+                if is_new:
+                    found: whole = 0
+                    found = find_direction(run, i, rank, rubs)
+                    if found < 0:
+                        return False
+                    run.known[i] = 1.0
+                    if found > 0:
+                        run.place[i] = FIRST + rank
+                        rank = rank + 1
+                    redundant = redundant or found == 0
+                if run.place[i] != NONE:
+                    for s in range(N_CONTACT_SPEEDS):
+                        left = left + run.jacobian[at(i, N_CONTACT_SPEEDS, s)] * run.gain[s]
+                    change: real = -left * run.inverse[run.place[i]]
+                    energy = energy + abs(left * change)
+                    push_row(run, run.place[i], change, turn < 1.5)
+        for s in range(N_CONTACT_SPEEDS):
+            run.moved[s] = run.moved[s] + run.gain[s]
+            run.gain[s] = 0.0
+    if not holds:
+        return False
+    if shared and redundant:
+        share_pushes(run, rank)
+    else:
+        set_forces(run, rank)
     if rubs:
         set_frictions(run)
-    return holds
+    return True
 
 
-def pack_held_rows(run: Contacts) -> whole:
-    """List the rows that hold and move something, with their columns one after the other; return how many
-    there are.
+def begin_forces(run: Contacts) -> truth:
+    """Set known forces, of slides, and the speeds that these change; return whether there is friction that
+    follows from a normal force.
     """
-    count: whole = 0
-    for i in range(N_CONTACT_ROWS):
-        run.force[i] = 0.0
-        if run.held[i] > 0.5:
-            total: real = 0.0
-            largest: real = 0.0
-            for s in range(N_CONTACT_SPEEDS):
-                place: whole = at(i, N_CONTACT_SPEEDS, s)
-                column: real = run.columns[place]
-                term: real = run.jacobian[place] * column
-                run.effective[at(FIRST + count, N_CONTACT_SPEEDS, s)] = column
-                total = total + term
-                largest = max(largest, abs(term))
-            if total > MASSLESS * largest:
-                run.order[FIRST + count] = i
-                run.place[i] = FIRST + count
-                run.own[FIRST + count] = total
-                count = count + 1
-            else:
-                run.held[i] = 0.0
-    return count
-
-
-def add_sliding_rows(run: Contacts) -> truth:
-    """Set the speeds that known forces change; return whether rows slide, with or without such forces."""
     for s in range(N_CONTACT_SPEEDS):
         run.moved[s] = 0.0
-    some: truth = False
+        run.gain[s] = 0.0
+        run.push[s] = 0.0
     for i in range(N_CONTACT_ROWS):
-        if run.held[i] < 0.5 and abs(run.weight[i]) + abs(run.offset[i]) > 0.0:
-            some = True
+        run.known[i] = 0.0
+        run.place[i] = NONE
+        run.force[i] = 0.0
+        if run.held[i] < 0.5 and abs(run.offset[i]) > 0.0:
             run.force[i] = run.offset[i]
             for s in range(N_CONTACT_SPEEDS):
                 run.moved[s] = run.moved[s] + run.offset[i] * run.columns[at(i, N_CONTACT_SPEEDS, s)]
-    return some
-
-
-def add_friction(run: Contacts) -> truth:
-    """Put the friction of slides into the columns of their normals; return whether there is any."""
     some: truth = False
     for c in range(N_CONTACTS):
         if NORMAL_ROW[c] != NONE and SLIP_ROW[c] != NONE:
-            normal: whole = NORMAL_ROW[c]
             for k in range(SLIP_ROW[c], SLIP_END[c]):
-                if run.held[normal] > 0.5 and run.held[k] < 0.5 and abs(run.weight[k]) > 0.0:
-                    some = True
-                    a: whole = run.place[normal]
-                    for s in range(N_CONTACT_SPEEDS):
-                        to: whole = at(a, N_CONTACT_SPEEDS, s)
-                        less: real = run.weight[k] * run.columns[at(k, N_CONTACT_SPEEDS, s)]
-                        run.effective[to] = run.effective[to] - less
+                rubs: truth = run.held[NORMAL_ROW[c]] > 0.5 and run.held[k] < 0.5
+                some = some or (rubs and abs(run.weight[k]) > 0.0)
     return some
+
+
+def measure_row(run: Contacts, i: whole) -> truth:
+    """Set the diagonal element of a row, without friction of slides; return whether the row moves anything."""
+    total: real = 0.0
+    largest: real = 0.0
+    for s in range(N_CONTACT_SPEEDS):
+        term: real = run.jacobian[at(i, N_CONTACT_SPEEDS, s)] * run.columns[at(i, N_CONTACT_SPEEDS, s)]
+        total = total + term
+        largest = max(largest, abs(term))
+    run.own[i] = total
+    return total > MASSLESS * largest
+
+
+def find_direction(run: Contacts, row: whole, rank: whole, rubs: truth) -> whole:
+    """Find the direction of a row; return 1 if the row is independent of those with directions, 0 if it is
+    redundant, and −1 where that is in doubt.
+
+    Without friction of slides the matrix is symmetric: u is a row of L, and no directions are needed to find
+    it. With it, redundant normals would have frictions of their own, so every row must be independent.
+    """
+    left: real = run.own[row]
+    for b in range(rank):
+        along: real = 0.0
+        for s in range(N_CONTACT_SPEEDS):
+            along = along + run.jacobian[at(row, N_CONTACT_SPEEDS, s)] * run.way[at(b, N_CONTACT_SPEEDS, s)]
+        share: real = along * run.inverse[b]
+        run.lower[at(row, N_CONTACT_SPEEDS, b)] = share
+        left = left - share * along
+    fresh: whole = FIRST + rank
+    for b in range(fresh, N_CONTACT_SPEEDS):
+        run.lower[at(row, N_CONTACT_SPEEDS, b)] = 0.0
+    full: truth = rank >= N_CONTACT_SPEEDS
+    if full or (not rubs and left < INDEPENDENT * run.own[row]):
+        if rubs or left > REDUNDANT_ROW * run.own[row]:
+            return -1
+        return 0
+    for s in range(N_CONTACT_SPEEDS):
+        place: whole = at(row, N_CONTACT_SPEEDS, s)
+        run.way[at(fresh, N_CONTACT_SPEEDS, s)] = run.columns[place]
+        run.base_row[at(fresh, N_CONTACT_SPEEDS, s)] = run.jacobian[place]
+    if rubs:
+        add_friction(run, row, fresh)
+    for b in range(rank):
+        part: real = run.lower[at(row, N_CONTACT_SPEEDS, b)]
+        if rubs:
+            part = 0.0
+            for s in range(N_CONTACT_SPEEDS):
+                of_base: whole = at(b, N_CONTACT_SPEEDS, s)
+                part = part + run.base_row[of_base] * run.way[at(fresh, N_CONTACT_SPEEDS, s)]
+            part = part * run.inverse[b]
+        run.upper[at(b, N_CONTACT_SPEEDS, fresh)] = part
+        for s in range(N_CONTACT_SPEEDS):
+            to: whole = at(fresh, N_CONTACT_SPEEDS, s)
+            run.way[to] = run.way[to] - part * run.way[at(b, N_CONTACT_SPEEDS, s)]
+    pivot: real = 0.0
+    for s in range(N_CONTACT_SPEEDS):
+        of_row: whole = at(row, N_CONTACT_SPEEDS, s)
+        pivot = pivot + run.jacobian[of_row] * run.way[at(fresh, N_CONTACT_SPEEDS, s)]
+    if not (abs(pivot) >= 0.5 * INDEPENDENT * run.own[row]):
+        return -1
+    run.base[fresh] = row
+    run.inverse[fresh] = 1.0 / pivot
+    run.lower[at(row, N_CONTACT_SPEEDS, fresh)] = 1.0
+    return 1
+
+
+def add_friction(run: Contacts, row: whole, fresh: whole) -> None:
+    """Put the friction of slides into the column of their normal, if the row is one."""
+    for c in range(N_CONTACTS):
+        if NORMAL_ROW[c] == row and SLIP_ROW[c] != NONE:
+            for k in range(SLIP_ROW[c], SLIP_END[c]):
+                if run.held[k] < 0.5:
+                    for s in range(N_CONTACT_SPEEDS):
+                        to: whole = at(fresh, N_CONTACT_SPEEDS, s)
+                        less: real = run.weight[k] * run.columns[at(k, N_CONTACT_SPEEDS, s)]
+                        run.way[to] = run.way[to] - less
+
+
+def push_row(run: Contacts, b: whole, change: real, first: truth) -> None:
+    """Change the speeds along a direction. Corrections of the first result are gathered by themselves: beside
+    it they would be lost to rounding in some speeds and not in others.
+    """
+    run.push[b] = run.push[b] + change
+    if first:
+        for s in range(N_CONTACT_SPEEDS):
+            run.moved[s] = run.moved[s] + change * run.way[at(b, N_CONTACT_SPEEDS, s)]
+    else:
+        for s in range(N_CONTACT_SPEEDS):
+            run.gain[s] = run.gain[s] + change * run.way[at(b, N_CONTACT_SPEEDS, s)]
+
+
+def set_forces(run: Contacts, rank: whole) -> None:
+    """Find the forces of independent rows, the only ones that are not zero."""
+    for k in range(rank):
+        last: whole = rank - 1 - k + FIRST + FIRST
+        total: real = run.push[last]
+        for j in range(last + 1, rank):
+            total = total - run.upper[at(last, N_CONTACT_SPEEDS, j)] * run.load[j]
+        run.load[last] = total
+        run.force[run.base[last]] = total
 
 
 def set_frictions(run: Contacts) -> None:
@@ -160,211 +320,63 @@ def set_frictions(run: Contacts) -> None:
                     run.force[k] = run.offset[k] - run.weight[k] * run.force[NORMAL_ROW[c]]
 
 
-def factorise_rows(run: Contacts, count: whole, rubs: truth) -> whole:
-    """Factorise the matrix of the rows that hold; return how many are independent, 0 where that is in doubt.
-
-    Without friction of slides the matrix is symmetric: L is Uᵀ but for the pivots.
+def share_pushes(run: Contacts, rank: whole) -> None:
+    """Find the smallest forces of all rows that make the motion, in terms of softness. Friction is shared as
+    its limits are.
     """
-    rank: whole = 0
-    for a in range(count):
-        row: whole = run.order[a]
-        pivot: real = 0.0
-        for s in range(N_CONTACT_SPEEDS):
-            own: real = run.effective[at(a, N_CONTACT_SPEEDS, s)]
-            pivot = pivot + run.jacobian[at(row, N_CONTACT_SPEEDS, s)] * own
-        for b in range(rank):
-            above: real = 0.0
-            for s in range(N_CONTACT_SPEEDS):
-                column: real = run.effective[at(a, N_CONTACT_SPEEDS, s)]
-                above = above + run.base_row[at(b, N_CONTACT_SPEEDS, s)] * column
-            for k in range(b):
-                above = above - run.base_lower[at(b, N_CONTACT_SPEEDS, k)] * run.upper[k]
-            run.upper[b] = above
-            run.lower[at(a, N_CONTACT_SPEEDS, b)] = above * run.inverse[b]
-        if rubs:
-            factorise_left_part(run, a, rank)
-        for b in range(rank):
-            pivot = pivot - run.lower[at(a, N_CONTACT_SPEEDS, b)] * run.upper[b]
-        if rank < N_CONTACT_SPEEDS and abs(pivot) >= INDEPENDENT * run.own[a]:
-            fresh: whole = FIRST + rank
-            run.base[fresh] = a
-            run.inverse[fresh] = 1.0 / pivot
-            for s in range(N_CONTACT_SPEEDS):
-                run.base_row[at(fresh, N_CONTACT_SPEEDS, s)] = run.jacobian[at(row, N_CONTACT_SPEEDS, s)]
-            for b in range(rank):
-                run.base_lower[at(fresh, N_CONTACT_SPEEDS, b)] = run.lower[at(a, N_CONTACT_SPEEDS, b)]
-                run.base_upper[at(b, N_CONTACT_SPEEDS, fresh)] = run.upper[b]
-            rank = rank + 1
-        elif rubs or not (abs(pivot) <= REDUNDANT_ROW * run.own[a]):
-            return 0
-    return rank
-
-
-def factorise_left_part(run: Contacts, a: whole, rank: whole) -> None:
-    """Find a row of L where the matrix is not symmetric."""
-    row: whole = run.order[a]
-    for b in range(rank):
-        of_base: whole = run.base[b]
-        total: real = 0.0
-        for s in range(N_CONTACT_SPEEDS):
-            column: real = run.effective[at(of_base, N_CONTACT_SPEEDS, s)]
-            total = total + run.jacobian[at(row, N_CONTACT_SPEEDS, s)] * column
-        for k in range(b):
-            total = total - run.lower[at(a, N_CONTACT_SPEEDS, k)] * run.base_upper[at(k, N_CONTACT_SPEEDS, b)]
-        run.lower[at(a, N_CONTACT_SPEEDS, b)] = total * run.inverse[b]
-
-
-def refine_pushes(run: Contacts, count: whole, rank: whole, slides: truth, shares: truth) -> truth:
-    """Find the forces of rows that hold, and the speeds that they change; return whether rows hold."""
-    left: real = 0.0
-    left = begin_rests(run, count, slides)
-    for a in range(count):
-        run.push[a] = 0.0
-    turn: real = 0.0
-    while turn < MOST_PUSHES:
-        turn = turn + 1.0
-        if shares:
-            share_pushes(run, count, rank)
-        else:
-            solve_pushes(run, count, rank)
-        for a in range(count):
-            change: real = run.rest[a]
-            run.push[a] = run.push[a] + change
-            for s in range(N_CONTACT_SPEEDS):
-                run.moved[s] = run.moved[s] + change * run.effective[at(a, N_CONTACT_SPEEDS, s)]
-        left = find_rests(run, count)
-        if left <= 10.0 * PRECISE:
-            return True
-    return False
-
-
-def begin_rests(run: Contacts, count: whole, slides: truth) -> real:
-    """Set what forces have to take away of each row."""
-    left: real = 0.0
-    if slides:
-        left = find_rests(run, count)
-    else:
-        for a in range(count):
-            run.rest[a] = -run.free[run.order[a]]
-    return left
-
-
-def find_rests(run: Contacts, count: whole) -> real:
-    """Set what forces have to take away of each row; return the most, as a share of what enters the row."""
-    left: real = 0.0
-    for a in range(count):
-        row: whole = run.order[a]
-        total: real = run.free[row]
-        entering: real = abs(total) + NO_MOTION
-        for s in range(N_CONTACT_SPEEDS):
-            term: real = run.jacobian[at(row, N_CONTACT_SPEEDS, s)] * run.moved[s]
-            total = total + term
-            entering = entering + abs(term)
-        run.rest[a] = -total
-        run.entering[a] = entering
-        if abs(total) > left * entering:
-            left = abs(total) / entering
-    if left <= 10.0 * PRECISE:
-        return left
-    # Rounding of a fast row reaches slow ones, as in `measure_motion`.
-    energetic: real = 0.0
-    for a in range(count):
-        energetic = max(energetic, run.entering[a] / sqrt(run.own[a]))
-    left = 0.0
-    for a in range(count):
-        room: real = max(run.entering[a], ROUNDING_SHARE * energetic * sqrt(run.own[a]))
-        if abs(run.rest[a]) > left * room:
-            left = abs(run.rest[a]) / room
-    return left
-
-
-def solve_lower(run: Contacts, rank: whole) -> None:
-    """Set `load` to L⁻¹ times what is left of the independent rows."""
-    for k in range(rank):
-        total: real = run.rest[run.base[k]]
-        for j in range(k):
-            total = total - run.base_lower[at(k, N_CONTACT_SPEEDS, j)] * run.load[j]
-        run.load[k] = total
-
-
-def solve_pushes(run: Contacts, count: whole, rank: whole) -> None:
-    """Turn what is left of rows into forces that take it away; redundant rows have none."""
-    solve_lower(run, rank)
-    for a in range(count):
-        run.rest[a] = 0.0
-    for b in range(rank):
-        last: whole = rank - 1 - b + FIRST + FIRST
-        total: real = run.load[last]
-        for j in range(last + 1, rank):
-            total = total - run.base_upper[at(last, N_CONTACT_SPEEDS, j)] * run.load[j]
-        run.load[last] = total * run.inverse[last]
-        run.rest[run.base[last]] = run.load[last]
-
-
-def set_shares(run: Contacts, count: whole, rank: whole, slides: truth) -> None:
-    """Prepare the forces of redundant rows. Friction is shared as its limits are."""
-    known: whole = 0
-    for a in range(count):
-        if known < rank and run.base[FIRST + known] == a:
-            run.lower[at(a, N_CONTACT_SPEEDS, FIRST + known)] = 1.0
-            known = known + 1
-        for b in range(FIRST + known, rank):
-            run.lower[at(a, N_CONTACT_SPEEDS, b)] = 0.0
     for i in range(N_CONTACT_ROWS):
         run.softness[i] = SOFT
-    factorise_shares(run, count, rank)
-    left: real = 0.0
-    left = begin_rests(run, count, slides)
-    share_pushes(run, count, rank)
-    for a in range(count):
-        run.force[run.order[a]] = run.rest[a]
-    some: truth = left < 0.0
-    some = share_friction(run)
+    factorise_shares(run, rank)
+    find_shares(run, rank)
+    some: truth = False
+    some = share_friction(run, WEAKEST)
     if some:
-        factorise_shares(run, count, rank)
+        factorise_shares(run, rank)
+        find_shares(run, rank)
 
 
-def factorise_shares(run: Contacts, count: whole, rank: whole) -> None:
-    """Factorise Lᵀ Σ⁻¹ L."""
-    for a in range(count):
-        row: whole = run.order[a]
-        run.ease[a] = SOFT / (run.softness[row] * run.root[row] * run.root[row])
+def factorise_shares(run: Contacts, rank: whole) -> None:
+    """Factorise K = Lᵀ Σ⁻¹ L = Uᵀ P U, of which the upper half is enough, with the inverse of P on the
+    diagonal.
+    """
     for b in range(rank):
-        for k in range(rank):
+        for k in range(b, rank):
             run.kernel[at(b, N_CONTACT_SPEEDS, k)] = 0.0
-    for a in range(count):
-        for b in range(rank):
-            part: real = run.ease[a] * run.lower[at(a, N_CONTACT_SPEEDS, b)]
-            for k in range(rank):
-                to: whole = at(b, N_CONTACT_SPEEDS, k)
-                run.kernel[to] = run.kernel[to] + part * run.lower[at(a, N_CONTACT_SPEEDS, k)]
+    for i in range(N_CONTACT_ROWS):
+        if run.held[i] > 0.5:
+            run.ease[i] = SOFT / (run.softness[i] * run.root[i] * run.root[i])
+            for b in range(rank):
+                part: real = run.ease[i] * run.lower[at(i, N_CONTACT_SPEEDS, b)]
+                for k in range(b, rank):
+                    to: whole = at(b, N_CONTACT_SPEEDS, k)
+                    run.kernel[to] = run.kernel[to] + part * run.lower[at(i, N_CONTACT_SPEEDS, k)]
     for k in range(rank):
-        share: real = 1.0 / run.kernel[at(k, N_CONTACT_SPEEDS, k)]
-        run.kernel[at(k, N_CONTACT_SPEEDS, k)] = share
+        own: real = 1.0 / run.kernel[at(k, N_CONTACT_SPEEDS, k)]
+        run.kernel[at(k, N_CONTACT_SPEEDS, k)] = own
         for b in range(k + 1, rank):
-            factor: real = run.kernel[at(b, N_CONTACT_SPEEDS, k)] * share
-            run.kernel[at(b, N_CONTACT_SPEEDS, k)] = factor
-            for j in range(k + 1, rank):
+            factor: real = run.kernel[at(k, N_CONTACT_SPEEDS, b)] * own
+            for j in range(b, rank):
                 place: whole = at(b, N_CONTACT_SPEEDS, j)
                 run.kernel[place] = run.kernel[place] - factor * run.kernel[at(k, N_CONTACT_SPEEDS, j)]
+            run.kernel[at(k, N_CONTACT_SPEEDS, b)] = factor
 
 
-def share_pushes(run: Contacts, count: whole, rank: whole) -> None:
-    """Turn what is left of rows into the smallest forces that take it away, in terms of softness."""
-    solve_lower(run, rank)
+def find_shares(run: Contacts, rank: whole) -> None:
+    """Find the forces of all rows that hold by the factors of K."""
     for k in range(rank):
-        run.load[k] = run.load[k] * run.inverse[k]
+        run.load[k] = run.push[k]
     for k in range(rank):
-        for j in range(k):
-            run.load[k] = run.load[k] - run.kernel[at(k, N_CONTACT_SPEEDS, j)] * run.load[j]
-    for b in range(rank):
-        last: whole = rank - 1 - b + FIRST + FIRST
-        total: real = run.load[last]
+        for j in range(k + 1, rank):
+            run.load[j] = run.load[j] - run.kernel[at(k, N_CONTACT_SPEEDS, j)] * run.load[k]
+    for k in range(rank):
+        last: whole = rank - 1 - k + FIRST + FIRST
+        total: real = run.load[last] * run.kernel[at(last, N_CONTACT_SPEEDS, last)]
         for j in range(last + 1, rank):
             total = total - run.kernel[at(last, N_CONTACT_SPEEDS, j)] * run.load[j]
-        run.load[last] = total * run.kernel[at(last, N_CONTACT_SPEEDS, last)]
-    for a in range(count):
-        force: real = 0.0
-        for k in range(rank):
-            force = force + run.lower[at(a, N_CONTACT_SPEEDS, k)] * run.load[k]
-        run.rest[a] = run.ease[a] * force
+        run.load[last] = total
+    for i in range(N_CONTACT_ROWS):
+        if run.held[i] > 0.5:
+            force: real = 0.0
+            for b in range(rank):
+                force = force + run.lower[at(i, N_CONTACT_SPEEDS, b)] * run.load[b]
+            run.force[i] = run.ease[i] * force

@@ -6,35 +6,35 @@
 ``columns`` the rows of Dᵀ. A contact has a row of its normal and up to two of its slip; a brake has a row of
 slip alone.
 
-`solve_forces` finds λ if the rows that hold are known:
+`solve_forces` (independent_rows.py) finds λ if the rows that hold are known:
 
     held       z = 0
     others     λ = −w λ_N + o                  sliding, or without force (w = o = 0)
 
-`solve_contacts` finds which rows hold, by complementarity:
+`solve_contacts` (status_search.py) finds which rows hold, by complementarity:
 
     open       λ_N = 0, z_N ≥ 0
     closed     z_N = 0, λ_N ≥ 0
     sticks     z_T = 0, |λ_T| ≤ μ_s λ_N + c_s
     slides     λ_T = −(μ λ_N + c) e, where e is a given direction, or z_T/|z_T| where the slip begins
 
-in two ways that take turns. Forces are improved contact by contact (projected relaxation), which leads to the
-statuses, but slowly to the last digits; statuses make the problem linear, and its solution shows whether they
-are right. The previous statuses are tried first; then statuses in which every contact that hardly moves is at
-rest. If these are right, forces of redundant contacts are the smallest, in any order of contacts.
+by two methods in turn. Projected relaxation improves the forces contact by contact; it finds the statuses,
+but converges slowly to the last digits. With given statuses the problem is linear, and its solution shows
+whether they are right. The previous statuses are tried first; then statuses in which every contact that
+hardly moves is at rest. If these are right, the forces of redundant contacts are the smallest, whatever the
+order of contacts.
 
 The direction e of a slip that begins is found along with the statuses, by Newton's method: rows are turned so
 that one is along e, with λ = −L, and in the other the friction L turns with the slip, z + (|z_T|/L) λ = 0.
-Redundant contacts may be at their limit and stand still all the same, held by others: z_T = 0 has every
-direction.
+A redundant contact at its limit may stand still, held by others: z_T = 0 then agrees with every direction e.
 
-Relaxation ends for every problem without friction, and with friction unless normal forces grow with their own
-friction (Painlevé). Cost: polynomial in the number of rows; a solution takes a few factorisations.
+Relaxation converges for every problem without friction, and with friction unless normal forces grow with
+their own friction (Painlevé). Cost: polynomial in the number of rows; a solution takes a few factorisations.
 
 Rows may be redundant, as for a table on four legs. So SOFT of its diagonal is added to A, and iterative
 refinement removes the error, so that λ is nearly the smallest of all solutions.
-Friction of redundant contacts is shared as their limits are, so that none slides as long as all together can
-hold. All limits are shares of what enters a row, so none depends on units.
+Friction of redundant contacts is shared in proportion to their limits, so that none slides as long as all
+together can hold. All thresholds are shares of what enters a row, so none depends on units.
 
 Sources: Glocker & Pfeiffer (1996), Multibody dynamics with unilateral contacts, chapters 6 to 8; Jean (1999),
 The non-smooth contact dynamics method, Comput. Methods Appl. Mech. Eng. 177, 235–257, for relaxation.
@@ -47,20 +47,20 @@ from armillary.mechanics.contact.language import *
 
 
 class Contacts:
-    """What the solver knows of one problem."""
+    """The record of one problem: its data, its solution and the workspace of the solver."""
 
     jacobian: ContactTerms
     columns: ContactTerms
     free: ContactRows  # z without forces
     unloaded: ContactSpeeds  # rates, or speeds, without forces
-    asked: ContactReals  # the first: 0 where nothing is to be found
+    asked: ContactReals  # first element: 0 if the solver has nothing to do
     held: ContactRows  # 1 for rows that hold, else 0
     weight: ContactRows  # w of other rows
     offset: ContactRows  # o of other rows
     slack: ContactRows  # c of rows that hold with a compliance: z + c λ = 0
     force: ContactRows  # λ
-    size: ContactRows  # of what enters each row, as z
-    force_size: ContactRows  # and as a force
+    size: ContactRows  # sum of the magnitudes of what enters each row, in the units of z
+    force_size: ContactRows  # the same in the units of λ
     motion: ContactRows  # z
     loaded: ContactSpeeds  # rates, or speeds, with forces: D λ is added
     # A problem of complementarity: what each contact may do, and what it does.
@@ -72,7 +72,7 @@ class Contacts:
     capacity: ContactReals  # c of brakes
     static_capacity: ContactReals
     before: ContactReals  # 1: was closed
-    least: ContactReals  # what enters its rows at least: rounding of a contact without a load is no load
+    least: ContactReals  # added to the size of its rows: rounding of an unloaded contact is no load
     natural: ContactReals  # the size of its acceleration without forces
     most: ContactReals  # the normal force with which it jams while it slides; 0: none
     direction: ContactRows  # e of slips that are given, and of those that were found
@@ -83,33 +83,33 @@ class Contacts:
     failed: ContactReals
     # Workspace.
     softness: ContactRows  # of rows that hold: redundant ones share their forces inversely to it
-    effective: ContactTerms  # columns with the friction that follows from a normal force
+    effective: ContactTerms  # E: columns with the friction that follows from a normal force
     diagonal: ContactRows
-    root: ContactRows  # of the diagonal: rows and forces are in terms of it
-    product: ContactSquare  # J Dᵀ of the rows that hold, in terms of their roots
+    root: ContactRows  # square root of the diagonal, by which rows and forces are scaled
+    product: ContactSquare  # J E of the rows that hold, scaled by their roots
     matrix: ContactSquare  # the same with softness, then its factors
     side: ContactRows
     rest: ContactRows  # what is left of each row that holds, then the change of its force
-    kernel: ContactTerms  # Dᵀ Σ⁻¹ D, of more rows than speeds
-    speed_size: ContactSpeeds  # the largest that a row changes each speed
+    kernel: ContactTerms  # E Σ⁻¹ Eᵀ, used if more rows hold than there are speeds
+    speed_size: ContactSpeeds  # largest change of each speed by a row
     order: Wholes  # rows that hold
-    exchange: Wholes  # of them the one that was taken as pivot in each step
-    across: Wholes  # and its column
+    exchange: Wholes  # the row taken as pivot in each step
+    across: Wholes  # and the column
     moved: ContactSpeeds  # speeds that forces change
-    # Rows that hold, one after the other, and factors of their matrix (``independent_rows.py``).
-    place: Wholes  # of each row among those that hold
-    own: ContactRows  # the diagonal
-    push: ContactRows  # forces
-    entering: ContactRows  # sizes of what enters rows
-    ease: ContactRows  # Σ⁻¹
-    base: Wholes  # independent ones among them
-    base_row: ContactTerms  # their rows of J, of L and of U
-    base_lower: ContactTerms
-    base_upper: ContactTerms
+    # Directions of independent rows among those that hold (``independent_rows.py``).
+    known: ContactRows  # 1 for rows that are known to be independent or redundant
+    place: Wholes  # of each row among the independent ones, or NONE
+    base: Wholes  # the independent rows
+    base_row: ContactTerms  # their rows of J
+    way: ContactTerms  # their directions
     inverse: ContactSpeeds  # of their pivots
-    lower: ContactTerms  # L of all rows
-    upper: ContactSpeeds  # a column of U
-    load: ContactSpeeds  # what independent rows have to bear
+    push: ContactSpeeds  # along their directions
+    gain: ContactSpeeds  # speeds that the last corrections change
+    upper: ContactTerms  # columns in terms of their directions
+    own: ContactRows  # the diagonal
+    lower: ContactTerms  # all rows in terms of the directions
+    ease: ContactRows  # Σ⁻¹
+    load: ContactSpeeds  # of the factors of Lᵀ Σ⁻¹ L
     best: ContactRows  # forces that were improved so far
     steady: ContactRows  # forces that sweeps do not change any more
     wanted: ContactReals  # the status that would agree with the solution
@@ -140,13 +140,13 @@ def measure_rows(run: Contacts) -> None:
 
 
 def add_column(run: Contacts, row: whole, factor: real) -> None:
-    """Add the speeds that a force in a row changes."""
+    """Add to `moved` the changes of speeds by a force in a row."""
     for s in range(N_CONTACT_SPEEDS):
         run.moved[s] = run.moved[s] + factor * run.columns[at(row, N_CONTACT_SPEEDS, s)]
 
 
 def row_product(run: Contacts, row: whole) -> real:
-    """Return what the changes of speeds change in a row."""
+    """Return the change of a row's z by the changes of speeds in `moved`."""
     total: real = 0.0
     for s in range(N_CONTACT_SPEEDS):
         total = total + run.jacobian[at(row, N_CONTACT_SPEEDS, s)] * run.moved[s]
@@ -178,7 +178,7 @@ def list_held_rows(run: Contacts) -> whole:
 
 
 def multiply_rows(run: Contacts, count: whole) -> truth:
-    """Find J Dᵀ of the rows that hold, in terms of their roots; return whether it is symmetric."""
+    """Find J E of the rows that hold, scaled by their roots; return whether it is symmetric."""
     for a in range(count):
         i: whole = run.order[a]
         own: real = 1.0 / run.root[i]
@@ -202,7 +202,7 @@ def multiply_rows(run: Contacts, count: whole) -> truth:
 
 
 def set_matrix_of_rows(run: Contacts, count: whole) -> None:
-    """Take Σ + J Dᵀ of the rows that hold, in terms of their roots; Σ is their softness."""
+    """Set the matrix Σ + J E of the rows that hold, scaled by their roots; Σ is their softness."""
     for a in range(count):
         for b in range(count):
             run.matrix[at(a, N_CONTACT_ROWS, b)] = run.product[at(a, N_CONTACT_ROWS, b)]
@@ -211,8 +211,8 @@ def set_matrix_of_rows(run: Contacts, count: whole) -> None:
 
 
 def set_matrix_of_speeds(run: Contacts, count: whole) -> None:
-    """Find Jᵀ J K with K = Dᵀ Σ⁻¹ D, of as many rows as there are speeds, in terms of the roots of rows.
-    Speeds are in terms of the largest that a row changes them, so that no choice depends on their units.
+    """Set the matrix Jᵀ J K with K = E Σ⁻¹ Eᵀ, one row per speed, with rows of J and E scaled by their roots.
+    Each speed is scaled by its largest change by a row, so that no choice of a pivot depends on its units.
     """
     for s in range(N_CONTACT_SPEEDS):
         largest: real = 0.0
@@ -248,13 +248,13 @@ def set_matrix_of_speeds(run: Contacts, count: whole) -> None:
 
 
 def relative_softness(run: Contacts, i: whole) -> real:
-    """Return the softness of a row in terms of the usual one."""
+    """Return the softness of a row over SOFT."""
     soft: real = whole_softness(run, i) / SOFT
     return soft
 
 
 def whole_softness(run: Contacts, i: whole) -> real:
-    """Return the softness of a row with its compliance, in terms of its root."""
+    """Return the softness of a row plus its compliance, which is scaled by the square of the root."""
     soft: real = run.softness[i] + run.slack[i] / (run.root[i] * run.root[i])
     return soft
 
@@ -282,8 +282,9 @@ def factorise_in_order(run: Contacts, count: whole, least: real) -> truth:
 def factorise(run: Contacts, count: whole, by_speeds: truth, symmetric: truth) -> None:
     """Factorise the matrix of the rows that hold, or the matrix of the speeds.
 
-    A symmetric matrix has pivots of its softness at least, in any order. Otherwise pivots are the largest
-    remaining elements; a pivot below NOTHING of the first counts as zero, and so do the unknowns there.
+    The pivots of a symmetric matrix are at least its softness, in any order. Otherwise each pivot is the
+    largest remaining element; one below NOTHING times the largest pivot counts as zero, and so does its
+    unknown.
     """
     size: whole = count
     in_order: truth = False

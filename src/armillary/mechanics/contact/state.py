@@ -46,6 +46,9 @@ BACK_IN_PLANE = 1e-9
 WITHIN = 0.966  # cosine of the angle (15°) that a slide may turn away from the direction of the memory
 GROWN = 2.0  # times the normal force after the last event: one that grows while the contact slides
 LEAST = 1e-12  # of accelerations, which decisions take as none
+# Of v²/length: an acceleration that is none after an impact with velocities v, which leaves rounding of them.
+# Nothing else may be there, as for a body that stops at rest without a load.
+ROUNDED = 1e-16
 WEAK = 1e-11  # of the forces that make up a force: a force that is none
 
 
@@ -74,6 +77,7 @@ class ContactState:
     drift: Scalar = 0  # a velocity of a row that holds which is none
     natural: Scalar = 0  # the size of its acceleration without forces of contacts
     least: Scalar = 0  # an acceleration of which DEEP / LEAST is none
+    rounded: Scalar = 0  # likewise: LEAST of it is what rounding of its velocities may make
     turning: Scalar = 0  # a speed of slip below which friction does not turn with it
     direction: tuple[Expr, ...] = ()  # memories, where it can slide in two directions
     settle: float | None = None  # seconds

@@ -6,7 +6,8 @@ Read ``problem.py`` first: it has the conditions and the way to solve them; rela
 from __future__ import annotations
 
 from armillary.mechanics.contact.contact_thresholds import *
-from armillary.mechanics.contact.held_rows import find_motion, load_speeds, move_rows, solve_held_rows
+from armillary.mechanics.contact.held_rows import find_motion, load_speeds, move_rows
+from armillary.mechanics.contact.independent_rows import solve_statuses
 from armillary.mechanics.contact.language import *
 from armillary.mechanics.contact.problem import Contacts, add_column, measure_rows, row_product
 from armillary.mechanics.contact.statuses import (
@@ -166,7 +167,7 @@ def find_own_forces(run: Contacts) -> truth:
         for c in range(N_CONTACTS):
             set_rows(run, c)
             run.wanted[c] = run.status[c]
-        solve_held_rows(run)
+        solve_statuses(run)
         least: real = 1.0
         first: whole = NONE
         for c in range(N_CONTACTS):

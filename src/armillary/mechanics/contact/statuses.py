@@ -6,7 +6,7 @@ Read ``problem.py`` first: it has the conditions, the way to solve them, and for
 from __future__ import annotations
 
 from armillary.mechanics.contact.contact_thresholds import *
-from armillary.mechanics.contact.held_rows import solve_held_rows
+from armillary.mechanics.contact.independent_rows import solve_statuses
 from armillary.mechanics.contact.language import *
 from armillary.mechanics.contact.problem import Contacts, measure_rows
 
@@ -38,7 +38,7 @@ def set_rows(run: Contacts, c: whole) -> None:
 
 
 def turn_rows(run: Contacts, c: whole, cosine: real, sine: real) -> None:
-    """Turn the slip rows of a contact, and all that belongs to them."""
+    """Turn the slip rows of a contact, with their columns, forces and directions, by an angle."""
     a: whole = SLIP_ROW[c]
     b: whole = a + 1
     one: real = 0.0
@@ -91,7 +91,7 @@ def turn_to_directions(run: Contacts) -> None:
 
 
 def set_crosswise_rows(run: Contacts) -> None:
-    """Let forces across slides follow from the slip there, as the direction of friction turns with it."""
+    """Hold the rows across slides that begin, with a compliance: friction turns with the slip."""
     for c in range(N_CONTACTS):
         slides: truth = turns(run, c)
         if slides:
@@ -103,7 +103,7 @@ def set_crosswise_rows(run: Contacts) -> None:
 
 
 def turn_directions(run: Contacts) -> truth:
-    """Turn slides that begin towards their friction; return whether some were turned."""
+    """Set the directions of slides that begin opposite to their friction; return whether one changed."""
     some: truth = False
     for c in range(N_CONTACTS):
         slides: truth = turns(run, c)
@@ -123,7 +123,7 @@ def turn_directions(run: Contacts) -> truth:
 
 
 def own_part(run: Contacts, c: whole) -> real:
-    """Return the size of a contact's own part of A, along its slip."""
+    """Return the sum of the diagonal elements of A of a contact's slip rows."""
     own: real = 0.0
     for k in range(SLIP_ROW[c], SLIP_END[c]):
         own = own + run.diagonal[k]
@@ -140,7 +140,7 @@ def slip_pull(run: Contacts, c: whole) -> real:
 
 
 def close_contact(run: Contacts, c: whole) -> None:
-    """Close a contact: it slides where its direction is given."""
+    """Close a contact: it slides if its direction is given, else it sticks."""
     run.status[c] = STICKS
     if SLIP_ROW[c] != NONE and run.rests[c] < 0.75 and run.active[c] < 1.5:
         run.status[c] = SLIDES
@@ -204,7 +204,7 @@ def change_status(run: Contacts, c: whole) -> None:
 
 
 def fastest_row(run: Contacts) -> real:
-    """Return the size of the fastest row in terms of its root: z²/A is an energy, which compares all rows."""
+    """Return the largest size of a row over its root; its square z²/A, an energy, compares all rows."""
     energetic: real = 0.0
     for i in range(N_CONTACT_ROWS):
         if run.root[i] > 0.0:
@@ -213,7 +213,7 @@ def fastest_row(run: Contacts) -> real:
 
 
 def rows_hold(run: Contacts) -> truth:
-    """Return whether the rows that hold do not contradict each other, and slides have their directions."""
+    """Return whether held rows have no motion, and slides that begin move along their directions."""
     energetic: real = 0.0
     energetic = fastest_row(run)
     for i in range(N_CONTACT_ROWS):
@@ -238,20 +238,20 @@ def solve_directions(run: Contacts) -> None:
     turn_to_directions(run)
     for c in range(N_CONTACTS):
         set_rows(run, c)
-    solve_held_rows(run)
+    solve_statuses(run)
     turn: real = 0.0
     turned: truth = True
     while turned and turn < MOST_TURNS:
         turn = turn + 1.0
         set_crosswise_rows(run)
-        solve_held_rows(run)
+        solve_statuses(run)
         turned = turn_directions(run)
         turn_to_directions(run)
         for c in range(N_CONTACTS):
             set_rows(run, c)
         if turned:
-            solve_held_rows(run)
-    solve_held_rows(run)
+            solve_statuses(run)
+    solve_statuses(run)
 
 
 def turn_back(run: Contacts) -> None:
@@ -277,7 +277,7 @@ def try_statuses(run: Contacts) -> truth:
     """Solve with the present statuses; change the one that contradicts the solution most, one after another;
     return whether a solution agrees with all of them.
 
-    The contact that was changed last waits as long as others contradict, too: it would change to and fro.
+    The contact changed last is changed again only if no other contradicts: it could alternate forever.
     """
     turn: whole = 0
     last: whole = NONE

@@ -1,7 +1,8 @@
-"""Groups of bodies that move as one, each in the axes of its first body, and the joints between them.
+"""The tree of links of a description, and its groups of bodies that move as one.
 
-Redundant coordinates and JPL's formulations take whole joints between groups. The other formalisms take the
-tree of links (build.py), which cuts the same joints into single steps.
+Redundant coordinates and JPL's formulations use groups, each in the axes of its first body, with whole joints
+between them (``rigid_groups``). The other formalisms use the tree of links (``build_tree``), in which the
+same joints are split into single steps.
 """
 
 from __future__ import annotations
@@ -74,9 +75,9 @@ Reader = ScalarMap  # of the description's expressions, without dimensions
 class RigidGroup:
     """A moving body with all that is fixed to it.
 
-    ``place`` is its joint in the axes of the group ``parent``, from that one's origin; ``mount`` turns from
-    the axes in which the joint is described into those, ``orient`` is the constant rotation after the joint.
-    m, h, J are about the origin, in its own axes, without deformation.
+    ``place`` is the position of its joint from the origin of the group ``parent``, in that group's axes;
+    ``mount`` rotates from the axes of the joint's description to those axes; ``orient`` is the constant
+    rotation after the joint. m, h, J are about the origin, in its own axes, without deformation.
     """
 
     body: Body
@@ -138,7 +139,7 @@ class RigidGroup:
 class RigidGroups:
     """All groups, parents first, the placement of every body, and the bodies that stand for nodes.
 
-    In placements, the ground has the index −1 and nodes of flexible bodies have those below it.
+    In placements, the ground has the index −1 and nodes of flexible bodies have indices below −1.
     """
 
     groups: tuple[RigidGroup, ...]
@@ -196,16 +197,16 @@ def _adapted_axes(axis: Triple) -> Matrix:
 
 
 def rotation_towards(axis: Triple) -> tuple[AxisRotation | MatrixRotation | RotationChain, int, int]:
-    """(R, k, ±1): a constant rotation that takes ± coordinate axis k to an axis, as cheap as may be.
+    """(R, k, ±1): the cheapest constant rotation that takes ± coordinate axis k to an axis.
 
     Any axis is reached by two turns about coordinate axes, R = R_i(φ) R_j(θ), or by one where it lies in a
-    coordinate plane. Turning a symmetric matrix twice takes 18 products, by a full matrix 45. Axes whose
-    components are not numbers keep the full matrix.
+    coordinate plane. Two turns of a symmetric matrix take 18 products, a rotation by a full matrix 45. Axes
+    whose components are not numbers keep the full matrix.
     """
     a = [float(x) for x in map(_plain_number, axis) if x is not None]
     if len(a) < 3:
         return MatrixRotation(_adapted_axes(axis)), 0, 1
-    # e_k is turned about j in the plane of k and i, then about i; for the largest k least is left to turn.
+    # e_k is turned about j in the plane of k and i, then about i; the largest a[k] needs the smallest angles.
     k = max(range(3), key=lambda n: (abs(a[n]), -n))
     i, j = sorted((n for n in range(3) if n != k), key=lambda n: (abs(a[n]), n), reverse=True)
     sign = 1 if a[k] > 0 else -1
@@ -290,7 +291,7 @@ def _unread_tree(
     return Tree(tuple(builder.links), gravity, builder.placements)
 
 
-# Of frozen descriptions: the check of masses, the derivation and a run need the same tree.
+# Trees of frozen descriptions are kept: the check of masses, the derivation and a run need the same tree.
 _kept_tree = kept_per_object(_unread_tree)
 
 
@@ -312,7 +313,7 @@ class _TreeBuilder:
         self.carriers: dict[str, int] = {}  # links of flexible bodies
 
     def add(self, body: Body) -> None:
-        """Links for the body's joint, and the body's inertia on the last of them."""
+        """Append the links of the body's joint; add the body's inertia to the last of them."""
         assert body.parent is not None
         base = self.placements[body.parent.name]
         here, turned, offset = base.link, base.rotation, base.point(body.at)
@@ -348,7 +349,7 @@ class _TreeBuilder:
             self.links[here] = with_inertia(self.links[here], *self._inertia(body))
 
     def _make_flexible(self, body: Body, here: int) -> None:
-        """Modes for the link, whose axes and origin are the body's."""
+        """Give modes to a link whose axes and origin are the body's."""
         flex = body.flex
         assert flex is not None
         freedoms = tuple(self._freedom(u, MODAL) for u in flex.speeds)
@@ -359,7 +360,7 @@ class _TreeBuilder:
         self.carriers[body.name] = here
 
     def _flexed_link(self, name: str, here: int, offset: Triple, turned: Matrix, step: Flexed) -> int:
-        """Return a link that modes move: a node of a flexible body, or the body in the node that holds it."""
+        """Append a link that modes move, a node or a body held at its own node; return its index."""
         own = len(self.links)
         rotation: Rotation
         if turned != IDENTITY:
@@ -422,10 +423,10 @@ class _TreeBuilder:
     def _part(
         self, name: str, here: int, offset: Triple, turned: Matrix, step: Drift
     ) -> tuple[Tumble, int, Matrix, Triple]:
-        """Return a drift in its parent's axes as slides along them and a tumble: the same coordinates and
-        speeds.
+        """Append three slides for a drift in its parent's axes; return the remaining tumble and its place.
 
-        Its three linear speeds then are directions of links, one by one, and can be given or eliminated.
+        Coordinates and speeds stay the same. Each linear speed is then that of one link, so that it can be
+        prescribed or eliminated.
         """
         for i, axis in enumerate("xyz"):
             slide = Slide(unit(i), as_expr(step.position[i]), step.linear[i])
@@ -506,7 +507,7 @@ def _matrix_rows(entries: list[Scalar]) -> Matrix:
 
 
 def _node(value: Scalar) -> Scalar:
-    """Return a number as an expression; zeros stay plain ones, which sums and products leave out."""
+    """Return a number as an expression; zeros stay plain numbers, which sums and products leave out."""
     assert not isinstance(value, Expr)
     return number(value) if value else 0
 

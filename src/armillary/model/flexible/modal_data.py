@@ -10,8 +10,8 @@ span
     K'⁻¹ = 2 Σ (Ψ Ψᵀ + Γ Γᵀ)        M'⁻¹ = 2 Σ σ² (Ψ Ψᵀ + Γ Γᵀ)
 
 The first gives the stiffness without spin, for every formalism; the second is compared with the masses. Both
-hold where N modes span N real shapes. Where some modes were cut off they span more: then MBDYFR alone takes
-the part, and expressions of the description see the N real shapes that carry most of the motion.
+hold if N modes span N real shapes. If some modes were left out, the others span more: then only the formalism
+MBDYFR takes the part, and expressions of the description use the N real shapes that carry most of the motion.
 
 Source: Fleischer and Likins (1975), section III.B (the data) and eqs. 20 to 26 (orthogonality).
 
@@ -221,12 +221,12 @@ class SpinningMatrices:
     stiffness: Array
 
     def project_onto(self, basis: Array) -> SpinningMatrices:
-        """Return the same in the displacements that a basis spans."""
+        """Return the matrices projected onto a basis of displacements."""
         return SpinningMatrices(*(basis.T @ a @ basis for a in (self.mass, self.gyroscopic, self.stiffness)))
 
 
 def nodal_mass(masses: MatrixLike, inertias: MatrixLike) -> Array:
-    """Mn."""
+    """Mn, the mass matrix of the nodes."""
     found = np.zeros((6 * len(masses), 6 * len(masses)))
     for s, (m, inertia) in enumerate(zip(masses, inertias, strict=True)):
         found[6 * s : 6 * s + 3, 6 * s : 6 * s + 3] = m * np.eye(3)
@@ -281,8 +281,9 @@ def real_modes(mass: Array, stiffness: Array, where: str) -> tuple[Array, Array]
 
 
 def complex_modes(matrices: SpinningMatrices, where: str) -> ComplexModes:
-    """Return the modes of M' q̈ + G' q̇ + K' q = 0, lowest first, the last of each one's largest
-    displacements real and positive.
+    """Return the modes of M' q̈ + G' q̇ + K' q = 0, lowest first.
+
+    The largest displacement of each shape (the last one of several equal) is real and positive.
 
     With z = (q, q̇) the equations are [K' 0; 0 M'] ż = [0 K'; −K' −G'] z, symmetric and skew-symmetric, so a
     Hermitian eigenvalue problem gives all λ = ±iσ to rounding (Meirovitch 1974).
@@ -343,8 +344,8 @@ def _cholesky(a: Array, message: str) -> Array:
         raise ModelError(message) from None
 
 
-_SPANNED = 1e-3  # of the largest shape: printed digits make smaller ones
-_NORMALISED = 0.02  # error of M' by the modes, from data of three digits
+_SPANNED = 1e-3  # singular values below this share of the largest come from rounding in printed data
+_NORMALISED = 0.02  # largest error of M' from modes that are given to three digits
 
 
 def from_complex_modes(
@@ -430,7 +431,7 @@ def _real_shapes(halves: Array, Mn: Array, count: int, where: str) -> tuple[Arra
 
 
 def _check_normalised(product: Array, where: str) -> None:
-    """M' M'⁻¹ = 1, the second from the modes."""
+    """Check that M' M'⁻¹ = 1, with M'⁻¹ from the modes."""
     error = float(np.abs(product - np.eye(len(product))).max())
     if not error <= _NORMALISED:
         raise ModelError(
@@ -439,8 +440,8 @@ def _check_normalised(product: Array, where: str) -> None:
         )
 
 
-# The option that distinguishes a way from the others, the first that is given decides; the name of that way;
-# and its reader, whose keywords are all that the way takes.
+# Ways to describe a part: the option that identifies the way (the first one given decides), the name of the
+# way, and its reader, whose keywords are the options of that way.
 WAYS: dict[str, tuple[str, Callable[..., FlexiblePart]]] = {
     "coupling": ("rigid-elastic coupling", from_coupling),
     "P": ("modal integrals", from_integrals),
@@ -454,8 +455,8 @@ WAYS: dict[str, tuple[str, Callable[..., FlexiblePart]]] = {
 def flexible_part(where: str, source: object = None, **options: object) -> FlexiblePart:
     """Return a flexible part from a ``Beam``, a ``Plate`` or another part, or from options.
 
-    ``where`` starts every message. ``spin`` (rad/s, body axes) may go with every way: the steady rotation
-    about which modes are meant.
+    ``where`` starts every message. ``spin`` (rad/s, body axes) may be given with every way: the steady
+    rotation about which the modes are defined.
     """
     spin = options.pop("spin", None)
     for name in ("stiffening", "second_order"):
@@ -493,7 +494,7 @@ def flexible_part(where: str, source: object = None, **options: object) -> Flexi
 
 
 def _call(reader: Callable[..., FlexiblePart], kind: str, where: str, options: DataTable) -> FlexiblePart:
-    """Return a reader with options that it has and all that it needs."""
+    """Call a reader, after checking that it has all given options and gets all that it needs."""
     wanted = inspect.signature(reader).parameters
     for name in options:
         if name not in wanted:

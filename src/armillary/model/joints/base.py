@@ -1,11 +1,9 @@
-"""The base of all joints, and the steps that they are made of.
+"""The base class of all joints, and the steps that they are made of.
 
-The few motions that every joint is made of, in the order in which they happen from parent to child.
-
-A step starts from the frame left by the step before (the first from the parent's axes at the joint's place)
-and leads to a new one. The mechanics handles these and nothing else, so a new joint needs no new mechanics.
-
-The base of all joints: they make coordinates and speeds, and give steps and rates.
+A joint makes coordinates and speeds, and gives its steps, in order from parent to child, and the rates of its
+coordinates. A step starts from the frame left by the step before (the first from the parent's axes at the
+joint's place) and leads to a new one. The mechanics handles these steps and nothing else, so a new joint
+needs no new mechanics.
 """
 
 from __future__ import annotations
@@ -71,12 +69,12 @@ class Drift:
     linear: dict[int, Expr]
     angular: dict[int, Expr]
     velocity: str
-    chosen: bool = False  # states in place of the linear speeds are the derivation's choice
+    chosen: bool = False  # the derivation may choose other states in place of the linear speeds
 
 
 @dataclass(frozen=True, eq=False)
 class Flexed:
-    """Motion by the modes of a flexible body: of one of its nodes in it, or of it in the node that holds it.
+    """Motion by the modes of a flexible body: of a node in the body, or of the body relative to a node.
 
     The origin moves to ``position`` (axes before) and the axes turn by R, v_before = R v_after. A unit of a
     mode's speed gives the new axes the angular velocity ``turning`` and their origin the velocity ``moving``,
@@ -139,7 +137,7 @@ class Maker:
         return self.coordinate(LENGTH, f"displacement of {self.body} in {self.parent} along {axis}")
 
     def angle(self, axis: str, place: str = "") -> Expr:
-        """Return an angle; of several in succession ``place`` is its number."""
+        """Return an angle; if there are several, ``place`` is "first", "second" or "third"."""
         return self.coordinate(ONE, f"{self._turning('rotation', place)} about {axis}")
 
     def distance_rate(self, axis: str) -> Expr:
@@ -156,9 +154,7 @@ class Maker:
         )
 
     def before_orient(self, components: Sequence[Scalar]) -> Sequence[Scalar]:
-        """Return a vector in the body's axes, as components in the axes that the joint's own rotation leads
-        to.
-        """
+        """Return a vector given in the body's axes, resolved in the axes before the body's ``orient``."""
         return components if self.orient is None else matrix_vector(self.orient, components)
 
 
@@ -233,8 +229,7 @@ def unit_axis(axis: Given, maker: Maker) -> Triple:
 
 
 def perpendicular_triple(axis: Triple) -> Triple:
-    """Return a unit triple across a unit axis, whatever the axis is when the model runs: nothing can be
-    divided by zero.
+    """Return a unit triple perpendicular to a unit axis, without a division by zero for any axis.
 
     Source: Duff et al. (2017), Building an orthonormal basis, revisited.
     """

@@ -1,8 +1,6 @@
-"""Loads: forces, moments, struts, gravity, efforts along joints, and the armature of drives.
+"""Loads: gravity, forces, moments, struts, efforts along joints, and the armature of drives.
 
-Loads: gravity, forces at points, moments on bodies, and struts between two points.
-
-The variables of a force along a line: distance, nominal distance and velocity.
+The law of a force along a line may use a distance, its nominal value and a velocity (``line_variables``):
 
     x = p · e,   x₀ = x with all coordinates zero,   v = ṗ · e
 
@@ -11,11 +9,9 @@ plane through the first that is perpendicular to e.
 
 Source: Sayers (1990), Appendix A, add-line-force, with his dummy variables x, x0 and v.
 
-Places of contacts, stops and brakes in the user's words: coordinates of bodies, points and planes.
+Contacts, stops and brakes use ``travel``, ``read_plane`` and other readers of this file.
 
-Loads along the coordinates of joints, and loads that are given as vectors.
-
-Armature: the inertia of a drive's rotor behind its gear, as the joint feels it.
+An armature is the inertia of a drive's rotor behind its gear, as it acts on the joint.
 
 A rotor of inertia J behind a gear of ratio n turns n times as fast as the joint, so a = n² J. Its energy is
 
@@ -23,8 +19,8 @@ A rotor of inertia J behind a gear of ratio n turns n times as fast as the joint
 
 in the joint's own speed u, and its share of the equations of motion a u̇ in the row of that speed: a term on
 the diagonal of the mass matrix. Gyroscopic moments of the rotor are not part of it, nor is its mass, which
-belongs to the body that carries the drive. The rotor turns relative to the parent: a joint that its parent
-carries along, without a speed of its own, feels nothing of it.
+belongs to the body that carries the drive. Only the speed of the joint relative to its parent counts; motion
+of the parent alone does not act on the rotor.
 """
 
 from __future__ import annotations
@@ -107,7 +103,7 @@ LAW = Written("an expression", x=LENGTH, v=SPEED)
 
 @verb(TableForm("gravity", "a field of gravity"))
 def gravity(system: Description, magnitude: ExpressionLike, direction: VectorLike) -> None:
-    """A uniform gravity field: acceleration ``magnitude`` along ``direction``, fixed in the ground.
+    """Add a uniform gravity field: acceleration ``magnitude`` along ``direction``, fixed in the ground.
 
     The length of the direction does not count. Several fields add up.
     """
@@ -134,8 +130,8 @@ def force(
 
     A text may use ``x``, the distance of ``at`` along the direction from the reaction (the origin of a
     reaction that is a body; the ground's origin without reaction), ``x0``, its value with all coordinates
-    zero, and ``v``, the relative velocity along the direction: "-k*(x - x0) - c*v". Names of the model's own
-    go first.
+    zero, and ``v``, the relative velocity along the direction: "-k*(x - x0) - c*v". Names of the model
+    take precedence.
     """
     check_new_name(system, name, "force")
     point = find_point(system, at, f"force '{name}'")
@@ -237,8 +233,9 @@ def strut(
 
 
 def load_direction(system: Description, direction: object, where: str) -> vec.Vector:
-    """Return the unit vector of a load's direction, with a warning where its length is another number than
-    one: it does not count, and ``3*ground.x + 4*ground.y`` may have been meant as the load itself.
+    """Return the unit vector of a load's direction; warn if the given length is not one.
+
+    The length does not count, and ``3*ground.x + 4*ground.y`` may have been meant as the load itself.
     """
     given = parse_text(system, direction, where, {}) if isinstance(direction, str) else direction
     axis = unit_direction(system, given, where)
@@ -269,7 +266,7 @@ def load_value(value: Expr, name: str) -> Expr:
 
 
 def add_load(system: Description, load: Load) -> Expr:
-    """Return a load of the description; returns its size."""
+    """Add a load to the description; return its magnitude."""
     system.loads[load.name] = load
     return load.magnitude
 
@@ -302,11 +299,11 @@ def travel_end(system: Description, value: object, where: str, coordinate: Expr)
 
 
 def load_on(system: Description, name: str, value: Expr, u: Expr, body: Body, where: str) -> Expr:
-    """Return a load between a body and its parent that does work on one of the joint's speeds and on no
-    other.
+    """Add a load between a body and its parent that does work on one of the joint's speeds alone; return its
+    magnitude.
 
-    Among partial velocities a, b, c of the joint's speeds, along which the load must do no work but on the
-    first, it is along (b × c) / (a · b × c): along a itself where they are at right angles.
+    With a, b, c the partial velocities of the joint's speeds, the first of them the one on which the load
+    works, the load is along (b × c) / (a · b × c): along a itself if they are perpendicular.
     """
     assert body.parent is not None
     turning = motion.angular_velocity(body, body.parent)
@@ -371,8 +368,8 @@ def effort_of(coordinate: Expr) -> Dimension:
 def effort_on(
     system: Description, coordinate: VariableLike, effort: ExpressionLike, *, name: str | None = None
 ) -> Expr:
-    """Return an effort along a coordinate of a joint, between its body and the parent: a moment for an angle,
-    a force for a length, positive towards greater values. It works on this coordinate alone.
+    """Add an effort along a coordinate of a joint, between its body and the parent: a moment for an angle, a
+    force for a length, positive towards greater values. It does work on this coordinate alone.
 
     ``s.effort_on("arm.q1", "-k*arm.q1 - c*arm.u1", name="servo")``; without a name it is ``effort_arm_q1``.
     Returns the effort.
@@ -387,7 +384,7 @@ def effort_on(
 
 @verb(EntryForm("loads", key="effort"))
 def joint_effort(system: Description, name: str, coordinate: VariableLike, effort: ExpressionLike) -> Expr:
-    """Return the load of ``effort_on``, with a name."""
+    """Add the effort of ``effort_on`` under a given name; return the effort."""
     where = f"effort '{name}'"
     check_new_name(system, name, "effort")
     q, u, body = travel(system, coordinate, where)
@@ -441,7 +438,7 @@ def _vector_size(vector: Vector, name: str) -> Expr:
 
 @verb(PairForm("armature"))
 def armature(system: Description, coordinate: VariableLike, value: ExpressionLike) -> None:
-    """Reflected rotor inertia of a joint: a term ``value`` on the diagonal of the mass matrix.
+    """Add the reflected rotor inertia of a joint: a term ``value`` on the diagonal of the mass matrix.
 
     ``coordinate`` is a coordinate of the joint or one of its speeds u; the energy is ½ value u². The
     value is a number, a text or an expression of parameters, in kg m² for a speed that turns and in kg
@@ -462,7 +459,7 @@ def armature(system: Description, coordinate: VariableLike, value: ExpressionLik
 
 
 def _check_velocity_axes(system: Description, speed: Expr, where: str) -> None:
-    """A velocity in body axes turns with the body: its rate is not the acceleration along it."""
+    """Raise an error for a velocity in body axes: its rate is not the acceleration along that axis."""
     for body in system.bodies.values():
         for step in body.assembly.steps:
             if isinstance(step, Drift) and step.velocity == "body" and speed in step.linear.values():

@@ -1,14 +1,12 @@
 """Kinds of values in a text model, and the types of arguments that have them.
 
-Kinds of values in a text model: what each may be, in words for errors and as JSON schema for editors.
+A kind states which values are allowed, in words for errors and as JSON schema for editors. Texts of some
+kinds contain names of the model, which change when a subsystem is included under a prefix.
 
-Verbs state the kinds of their arguments in these terms (``verbs.py``). Texts of some kinds are written in the
-names of the model; those names change when a subsystem is included under a prefix.
-
-Types of arguments of verbs and objects: what Python takes, and the kind of value that a text model has.
-
-Readers and writers of text models find the kind in the annotation (``argument_kinds``), so that a signature
-is the one list of the arguments. What has another kind is annotated ``Annotated[type, KIND]``.
+The types at the end of this file join what Python accepts as an argument of a verb or object and the kind of
+its value in a text model. Readers and writers of text models find the kind in the annotation
+(``argument_kinds``), so that a signature is the one list of the arguments. An argument of another kind is
+annotated ``Annotated[type, KIND]``.
 """
 
 from __future__ import annotations
@@ -187,7 +185,7 @@ class ListOf(Kind):
 
 
 class Turned(Kind):
-    """A sequence of axes and its angles, ["zx", 0.1, "tilt"]: the axes are no name of the model."""
+    """A sequence of axes and its angles, ["zx", 0.1, "tilt"]: the axes are not a name of the model."""
 
     words = 'axes and their angles such as ["zx", 0.1, "tilt"]'
 
@@ -303,7 +301,7 @@ class KeyedTable(Kind):
 def argument_kinds(function: AnyFunction) -> dict[str, Kind]:
     """Return the kinds in the annotations of a function or class, by argument."""
     own = getattr(inspect.unwrap(function), "__globals__", None) or vars(sys.modules[function.__module__])
-    # Names that only type checkers import are of no kind.
+    # Names that are imported only for type checkers have no kind.
     names = ChainMap(own, vars(builtins), defaultdict(lambda: Given))
     found: dict[str, Kind] = {}
     given = {p.name: p.annotation for p in inspect.signature(function).parameters.values()}
@@ -316,12 +314,12 @@ def argument_kinds(function: AnyFunction) -> dict[str, Kind]:
 
 
 class ObjectForm:
-    """An object that a table can describe: the key by which it is recognised, and the argument that the key
-    stands for. The other keys are arguments of ``make``, of the kinds in its annotations.
+    """The form of an object as a table: the key that identifies it, and the ``argument`` of ``make`` whose
+    value the key has. The other keys are the other arguments of ``make``, of the kinds in its annotations.
 
-    Without an ``argument`` the key stands for the argument of its name; with "" it stands for none, and there
-    are no others (``fixed = true``). ``spread``: the list of the key is all arguments without a default, in
-    order. Arguments in ``without`` are no keys.
+    ``argument`` None: the argument has the name of the key. "": ``make`` has no arguments (``fixed = true``).
+    ``spread``: the key has a list of all arguments without a default, in order. Arguments in ``without`` are
+    no keys.
     """
 
     def __init__(
@@ -367,7 +365,7 @@ class ObjectForm:
         if self.spread:
             given = table[self.key]
             return (given if isinstance(given, list) else [given]), rest
-        if self.argument == "" or table[self.key] is True:  # free = true: as it is by default
+        if self.argument == "" or table[self.key] is True:  # free = true: with default arguments
             return [], rest
         return [], {self.argument or self.key: table[self.key], **rest}
 
@@ -390,14 +388,14 @@ class OneOf(Either):
         return tuple(form.table for form in self.forms)
 
     def python(self, value: Given) -> Given:
-        """Return the object; lists in its table are tuples."""
+        """Return the object that a table describes, with tuples for the lists in the table."""
         form = next(m for m in self.forms if m.table.fits(value))
         args, options = form.arguments(value)
         return form.make(*map(tuples, args), **{key: tuples(item) for key, item in options.items()})
 
 
 class ObjectName(Plain):
-    """Objects without arguments, by the key of their tables alone: "fixed"."""
+    """The key of an object that needs no arguments, as a text in place of a table: "fixed"."""
 
     def __init__(self, forms: Sequence[ObjectForm], *keys: str) -> None:
         plain = choice(*keys)

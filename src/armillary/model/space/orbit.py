@@ -1,4 +1,4 @@
-"""Orbits by classical elements, and the initial motion of a mass centre.
+"""Orbits by classical elements, the initial motion of a mass centre, and attitudes as expressions.
 
 Orbits about an attracting body by their classical elements, in numbers.
 
@@ -9,10 +9,19 @@ x, z of the ground's axes), true anomaly ν and semi-latus rectum p:
 
 Source: Montenbruck & Gill (2000), Satellite Orbits, section 2.2.
 
-Where motion starts, for a mass centre: an orbit belongs to a spacecraft's mass centre, not to its hub.
+An orbit is that of a spacecraft's mass centre, not of its hub. A description only records the requested
+motion of a mass centre. When a run starts and all other initial values are known, the joint of the body is
+set so that the mass centre of the body with all that hangs on it has that motion.
 
-A description only records the request. When a run starts and all other initial values are known, the joint of
-the body is set so that the mass centre of the body with all that hangs on it is where it should be.
+Attitudes as expressions: Euler parameters, modified Rodrigues parameters, angles of any sequence.
+
+All describe R with v_reference = R v_body, the turn that takes the reference's axes to the body's:
+
+    Euler parameters      e = (cos φ/2, a sin φ/2), scalar first
+    MRP                   σ = a tan φ/4 = (e₁, e₂, e₃)/(1 + e₀), of the short turn: |σ| ≤ 1
+    sequence such as zyx  R = R_z(α) R_y(β) R_x(γ), turns about axes of the body one after the other
+
+Source: Schaub & Junkins (2018), Analytical Mechanics of Space Systems, sections 3.3 to 3.5.
 """
 
 from __future__ import annotations
@@ -20,19 +29,23 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Annotated, Final
 
 import numpy as np
 
+from armillary.algebra import functions as fn
 from armillary.algebra.arguments import records_arguments
 from armillary.algebra.expression import ZERO, Expr, as_expr
 from armillary.algebra.node import plain_float
 from armillary.algebra.triples import (
     ExprTriple,
+    Matrix,
     Triple,
     add,
     is_zero,
     joined,
+    matrix_product,
     matrix_vector,
     scaled,
     transposed,
@@ -40,16 +53,29 @@ from armillary.algebra.triples import (
 from armillary.algebra.units import LENGTH, ONE, SPEED, parse_unit
 from armillary.algebra.vectors import Frame, Vector, direction_cosines
 from armillary.algebra.walk import substitute
-from armillary.errors import ModelError
+from armillary.errors import ModelError, nearest, shown
 from armillary.model.bodies import motion
-from armillary.model.bodies.body import Body
+from armillary.model.bodies.body import Body, BodyLike
 from armillary.model.bodies.motion import composites
 from armillary.model.description import Description
-from armillary.model.joints import Drift, Flexed, Slide
-from armillary.model.joints.base import UNIT_AXES
+from armillary.model.joints import Drift, Flexed, Slide, Tumble
+from armillary.model.joints.base import UNIT_AXES, principal_rotation
+from armillary.model.joints.free import euler_parameters
 from armillary.model.reading.expressions import read_expression
-from armillary.model.reading.kinds import NAME, NUMBER, WORDS, Either, Number, ObjectForm, OneOf, TripleLike
+from armillary.model.reading.kinds import (
+    NAME,
+    NUMBER,
+    WORDS,
+    Either,
+    Number,
+    ObjectForm,
+    OneOf,
+    TripleLike,
+    UnitText,
+    Words,
+)
 from armillary.model.reading.references import find_body, ground_place, known_value
+from armillary.model.signals import output
 from armillary.model.space.attraction import Attractor, find_attractor
 from armillary.model.verbs import EntryForm, verb
 
@@ -112,9 +138,10 @@ class Orbit:
 
     @classmethod
     def from_state(cls, mu: float, position: object, velocity: object) -> Orbit:
-        """Return the orbit through a position with a velocity; a circle's periapsis is at its node, and the
-        node of
-        an equatorial orbit on the x axis."""
+        """Return the orbit through a position with a velocity.
+
+        The periapsis of a circle is put at its node, the node of an equatorial orbit on the x axis.
+        """
         r, v = (_read_vector(x, name) for x, name in ((position, "position"), (velocity, "velocity")))
         strength, distance = _read_number(mu, "mu"), float(np.linalg.norm(r))
         if strength <= 0:
@@ -259,14 +286,14 @@ def _true_from_mean(mean: float, e: float) -> float:
 
 
 def _near_a_parabola(nu: float, e: float, later: float) -> float | None:
-    """True anomaly after a time in units of √(p³/μ); None far from a parabola, where E and M serve.
+    """True anomaly after a time in units of √(p³/μ); None far from a parabola: use Kepler's equation there.
 
     With w = tan ν/2 and λ = (1 − e)/(1 + e) the time since periapsis is 2/(1 + e)² times
 
         ∫ (1 + w²)/(1 + λw²)² dw = Σ (k + 1)(−λ)ᵏ (w^(2k+1)/(2k + 1) + w^(2k+3)/(2k + 3))
 
-    where E − e sin E would lose all digits that 1 − e is small by. Source: Gauss (1809), Theoria Motus, art.
-    33 to 37, in another form.
+    while E − e sin E loses digits by cancellation as e approaches 1. Source: Gauss (1809), Theoria Motus,
+    art. 33 to 37, in another form.
     """
     shape = (1 - e) / (1 + e)
     if abs(nu) >= 3.0:
@@ -336,7 +363,7 @@ class MassCentreStart:
     body: Body
     coordinates: ExprTriple
     speeds: ExprTriple
-    places: Triple  # expressions in which these coordinates and speeds do not matter
+    places: Triple  # values of the coordinates, as expressions that do not contain them; likewise the rates
     rates: Triple
 
 
@@ -344,10 +371,10 @@ class MassCentreStart:
 def start_mass_centre(
     system: Description, body: object, *, position: TripleLike, velocity: TripleLike = (0, 0, 0)
 ) -> None:
-    """Where the mass centre of a body with all that hangs on it is at the start of a run, and its
-    velocity, in the ground's axes: numbers, parameters or functions of time.
+    """Set position and velocity of the mass centre of a body with all that hangs on it at the start of a run,
+    in the ground's axes: numbers, parameters or functions of time.
 
-    It holds for whatever initial values a run gives the other coordinates and speeds. The body must be
+    They hold for any initial values that a run gives the other coordinates and speeds. The body must be
     free to move in the ground: a Free joint, or a Joint that translates along x, y and z.
     """
     found = find_body(system, body, "start_mass_centre")
@@ -368,8 +395,8 @@ def start_orbit(
     *,
     around: Annotated[str | None, NAME] = None,
 ) -> None:
-    """An orbit on which the mass centre of a body with all that hangs on it starts, about the ground's
-    origin or ``around`` an attractor, whose μ must then be the orbit's."""
+    """Start the mass centre of a body with all that hangs on it on an orbit about the ground's origin, or
+    ``around`` an attractor, whose μ must then be the orbit's."""
     if not isinstance(orbit, Orbit):
         raise ModelError(f"start_orbit: {orbit!r} is not an orbit; give arm.Orbit(mu, a=…, e=…, …)")
     place: Triple = joined(read_expression(system, x, "start_orbit", LENGTH) for x in orbit.position)
@@ -398,8 +425,8 @@ def mass_centre_starts(system: Description) -> list[MassCentreStart]:
         if mass.kind == "number" and mass.data == 0:
             raise ModelError(f"body '{name}' and what hangs on it have no mass, so no mass centre to place")
         coordinates, speeds = _translations(body, name)
-        # What is left of the joint without its translations: its place, and a node that holds the body
-        # at a distance from its origin.
+        # The displacement by the joint without its translations: the place of the joint, and the offset of a
+        # node that holds the body.
         origin, drift = (_without(v, (*coordinates, *speeds)) for v in (body.displacement, body.drift))
         arm = body.frame.vector([x / mass for x in moment])
         offset = (origin + arm).components(system.ground.frame)
@@ -422,7 +449,7 @@ def _check_not_started(system: Description, body: Body, where: str) -> None:
 
 
 def _check_strength(orbit: Orbit, attractor: Attractor) -> None:
-    """An orbit in other units is the usual mistake: km³/s² are 10⁹ times too few."""
+    """Raise an error if μ differs from the attractor's; a μ in km³/s², 10⁹ times too small, is usual."""
     strength = known_value(attractor.mu)
     if strength is not None and abs(orbit.mu - strength) > _ALIKE * orbit.mu:
         raise ModelError(
@@ -439,7 +466,7 @@ def _without(vector: Vector, variables: Sequence[Expr]) -> Vector:
 
 
 def _joint_frame(body: Body) -> Frame:
-    """Return the axes to which a joint leads, before the axes of a body that a node holds."""
+    """Return the axes after the joint's own steps, before the modal step of a body held at a node."""
     if isinstance(body.assembly.steps[-1], Flexed):
         assert body.frame.parent is not None
         return body.frame.parent
@@ -462,3 +489,107 @@ def _translations(body: Body, where: str) -> tuple[ExprTriple, ExprTriple]:
         f"{where}: its joint ({body.joint.describe()} on '{body.parent.name if body.parent else 'ground'}') "
         "does not let it move freely in the ground; give it a Free joint on the ground"
     )
+
+
+KINDS = ("quaternion", "mrp")
+
+
+def attitude(body: object, kind: str = "quaternion", relative_to: Body | None = None) -> tuple[Expr, ...]:
+    """Return a body's attitude in the ground, or relative to another body, as expressions for outputs and
+    loads.
+
+    ``kind``: "quaternion" (four Euler parameters, scalar first: the joint's own if it has them, else with the
+    scalar not negative), "mrp" (three, of the short turn), or a sequence of three letters such as "zyx"
+    (three angles from −π to π, the second from −π/2 to π/2, or from 0 to π where the first and the third
+    letter are the same). In gimbal lock, where only a sum or difference of the first and the third angle
+    means anything, these two are chosen such that the three together give the attitude.
+    """
+    if not isinstance(body, Body):
+        raise ModelError(f"attitude needs a body, not {type(body).__name__} {body!r}")
+    base = body.system.ground if relative_to is None else relative_to
+    if not isinstance(base, Body) or base.system is not body.system:
+        raise ModelError(
+            f"attitude of '{body.name}': relative_to={relative_to!r} is not a body of its system"
+        )
+    if not isinstance(kind, str) or not (kind in KINDS or _is_sequence(kind)):
+        raise ModelError(
+            f"attitude of '{body.name}': there is no kind {shown(kind)}{nearest(kind, KINDS)}; there are "
+            "'quaternion', 'mrp', and sequences of three letters without equal neighbours, such as 'zyx' or "
+            "'zxz'"
+        )
+    if kind == "quaternion":
+        return _quaternion(body, base)
+    if kind == "mrp":
+        e0, *e = _quaternion(body, base)
+        factor = fn.select(e0 >= 0, 1, -1) / (1 + fn.absolute(e0))
+        return tuple(x * factor for x in e)
+    return _sequence_angles(direction_cosines(base.frame, body.frame), kind)
+
+
+@verb(EntryForm("outputs", key="attitude", argument="body"))
+def attitude_output(
+    system: Description,
+    name: str,
+    body: BodyLike,
+    kind: Words = "quaternion",
+    *,
+    relative_to: BodyLike | None = None,
+    units: UnitText | None = None,
+) -> None:
+    """Outputs ``name 1``, ``name 2``, … of a body's attitude; see ``arm.attitude`` for the kinds. Angles
+    are in rad, or in ``units`` such as "deg"."""
+    found = find_body(system, body, f"attitude output '{name}'")
+    base = None if relative_to is None else find_body(system, relative_to, f"attitude output '{name}'")
+    angles = kind not in KINDS
+    if units is not None and not angles:
+        raise ModelError(f"attitude output '{name}': a {kind} has no units")
+    for i, value in enumerate(attitude(found, kind, base), start=1):
+        about = f"{kind} {i} of {found.name} in {base.name if base else 'ground'}"
+        output(system, f"{name} {i}", value, units=(units or "rad") if angles else None, about=about)
+
+
+def _is_sequence(kind: object) -> bool:
+    return (
+        isinstance(kind, str)
+        and len(kind) == 3
+        and set(kind) <= set("xyz")
+        and all(a != b for a, b in pairwise(kind))
+    )
+
+
+def _quaternion(body: Body, base: Body) -> tuple[Expr, ...]:
+    steps, where = body.assembly.steps, body.assembly.quaternions
+    if body.parent is base and where and body.orient is None and len(steps) == 1:
+        assert isinstance(steps[0], Drift | Tumble)
+        return body.coordinates[where[0] : where[0] + 4]
+    e = [fn.named(x, "e") for x in euler_parameters(direction_cosines(base.frame, body.frame))]
+    flip = fn.select(e[0] >= 0, 1, -1)
+    return tuple(x * flip for x in e)
+
+
+def _sequence_angles(R: Matrix, sequence: str) -> tuple[Expr, Expr, Expr]:
+    """Angles of three turns about body-fixed axes.
+
+    The first is read off R; where both its sine and its cosine are lost it is whatever atan2 gives, and the
+    third is taken from the rest R₁ᵀ R = R₂ R₃, in which it is well determined always.
+    """
+    i, j, k = ("xyz".index(letter) for letter in sequence)
+    rows = [[as_expr(x) for x in row] for row in R]
+    other = 3 - i - j
+    sign = 1 if (j - i) % 3 == 1 else -1  # of the even sequences xyz, yzx, zxy, and xyx, yzy, zxz
+    if i == k:
+        first = fn.atan2(rows[j][i], -sign * rows[other][i])
+        size = fn.sqrt(rows[j][i] ** 2 + rows[other][i] ** 2)
+        second = fn.atan2(size, rows[i][i])
+    else:
+        first = fn.atan2(-sign * rows[j][k], rows[k][k])
+        size = fn.sqrt(rows[j][k] ** 2 + rows[k][k] ** 2)
+        second = fn.atan2(sign * rows[i][k], size)
+    first = fn.named(first, "first")
+    rest = matrix_product(transposed(principal_rotation(i, fn.cos(first), fn.sin(first))), R)
+    # R₂ leaves axis j alone, so row j of the rest is row j of R₃.
+    if i == k:
+        third = fn.atan2(-sign * as_expr(rest[j][other]), rest[j][j])
+    else:
+        third = fn.atan2(sign * as_expr(rest[j][i]), rest[j][j])
+    return first, second, third

@@ -17,12 +17,13 @@ carries, branches included, as if it were rigid, the hub's equations have
 and a free body on the ground gets α = (D − C A⁻¹ B)⁻¹ (v_rot − C A⁻¹ v_trans), then a, then every branch its
 x. A hub within a branch hands on its contributions as a general 6×6 inertia, so branches may be nested. The
 modes of a flexible link are a branch of their own. M_bb of a chain is full, so the cost grows with the cube
-of a branch's length; long chains are the recursion's.
+of a branch's length; the recursion is better for long chains.
 
-Source: Allard (2018), whose branches are chains of equal panels. Three things differ. A row there is one
-panel's row less the next one's, so that M_bb is not symmetric; E F and E G are the same. v_trans and v_rot
-there are without the terms in ω of the vehicle as a rigid body, and with gravity, which here is counted from
-free fall. And the six rows of a hub are eliminated in the order that costs least, a first or not.
+Source: Allard (2018), whose branches are chains of equal panels. Three things differ. There a row
+is the difference of the rows of a panel and the next one, so that M_bb is not symmetric; E F and E G are the
+same. There v_trans and v_rot lack the terms in ω of the vehicle as a rigid body and contain gravity; here
+accelerations are relative to free fall. Here the six rows of a hub are eliminated in the cheapest order, a
+first or not.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ _ORDER = "fewest neighbours"  # 4 % cheaper than a before α on Spacecraft 2, th
 
 @dataclass(frozen=True, eq=False)
 class EliminatedBranch:
-    """A branch with its unknowns eliminated; the ground needs no contribution."""
+    """A branch with its unknowns eliminated; one on the ground has no contribution."""
 
     branch: TreeBranch
     eliminated: Eliminated
@@ -106,7 +107,7 @@ class EliminatedBranch:
 
 
 def accelerations(tree: Tree, applied: AppliedLoads, *, at_rest: bool = False) -> dict[int, Scalar]:
-    """x by speed index; ``still`` at rest and without gravity, from the applied loads alone."""
+    """x by speed index; ``at_rest``: from the applied loads alone, with zero speeds and without gravity."""
     return _outward(tree, eliminate_branches(tree, applied, at_rest=at_rest))
 
 
@@ -119,7 +120,7 @@ def eliminate_branches(tree: Tree, applied: AppliedLoads, *, at_rest: bool = Fal
 
 
 class _Inward:
-    """The pass from the leaves to the ground: rigid composites, and the articulated inertia beyond them."""
+    """The pass from the leaves to the ground: rigid composites, and what eliminated branches add to them."""
 
     def __init__(self, tree: Tree, applied: AppliedLoads, at_rest: bool) -> None:
         self.tree = tree
@@ -131,7 +132,7 @@ class _Inward:
         self.found: list[EliminatedBranch] = []
 
     def eliminate(self, branch: TreeBranch) -> None:
-        """Elimination of one branch; its contribution is added to the inertia at its hub."""
+        """Eliminate one branch, and add its contribution to the inertia at its hub."""
         matrix: dict[tuple[int, int], Scalar] = {}
         force: dict[int, Scalar] = {}
         names: dict[int, str] = {}
@@ -161,7 +162,7 @@ class _Inward:
         self._close(branch, ImplicitEquations(matrix, force, names), at_hub)
 
     def _without_modes(self, i: int, own: Composite, beyond: Articulated) -> Articulated:
-        """Articulated inertia at a link beyond its rigid composite, with its modes eliminated."""
+        """Return what branches add to the rigid composite of a link, after eliminating the link's modes."""
 
         def answer(alpha: Triple, a: Triple) -> Wrench:
             return wrench_sum(own.momentum(alpha, a), beyond.answer(alpha, a))
@@ -193,7 +194,7 @@ class _Inward:
         wrench: Wrench,
         matrix: dict[tuple[int, int], Scalar],
     ) -> None:
-        """Elements of a column on its way to the hub, and there its six couplings."""
+        """Set the elements of a column on its way to the hub, and its six couplings at the hub."""
         arrived = carry_column(self.tree, index, wrench, d, matrix, branch.hub)
         if arrived is not None:
             n, f = arrived
@@ -237,7 +238,7 @@ def _outward(tree: Tree, found: list[EliminatedBranch]) -> dict[int, Scalar]:
         hub, links = block.branch.hub, block.branch.links
         alpha, a = reached[hub] if hub >= 0 else (ZEROS, ZEROS)
         x |= block.eliminated.solution(dict(zip(HUB, (*a, *alpha), strict=True)))
-        if not links and tree.links[hub].carrier == hub:  # held at a node of its own, which has now moved
+        if not links and tree.links[hub].carrier == hub:  # a body held at its own node: add the modes' part
             reached[hub] = flexed_acceleration(tree, hub, alpha, a, x)
         if links and links[-1] in hubs:
             for i in links:
@@ -266,7 +267,7 @@ def _link_acceleration(
 def contributions(equations: DerivedEquations) -> dict[str, Contribution]:
     """A, B, C, D, v_trans and v_rot of every branch by its name, as expressions.
 
-    They are made again as the derivation made them. Equal expressions are the same nodes, so these are the
+    The derivation of the branches is repeated. Equal expressions are the same nodes, so these are the
     values that the generated program shows as A_<branch>_xx and so on.
     """
     if equations.formalism != "back_substitution":

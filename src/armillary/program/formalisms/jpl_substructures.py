@@ -48,7 +48,7 @@ from armillary.program.formalisms.jpl_vehicle import along
 #
 # Bodies fixed to each other are one group, in the axes of its first body. A group on the ground must be free
 # in space; the others hang on hinges, one to three through a point. A group may be an imaginary body
-# without mass (Fleischer and Likins, section II.A) as long as one beyond it has some. A balanced
+# without mass (Fleischer and Likins, section II.A) as long as a group beyond it has mass. A balanced
 # axisymmetric group on a single hinge with nothing beyond it is a rotor of the group that carries it: its
 # mass and transverse inertia go there.
 #
@@ -114,7 +114,7 @@ class HingedGroups:
 
 
 def hinged_groups(system: Description, read: Reader, formulation: str) -> HingedGroups:
-    """Return the groups of a system, or an error that names what the formulation cannot describe."""
+    """Return the groups of a system; raise an error that names what the formulation cannot describe."""
     _check_system(system, formulation)
     found = rigid_groups(system, read, separate_flexible=False)
     groups = [_hinged_group(i, group, read, formulation) for i, group in enumerate(found.groups)]
@@ -191,9 +191,10 @@ def numbers(values: np.ndarray) -> Triple:
 
 
 def _find_rotors(groups: list[HingedGroup], armatures: Collection[Expr]) -> None:
-    """Marks balanced axisymmetric groups as rotors, and gives their mass to the groups that carry them.
+    """Mark balanced axisymmetric groups as rotors, and add their mass to the groups that carry them.
 
-    A rotor's acceleration is eliminated by τ = J (u̇ + ẇ·g), which an armature would spoil: it stays a hinge.
+    A rotor's acceleration is eliminated by τ = J (u̇ + ẇ·g), which does not hold with an armature: a group
+    with one stays on a hinge.
     """
     carriers = {group.parent for group in groups}
     for i, group in enumerate(groups):
@@ -231,8 +232,8 @@ def _vanishes(x: Scalar, scale: float) -> bool:
 # bodies and nodes.
 #
 # A moment between two bodies does work in the hinges between them alone, and is given to these as their
-# torques. All else acts on bodies about their o, or on nodes. On a rotor, what turns it about its axis is its
-# own; the rest acts on its carrier.
+# torques. All else acts on groups about their mass centres o, or on nodes. Of a load on a rotor the torque
+# about its axis acts on the rotor, the rest on its carrier.
 
 
 @dataclass(eq=False)
@@ -245,11 +246,11 @@ class VehicleLoads:
     nodes: dict[str, dict[str, tuple[Triple, Triple]]] = field(default_factory=dict)
 
     def turn(self, group: int, hinge: int, torque: Scalar) -> None:
-        """More torque along a hinge."""
+        """Add a torque along a hinge."""
         self.hinges[group, hinge] = plus(self.hinges.get((group, hinge), 0), torque)
 
     def push(self, group: int, force: Triple, torque: Triple) -> None:
-        """More force through a group's o, and torque."""
+        """Add a force through a group's mass centre o, and a torque."""
         self.forces[group] = add(self.forces.get(group, ZEROS), force)
         self.torques[group] = add(self.torques.get(group, ZEROS), torque)
 
@@ -283,7 +284,7 @@ def _between(load: Load, found: HingedGroups, made: VehicleLoads, read: Reader) 
 
 
 def _on(load: Load, body: Body, sign: int, found: HingedGroups, made: VehicleLoads, read: Reader) -> None:
-    """One end of a load on the body that it touches."""
+    """Add one end of a load to the group of the body that it acts on."""
     place = found.placements[body.name]
     if place.link < GROUND:
         _on_node(load, body, sign, found, made, read)
@@ -310,7 +311,7 @@ def _components(load: Load, sign: int, group: HingedGroup, read: Reader) -> Trip
 def _on_node(
     load: Load, body: Body, sign: int, found: HingedGroups, made: VehicleLoads, read: Reader
 ) -> None:
-    """One end of a load on a node of a flexible body."""
+    """Add one end of a load to a node of a flexible body."""
     assert body.parent is not None and body.parent.flex is not None
     place, key = found.placements[body.parent.name], body.parent.flex.places[body.name].key
     vector = _components(load, sign, found.groups[place.link], read)
@@ -335,7 +336,7 @@ def _where(load: Load, body: Body, sign: int, found: HingedGroups, head: Body, r
 
 
 def _from_node(load: Load, body: Body, sign: int, place: Placement, read: Reader) -> Triple:
-    """Where a force acts, from a node of its body; that the node turns is of second order."""
+    """Return where a force acts, from a node of its body; the node's rotation (second order) is left out."""
     point = own_point(load, body, sign)
     if point is None:
         raise ModelError(

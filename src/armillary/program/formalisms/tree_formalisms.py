@@ -9,13 +9,11 @@ Kane's equations with the sums over bodies nested along the tree.
 (Sayers 1990, eqs. 6.2.1 to 6.3.9.) A partial velocity is the same for all bodies beyond its joint, so the
 sums over those bodies are taken once, leaves first: composite mass, first moment and inertia, about each
 joint's point. A column of M is what a unit speed gives the composite body beyond it, (J k, k × h), carried
-towards the ground; at each joint on the way its component is an element. For a turn the column is read off
-after the composite has been turned into the parent's axes, where its turned elements are at hand: k is the
-same in both.
+towards the ground; at each joint on the way its component is an element. For a turn about k the column is
+read off the composite in the parent's axes, after its rotation, since k is the same in both.
 
-States in place of the linear speeds of free bodies, where these make the equations cheaper.
-
-The description's speeds u of a body with ``Free(velocity="auto")`` are the velocity of its origin in the
+The linear speeds of free bodies may be replaced by other states if these make the equations cheaper. The
+description's speeds u of a body with ``Free(velocity="auto")`` are the velocity of its origin in the
 ground's axes. The program may integrate another velocity s, of the origin or of the composite mass centre c
 (of the body with what regrouping lets it carry), in the ground's axes or in its own:
 
@@ -115,7 +113,7 @@ def implicit_equations(
 ) -> ImplicitEquations:
     """Mass matrix and force array of a tree under loads.
 
-    Turns among the ``separable`` speeds that can be eliminated at once are separate.
+    Turns among the ``separable`` speeds that can be eliminated at once are returned apart, as ``separate``.
     """
     matrix, turns = separated_masses(tree, separable)
     force = force_array(tree, applied, {turn.freedom.index for turn in turns})
@@ -141,7 +139,7 @@ def separable_speeds(tree: Tree, factors: Mapping[int, Mapping[int, Scalar]]) ->
 def force_array(tree: Tree, applied: AppliedLoads, separate: Collection[int] = ()) -> dict[int, Scalar]:
     """f_r: applied generalised forces less the inertia forces of the acceleration remainders.
 
-    Speeds that are ``separate`` pass on their own applied force, which is their joint's effort.
+    Joints of ``separate`` speeds transmit their applied force in place of the accumulated component.
     """
     own = net_wrenches(tree, applied)
     efforts = {k: applied.forces.get(k, 0) for k in separate}
@@ -179,7 +177,7 @@ def _kanes_equations(reduction: Reduction, loads: AppliedLoads) -> ImplicitEquat
 
 
 def _by_tree(accelerations: TreeFormalism) -> Callable[[Reduction, AppliedLoads], dict[int, Scalar]]:
-    """Return a formalism for trees; constraints by their forces on top of it."""
+    """Return a solver by a formalism for trees, which adds constraints by multipliers."""
 
     def solve_tree(reduction: Reduction, loads: AppliedLoads) -> dict[int, Scalar]:
         tree, kept = reduction.free_tree or reduction.tree, reduction.elimination.kept
@@ -193,13 +191,13 @@ def _with_dependent_rates(reduction: Reduction, x: dict[int, Scalar]) -> dict[in
     """Return the accelerations, with dependent ones computed from the independent ones.
 
     The forces of constraints give a dependent acceleration as the difference of a free and a constrained one.
-    Near a dead centre it is nearly zero, and this difference leaves the rounding error of the load's effect.
+    Near a dead centre the difference is nearly zero, and mostly rounding of its two large terms.
     """
     return dependent_rates(reduction.tree, x, reduction.elimination.factors)
 
 
 def _recursive(reduction: Reduction, loads: AppliedLoads) -> dict[int, Scalar]:
-    """Return the recursion, with gears inside it; other constraints by their forces on top of it."""
+    """Return the accelerations by the recursion, which includes gears; multipliers add other constraints."""
     found = geared_tree(reduction)
     accelerations = partial(recursive.accelerations, gears=found.gears)
     x = constrained_accelerations(accelerations, found.tree, loads, found.rows, found.remainders)
@@ -255,11 +253,11 @@ def derive_tree(d: Derivation) -> DerivedEquations:
 
 @dataclass(frozen=True, eq=False)
 class AccelerationFormalism(Formalism):
-    """A formalism by its accelerations."""
+    """A formalism with a function that gives the accelerations."""
 
     rates: Callable[[Reduction, AppliedLoads], dict[int, Scalar]] = _kane
     gears: bool = False  # whether it takes gears out itself, without multipliers
-    massless: bool = False  # whether it takes motions without mass that constraints hold
+    massless: bool = False  # whether it accepts motions without mass that constraints hold
 
 
 KANE = AccelerationFormalism("kane", "kane", derive_tree, contacts=True, elimination=True, massless=True)
@@ -281,7 +279,7 @@ class _Candidate:
 
 
 def _choices(system: Description, reduction: Reduction, regrouped: bool) -> list[Chosen]:
-    """Other states in place of the speeds of free bodies that leave this to the derivation."""
+    """Return other states for the speeds that Free(velocity="auto") leaves open; none with contacts."""
     steps = [step for body in system.bodies.values() for step in body.assembly.steps]
     if system.contacts or not any(isinstance(step, Drift) and step.chosen for step in steps):
         return []
@@ -421,9 +419,7 @@ def choices(system: Description, reduction: Reduction, *, regrouped: bool) -> li
 
 
 def _is_free(body: Body, tree: Tree) -> bool:
-    """Return whether the choice is left to the program, and can be made: nothing about the motion
-    is given.
-    """
+    """Return whether a body has Free(velocity="auto") on the ground, and no prescribed motion."""
     link = tree.links[tree.placements[body.name].link] if tree.placements[body.name].link >= 0 else None
     return (
         any(isinstance(step, Drift) and step.chosen for step in body.assembly.steps)
@@ -436,7 +432,7 @@ def _is_free(body: Body, tree: Tree) -> bool:
 
 
 def _centre(tree: Tree, body: Body) -> Triple:
-    """From a link's origin to its mass centre, in its axes; no way where that is not constant."""
+    """Return the vector from a link's origin to its mass centre, in its axes; zero if it is not constant."""
     link = tree.links[tree.placements[body.name].link]
     flexible = link.modes is not None or any(other.carrier >= 0 for other in tree.links)
     if flexible or is_zero(link.mass):
@@ -488,8 +484,8 @@ def _speed_symbol(system: Description, index: int, body: Body, axes: str, c: Tri
 
 
 def _moved_by(link: Link, s: Mapping[int, Expr], axes: str, c: Triple) -> Link:
-    """Return the link with other linear speeds, and its origin moved to c: its mass centre, or where
-    it was.
+    """Return the link with other linear speeds, and with its origin moved by c to its mass centre, if c is
+    not zero.
     """
     freedoms = tuple(
         replace(d, speed=s[d.direction - LINEAR]) if d.direction >= LINEAR else d for d in link.freedoms
@@ -505,7 +501,7 @@ def _moved_by(link: Link, s: Mapping[int, Expr], axes: str, c: Triple) -> Link:
 
 
 def _with_link(tree: Tree, index: int, link: Link, c: Triple) -> Tree:
-    """Return the tree with another link, and what hangs on it where it was."""
+    """Return the tree with a link whose origin moved by c; links and bodies on it stay where they were."""
     back = scaled(c, -1)
     links = [
         replace(other, offset=add(other.offset, back)) if other.parent == index else other

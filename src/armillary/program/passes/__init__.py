@@ -7,8 +7,18 @@ not reduce the count.
 """
 
 from armillary.program.passes.graph import Graph
-from armillary.program.passes.sharing import Constants, hoist, inline, reciprocals, share
-from armillary.program.passes.sums import expand, factor, fold, narrow, spread
+from armillary.program.passes.rewrites import (
+    Constants,
+    expand,
+    factor,
+    fold,
+    hoist,
+    inline,
+    narrow,
+    reciprocals,
+    share,
+    spread,
+)
 
 __all__ = [
     "Constants",

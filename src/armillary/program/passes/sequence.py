@@ -19,7 +19,7 @@ from armillary.program.passes import (
     spread,
 )
 from armillary.program.passes.graph import Operations
-from armillary.program.passes.sharing import Pair
+from armillary.program.passes.rewrites import Pair
 
 # Nodes up to which factors and pairs are searched for. On a chain of 64 links (25,000 nodes) the search
 # finds 1.6 % of the operations and takes longer than the derivation. With 0 there are no passes but the first

@@ -27,7 +27,7 @@ from armillary.algebra.walk import Undimensioned, symbols, transform
 from armillary.mechanics.constraints.loop_closing import Sizes, speed_kind, unit_sizes
 from armillary.mechanics.constraints.reduction import Reduction
 from armillary.mechanics.contact.blocks import ContactBlock, ContactShape
-from armillary.mechanics.contact.decision import ContactRows, Loads, decide
+from armillary.mechanics.contact.decision import ContactRows, Loads, decide, row_changes
 from armillary.mechanics.contact.few_rows import (
     MOST_ROWS,
     bound_few_normals,
@@ -38,13 +38,16 @@ from armillary.mechanics.contact.few_rows import (
 )
 from armillary.mechanics.contact.state import (
     BACK_IN_PLANE,
+    CREEP,
     DEEP,
     DRIFT,
     GENTLE,
     LEAST,
     LOST,
+    ROUNDED,
     SLOW,
     STILL_IN_PLANE,
+    SUNK,
     TICK,
     TURNING,
     WEAK,
@@ -313,6 +316,7 @@ def _states(
                 drift=fn.named(as_expr(times(DRIFT, plus(pace, fast))), f"{c.name}_drift"),
                 natural=0 if normal is None or not slip else fn.named(as_expr(hard), f"{c.name}_natural"),
                 least=fn.named(fn.select(later, times(DEEP / LEAST, length) / since, 0), f"{c.name}_least"),
+                rounded=0 if normal is None else times(ROUNDED / LEAST, times(fast, fast)) / as_expr(length),
                 turning=fn.named(as_expr(times(TURNING, pace)), f"{c.name}_turning"),
                 direction=tuple(plain(d) for d in c.direction),
                 pressed=0 if c.pressed is None else plain(c.pressed),
@@ -323,6 +327,7 @@ def _states(
     return found
 
 
+FARTHER = 100.0  # times the shift that takes drift away alone: one that is for nothing
 SMALLEST = 1e-9  # metres or radians: the length of a gap that is made of nothing else than itself
 
 
@@ -491,6 +496,7 @@ def _without_drift(
     corrected: dict[Expr, Expr] = {}
     if any(state.normal is not None for state in states):
         shift = rows.hold(gaps, on_gap, far)
+        shift = _keep_others_above(rows, states, gaps, on_gap, shift)
         shifts = {plain(system.speeds[i]): as_expr(change(k, shift)) for k, i in enumerate(speeds)}
         coordinates = reduction.coordinates(system)
         ways = directional_derivatives([plain(system.rates[q]) for q in coordinates], shifts)
@@ -502,6 +508,44 @@ def _without_drift(
     left = rows.hold(velocities, on_speed, fast)
     corrected |= {u: as_expr(plus(u, change(k, left))) for u, k in independent}
     return {s: x for s, x in corrected.items() if s is not x}
+
+
+def _keep_others_above(
+    rows: ContactRows,
+    states: Sequence[ContactState],
+    gaps: Sequence[Scalar],
+    held: Sequence[Scalar],
+    shift: Loads,
+) -> Loads:
+    """Return a shift of closed contacts onto their surfaces that presses no open contact below its own.
+
+    A contact closes up to TOUCH above its surface; levers may make that ten times as much elsewhere. There
+    is none where their rows depend on each other but for little, so that it would be FARTHER.
+    """
+    ways = row_changes(rows, shift.changes)
+    with_others = list(held)
+    some: Scalar = 0
+    for state in states:
+        if state.normal is not None:
+            way = ways[state.normal]
+            low = plus(plus(state.gap, way), times(SUNK, state.length)) < 0
+            sinks = fn.named(fn.and_(state.open, fn.and_(low, way < 0)), f"{state.name}_sinks")
+            with_others[state.normal] = fn.select(sinks, 1, held[state.normal])
+            some = fn.or_(some, sinks)
+    some = fn.named(some, "contact_sinks")
+    other = rows.hold(gaps, with_others, some)
+    # g·A⁻¹ g is the square of the length of a shift in terms of the masses.
+    squares = [
+        total([times(-1, times(x, g)) for x, g in zip(loads.forces, gaps, strict=True)])
+        for loads in (other, shift)
+    ]
+    near = squares[0] <= times(FARTHER * FARTHER, squares[1])
+    share = fn.named(fn.select(some, 0, 1), "contact_shift")
+    taken = fn.named(fn.and_(some, near), "contact_beside")
+    return Loads(
+        [fn.select(taken, x, times(share, y)) for x, y in zip(other.forces, shift.forces, strict=True)],
+        [fn.select(taken, x, times(share, y)) for x, y in zip(other.changes, shift.changes, strict=True)],
+    )
 
 
 def _jams(state: ContactState, forces: Sequence[Scalar], most: Scalar) -> Scalar:
@@ -540,7 +584,9 @@ def _events(
             about = f"{state.name} closes or opens"
             guards.append(as_expr(state.normal_guard(push, size, bound)))
             events.append(EventRecord(f"{state.name}_touch", guards[-1], ENDS_STATUS, {}, False, about))
-            guards.append(as_expr(fn.select(state.open, state.closing, 1)))
+            # A body at rest has velocities of rounding, whose signs would be searched in every step.
+            rising = plus(state.closing, times(CREEP, state.gentle))
+            guards.append(as_expr(fn.select(state.open, rising, 1)))
             about = f"the gap of {state.name} is lowest"
             name = f"{state.name}_lowest"
             events.append(EventRecord(name, guards[-1], FINDS_LOWEST, {}, False, about, hidden=True))

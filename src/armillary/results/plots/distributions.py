@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armillary.errors import ArmillaryError
-from armillary.results.plots.chart import COLOURS, axis_label, literal, matplotlib, open_figure
+from armillary.results.plots.run_plot import COLOURS, axis_label, literal, matplotlib, open_figure
 from armillary.untyped import DataTable, Given
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ Path = str | os.PathLike[str]
 BLUE, ORANGE = COLOURS[:2]
 BOX: DataTable = {"frameon": True, "framealpha": 0.85, "edgecolor": "none"}
 INK, GREY = "#1c2126", "#5b6570"
-_AT_ONCE = 8_000_000  # numbers of a fan chart in memory: 64 MB
+_AT_ONCE = 8_000_000  # most numbers of a fan chart in memory at once: 64 MB
 _DENSITY = ("#c9dff0", "#6aaed6", "#0072b2", "#08306b")  # few to many; the few still stand out from white
 _CLOUD = 3000  # points beyond which a panel of the matrix shows a density instead
 _MOST_BINS = 80
@@ -124,8 +124,8 @@ def mean_histogram(
     title: str | None = None,
     path: Path | None = None,
 ) -> Figure:
-    """Draw the histogram of an output in a run: the mean over all runs of their histograms, given as
-    counts (runs, bins), and the range of 90 % of the runs in each bin.
+    """Draw the mean over all runs of the histogram of an output in a run, and the range of 90 % of the runs
+    in each bin; ``counts`` is (runs, bins).
     """
     given = np.asarray(counts, dtype=float)
     found = given[np.isfinite(given).all(axis=1)]
@@ -245,7 +245,7 @@ def _tint(strength: float) -> tuple[float, float, float]:
 
 
 def head(axes: Axes, title: str, count: str) -> None:
-    """The title of a figure, and on the right how many runs it shows."""
+    """Write the title of a figure, and on its right how many runs it shows."""
     axes.set_title(literal(title))
     axes.set_title(count, loc="right", fontsize=9, fontweight="normal", color=GREY)
 

@@ -8,8 +8,8 @@
 frame, dataset, "road.csv"       columns named after inputs: DataFrame, Dataset, file of separated values
 
 `DrivenInputs` are the data as compiled code reads them, and the times at which they jump.
-`llvm/piecewise.py` defines the layout of a block. The memory of every input holds the address of its block,
-as a number: addresses are below 2⁵³. Inputs without data are constant.
+`llvm/called_functions.py` defines the layout of a block. The memory of every input holds the address of its
+block, as a number: addresses are below 2⁵³. Inputs without data are constant.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy as np
 from armillary.algebra.arguments import reals, table
 from armillary.algebra.units import is_quantity, magnitude_in_si, parse_unit
 from armillary.errors import ParameterError, UnitsError, shown, suggestion
-from armillary.llvm.piecewise import HEAD
+from armillary.llvm.called_functions import HEAD
 from armillary.model.description import Description, Memory
 from armillary.model.units import text_number
 from armillary.runtime.inputs.signal import Signal, SignalPieces, time_scale

@@ -45,7 +45,7 @@ _ROUNDING = 1e-12  # of the largest value: what two pieces may differ by where t
 
 @dataclass(frozen=True, eq=False)
 class SignalPieces:
-    """A piecewise polynomial in the form of `llvm/piecewise.py`: coefficients (…, pieces, m) of
+    """A piecewise polynomial in the form of `llvm/called_functions.py`: coefficients (…, pieces, m) of
     powers of the time since the break where a piece begins, lowest first; one piece more than breaks.
 
     ``inner`` and ``ends``: how many derivatives are continuous at breaks, and at the first and last of them;
@@ -216,7 +216,7 @@ class Signal:
 
     def plot(self, path: str | os.PathLike[str] | None = None, *, show: bool = False) -> Figure:
         """Draw the values over time, also into a file."""
-        from armillary.results.plots.chart import literal, open_figure
+        from armillary.results.plots.run_plot import literal, open_figure
 
         with open_figure((8.0, 3.0), path, show=show) as figure:
             ax = figure.subplots()

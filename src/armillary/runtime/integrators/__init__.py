@@ -4,8 +4,8 @@ Enters: `Functions` (addresses and sizes), the settings of a run, state, memory,
 `Integration`, also when the run diverges or is interrupted. `integrate.py` is the interface.
 
 One method per file: its tableau, its source, and the alternative not taken. Which to use: "rk4" for a given
-step, "midpoint" where speed matters more than accuracy, "dopri5" for tolerances down to about 1e-7, "dop853"
-below, "rodas5p" for stiff systems, "rodas3" for those with a given step, "auto" where a run may be
+step, "midpoint" and "ab2" where speed matters more than accuracy, "dopri5" for tolerances down to about 1e-7,
+"dop853" below, "rodas5p" for stiff systems, "rodas3" for those with a given step, "auto" where a run may be
 stiff.
 """
 
@@ -15,6 +15,7 @@ import warnings
 
 from armillary.errors import ArmillaryError, outside
 from armillary.runtime.integrators.methods import (
+    ab2,
     dop853,
     dopri5,
     midpoint,
@@ -46,6 +47,8 @@ _METHODS = (
            exported=True),
     Method("dopri5", 5, True, "Dormand–Prince 5(4), adaptive, dense output", dopri5.TABLEAU, exported=True),
     Method("dop853", 8, True, "Dormand–Prince 8(5,3), adaptive, dense output", dop853.TABLEAU, exported=True),
+    Method("ab2", 2, False, "Adams–Bashforth of order 2, one evaluation per fixed step", ab2.TABLEAU,
+           exported=True),
     Method("auto", 5, True, "dop853, and rodas5p while a run is stiff", rosenbrock=rodas5p.ROSENBROCK,
            begins_with="dop853"),
     Method("rodas3", 3, False, "linearly implicit, stiff systems, one factorisation per fixed step",

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from armillary.program.derivatives.sparse_rates import SparseStructure
+from armillary.program.sparse_rates import SparseStructure
 from armillary.runtime.addresses import address, kept_with_owner
 from armillary.runtime.loop.layout import ChangeShape, Scheme
 from armillary.runtime.loop.tableau import Rosenbrock, Tableau

@@ -119,6 +119,7 @@ GUARDED = (
     True  # one choice of dependent speeds, with an event that shows whether it is good: the run ends if not
 )
 FURTHER_TERMS = True  # a method has dense output beyond the cubic polynomial; methods decide it
+MULTISTEP = True  # a method needs the rates of the step before; methods decide it
 IMPLICIT = True  # linearly implicit methods
 DIFFERENTIATED = True  # the program has a section of its partial derivatives; else differences are taken
 SPARSE = True  # and it gives the elements of sparse equations
@@ -208,7 +209,7 @@ IS_KEPT: Truths = np.zeros(0, dtype=bool)
 KNOWN_OF: Wholes = np.zeros(0, dtype=int)
 AT_JACOBIAN = AT_RATES = AT_SIZES = 0
 
-# Of sparse equations; see SparseStructure in program/derivatives/sparse_rates.py. EXTENT has the numbers of
+# Of sparse equations; see SparseStructure in program/sparse_rates.py. EXTENT has the numbers of
 # unknowns and of entries.
 EXTENT: Wholes = np.zeros(0, dtype=int)
 ROW_START: Wholes = np.zeros(0, dtype=int)

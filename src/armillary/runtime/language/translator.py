@@ -207,6 +207,7 @@ def _read(
     commented: bool,
 ) -> Solver:
     features |= {"FURTHER_TERMS"} if any(m.coefficients.dense for m in methods) else set()
+    features |= {"MULTISTEP"} if any(m.coefficients.multistep for m in methods) else set()
     fold = _Fold(features, dict(facts))
     comments: dict[ast.stmt, str] = {}
     texts = _function_texts(described[1:]) | _method_functions(methods)

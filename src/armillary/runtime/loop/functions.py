@@ -30,7 +30,7 @@ from armillary.llvm.building.emitter import (
     constant,
 )
 from armillary.llvm.building.routines import RecordFunction, RecordModule
-from armillary.program.derivatives.sparse_rates import TABLES
+from armillary.program.sparse_rates import TABLES
 from armillary.runtime.loop.layout import ADDRESSES, FIELDS, FUNCTIONS, HEAD, REALS, SECTIONS, LoopShape
 
 

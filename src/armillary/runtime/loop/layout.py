@@ -146,6 +146,7 @@ _LOOP_FEATURES = frozenset((
     *("PROCESS", "EVENTS", "CONTACTS", "UPDATE", "NORMALISE", "JUMPS", "ADAPTIVE", "LANDING_EVENTS"),
     *("SCHEME", "CONFIGURATIONS", "LOCKING_EVENTS", "SETTINGS", "CHOICES", "RATED", "ADJUSTING"),
     *("PARTITIONED", "PASSING", "IMPLICIT", "SPARSE", "DIFFERENTIATED", "DRIVEN", "WATCHED", "KINKS"),
+    "MULTISTEP",
 ))  # fmt: skip
 _Number = type[ctypes.c_double] | type[ctypes.c_int64] | type[ctypes.c_void_p]
 _NUMBERS: dict[str, _Number] = {
@@ -376,6 +377,7 @@ class LoopShape:
             "PARTITIONED": self.partitioned, "PASSING": self.passing,
             "IMPLICIT": self.implicit, "DIFFERENTIATED": self.differentiated, "DRIVEN": self.driven,
             "SPARSE": self.sparse is not None, "WATCHED": self.watched, "KINKS": self.adaptive and self.kinks,
+            "MULTISTEP": self.tableau.multistep,
         }  # fmt: skip
         return frozenset(name for name, there in having.items() if there)
 

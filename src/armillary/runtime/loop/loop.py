@@ -25,7 +25,7 @@ from collections.abc import Callable, Sequence
 
 from armillary.llvm.building.builder import Local, Span, Value
 from armillary.llvm.building.emitter import ADDRESS, REAL, WHOLE
-from armillary.program.derivatives.sparse_rates import TABLES as SPARSE_TABLES
+from armillary.program.sparse_rates import TABLES as SPARSE_TABLES
 from armillary.runtime.integrators import METHODS
 from armillary.runtime.language.machine_code import Model, SolverCode
 from armillary.runtime.language.translator import read_solver

@@ -28,7 +28,7 @@ CONSTANTS_FROM = (
     "mechanics/constraints/closing_thresholds.py",
     "mechanics/contact/blocks.py",
     "mechanics/contact/contact_thresholds.py",
-    "program/derivatives/sparse_rates.py",
+    "program/sparse_rates.py",
     "program/targets/targets.py",
 )
 # Functions of dense equations: with LLVM's vectors they take 0.7 of the time (40 unknowns). All functions

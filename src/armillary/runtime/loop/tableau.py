@@ -69,6 +69,7 @@ class Tableau:
     extra_c: Row = ()
     extra_a: tuple[Row, ...] = ()
     dense: tuple[Row, ...] = ()
+    multistep: bool = False  # the stages start Adams–Bashforth of order 2, which then takes their place
 
     @property
     def stages(self) -> int:
@@ -76,8 +77,8 @@ class Tableau:
 
     @property
     def chained_stages(self) -> list[ChainedStage]:
-        """The stages as a chain; none if some stage needs more than the one before."""
-        if any(weight for row in self.a for weight in row[:-1]):
+        """The stages as a chain; none if some stage needs more than the one before, or a step does."""
+        if self.multistep or any(weight for row in self.a for weight in row[:-1]):
             return []
         ahead = [*(row[-1] for row in self.a[1:]), 0.0]
         return [ChainedStage(*stage) for stage in zip(self.c, self.b, ahead, strict=True)]
@@ -122,6 +123,7 @@ class Rosenbrock:
     control: StepControl | None = None
     dense: tuple[Row, ...] = ()
     end_enters_error = False
+    multistep = False
 
     @property
     def stages(self) -> int:

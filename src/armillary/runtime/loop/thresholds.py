@@ -13,6 +13,8 @@ EPSILON = 2.0**-52
 # is that after the jump, and the derivative is computed again. Without this every method has first order
 # across a jump: its last stage takes the value that belongs to the next step.
 ROUNDINGS = 4.0
+# Methods that use the rates of the step before start anew if a step is longer than this many of that step.
+LONGEST_RATIO = 2.0
 LEAST_TOLERATED = 1e-30  # error of what is exactly zero; a normal number in single precision, too
 LEAST_ERROR = 1e-4  # of a step, as far as the next one is concerned: a smaller one has no part in its length
 MOST_FORCED = 8.0  # shortest steps, one after the other, that lead across a kink

@@ -11,7 +11,7 @@ Compiled models that carry the derivatives of their motion along.
 
 A state is [coordinates, speeds, states, S₁, S₂, …], one S = ∂[coordinates, speeds, states]/∂p, times the
 size of p, for every parameter or initial value p; ``outputs`` and runs have columns d(output)/d(p) in stated
-units. See program/derivatives/sensitivities.py. ``base`` is the model without derivatives.
+units. See program/sensitivities.py. ``base`` is the model without derivatives.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from armillary.llvm.sections import process_text
 from armillary.mechanics.constraints.reduction import Configuration
 from armillary.model.description import EventRecord
 from armillary.model.units import state_factor
-from armillary.program.derivatives.rate_columns import with_partial_rates
-from armillary.program.derivatives.sensitivities import (
-    DerivedSensitiveEquations,
-    JumpCheck,
-    jump_check,
-    sensitive_equations,
-)
 from armillary.program.derive import derive
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import DerivedConvertedEquations, without_garbage_collection
 from armillary.program.formalisms.momentum import DerivedMomentumEquations
 from armillary.program.formalisms.redundant import EXACT, DerivedRedundantEquations
+from armillary.program.rate_columns import with_partial_rates
+from armillary.program.sensitivities import (
+    DerivedSensitiveEquations,
+    JumpCheck,
+    jump_check,
+    sensitive_equations,
+)
 from armillary.runtime.integrators import Stepping
 from armillary.runtime.integrators.integrate import integrate
 from armillary.runtime.integrators.settings import complete_settings

@@ -12,8 +12,8 @@ import numpy as np
 from armillary.algebra.arguments import core_of, several, table
 from armillary.errors import ArmillaryError, ParameterError, shown
 from armillary.llvm.jit import Compiled
-from armillary.program.derivatives.rate_columns import with_partial_rates
 from armillary.program.equations import DerivedEquations
+from armillary.program.rate_columns import with_partial_rates
 from armillary.runtime.inputs.reading import DrivenInputs, driven_inputs, read_inputs
 from armillary.runtime.integrators.settings import complete_settings
 from armillary.runtime.models.configurations import (
@@ -166,7 +166,7 @@ class CompiledModel(ConfiguredProgram):
         self, to: Sequence[Given], of: Sequence[str] | None = None, *, ignore_jumps: bool = False
     ) -> CompiledSensitiveModel:
         """Return the model with derivatives of its motion; see ``Model.with_sensitivities``."""
-        from armillary.program.derivatives.sensitivities import sensitive_equations
+        from armillary.program.sensitivities import sensitive_equations
 
         names = tuple(map(str, several(to, "to=")))
         outputs = None if of is None else tuple(map(str, several(of, "of=")))

@@ -321,6 +321,10 @@ class ModelFunctions:
         self._rows = {name: _ROWS(vectors.address(f"{name}_rows")) for name in names}
         return True
 
+    @cached_property
+    def _totals(self) -> dict[str, int]:
+        return {name: operations.total for name, operations in self.operations.items()}
+
     def address(self, name: str) -> int:
         """Address of a function (t, state and inputs, constants, memory, results), for compiled loops."""
         return self._code.address(name)
@@ -410,21 +414,27 @@ class ModelFunctions:
         out = np.empty((n, self._lengths[name]))
         places = [a.ctypes.data for a in (*arrays, out)]
         strides.append(out.shape[1])
+        self.fill_rows(name, n, strides, places)
+        return out if self._without_signed_zeros(name) else unsigned_zeros(out)
+
+    def fill_rows(self, name: str, n: int, strides: Sequence[int], places: Sequence[int]) -> None:
+        """Run the compiled loop of a function over n rows of arrays whose addresses are known, as ``loop``
+        takes them, on as many threads as are worth it.
+        """
+        threads = 1 if self._foreign else n * self._totals[name] // _THREAD
+        threads = min(processors(), threads) if threads > 1 else 1
+        if threads < 2:
+            self._rows[name](n, *strides, *places)
+            return
+        from concurrent.futures import ThreadPoolExecutor
 
         def share(first: int, count: int) -> None:
             starts = [place + 8 * first * stride for place, stride in zip(places, strides, strict=True)]
             self._rows[name](count, *strides, *starts)
 
-        threads = 1 if self._foreign else min(processors(), n * self.operations[name].total // _THREAD)
-        if threads < 2:
-            share(0, n)
-            return out if self._without_signed_zeros(name) else unsigned_zeros(out)
-        from concurrent.futures import ThreadPoolExecutor
-
         cuts = [n * i // threads for i in range(threads + 1)]
         with ThreadPoolExecutor(threads) as pool:  # compiled code runs without Python's lock
             list(pool.map(share, cuts, (b - a for a, b in pairwise(cuts))))
-        return out if self._without_signed_zeros(name) else unsigned_zeros(out)
 
     def _without_signed_zeros(self, name: str) -> bool:
         """Return whether the compiled loop makes plain zeros of negative ones."""

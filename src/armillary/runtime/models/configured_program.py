@@ -14,9 +14,9 @@ from armillary.llvm.jit import Compiled
 from armillary.mechanics.constraints.reduction import Configuration
 from armillary.mechanics.massless import ThreeAngles, joints_of_three_angles
 from armillary.program.configurations import configurations_of, with_changes
-from armillary.program.derivatives.rate_columns import with_partial_rates
 from armillary.program.derive import derive
 from armillary.program.equations import DerivedEquations
+from armillary.program.rate_columns import with_partial_rates
 from armillary.runtime.addresses import kept_with_owner
 from armillary.runtime.models.compiled_program import CompiledProgram
 from armillary.runtime.models.failures import energy_function, masses_and_constraints

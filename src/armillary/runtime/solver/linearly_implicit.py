@@ -14,7 +14,7 @@ The states belong to the present configuration. Matrices are stored column by co
 numerics/elimination.py needs them.
 
 The unknowns of sparse equations are the increments of the states and some intermediate values of the rates
-(program/derivatives/sparse_rates.py). Rows stand in the order of elimination; what each of them holds is in
+(program/sparse_rates.py). Rows stand in the order of elimination; what each of them holds is in
 tables, so that the time of a step grows with the number of elements alone. The factors of a row are found
 from the rows before (Gauss's elimination row by row, without exchange), with a dense row to work on. Where
 there are several configurations, the tables are those of the present one.

@@ -18,11 +18,12 @@ from armillary.runtime.loop.tableau import Rosenbrock, Row, Tableau, rate_name
 _COMMON = ("k0", "k_end", "nest0", "nest1", "nest2")  # vectors of all methods: record.py has them
 
 
-def exported_methods(adaptive: bool, stiff: bool = False) -> list[Method]:
-    """Return the methods of exported programs, in the order of their numbers, with or without adaptive and
-    linearly implicit ones.
+def exported_methods(adaptive: bool, stiff: bool = False, multistep: bool = True) -> list[Method]:
+    """Return the methods of exported programs, in the order of their numbers, with or without adaptive,
+    linearly implicit ones, and those that need the rates of the step before.
     """
     known = [m for m in METHODS.values() if adaptive or not m.adaptive]
+    known = [m for m in known if multistep or not m.coefficients.multistep]
     return [m for m in known if m.exported] + [
         m for m in known if stiff and m.rosenbrock and not m.begins_with
     ]
@@ -145,7 +146,16 @@ def _explicit_stages(t: Tableau) -> list[str]:
     for i in range(1, t.stages):
         lines.append(f"run.stage = run.state + {_advance(t, t.a[i], 'h')}")
         lines.append(f"run.k{i} = derivatives({_stage_time(t, i)}, run.stage)")
-    return [*lines, f"run.trial = run.state + {_advance(t, t.b, 'h')}"]
+    lines.append(f"run.trial = run.state + {_advance(t, t.b, 'h')}")
+    if not t.multistep:
+        return lines
+    return [
+        "if h <= LONGEST_RATIO * run.h_before:",
+        "    part: real = 0.5 * h / run.h_before",
+        "    run.trial = run.state + h * ((1.0 + part) * run.k0 - part * run.k_before)",
+        "else:",
+        *(f"    {line}" for line in lines),
+    ]
 
 
 def _stage_time(t: Tableau | Rosenbrock, i: int) -> str:

@@ -48,6 +48,9 @@ class RunRecord(LinearEquations):
     k0: States
     if IMPLICIT or not STEPS_ONLY:
         k_end: States
+    if MULTISTEP:
+        k_before: States  # rates at the start of the step before
+        h_before: real  # its length; 0: they are not valid
     stage: States
     trial: States
     if not STEPS_ONLY:

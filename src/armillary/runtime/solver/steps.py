@@ -82,6 +82,9 @@ def accept_step(run: RunRecord, t_new: real, h: real, t_last: real) -> None:
     run.t_old = run.t
     run.t = t_new
     run.h_taken = h
+    if MULTISTEP:
+        run.k_before = run.k0
+        run.h_before = h
     run.prepared = False
     run.near = 0.0
     run.steps = run.steps + 1
@@ -269,6 +272,8 @@ def settle(run: RunRecord) -> None:
             if differs(run.new_memory[i], run.memory[i]):
                 run.restart = True  # the derivative kept from the step before is stale
             run.memory[i] = run.new_memory[i]
+    if MULTISTEP and run.restart:
+        run.h_before = 0.0
     if SCHEME and run.restart:
         begin(run)
     if run.dense and not run.restart:

@@ -19,8 +19,8 @@ from armillary.errors import ParameterError
 from armillary.mechanics.constraints.loop_closing import Geometry, GeometryLayout, GeometryValues
 from armillary.mechanics.constraints.loop_motion import movable_speeds
 from armillary.model.space.orbit import mass_centre_starts
-from armillary.program.derivatives.sensitivities import Direction
 from armillary.program.equations import DerivedEquations
+from armillary.program.sensitivities import Direction
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.initial import Place, given_values, initial_values
 from armillary.settings import Initial

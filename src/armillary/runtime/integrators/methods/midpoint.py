@@ -5,8 +5,7 @@
 Reference: Runge (1895), Math. Ann. 46, 167-178; it is the method of the programs printed in Sayers (1990).
 Inside a step: cubic Hermite, whose error is far below the method's own.
 
-Not taken: Heun's method, of the same cost and order, and the same on linear systems; Adams–Bashforth, with
-one evaluation a step, which must start again after every event and change of memory.
+Not taken: Heun's method, of the same cost and order, and the same on linear systems.
 """
 
 from __future__ import annotations

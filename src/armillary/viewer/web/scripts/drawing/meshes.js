@@ -1,4 +1,4 @@
-// Meshes: unpacked once, as viewer/parts/meshes.py packs them; normals are computed here.
+// Meshes: unpacked once, as viewer/page_data.py packs them; normals are computed here.
 
 const MESHES = new Map();
 const CREASE = Math.cos((35 * Math.PI) / 180); // faces that meet at more are seen as an edge

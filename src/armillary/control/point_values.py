@@ -1,0 +1,189 @@
+"""Functions of a nonlinear program at all its points: values, Jacobians and Hessians in one array that stays.
+
+Compiled loops put their results into that array; sums of its numbers with constant coefficients make their
+arguments, rows and matrices (``sparse_sums.py``). Addresses are taken once, so an evaluation is a few calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from armillary.control.knot_functions import KnotFunctions, PointLoop
+from armillary.control.sparse_sums import Places, SparseSums, Terms
+from armillary.runtime.models.compiled_program import ModelFunctions
+
+if TYPE_CHECKING:
+    from armillary.control.nonlinear_program import NonlinearProgram
+
+
+class PointValues:
+    """Values and derivatives of all functions of a program: those of all points, of the first and the last.
+
+    ``values``, ``slopes`` and ``curvatures`` are places of their results in ``source``, a matrix each with a
+    row for each point; ``weights`` are places of the weights in Hessians, ``plain`` those of all points
+    without the duration.
+    """
+
+    unit = 0
+
+    def __init__(self, program: NonlinearProgram) -> None:
+        self.program, f, K = program, program.f, program.K
+        self.functions = (f.inside, f.first, f.last)
+        self.counts = (K, 1, 1)
+        self._wide = program.n + program.p
+        taken = Places()
+        taken.take(1)
+        self.z = taken.take(program.size)
+        self.multipliers = taken.take(program.rows + 1)  # the last is the weight of the cost
+        self._arguments = taken.count
+        self._t, self._states = taken.take(K, 1), taken.take(K, self._wide)
+        self._memory = taken.take(K, max(len(f.memory), 1))
+        self._curved = taken.count
+        self._curved_states = [
+            taken.take(count, self._wide + len(g.results)) for g, count in self._each(self.counts)
+        ]
+        self.plain = taken.take(K, len(f.inside.results))
+        self._end = taken.count
+        self.values = [taken.take(count, len(g.results)) for g, count in self._each(self.counts)]
+        self.slopes = [taken.take(count, len(g.jacobian_pattern)) for g, count in self._each(self.counts)]
+        self.curvatures = [taken.take(count, len(g.hessian_pattern)) for g, count in self._each(self.counts)]
+        self.weights = [places[:, self._wide :] for places in self._curved_states]
+        self.source = np.zeros(taken.count)
+        self.source[self.unit] = 1.0
+        self._own = self.source[1 : 1 + program.size]
+        self._own[:] = np.nan
+        self._given = self.source[self.multipliers[0] : self.multipliers[-1] + 1]
+        self._entered: np.ndarray | None = None
+        self._has_values = self._has_slopes = False
+        for g, places in zip(self.functions, self.values, strict=True):
+            if g.fixed_values is not None:
+                self.source[places] = g.fixed_values
+
+    def _each(self, other: tuple[int, ...]) -> list[tuple[KnotFunctions, int]]:
+        return list(zip(self.functions, other, strict=True))
+
+    # ------------------------------------------------------------ arguments
+
+    def enter(self, z: np.ndarray) -> None:
+        """Go to other variables."""
+        if self._entered is z:
+            return
+        # An array that may change, such as another solver's, is not remembered itself.
+        self._entered = None if z.flags.writeable else z
+        if np.array_equal(self._own, z):
+            return
+        self._own[:] = z
+        self.duration = self.program.duration(z)
+        self._argument_sums.run(self.duration)
+        self._has_values = self._has_slopes = False
+
+    @cached_property
+    def _argument_sums(self) -> SparseSums:
+        """Times, states and memory of all points, which are linear in the variables."""
+        p, terms, first = self.program, Terms(), self._arguments
+        n, m, K = p.n, p.m, p.K
+        terms.add(self._t[:, 0] - first, self.unit, p.t0, p.mesh.points)
+        self._add_states(terms, self._states - first, np.arange(K))
+        memory = np.array(p.f.memory, dtype=float)
+        fixed = [i for i in range(len(memory)) if i not in p.f.input_places]
+        terms.add(self._memory[:, fixed] - first, self.unit, memory[fixed])
+        inputs = self.z[p.first_v + np.arange(K * m)].reshape(K, m)
+        terms.add(self._memory[:, list(p.f.input_places)] - first, inputs, 1.0)
+        assert n + p.p == self._wide
+        return SparseSums(terms, self._curved - first, self.source, self.source[first : self._curved])
+
+    def _add_states(self, terms: Terms, out: np.ndarray, points: np.ndarray) -> None:
+        """Terms of states and unknown parameters at some points."""
+        p = self.program
+        terms.add(out[:, : p.n], self.z[points[:, None] * p.n + np.arange(p.n)], 1.0)
+        terms.add(out[:, p.n : self._wide], self.z[p.first_p + np.arange(p.p)], 1.0)
+
+    @cached_property
+    def _curved_sums(self) -> SparseSums:
+        """States and weights of the functions whose Hessians are made, and weights without the duration."""
+        p, mesh, terms, first = self.program, self.program.mesh, Terms(), self._curved
+        n, K, o, y, cost = p.n, p.K, p.offsets, self.multipliers, self.multipliers[-1]
+        for out, points in zip(self._curved_states, ([*range(K)], [0], [K - 1]), strict=True):
+            self._add_states(terms, out - first, np.array(points))
+        inside, plain = self.weights[0] - first, self.plain - first
+        wr, wk, w = (a[:, None] for a in mesh.rates)
+        i = np.arange(n)
+        terms.add(inside[wk, i], y[wr * n + i], timed=-w)
+        terms.add(plain[wk, i], y[wr * n + i], -w)
+        terms.add(inside[:, n], cost, timed=mesh.weights)
+        terms.add(plain[:, n], cost, mesh.weights)
+        terms.add(inside[:, n + 1 :], y[o[2] : o[3]].reshape(K, p.f.path), 1.0)
+        for out, rows in zip(self.weights[1:], p.end_rows, strict=True):
+            terms.add(out[0] - first, y[rows], 1.0)  # row −1 is that of the cost
+        return SparseSums(terms, self._end - first, self.source, self.source[first : self._end])
+
+    # ------------------------------------------------------------ evaluation
+
+    def fill_values(self, z: np.ndarray) -> float:
+        """Evaluate all functions; return the duration."""
+        self.enter(z)
+        if not self._has_values:
+            for loop in self._value_loops:
+                loop()
+            self._has_values = True
+        return self.duration
+
+    def fill_slopes(self, z: np.ndarray) -> float:
+        """Evaluate all functions and Jacobians; return the duration."""
+        self.fill_values(z)
+        if not self._has_slopes:
+            for loop in self._slope_loops:
+                loop()
+            self._has_slopes = True
+        return self.duration
+
+    def fill_curvatures(self, z: np.ndarray, multipliers: np.ndarray, cost: float) -> float:
+        """Evaluate Jacobians, and Hessians of weighted sums; return the duration."""
+        self.fill_slopes(z)
+        self._given[:-1], self._given[-1] = multipliers, cost
+        self._curved_sums.run(self.duration)
+        for loop in self._curvature_loops:
+            loop()
+        return self.duration
+
+    @cached_property
+    def _value_loops(self) -> list[PointLoop]:
+        chosen = [g.fixed_values is None for g in self.functions]
+        return self._loops(lambda g: g.value_functions, self.values, chosen)
+
+    @cached_property
+    def _slope_loops(self) -> list[PointLoop]:
+        return self._loops(lambda g: g.jacobian_functions, self.slopes, [p.size > 0 for p in self.slopes])
+
+    @cached_property
+    def _curvature_loops(self) -> list[PointLoop]:
+        chosen = [p.size > 0 for p in self.curvatures]
+        return self._loops(lambda g: g.hessian_functions, self.curvatures, chosen, self._curved_states)
+
+    def _loops(
+        self,
+        compiled: Callable[[KnotFunctions], ModelFunctions],
+        outs: list[np.ndarray],
+        chosen: list[bool],
+        states: list[np.ndarray] | None = None,
+    ) -> list[PointLoop]:
+        """Loops of the chosen functions over all points, the first one and the last one."""
+        found = []
+        for i, rows in enumerate((slice(None), slice(0, 1), slice(-1, None))):
+            if not chosen[i]:
+                continue
+            functions, g = compiled(self.functions[i]), self.functions[i]
+            constants = g.constants(functions, self.program.f.parameters)
+            own = self._states[rows] if states is None else states[i]
+            t, x, memory, out = (self._view(a) for a in (self._t[rows], own, self._memory[rows], outs[i]))
+            found.append(PointLoop(functions, t[:, 0], x, constants, memory, out))
+        return found
+
+    def _view(self, places: np.ndarray) -> np.ndarray:
+        """Return the numbers at consecutive places, not a copy of them."""
+        first = int(places[0, 0]) if places.size else 0
+        return self.source[first : first + places.size].reshape(places.shape)

@@ -1,0 +1,319 @@
+"""Partial derivatives of rates: as sections of programs, and columns from one factorised matrix."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from armillary.algebra import functions as fn
+from armillary.algebra.calculus import tangents
+from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr
+from armillary.algebra.triples import Scalar, is_zero, minus, plus, times
+from armillary.algebra.walk import operands_first
+from armillary.errors import ExpressionError
+from armillary.program.equations import DerivedEquations
+from armillary.program.formalisms.formalism import derivation
+from armillary.program.passes import Graph
+from armillary.program.program import Program, section
+from armillary.program.sections import with_partial_section
+from armillary.program.sparse_rates import SparseStructure, sparse_rates
+from armillary.program.targets.targets import StepSection
+
+# Programs with the partial derivatives of their rates, for linearly implicit methods.
+#
+#     ∂f/∂y and ∂f/∂t    of ẏ = f(t, y)
+#
+# The state y is that of a run, with dependent coordinates and Euler parameters. Each column is an exact
+# tangent of the rates along one state (algebra/calculus.py). A linear model has other columns
+# (linearization.py): those of independent variables.
+
+PARTIAL_RATES = "partial_rates"
+# States times operations of their rates above which differences are taken: long code compiles for minutes.
+_WRITTEN_OUT = 400_000
+_SEARCHED = 3000  # nodes up to which common factors are searched for
+_SMALL = 16  # states up to which equations are dense without a comparison
+
+
+def with_partial_rates(
+    equations: DerivedEquations, *, sparse: bool = True, like: Program | None = None
+) -> DerivedEquations:
+    """Return the equations with a section of the partial derivatives of their rates; the same equations if
+    they hold functions without derivatives, or are large and not sparse. ``sparse``: whether equations of
+    steps may be; ``like``: the program of another configuration, whose equations of steps decide whether
+    these are sparse.
+    """
+    program = equations.program
+    if program.partial_rates:
+        return equations
+    with derivation():
+        try:
+            if like is not None:
+                found = _sparse_program(equations, always=True) if like.structure is not None else None
+            else:
+                found = _sparse_program(equations) if sparse and len(program.state) > _SMALL else None
+            if found is None and len(program.state) * equations.operations.total <= _WRITTEN_OUT:
+                found = _dense_program(equations)
+        except ExpressionError:
+            return equations
+    return equations if found is None else replace(equations, program=found)
+
+
+def _dense_program(equations: DerivedEquations) -> Program:
+    program = equations.program
+    found = partial_rates(equations)
+    names = [s.data.name for s in program.state]
+    labels = tuple(f"d({of}')/d({by})" for by in (*names, "time") for of in names)
+    search = len(operands_first(found)) <= _SEARCHED
+    wanted = StepSection(PARTIAL_RATES, labels, tuple(found), search)
+    return with_partial_section(program, equations.system, wanted)
+
+
+def _sparse_program(equations: DerivedEquations, always: bool = False) -> Program | None:
+    """Return the program with sparse equations; None if dense ones take less time, unless it ``always`` has
+    them.
+    """
+    program = equations.program
+    rates = program.derivatives.results
+    structure, entries = sparse_rates(rates, program.state)
+    if not always and not _is_quicker(structure, program, equations.operations.total):
+        return None
+    results = [*entries, *tangents(rates, {program.time: UNIT})]
+    labels = [f"element {i + 1}" for i in range(len(entries))]
+    labels += [f"d({s.data.name}')/d(time)" for s in program.state]
+    made = section(PARTIAL_RATES, labels, Graph(results))
+    return replace(program, partial_rates=(made,), structure=structure)
+
+
+def _is_quicker(structure: SparseStructure, program: Program, operations: int) -> bool:
+    """Return whether sparse equations take less time than dense ones: an estimate in ns of a step of eight
+    stages, measured on cables. With 10, 20, 40 and 200 segments a step takes 35, 79, 160 and 900 µs by sparse
+    equations, 22, 83, 560 and 48,000 µs by dense ones (the last by differences).
+    """
+    states, known = len(program.state), set(program.state)
+    unknowns = sum(rate not in known for rate in program.derivatives.results)  # the others follow
+    sparse = 1.7 * (structure.operations + 8 * len(structure.column))
+    dense = 0.5 * states * operations + unknowns**3 / 3 + 8 * unknowns**2
+    return sparse < dense
+
+
+def partial_rates(equations: DerivedEquations) -> list[Expr]:
+    """∂f/∂y column after column, then ∂f/∂t."""
+    rates, program = equations.targets.rates, equations.program
+    return [x for s in (*program.state, program.time) for x in tangents(rates, {s: UNIT})]
+
+
+# Columns of linearised rates that one factorised matrix gives, not written out as expressions.
+#
+#     L D Lᵀ x = g          ẋ_r = Σ T_rk x_k + a_r
+#
+# L has a unit diagonal, T is the identity but for a few rows, and every column has a right side g and addends
+# a of its own. All columns take the same steps, so that compiled code takes them for several columns at
+# once, in vector registers (``llvm/column_solution.py``). Columns of M⁻¹ itself are symmetric, and half of
+# their elements are enough. Written out as expressions they are ``expressions()``.
+
+_TOGETHER = 4  # columns of the inverse that are solved together
+_WIDER = 1.4  # times the unknowns that a column reaches, in which it is solved together with others
+
+
+@dataclass(frozen=True, eq=False)
+class Factors:
+    """The steps of an elimination: unknown k, 1/D_k, and L_jk of the unknowns j that are left; and T."""
+
+    steps: tuple[tuple[int, Expr, Mapping[int, Expr]], ...]
+    turned: Mapping[int, Mapping[int, Expr]]  # rows of T that are not those of the identity
+
+    @cached_property
+    def order(self) -> dict[int, list[int]]:
+        """Unknowns from the ground outwards, branch by branch, each with the unknowns left when it is
+        eliminated, in the same direction.
+        """
+        late = {k: -i for i, (k, _, _) in enumerate(self.steps)}
+        rows = {k: sorted(row, key=lambda j: late[j]) for k, _, row in self.steps}
+        beyond: dict[int | None, list[int]] = {}
+        for k, _, _ in self.steps:
+            beyond.setdefault(rows[k][-1] if rows[k] else None, []).append(k)
+        found: dict[int, list[int]] = {}
+        waiting = list(beyond.get(None, ()))
+        while waiting:
+            k = waiting.pop()
+            if not all(j in found for j in rows[k]):  # what an elimination would couple may cancel
+                return {k: rows[k] for k, _, _ in reversed(self.steps)}
+            found[k] = rows[k]
+            waiting += beyond.get(k, ())
+        return found
+
+    @cached_property
+    def paths(self) -> dict[int, list[int]]:
+        """Of each unknown those on its way to the ground, from there outwards, L_jk zero or not."""
+        late = {k: -i for i, (k, _, _) in enumerate(self.steps)}
+        found: dict[int, list[int]] = {}
+        for k, row in self.order.items():
+            found[k] = sorted({*row, *(j for other in row for j in found[other])}, key=lambda j: late[j])
+        return found
+
+    def reach(self, right: Iterable[int]) -> tuple[list[int], list[int]]:
+        """Unknowns at which the forward and the whole solution for such a right side are not zero."""
+        found = set(right)
+        for k, _, row in self.steps:
+            if k in found:
+                found |= set(row)
+        forward = [k for k, _, _ in self.steps if k in found]
+        for k, _, row in reversed(self.steps):
+            if not found.isdisjoint(row):
+                found.add(k)
+        return forward, [k for k, _, _ in self.steps if k in found]
+
+    def solve(self, right: Mapping[int, Scalar]) -> dict[int, Scalar]:
+        """x as expressions."""
+        g = {k: right.get(k, 0) for k, _, _ in self.steps}
+        for k, _, row in self.steps:
+            for j, factor in row.items() if not is_zero(g[k]) else ():
+                g[j] = fn.named(minus(g[j], times(factor, g[k])), f"g_{j + 1}")
+        x: dict[int, Scalar] = {}
+        for k, inverse, row in reversed(self.steps):
+            value = times(g[k], inverse)
+            for j in sorted(row):
+                value = minus(value, times(row[j], x[j]))
+            x[k] = fn.named(value, f"x_{k + 1}")
+        return x
+
+    def turn(self, x: Mapping[int, Scalar], added: Mapping[int, Scalar]) -> dict[int, Scalar]:
+        """T x + a."""
+        found = dict(x)
+        for r, row in self.turned.items():
+            found[r] = 0
+            for k, factor in row.items():
+                found[r] = plus(found[r], times(factor, x[k]))
+        return {r: plus(value, added.get(r, 0)) for r, value in found.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class SolvedColumn:
+    """A column of A or B: nonzero right sides and nonzero addends by unknown."""
+
+    matrix: str
+    index: int
+    right: Mapping[int, Expr]
+    added: Mapping[int, Expr]
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnSolution:
+    """Columns with the same factors; ``rows`` are the places of the unknowns among the rows of A and B."""
+
+    factors: Factors
+    rows: Mapping[int, int]
+    columns: tuple[SolvedColumn, ...]
+
+    @cached_property
+    def reached(self) -> tuple[frozenset[int], ...]:
+        """By column, the unknowns whose rates it changes."""
+        return tuple(self._reach(column) for column in self.columns)
+
+    def _reach(self, column: SolvedColumn) -> frozenset[int]:
+        found = set(self.factors.reach(column.right)[1])
+        for r, row in self.factors.turned.items():
+            if not found.isdisjoint(row):
+                found.add(r)
+        return frozenset(found | set(column.added))
+
+    def places(self, matrix: str) -> list[tuple[int, int]]:
+        """Elements of a matrix that the columns give."""
+        return [
+            (self.rows[k], column.index)
+            for column, reached in zip(self.columns, self.reached, strict=True)
+            if column.matrix == matrix
+            for k in sorted(reached)
+        ]
+
+    def expressions(self, matrix: str) -> dict[tuple[int, int], Expr]:
+        """Return the same elements written out."""
+        found: dict[tuple[int, int], Expr] = {}
+        for column in self.columns:
+            if column.matrix == matrix:
+                values = self.factors.turn(self.factors.solve(column.right), column.added)
+                found |= {(self.rows[k], column.index): as_expr(x) for k, x in values.items()}
+        return {place: x for place, x in found.items() if x is not ZERO}
+
+    @cached_property
+    def mirrored(self) -> dict[tuple[SolvedColumn, int], tuple[SolvedColumn, int]]:
+        """Elements of the symmetric inverse that others give: (column, unknown) to (column, unknown).
+
+        Of right sides with one and the same number at a single unknown each, those elements are computed
+        whose unknowns come not after the column's own in the order of the factors.
+        """
+        own = {k: column for column in self.columns if (k := self.single(column)) is not None}
+        ordered = [k for k in self.factors.order if k in own]
+        return {(own[k], r): (own[r], k) for i, k in enumerate(ordered) for r in ordered[i + 1 :]}
+
+    def single(self, column: SolvedColumn) -> int | None:
+        """Return the unknown of a column of the symmetric inverse, of which T takes none."""
+        turned = {k for row in self.factors.turned.values() for k in row}
+        (k, value), *others = column.right.items()
+        if others or column.added or k in turned or value.kind != "number":
+            return None
+        return k if value == self._numbers.most_common(1)[0][0] else None
+
+    @cached_property
+    def _numbers(self) -> Counter[Expr]:
+        """Right sides that are a number at one unknown."""
+        singles = [next(iter(c.right.values())) for c in self.columns if len(c.right) == 1]
+        return Counter([x for x in singles if x.kind == "number"])
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Columns that are solved together."""
+
+    columns: tuple[SolvedColumn, ...]
+    right: tuple[int, ...]
+    added: tuple[int, ...]
+    near: frozenset[int]  # unknowns at which the forward solution is not zero
+    wanted: frozenset[int]  # unknowns of the solution that are computed
+
+
+def groups(solution: ColumnSolution) -> list[Group]:
+    """Return all columns. Right sides of a group reach the same unknowns, or not many fewer; columns of the
+    inverse are by themselves, a few of neighbours in the elimination that together reach not many more than
+    one of them, since each takes fewer steps than the last.
+    """
+    factors = solution.factors
+    support = {c: frozenset(factors.reach(c.right)[0]) for c in solution.columns}
+    inverse = [c for c in solution.columns if solution.single(c) is not None]
+    found: dict[frozenset[int], list[SolvedColumn]] = {}
+    others = [c for c in solution.columns if solution.single(c) is None]
+    for column in sorted(others, key=lambda c: -len(support[c])):
+        own = support[column]
+        wider = [reach for reach in found if own <= reach and len(reach) <= _WIDER * len(own)]
+        found.setdefault(min(wider, key=len) if wider else own, []).append(column)
+    members = [_alternating(solution, columns) for columns in found.values()]
+    by_unknown = {next(iter(c.right)): c for c in inverse}
+    for column in [by_unknown[k] for k in reversed(factors.order) if k in by_unknown]:
+        last = members[-1] if members and members[-1][0] in inverse else []
+        reach = support[column].union(*(support[c] for c in last))
+        if not last or len(last) == _TOGETHER or len(reach) > _WIDER * max(len(support[c]) for c in last):
+            members.append(last := [])
+        last.append(column)
+    return [_group(solution, columns) for columns in members]
+
+
+def _alternating(solution: ColumnSolution, columns: list[SolvedColumn]) -> list[SolvedColumn]:
+    """Columns of a coordinate and of its speed side by side: their right sides are made of the same values,
+    at nearly the same time.
+    """
+    first = max(min(solution.rows.values()), 1)
+    place = {c: (c.index % first if c.matrix == "A" else c.index, c.index) for c in columns}
+    several = Counter(place[c][0] for c in columns)
+    return sorted(columns, key=lambda c: (-several[place[c][0]], place[c]))
+
+
+def _group(solution: ColumnSolution, columns: list[SolvedColumn]) -> Group:
+    order = solution.factors.order
+    right = [k for k in order if any(k in c.right for c in columns)]
+    near, reached = solution.factors.reach(right)
+    wanted = {k for k in reached if any((c, k) not in solution.mirrored for c in columns)}
+    wanted |= {j for k in wanted for j in solution.factors.paths[k] if j in reached}  # which k follows
+    added = sorted({k for c in columns for k in c.added})
+    return Group(tuple(columns), tuple(right), tuple(added), frozenset(near), frozenset(wanted))

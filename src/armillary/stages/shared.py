@@ -1,0 +1,111 @@
+"""Parts that all stages share: the object that draws motions, and hints to verbs of other stages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from armillary.errors import nearest
+
+if TYPE_CHECKING:
+    from armillary.ensembles.result import Batch
+    from armillary.program.equations import DerivedEquations
+    from armillary.results import Run
+    from armillary.results.plots.motion import PictureOptions
+
+
+@dataclass(frozen=True)
+class MotionPictures:
+    """Motions drawn by the equations, without machine code; a `MotionPicture` of results."""
+
+    equations: DerivedEquations
+
+    def page(self, run: Run, title: str = "", options: PictureOptions | None = None) -> str:
+        """Return the motion of a run as the text of one HTML page; ``run.animate`` writes it to a file."""
+        from armillary.viewer.page import page_of
+
+        return page_of(run, self.equations, title, options)
+
+    def film(self, run: Run, path: Path, options: PictureOptions) -> None:
+        """Write the motion of a run as a picture or film, for ``run.animate``."""
+        from armillary.viewer.film import film_of
+
+        film_of(run, self.equations, path, options)
+
+    def choice(self, runs: Sequence[Run], labels: Sequence[str], title: str, options: PictureOptions) -> str:
+        """Several motions as the text of one HTML page, for ``modes.view``."""
+        from armillary.viewer.figures import figure_of
+        from armillary.viewer.views import page_of_figures
+
+        figures = [figure_of(run, self.equations, options, arrows=False) for run in runs]
+        return page_of_figures(figures, runs, labels, "choose", title, options)
+
+    def cloud(self, batch: Batch, colour: str | None, title: str, options: PictureOptions) -> str:
+        """Return all runs of a batch as the text of one HTML page, for ``batch.view``."""
+        from armillary.viewer.views import cloud_page
+
+        return cloud_page(batch, self.equations, colour, title, options)
+
+    def scene(self, run: Run, path: Path) -> None:
+        """Write the motion of a run as a binary glTF file, for ``run.animate``."""
+        from armillary.viewer.gltf import write_glb
+
+        write_glb(run, self.equations, path)
+
+
+# The verbs that are looked for at the wrong stage, by the class that has them.
+VERBS = {
+    "System": "body parameter input output force moment strut gravity constrain event lock prescribe save",
+    "Equations": "compile export show report latex html operations formalism configurations dependents",
+    "Model": "simulate simulate_batch equilibrium trim trace linearize sweep solve inverse live lqr optimize",
+    "LinearModel": "modes poles zeros bode nyquist frequency_response step_response transfer_function",
+    "Run": "plot animate interpolate final time",
+}
+_WAYS = {
+    "System": {
+        "Equations": "system.derive()",
+        "Model": "system.derive().compile()",
+        "LinearModel": "system.derive().compile().linearize(…)",
+        "Run": "system.derive().compile().simulate(…)",
+    },
+    "Equations": {
+        "System": "equations.system",
+        "Model": "equations.compile()",
+        "LinearModel": "equations.compile().linearize(…)",
+        "Run": "equations.compile().simulate(…)",
+    },
+    "Model": {
+        "System": "model.equations.system",
+        "Equations": "model.equations",
+        "LinearModel": "model.linearize(…)",
+        "Run": "model.simulate(…)",
+    },
+}
+_WORDS = {"torque": "moment", "spring": "strut", "damper": "strut", "link": "body"}
+
+
+class OtherStages:
+    """A stage whose error for a missing attribute names the call that has it.
+
+    An example is ``system.derive().compile().simulate``.
+    """
+
+    _stage = ""
+
+    if not TYPE_CHECKING:  # type checkers would take any name for known
+
+        def __getattr__(self, name: str) -> object:
+            if hasattr(type(self), name):  # a property that failed: its own error
+                return object.__getattribute__(self, name)
+            hint = "" if name.startswith("_") else self._hint(name)
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'{hint}")
+
+    def _hint(self, name: str) -> str:
+        for stage, way in _WAYS[self._stage].items():
+            if name in VERBS[stage].split():
+                return f"; write {way}.{name}"
+        if name in _WORDS and self._stage == "System":
+            return f"; write system.{_WORDS[name]}"
+        return nearest(name, [known for known in dir(self) if not known.startswith("_")])

@@ -1,0 +1,187 @@
+"""Places of a program at which a fault cannot change a number, a text or an error: none is planted there.
+
+Each rule is one of syntax and holds wherever it applies, so that nobody has to judge single faults:
+
+- a constant that is stored and replaced on every path before it is read. The solver's small language declares
+  a variable by a value of its type (``two: real = 0.0``) long before it gets its first;
+- the size 0 of ``zeros`` and ``ones``: an array without elements has no values;
+- ``-2`` in place of ``-1`` as a length of ``reshape``: NumPy finds any negative one;
+- ``<`` in place of ``<=`` at a tolerance below 1e-3: they differ where a result is the bound to its last bit;
+- widths, sizes and colours of lines in Matplotlib's figures, which are a matter of taste.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+
+_TOLERANCE = 1e-3  # bounds below are tolerances, those above may be meant to the last bit, as 0.5 or 1
+_STYLE_TEXT = """
+alpha capsize color colors dpi edgecolor facecolor figsize fontsize labelpad linestyle linewidth
+linewidths lw markeredgewidth markerfacecolor markersize pad s zorder
+"""
+_STYLE = frozenset(_STYLE_TEXT.split())
+
+
+def idle_places(tree: ast.Module) -> set[ast.AST]:
+    """Nodes at which no fault is planted, with what is below them."""
+    found: set[ast.AST] = set()
+    figures = any("matplotlib" in name for name in _imported(tree))
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                found.update(replaced_constants(node))
+            case ast.Call(ast.Attribute(_, "zeros" | "ones"), [size, *_]):
+                sizes = size.elts if isinstance(size, ast.Tuple) else [size]
+                if any(isinstance(one, ast.Constant) and one.value == 0 for one in sizes):
+                    found.add(node)
+            case ast.Call(_, _, keywords) if figures:
+                found.update(word.value for word in keywords if word.arg in _STYLE)
+    return found
+
+
+def found_lengths(tree: ast.Module) -> set[ast.AST]:
+    """The numbers 1 of ``-1`` as a length of ``reshape``: a larger one is the same."""
+    return {
+        length.operand
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "reshape"
+        for argument in node.args
+        for length in (argument.elts if isinstance(argument, ast.Tuple) else [argument])
+        if isinstance(length, ast.UnaryOp) and isinstance(length.op, ast.USub)
+    }
+
+
+def named_tolerances(tree: ast.Module) -> frozenset[str]:
+    """Constants of the file that are tolerances."""
+    return frozenset(
+        target.id
+        for node in tree.body
+        if isinstance(node, ast.Assign) and is_tolerance(node.value, frozenset())
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    )
+
+
+def is_tolerance(node: ast.expr, named: frozenset[str]) -> bool:
+    """Whether a bound is a small number, or a product with one."""
+    match node:
+        case ast.Constant(float() as value):
+            return 0.0 < value < _TOLERANCE
+        case ast.Name(name):
+            return name in named
+        case ast.BinOp(left, ast.Mult(), right):
+            return is_tolerance(left, named) or is_tolerance(right, named)
+    return False
+
+
+def replaced_constants(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.expr]:
+    """Constants of assignments to one local name that no path leads to a use of."""
+    inside = list(ast.walk(function))
+    hidden = (ast.Try, ast.Match, ast.Global, ast.Nonlocal, ast.Delete, ast.With, ast.NamedExpr)
+    if any(isinstance(node, hidden) for node in inside):
+        return  # paths that are not followed here
+    captured = {
+        name.id
+        for node in inside
+        if node is not function and isinstance(node, (ast.FunctionDef, ast.Lambda, ast.ClassDef))
+        for name in ast.walk(node)
+        if isinstance(name, ast.Name)
+    }
+    for node in inside:
+        match node:
+            case ast.Assign([ast.Name(name)], value) | ast.AnnAssign(ast.Name(name), _, ast.expr() as value):
+                if name not in captured and _is_number(value) and not _Paths(name, node).use(function.body):
+                    yield value
+
+
+def _is_number(node: ast.expr) -> bool:
+    if isinstance(node, ast.UnaryOp):
+        node = node.operand
+    return isinstance(node, ast.Constant) and isinstance(node.value, (bool, int, float))
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ""
+
+
+class _Paths:
+    """Whether the value that one statement stores is read on any path of a function.
+
+    ``follow`` takes whether the name may hold the value before some statements, and gives whether it may
+    after them; None where nothing comes after.
+    """
+
+    def __init__(self, name: str, stored: ast.stmt) -> None:
+        self._name, self._stored = name, stored
+        self._used = False
+        self._left: list[list[bool]] = []  # of each loop around: what break and continue leave with
+
+    def use(self, body: Sequence[ast.stmt]) -> bool:
+        self._follow(body, False)
+        return self._used
+
+    def _follow(self, body: Sequence[ast.stmt], held: bool | None) -> bool | None:
+        for statement in body:
+            if held is None:
+                return None
+            held = self._after(statement, held)
+        return held
+
+    def _after(self, node: ast.stmt, held: bool) -> bool | None:
+        if node is self._stored:
+            return True
+        match node:
+            case ast.If(test, body, orelse):
+                self._read([test], held)
+                return _either(self._follow(body, held), self._follow(orelse, held))
+            case ast.For(target, over, body, orelse):
+                self._read([over], held)
+                return self._loop(body, orelse, held, target)
+            case ast.While(test, body, orelse):
+                return self._loop(body, orelse, held, test)
+            case ast.Return() | ast.Raise():
+                self._read([node], held)
+                return None
+            case ast.Break() | ast.Continue():
+                self._left[-1].append(held)
+                return None
+            case ast.AugAssign(ast.Name(self._name)):
+                self._used |= held
+                return held
+        self._read([node], held)
+        return held and not self._stores(node)
+
+    def _loop(self, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt], held: bool, head: ast.expr) -> bool:
+        before = held
+        for _ in range(2):  # what one pass leaves, the next begins with
+            self._read([head], before)
+            self._left.append([])
+            after = self._follow(body, before)
+            before = before or bool(after) or any(self._left.pop())
+        self._read([head], before)
+        after = self._follow(orelse, before)
+        return before or bool(after)
+
+    def _read(self, nodes: Iterable[ast.AST], held: bool) -> None:
+        if held:
+            self._used |= any(
+                isinstance(one, ast.Name) and one.id == self._name and isinstance(one.ctx, ast.Load)
+                for node in nodes
+                for one in ast.walk(node)
+            )
+
+    def _stores(self, node: ast.stmt) -> bool:
+        if isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            stored = [e for t in targets for e in (t.elts if isinstance(t, ast.Tuple) else [t])]
+            return any(isinstance(one, ast.Name) and one.id == self._name for one in stored)
+        return False
+
+
+def _either(one: bool | None, other: bool | None) -> bool | None:
+    return other if one is None else one if other is None else one or other
