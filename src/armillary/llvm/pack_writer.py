@@ -103,7 +103,7 @@ class PackWriter(Writer):
         return self.with_terms(node, value, False, left)
 
     def _add_lanes(self, packs: list[Pack], coefficients: dict[Expr, float]) -> str:
-        """Return Σ of all lanes of packs, times their coefficients; halves of vectors are added repeatedly."""
+        """Return Σ of all lanes of packs, times their coefficients; halves of vectors are added in turns."""
         width = max([len(p.lanes) for p in packs])
         halves: list[tuple[Vector, tuple[float, ...]]] = []
         while True:

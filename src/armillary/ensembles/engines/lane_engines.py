@@ -14,7 +14,7 @@ import numpy as np
 
 from armillary.ensembles.engines.engine import Engine, Outcome
 from armillary.ensembles.engines.scalar import Scalar, ScalarVisits
-from armillary.ensembles.plan import FINISHED, NOT_RUN, TOO_MANY_STEPS, Plan, restrict_outputs
+from armillary.ensembles.plan import NOT_RUN, Plan, restrict_outputs
 from armillary.ensembles.starts import Starts
 from armillary.llvm.jit import (
     LIBRARY_FUNCTIONS,
@@ -127,15 +127,14 @@ class Lanes(Engine):
     def __init__(self, plan: Plan, width: int | None = None) -> None:
         from armillary.ensembles.engines.lane_steps import LaneSteps
 
-        assert plan.row_at is not None
         super().__init__(plan)
         self.width = width or lanes()
         self.name = f"lanes of {self.width}"
         self._loop = _lane_loop(plan.code, plan, self.width, LaneSteps)
-        due = plan.row_at >= 0
-        rows = plan.row_at[due]
-        self._due = np.zeros(len(plan.row_at))
-        self._due[due] = plan.uses[rows]
+        s = plan.settings
+        self._settings = np.array([s.t0, s.t_end, s.fixed_step, s.max_steps], dtype=float)
+        # After the last row there is one that never comes.
+        self._rows = (np.append(plan.times, np.inf), np.append(plan.uses, 0.0))
 
     def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
         plan, n, width = self.plan, i1 - i0, self.width
@@ -145,14 +144,10 @@ class Lanes(Engine):
         outcome = Outcome.empty(plan, stride)
         slots = np.ascontiguousarray(np.tile(plan.slots[:, None], (1, stride)))
         status, stops, rows = np.empty(stride), np.empty(stride), outcome.rows
-        assert plan.grid is not None and plan.steps is not None
-        last = min(len(plan.steps), plan.settings.max_steps)
         self._loop(
-            blocks, stride, last, plan.grid, plan.steps, self._due, self.halt,
+            blocks, stride, self._settings, *self._rows, self.halt,
             parameters, state, memory, rows, slots, status, stops,
         )  # fmt: skip
-        if last < len(plan.steps):
-            status[status == FINISHED] = TOO_MANY_STEPS
         return Outcome(status.astype(np.int8), stops, state, memory, rows, slots, {}).first(n)
 
 

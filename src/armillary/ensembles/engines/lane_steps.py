@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
 from armillary.ensembles.engines.engine import metrics_function
-from armillary.ensembles.plan import DIVERGED, FINISHED, KEPT, MEASURED, NOT_RUN, Plan
+from armillary.ensembles.plan import KEPT, MEASURED, NOT_RUN, Plan
 from armillary.llvm.building.builder import Local, Operand, Span, Value, power_text
 from armillary.llvm.building.emitter import (
     ADDRESS,
@@ -28,7 +28,8 @@ from armillary.llvm.sections import lanes_module
 from armillary.program.packs import LARGEST, NearSines, near_sines
 from armillary.program.program import Program
 from armillary.runtime.language.lanes import LaneSolver
-from armillary.runtime.loop.functions import Stepper, not_finite
+from armillary.runtime.loop.functions import Stepper
+from armillary.runtime.loop.layout import Reason
 
 # Of all runs: their values at the start, replaced by those at the end, and what was kept of the motion.
 ARRAYS = ("all_parameters", "all_state", "all_memory", "all_rows", "all_slots", "all_status", "all_stops")
@@ -95,9 +96,14 @@ class LaneFunction(Stepper):
     def derivatives(self, t: Value, state: Span, result: Span) -> None:
         self.generated("derivatives", t, state, "constants", "memory", result)
 
-    def outputs(self, t: Operand, state: str, memory: str = "memory") -> None:
+    def outputs(
+        self, t: Operand, state: str | Span, memory: str | Span = "memory", result: str | Span = "out"
+    ) -> None:
         if self.program.outputs.results:
-            self.generated("outputs", t, state, "constants", memory, "out")
+            self.generated("outputs", t, state, "constants", memory, result)
+
+    def update(self, t: Value, state: Span) -> None:
+        self.generated("update", t, state, "constants", "memory", "new_memory")
 
     def precompute(self, constants: str = "constants") -> None:
         self._call_function("precompute", NOTHING, [self._place("parameters"), self._place(constants)])
@@ -185,41 +191,54 @@ class LaneFrame(LaneFunction):
             metrics_function(module, self.metrics)
 
 
-# Fixed steps of many runs at once: a vector of runs goes through all its steps, then the next.
-#
-# For each block of as many runs as a vector holds:
-#
-#     constants from parameters; then at each grid point t₀ … t_end
-#         update memory; outputs, where a row is due: kept, shown to the metrics, or both
-#         the stages of the method and the state at the next grid point; unit Euler parameters
-#
-# A run whose state is no longer finite stays where it was (DIVERGED) while its neighbours go on.
+# Fixed steps of many runs at once: a vector of runs goes through all its steps, then the next. What a step is
+# and what happens at its end, runtime/solver says; a run whose state is no longer finite stays where it was
+# while its neighbours go on. All runs that go on are at the same time.
 
-WHOLES = ("blocks", "stride", "last")
-ADDRESSES = ("grid", "steps", "due", "halt")
+WANTED = ("advance", "settle", "keep_row")  # functions of the solver
+WHOLES = ("blocks", "stride")
+ADDRESSES = ("settings", "times", "want", "halt")
+SETTINGS = ("t0", "t_end", "step", "max_steps")
+# Numbers of all runs that go on, as in their records (runtime/solver/record.py).
+SHARED = ("t", "t_old", "index", "steps", "filled")
 
 
 class LaneSteps(LaneFrame):
     """The loop for a method of fixed step."""
 
     largest: Local | None = None  # d² of the stages that are taken near the first one
+    shared = SHARED
 
     def __init__(self, plan: Plan, lanes: int) -> None:
-        rooms, tableau = lengths(plan), plan.method.tableau
+        rooms, tableau, program = lengths(plan), plan.method.tableau, plan.program
         assert tableau is not None
-        rooms |= {"new_memory": rooms["memory"], "trial": rooms["state"]} | {
-            name: rooms["state"] for name in tableau.stage_vectors
-        }
+        states = ("trial", "point", *tableau.stage_vectors)
+        rooms |= {"new_memory": rooms["memory"], "status": 1} | dict.fromkeys(states, rooms["state"])
+        kept = ["state", "memory"]
         if tableau.multistep:
-            rooms |= {"k_before": rooms["state"], "h_before": 1}
+            rooms |= {"k_before": rooms["state"], "h_before": 1, "restart": 1}
+            kept += ["trial", "k_before"]
         # Eight runs at once on an x86-64 processor with AVX-512 take 0.97 to 1.23 of the time with them.
         if encodes() == "arm64" and tableau.stages > 1 and not tableau.multistep:
-            self.near = near_sines(plan.program)
+            self.near = near_sines(program)
         if self.near is not None:
             rooms |= {"sines": len(self.near.sines), "turned": 1, "near_trial": rooms["state"]}
         super().__init__(plan, lanes, rooms, WHOLES, ADDRESSES)
-        self.solver = LaneSolver(self, plan.method, ("stages",), kept=("trial",))
-        self.stride, self.last = self.whole_argument("stride"), self.whole_argument("last")
+        self.places["row"] = self.places["out"]
+        parts = {"NORMALISE": program.normalises, "UPDATE": program.update.results}
+        self.solver = LaneSolver(
+            self,
+            plan.method,
+            WANTED,
+            features=[name for name, there in parts.items() if there],
+            facts={"dense": False, "at_grid": True, "every_step": False},
+            kept=kept,
+            sizes=dict.fromkeys(("Memory", "N_MEMORY"), rooms["memory"]),
+            given={} if self.near is None else {"stages": stages_with_sines},
+        )
+        self.stages = LaneSolver(self, plan.method, ("stages",))  # with the sines that they are given
+        self.stride = self.whole_argument("stride")
+        self.setting = {name: self.outside("settings")[i] for i, name in enumerate(SETTINGS)}
         with self.each(self.whole_argument("blocks")) as block:
             self.fuses = False
             self.run = block * lanes
@@ -234,87 +253,80 @@ class LaneSteps(LaneFrame):
         self.give()
 
     def __getitem__(self, name: str) -> Value:
-        return self.vector(name)[0]
+        """A number of each run, or one for all."""
+        if name in self.setting:
+            return self.setting[name]
+        return self.numbers[name].get() if name in SHARED else self.vector(name)[0]
+
+    def __setitem__(self, name: str, value: Operand) -> None:
+        if name in SHARED:
+            self.numbers[name].set(value)
+        else:
+            self.vector(name)[0] = value
+
+    def keeps(self, name: str) -> bool:
+        return name in SHARED or self.rooms.get(name) == 1
 
     def block_of(self, name: str, row: Value) -> Span:
         """Return the runs of this block in a row of an array."""
         return Span(self, self.outside(name).at(row * self.stride + self.run))
 
+    def goes_on(self) -> Value:
+        return self["status"].equals(float(Reason.RUNNING))
+
     def motion(self) -> None:
-        self.alive = Local(self, self.of_kind(self.kind, 1.0))
-        self.turning = Local(self, self.of_kind(self.kind, 0.0))
-        status = Local(self, self.of_kind(self.kind, FINISHED))
-        stop = Local(self, self.spread(self.outside("grid")[self.last]))
-        self.kept = Local(self, self.whole(0))
+        self.numbers = {name: Local(self, self["t0"] if name == "t" else self.real(0.0)) for name in SHARED}
+        self["status"] = float(Reason.RUNNING)
         if self.tableau.multistep:
-            self["h_before"] = self.of_kind(self.kind, 0.0)
-        n = Local(self, self.whole(0))
+            self["restart"], self["h_before"] = 1.0, 0.0
+        self.stop = Local(self, self.of_kind(self.kind, float("nan")))
+        self.turning = Local(self, self.of_kind(self.kind, 0.0))
+        self.kept = Local(self, self.whole(0))
         with self.repeat() as loop:
             with self.when(self.outside("halt")[0].differs(0.0)):
-                status.set(self.choose(self.alive.get().differs(0.0), NOT_RUN, status.get()))
                 loop.leave()
-            t = self.spread(self.outside("grid")[n.get()])
-            ended = n.get() >= self.last
-            self.arrive(n.get(), t, ended)
-            with self.when(ended):
-                loop.leave()
-            wrong = self.step(n.get(), t)
-            failing = wrong & self.alive.get().differs(0.0)
-            with self.when(self.any(failing)):
-                status.set(self.choose(failing, DIVERGED, status.get()))
-                stop.set(self.choose(failing, t, stop.get()))
-                self.alive.set(self.choose(failing, 0.0, self.alive.get()))
-            n.set(n.get() + 1)
-            self.blend(self.states, self.alive.get().differs(0.0), "trial", "state")
-            self.normalise(self.outside("grid")[n.get()], "state")
-            with self.when(~self.any(self.alive.get().differs(0.0))):
-                loop.leave()
-        self.block_of("all_status", self.whole(0))[0] = status.get()
-        self.block_of("all_stops", self.whole(0))[0] = stop.get()
+            self.solver("settle", where=self.goes_on())
+            with self.when(self.next_row("times") <= self["t"]):
+                self.show_row()
+            with self.when(self.any(~self.goes_on())):
+                self.note_stops()
+                with self.when(~self.any(self.goes_on())):
+                    loop.leave()
+            self.setting["due"] = self.next_row("times")
+            self.solver("advance", where=self.goes_on())
+        status = self["status"] - 1.0  # as in ensembles/plan.py
+        self.block_of("all_status", self.whole(0))[0] = self.choose(self.goes_on(), NOT_RUN, status)
+        self.block_of("all_stops", self.whole(0))[0] = self.stop.get()
 
-    def arrive(self, n: Value, t: Value, ended: Value) -> None:
-        """Memory for the next step, and the row at a grid point. The last row shows the memory that a
-        further step would begin with.
-        """
-        shown = "memory"
-        if self.program.update.results:
-            shown = "new_memory"
-            self.generated("update", t, "state", "constants", "memory", "new_memory")
-            with self.when(~ended), self.each(self.rooms["memory"]) as i:
-                if self.tableau.multistep:  # the rates of the step before belong to another memory
-                    changed = self.vector("new_memory")[i].differs(self.vector("memory")[i])
-                    self.put(changed, "h_before", 0.0)
-                self.vector("memory")[i] = self.vector("new_memory")[i]
-        due = self.outside("due")[n]
-        with self.when(due > 0.0):
-            self.outputs(t, "state", shown)
-            if self.metrics:
-                with self.when(due >= float(MEASURED)):
-                    self.update_metrics(t)
-            if self.history:
-                with self.when(due.equals(float(KEPT)) | due.equals(float(KEPT + MEASURED))):
-                    self.keep()
+    def next_row(self, name: str) -> Value:
+        """Return a number of the next row."""
+        return self.outside(name)[self["filled"].to_whole()]
 
-    def keep(self) -> None:
+    def note_stops(self) -> None:
+        """The time of each run that has just ended: one that diverges stays at the beginning of its step."""
+        stop, diverged = self.stop.get(), self["status"].equals(float(Reason.DIVERGED))
+        fresh = ~self.goes_on() & stop.differs(stop)
+        self.stop.set(self.choose(fresh, self.choose(diverged, self["t_old"], self["t"]), stop))
+
+    def show_row(self) -> None:
+        """The row at the present time: shown to the metrics, kept, or both."""
+        sound = self["status"] <= float(Reason.FINISHED)
+        t, want = self.next_row("times"), self.next_row("want")
+        self.solver("keep_row", where=sound)
+        if self.metrics:
+            with self.when(want >= float(MEASURED)):
+                self.update_metrics(t)
+        if self.history:
+            with self.when(want.equals(float(KEPT)) | want.equals(float(KEPT + MEASURED))):
+                self.keep(sound)
+
+    def keep(self, sound: Value) -> None:
         """A row of the histories; of runs that go on no more, NaN."""
         first = self.kept.get() * len(self.history)
         for place, column in enumerate(self.history):
-            value = self.choose(self.alive.get().differs(0.0), self.vector("out")[column], float("nan"))
+            value = self.choose(sound, self.vector("out")[column], float("nan"))
             self.block_of("all_rows", first + place)[0] = value
         self.kept.set(self.kept.get() + 1)
-
-    def step(self, n: Value, t: Value) -> Value:
-        """Return the state after a step, in ``trial``; lanes in which it is not finite."""
-        self.derivatives(t, self.vector("state"), self.vector("k0"))
-        h = self.spread(self.outside("steps")[n])
-        if self.near is None:
-            self.solver("stages", t, h)
-        else:
-            self.stages_with_sines(t, h)
-        if self.tableau.multistep:
-            self.copy(self.states, self.vector("k0"), self.vector("k_before"))
-            self["h_before"] = h
-        return not_finite(self, self.vector("trial"))
 
     def stages_with_sines(self, t: Value, h: Value) -> None:
         """Take the stages with sines near the sines of the first stage. A lane with too large a change of
@@ -323,12 +335,12 @@ class LaneSteps(LaneFrame):
         turning = self.turning
         with self.when(self.any(turning.get().equals(0.0))):
             self.largest = Local(self, self.of_kind(self.kind, 0.0))
-            self.solver("stages", t, h)
+            self.stages("stages", t, h)
             turning.set(self.choose(self.largest.get() <= LARGEST, turning.get(), 1.0))
             self.largest = None
         with self.when(self.any(turning.get().differs(0.0))):
             self.copy(self.states, self.vector("trial"), self.vector("near_trial"))
-            self.solver("stages", t, h)
+            self.stages("stages", t, h)
             self.blend(self.states, turning.get().equals(0.0), "near_trial", "trial")
 
     def derivatives(self, t: Value, state: Span, result: Span) -> None:
@@ -341,3 +353,7 @@ class LaneSteps(LaneFrame):
             self.generated("derivatives_near", t, state, *given)
             turned = self.vector("turned")[0]
             self.largest.set(self.intrinsic("maximum", self.largest.get(), turned))
+
+
+def stages_with_sines(f: LaneSteps, where: Value | None, t: Value, h: Value) -> None:
+    f.stages_with_sines(f.spread(t), f.spread(h))

@@ -47,7 +47,7 @@ class PythonEngine(Engine):
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
         end = plan.settings.t_end
-        self.times = plan.times if plan.times[-1:] == end else np.append(plan.times, end)
+        self.times = plan.times if np.any(plan.times[-1:] == end) else np.append(plan.times, end)
 
     def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
         outcome = Outcome.empty(self.plan, i1 - i0)

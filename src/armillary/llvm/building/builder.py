@@ -127,11 +127,18 @@ class Value:
         """True also when either is NaN."""
         return ~self.equals(other)
 
+    def _combine(self, name: str, other: Value) -> Value:
+        """Truth values combined; one of them may be the same for all lanes."""
+        a, b = self, other
+        if a.raw.type != b.raw.type:
+            a, b = (x if is_vector(x.raw.type) else self.code.spread(x) for x in (a, b))
+        return Value(self.code, self.code.builder.operate(name, a.raw, b.raw))
+
     def __and__(self, other: Value) -> Value:
-        return Value(self.code, self.code.builder.operate("and", self.raw, other.raw))
+        return self._combine("and", other)
 
     def __or__(self, other: Value) -> Value:
-        return Value(self.code, self.code.builder.operate("or", self.raw, other.raw))
+        return self._combine("or", other)
 
     def __invert__(self) -> Value:
         return Value(self.code, self.code.builder.opposite(self.raw))

@@ -4,7 +4,8 @@ A function of the solver has its statements written where it is called, in any f
 that makes steps (runtime/loop/functions.py). It sets numbers of a run, and vectors that the loop keeps from
 step to step, only in lanes where a condition holds; other vectors are work, set in all lanes. A choice may
 end with a return, after which the function goes on in the other lanes; a result is given at the end. Whole
-numbers and truth values of a run are reals. Numbers that a loop has no place for are not set.
+numbers and truth values of a run are reals. Numbers that a loop has no place for are not set. Numbers that
+are alike in all lanes that go on (`Stepper.shared`) are one number each, as are locals that are made of them.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import ast
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from armillary.llvm.building.builder import Local, Span, Value
-from armillary.llvm.building.emitter import WHOLE
+from armillary.llvm.building.emitter import WHOLE, Block, is_vector
 from armillary.runtime.integrators.records import Method
 from armillary.runtime.language.fields import read_fields
 from armillary.runtime.language.machine_code import SolverCode, Statements
@@ -26,6 +27,10 @@ Given = Callable[..., Value | None]  # of a function under construction, the con
 
 def _squares(f: Stepper, where: Value | None, values: Value) -> Value:
     return squares(f, Span(f, values.raw))
+
+
+def _both(a: Value | None, b: Value) -> Value:
+    return b if a is None else a & b
 
 
 class LaneSolver:
@@ -91,8 +96,15 @@ class _InLine(Statements):
     ) -> None:
         super().__init__(solver.code, function, solver.frame, arguments)
         self.solver, self.lanes, self.where = solver, solver.frame, where  # None: in all
+        self.inner: Value | None = (
+            None  # of that, conditions in this function: its locals matter only in them
+        )
         self.result = self.lanes.real(0.0)  # of a function that gives nothing
+        self.end: Block | None = None  # where all lanes return at once
         self.statements(function.body)
+        if self.end is not None:
+            self.lanes.builder.branch(self.end)
+            self.lanes.builder.block = self.end
 
     # ---------------------------------------------------------------- statements
 
@@ -105,18 +117,41 @@ class _InLine(Statements):
                 super().statement(node)
 
     def choice(self, node: ast.If) -> None:
-        outside, test = self.where, self.value(node.test)
-        others = ~test if outside is None else outside & ~test
-        *body, last = node.body
-        ends = isinstance(last, ast.Return)
-        self.branch(test if outside is None else outside & test, body if ends else node.body)
-        if node.orelse:
-            self.branch(others, node.orelse)
-        self.where = others if ends else outside
+        outside, inner, test = self.where, self.inner, self.value(node.test)
+        ends = isinstance(node.body[-1], ast.Return)
+        body = node.body[:-1] if ends else node.body
+        if not is_vector(test.raw.type):
+            self.choose_for_all(test, body, node.orelse, ends)
+        elif ends and outside is not None and not node.orelse:
+            # Lanes rarely return early. Where none does, the others do not wait for the test.
+            left = Local(self.lanes, outside)
+            with self.lanes.when(self.lanes.any(outside & test)):
+                self.branch(test, body)
+                left.set(outside & ~test)
+            self.where, self.inner = left.get(), inner
+        else:
+            self.branch(test, body)
+            self.where, self.inner = outside, inner
+            if node.orelse:
+                self.branch(~test, node.orelse)
+            self.where, self.inner = _both(outside, ~test) if ends else outside, inner
 
-    def branch(self, where: Value, body: Sequence[ast.stmt]) -> None:
+    def choose_for_all(
+        self, test: Value, body: Sequence[ast.stmt], others: Sequence[ast.stmt], ends: bool
+    ) -> None:
+        """A choice that is the same in all lanes: a branch, which may end the function."""
+        with self.lanes.when(test):
+            self.statements(body)
+            if ends:
+                self.end = self.end or Block(self.lanes.function)
+                self.lanes.builder.branch(self.end)
+        if others:
+            with self.lanes.when(~test):
+                self.statements(others)
+
+    def branch(self, test: Value, body: Sequence[ast.stmt]) -> None:
         """Statements in lanes where a condition holds; sections are called if it does in some lane."""
-        self.where = where
+        self.where, self.inner = where, _ = _both(self.where, test), _both(self.inner, test)
         if any(self.solver.evaluates(node) for node in body):
             with self.lanes.when(self.lanes.any(where)):
                 self.statements(body)
@@ -125,17 +160,17 @@ class _InLine(Statements):
 
     def declare(self, name: str, value: ast.expr) -> None:
         found = self.value(value)
-        if self.kinds[name] != "truth":
+        if self.kinds[name] != "truth" and not self.lanes.shared:
             found = self.lanes.of_kind(self.lanes.kind, found)
         self.locals[name] = Local(self.lanes, found)
 
     def put(self, local: str, value: Value) -> None:
-        if self.where is not None:
+        if self.inner is not None:
             old = self.locals[local].get()
             if self.kinds[local] == "truth":
-                value = (value & self.where) | (old & ~self.where)
+                value = (value & self.inner) | (old & ~self.inner)
             else:
-                value = self.lanes.choose(self.where, value, old)
+                value = self.lanes.choose(self.inner, value, old)
         super().put(local, value)
 
     def assign(self, target: ast.expr, value: ast.expr) -> None:
@@ -156,9 +191,10 @@ class _InLine(Statements):
         if not self.lanes.keeps(field):
             return
         kept = self.as_real(value)
-        if self.where is not None:
-            kept = self.lanes.choose(self.where, kept, self.lanes[field])
-        self.lanes.vector(field)[0] = kept
+        where = self.inner if field in self.lanes.shared else self.where
+        if where is not None:
+            kept = self.lanes.choose(where, kept, self.lanes[field])
+        self.lanes[field] = kept
 
     def set_element(self, field: str, m: Value, value: Value) -> None:
         if field in self.solver.kept and self.where is not None:

@@ -236,7 +236,7 @@ class Statements:
             case ast.Attribute(attr=field):
                 self.store(field, self.value(value))
             case ast.Subscript(value=ast.Attribute(attr=field), slice=index):
-                self.part(field)[self.whole(index)] = self.as_real(self.value(value))
+                self.set_element(field, self.whole(index), self.as_real(self.value(value)))
             case ast.Name(id=local):
                 self.put(local, self.value(value))
 

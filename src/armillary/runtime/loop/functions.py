@@ -15,9 +15,9 @@ order for all of them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
-from armillary.llvm.building.builder import Code, Span, Value
+from armillary.llvm.building.builder import Code, Operand, Span, Value
 from armillary.llvm.building.emitter import (
     ADDRESS,
     NOTHING,
@@ -37,6 +37,8 @@ from armillary.runtime.loop.layout import ADDRESSES, FIELDS, FUNCTIONS, HEAD, RE
 class Stepper(Code):
     """A function under construction with access to a run: its sizes, its numbers, and its derivatives."""
 
+    shared: Collection[str] = ()  # on lanes: numbers that are alike in all runs that go on
+
     @property
     def states(self) -> int:
         raise NotImplementedError
@@ -51,6 +53,9 @@ class Stepper(Code):
         return self.total(self.states, term)
 
     def __getitem__(self, name: str) -> Value:
+        raise NotImplementedError
+
+    def __setitem__(self, name: str, value: Operand) -> None:
         raise NotImplementedError
 
     def keeps(self, name: str) -> bool:

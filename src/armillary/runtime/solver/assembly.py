@@ -33,6 +33,7 @@ class Loops(Roots, Scatter):
     place: Places  # present coordinates; at the end, the result
     status: whole
     held: PlaceFlags  # coordinates that this attempt keeps
+    tied: PlaceFlags  # those of the held coordinates that moving speeds would change
     moving: SpeedFlags  # speeds that may move in it
     stiffness: real  # weight of the equations of held coordinates
     numbers: Figures  # gaps, elements of J and N and sizes of gaps at the place
@@ -144,11 +145,13 @@ def make_unit(run: Loops) -> None:
 
 def displace(run: Loops) -> None:
     """Find the coordinates after a small motion; held coordinates stay."""
-    for k in range(N_COORDINATES):
-        total: real = run.place[k]
-        for j in range(N_SPEEDS):
-            total = total + run.rates[at(k, N_SPEEDS, j)] * run.step[j]
-        run.moved[k] = total
+    run.moved = run.place
+    column: whole = FIRST
+    for j in range(N_SPEEDS):
+        if run.moving[j]:
+            for k in range(N_COORDINATES):
+                run.moved[k] = run.moved[k] + run.rates[at(k, N_SPEEDS, j)] * run.step[column]
+            column = column + 1
     if UNITS:
         make_unit(run)
     for k in range(N_COORDINATES):
@@ -172,14 +175,17 @@ def set_radius(run: Loops) -> None:
 def differentiate(run: Loops) -> None:
     """Set the matrix: J for speeds that may move, and N with a weight for coordinates that are held."""
     largest: real = 0.0
+    column: whole = FIRST
     for j in range(N_SPEEDS):
-        for i in range(N_GAPS):
-            value: real = run.jacobian[at(i, N_SPEEDS, j)] if run.moving[j] else 0.0
-            run.matrix[at(j, run.rows, i)] = value
-            largest = max(largest, abs(value))
+        if run.moving[j]:
+            for i in range(N_GAPS):
+                value: real = run.jacobian[at(i, N_SPEEDS, j)]
+                run.matrix[at(column, run.rows, i)] = value
+                largest = max(largest, abs(value))
+            column = column + 1
     row: whole = N_GAPS + FIRST
     for k in range(N_COORDINATES):
-        if run.held[k]:
+        if run.tied[k]:
             own: real = 0.0
             for j in range(N_SPEEDS):
                 if run.moving[j]:
@@ -187,18 +193,32 @@ def differentiate(run: Loops) -> None:
             share: real = 0.0
             if own > 0.0:
                 share = run.stiffness * largest / own
+            column = FIRST
             for j in range(N_SPEEDS):
-                part: real = run.rates[at(k, N_SPEEDS, j)] if run.moving[j] else 0.0
-                run.matrix[at(j, run.rows, row)] = part * share
+                if run.moving[j]:
+                    run.matrix[at(column, run.rows, row)] = run.rates[at(k, N_SPEEDS, j)] * share
+                    column = column + 1
             row = row + 1
 
 
+def count_moving(run: Loops) -> None:
+    """Count the speeds that may move: each has a column."""
+    run.columns = 0
+    for j in range(N_SPEEDS):
+        if run.moving[j]:
+            run.columns = run.columns + 1
+
+
 def count_equations(run: Loops) -> None:
-    """Count the equations (gaps and held coordinates) and the unknowns (all speeds)."""
-    run.columns = N_SPEEDS
+    """Count the equations (gaps and tied coordinates) and the unknowns (speeds that may move)."""
+    count_moving(run)
     run.rows = N_GAPS
     for k in range(N_COORDINATES):
-        if run.held[k]:
+        run.tied[k] = False
+    for e in range(N_RATES):
+        place: whole = RATE_PLACE[e]
+        if run.moving[RATE_SPEED[e]] and run.held[place] and not run.tied[place]:
+            run.tied[place] = True
             run.rows = run.rows + 1
 
 
@@ -221,8 +241,10 @@ def set_scaled_rows(run: Loops, all_rows: truth) -> None:
 
 
 def stays_redundant(run: Loops) -> truth:
-    """Return whether constraints that are redundant at the default parameters still are at these ones."""
-    look(run)
+    """Return whether constraints that are redundant at the default parameters still are at these ones.
+
+    The numbers of the present position must be known.
+    """
     every: whole = 0
     kept: whole = 0
     set_scaled_rows(run, True)
@@ -277,24 +299,32 @@ def adjust_speeds(run: Loops, first_try: truth) -> truth:
     while turn < 2.0 and some_speed_moves(run) and worst > 4.0 * EPSILON * scale:
         turn = turn + 1.0
         run.rows = N_ROWS
-        run.columns = N_SPEEDS
+        count_moving(run)
         run.cut = WEAK_LAST
+        column: whole = FIRST
+        for j in range(N_SPEEDS):
+            if run.moving[j]:
+                for i in range(N_ROWS):
+                    run.matrix[at(column, N_ROWS, i)] = run.jacobian[at(i, N_SPEEDS, j)]
+                column = column + 1
         for i in range(N_ROWS):
-            for j in range(N_SPEEDS):
-                run.matrix[at(j, N_ROWS, i)] = run.jacobian[at(i, N_SPEEDS, j)] if run.moving[j] else 0.0
             run.residual[i] = run.broken[i]
         factorise_matrix(run)
         set_step(run)
+        column = FIRST
         for j in range(N_SPEEDS):
-            run.change[j] = run.change[j] + run.step[j]
+            if run.moving[j]:
+                run.change[j] = run.change[j] + run.step[column]
+                column = column + 1
         worst = measure_residual(run)
     return worst <= AGREEING * scale
 
 
 def agree_speeds(run: Loops) -> None:
-    """Find speeds that satisfy all constraints at the place; fixed speeds stay unchanged."""
+    """Find speeds that satisfy all constraints at the place, whose figures are known; fixed speeds stay
+    unchanged.
+    """
     agreed: truth = False
-    look(run)
     agreed = adjust_speeds(run, True)
     if not agreed:
         agreed = adjust_speeds(run, False)
@@ -384,11 +414,10 @@ def search_elsewhere(run: Loops) -> truth:
         turn = turn + 1.0
         run.place = run.start
         look(run)
-        for j in range(N_SPEEDS):
-            run.step[j] = 0.0
-            if run.moving[j]:
-                draw(run)
-                run.step[j] = reach * run.chance
+        count_moving(run)
+        for j in range(run.columns):
+            draw(run)
+            run.step[j] = reach * run.chance
         displace(run)
         run.place = run.moved
         worst = close_from(run)
@@ -415,10 +444,10 @@ def clear_rows(run: Loops, first: whole, bound: whole) -> None:
 def too_many_given(run: Loops) -> truth:
     """Return whether more coordinates are given than the loops leave free at any position tried."""
     measure_reach(run)
-    set_limits(run, 1.0, WEAK_FIRST, WEAK_LAST, NEWTON_TURNS)
-    run.seed = FIRST_CHANCE
     for j in range(N_SPEEDS):
         run.moving[j] = True
+    set_limits(run, 1.0, WEAK_FIRST, WEAK_LAST, NEWTON_TURNS)
+    run.seed = FIRST_CHANCE
     together: whole = 0
     of_loops: whole = 0
     of_given: whole = 0
@@ -476,6 +505,7 @@ def find_place(run: Loops) -> truth:
     closed = search_elsewhere(run)
     if closed:
         run.place = run.found
+        look(run)
         return True
     free: truth = False
     free = some_place_is_free(run)
