@@ -62,7 +62,7 @@ def llvm_text(
     places, inputs = _places(program), _inputs(module)
     _precompute(module, program)
     named = {
-        "derivatives": pack_section(program.derivatives, program.alike, places),
+        "derivatives": pack_section(program.derivatives, program.alike, places, width=call_lanes),
         "outputs": program.outputs,
         "events": program.events,
         "update": program.update,

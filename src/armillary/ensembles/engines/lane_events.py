@@ -148,15 +148,17 @@ class StepsBetweenEvents(AdaptiveSteps):
             self.builder.store(self.lanes_of(name)[lane].raw, self._field(run, name))
 
     def precompute(self, constants: str = "constants") -> None:
-        """Constants, and reciprocals of the sizes of states, with the parameters of each lane's run."""
+        """Constants, and reciprocals of the sizes of states that turn constraints, for each lane."""
         super().precompute(constants)
         if self.rank is None:
             return
         usual = self.equations.reduction.state_sizes(self.equations.system)
+        turns = self.equations.turns_rows
         for m in range(self.states):
             place = self.equations.size_constants.get(m)
             known = self.of_kind(self.kind, usual[m] if m < len(usual) else 1.0)
-            self.vector("per_size")[m] = 1.0 / (known if place is None else self.vector("constants")[place])
+            size = known if place is None else self.vector("constants")[place]
+            self.vector("per_size")[m] = (turns[m] if m < len(turns) else 0.0) / size
 
     def _at(self, run: Value, name: str) -> Value:
         """Where a vector of a run's room begins."""

@@ -22,6 +22,7 @@ from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TypeVar
 
 from armillary.algebra.block_functions import BlockFunction
 from armillary.export.text.solver_printer import CONSTRAINT_GEOMETRY, called_section
@@ -52,6 +53,8 @@ _OTHER_CONFIGURATION = (
     "lose rank, or an event sets speeds that contradict each other; Armillary itself would go on, or say why "
     "not"
 )
+_Number = TypeVar("_Number", int, float)
+
 _ABOUT = {
     "ratings": "How good each choice of dependent speeds with the same locks is at a motion: 1 at best",
     "leave": "The motion of a state: all coordinates, all speeds, states of the user's own",
@@ -87,7 +90,7 @@ OF_CHANGES = (
     *("N_CONFIGURATIONS", "N_STATES", "N_EVENTS", "N_OWN_EVENTS", "N_COORDINATES", "N_SPEEDS", "N_LOCKABLE"),
     *("N_MEMBERS", "N_SETTINGS", "N_OWN_MOTION", "ROLE", "GROUP_SIZE", *TRUTHS, *_NUMBERS),
     *("N_ROWS", "N_JACOBIAN", "N_ELEMENTS", "N_STAGES", "N_NESTS", "N_LOOKS", "N_OUTPUTS"),
-    *("NEAR_PLACE", "ELEMENTS", "FIRST_ELEMENT", "STATE_SIZE", *ACROSS),
+    *("NEAR_PLACE", "ELEMENTS", "FIRST_ELEMENT", "STATE_SIZE", "TURNS_ROWS", *ACROSS),
 )
 # Words for what events do: to the configuration, and near a place where constraints lose rank.
 WORDS = {
@@ -178,7 +181,7 @@ def tables_of(
         width = sizes[_WIDTHS[name]] if name in _WIDTHS else 0
         tables[_table_name(name)] = [v for own in numbers for v in _pad(own[name], width, 0)]
     tables |= {_table_name(name): values for name, values in common_numbers(every, lockable).items()}
-    reals = {"STATE_SIZE": state_size_table(every)}
+    reals = {name.upper(): values for name, values in state_tables(every).items()}
     if not passing:
         return ChangeTables(sizes, tables, reals)
     tables |= {_table_name(name): values for name, values in passing_numbers(every).items()}
@@ -186,11 +189,14 @@ def tables_of(
     return ChangeTables(sizes, tables, reals | across)
 
 
-def state_size_table(every: Sequence[DerivedEquations]) -> list[float]:
-    """Sizes of states with the default parameters, in rows of the length N_OWN_MOTION."""
+def state_tables(every: Sequence[DerivedEquations]) -> dict[str, list[float]]:
+    """Sizes of states with the default parameters, and whether they turn constraints, in rows of the length
+    N_OWN_MOTION.
+    """
     width = change_sizes(every)["N_OWN_MOTION"]
-    found = [e.reduction.state_sizes(e.system) for e in every]
-    return [size for own in found for size in (*own, *[1.0] * (width - len(own)))]
+    sizes = [_pad(e.reduction.state_sizes(e.system), width, 1.0) for e in every]
+    turns = [_pad(e.turns_rows, width, 0.0) for e in every]
+    return {"state_size": [x for own in sizes for x in own], "turns_rows": [x for own in turns for x in own]}
 
 
 def passing_numbers(every: Sequence[DerivedEquations]) -> dict[str, list[int]]:
@@ -262,7 +268,7 @@ def _table_name(name: str) -> str:
     return _OTHER_NAMES.get(name, name.upper())
 
 
-def _pad(values: Sequence[int], length: int, by: int) -> list[int]:
+def _pad(values: Sequence[_Number], length: int, by: _Number) -> list[_Number]:
     return [*values, *[by] * (length - len(values))]
 
 
