@@ -1,4 +1,4 @@
-"""Steps of RK4 with held inputs, as compiled loops: of many motions, and of motions under feedback.
+"""Steps of RK4 with held inputs, as compiled loops: for many motions, and for motions with feedback.
 
     step_rows    x ← RK4(x, v) in ``parts`` equal parts, row by row
     roll         v_k = clip(v̄_k + α d_k + K_k (x_k − x̄_k)),   x_{k+1} = RK4(x_k, v_k)
@@ -32,7 +32,7 @@ ROWS = RoutineLayout(
     addresses=(
         *("rates", "constants", "memory"),  # of one row
         "all_constants",
-        "places",  # whole numbers: of the inputs in the memory
+        "places",  # whole numbers: indices of the inputs in the memory
         *("settings", "t", "x", "v", "own", "slope", "trial", "sum"),
     ),
 )
@@ -40,7 +40,7 @@ ROLLOUTS = RoutineLayout(
     numbers=("steps", "states", "inputs", "rows"),
     addresses=(
         *("rates", "constants", "memory"),
-        "places",  # whole numbers: of the inputs in the memory
+        "places",  # whole numbers: indices of the inputs in the memory
         *("settings", "x", "v", "d", "K", "low", "high", "sizes", "motions", "held"),
         *("slope", "trial", "sum"),  # work
     ),
@@ -58,7 +58,7 @@ def step_rows(
     h: float,
     parts: int,
 ) -> None:
-    """Advance rows of states ``x`` by ``h``, in place. All rows share the constants, or each has a row."""
+    """Advance rows of states ``x`` by ``h``, in place. Constants: one row for all, or a row for each."""
     rows, n = x.shape
     many = constants.ndim == 2
     own, held = np.zeros(max(constants.shape[-1], 1)), np.array(memory, dtype=float, ndmin=1)
@@ -107,9 +107,9 @@ def roll(
     limits: tuple[np.ndarray, np.ndarray],
     sizes: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Motions (sizes × steps + 1 × states) and inputs (sizes × steps × inputs), one for each α in ``sizes``.
+    """Return motions (sizes × steps + 1 × states) and inputs (sizes × steps × inputs), for all α.
 
-    ``around`` has x̄ and v̄, ``law`` d and K.
+    ``around`` is (x̄, v̄), ``law`` is (d, K), ``sizes`` has the α.
     """
     (x, v), (d, K) = around, law
     N, m = v.shape
@@ -159,7 +159,7 @@ def _hold_inputs(f: Routine, row: Value, k: Value, here: Span, own: Span) -> Non
 def _emit_step(f: Routine, t: Value, h: Value, here: Span, after: Span) -> None:
     """Emit a step of length ``h`` from ``here`` to ``after``, which may be the same.
 
-    One slope is kept: see ChainedStage of runtime/loop/tableau.py.
+    Only one slope is stored at a time: see ChainedStage of runtime/loop/tableau.py.
     """
     n = f["states"]
     slope, trial, total = f.vector("slope"), f.vector("trial"), f.vector("sum")
@@ -176,7 +176,7 @@ def _emit_step(f: Routine, t: Value, h: Value, here: Span, after: Span) -> None:
         after[i] = total[i]
 
 
-_FILES = [Path(__file__), Path(rk4.__file__), Path(tableau.__file__)]  # which decide the code
+_FILES = [Path(__file__), Path(rk4.__file__), Path(tableau.__file__)]  # cached code depends on these
 
 
 @cache
