@@ -1,9 +1,9 @@
-"""L D Lᵀ of symmetric indefinite matrices whose variables follow one another in time, with their inertia.
+"""L D Lᵀ factors and inertia of sparse symmetric indefinite matrices whose variables are ordered in time.
 
-A frontal method: the elements of one group of variables after the other are added to a dense matrix, the
-front, and the variables that no later group touches are eliminated from it by pivots of one or two rows. A
-pivot that is too small for stability waits in the front until others have been eliminated. D has as many
-negative eigenvalues as the matrix, which tells a minimum from a saddle.
+This is a frontal method. The elements of one group of variables after another are added to a dense matrix,
+the front, and the variables that no later group contains are eliminated from it by pivots of one or two rows.
+A pivot too small for stability stays in the front until others have been eliminated. D has as many negative
+eigenvalues as the matrix; their number distinguishes a minimum from a saddle.
 
 Sources: Duff and Reid (1983), The multifrontal solution of indefinite sparse symmetric linear systems, ACM
 Transactions on Mathematical Software 9, 302–325, for the test of pivots; Bunch and Kaufman (1977).
@@ -28,19 +28,19 @@ from armillary.llvm.building.routines import (
     whole_array,
 )
 
-_THRESHOLD = 1e-3  # a pivot's least size, of the norm of the elements beside it
-_EMPTY = 1e-300  # the size from which on a pivot counts as zero
-_REFINEMENTS, _EXACT = 2, 1e-14  # of solutions at most, and the residual that needs none
+_THRESHOLD = 1e-3  # least size of a pivot, relative to the norm of the other elements of its row
+_EMPTY = 1e-300  # pivots of smaller magnitude count as zero
+_REFINEMENTS, _EXACT = 2, 1e-14  # most refinements of a solution; relative residual that needs none
 _COUNTS = ("positive", "negative", "zero", "filled", "wide")
 
 _LAYOUT = RoutineLayout(
     numbers=("order", "groups", "elements", "width", "stride"),
     addresses=(
         *("starts", "rows", "columns", "values"),  # elements of the lower triangle, group by group
-        "group",  # of each variable
-        *("place", "members", "front"),  # of variables in the front, and back; the matrix
-        *("begins", "beside", "factors"),  # L by columns
-        *("pivots", "kinds", "diagonal"),  # of each column: variable, 1 or 2 or 3 (of a pair), D
+        "group",  # number of the group of each variable
+        *("place", "members", "front"),  # index of a variable in the front; variable at an index; the matrix
+        *("begins", "beside", "factors"),  # L by columns: first element, row variables, values
+        *("pivots", "kinds", "diagonal"),  # by column: variable; 1, or 2 and 3 for a pair; D
         *("counts", "state", "right", "found", "rest"),
     ),
 )
@@ -57,7 +57,7 @@ class Inertia(NamedTuple):
 class SymmetricFactors:
     """The factors of matrices with one pattern: ``rows`` and ``columns`` of the lower triangle.
 
-    ``group`` has for each variable the number of its group in time; the last group is eliminated last.
+    ``group`` has the number of each variable's group; groups are eliminated in this order.
     """
 
     def __init__(self, rows: np.ndarray, columns: np.ndarray, group: np.ndarray) -> None:
@@ -99,9 +99,7 @@ class SymmetricFactors:
         self._fields = _LAYOUT.fields(self._work)
 
     def factor(self, values: np.ndarray | None = None) -> Inertia:
-        """Factor the matrix with these elements, or with those in ``values``; return the signs of its
-        eigenvalues.
-        """
+        """Factor the matrix with given elements, by default those in ``values``; return its inertia."""
         if values is not None:
             self.values[: len(self._sorted)] = values[self._sorted]
         while True:
@@ -112,7 +110,7 @@ class SymmetricFactors:
             self._allocate(2 * self._width)
 
     def solve(self, right: np.ndarray) -> np.ndarray:
-        """Return the solution for one right-hand side, refined until its residual is that of rounding."""
+        """Return the solution for one right-hand side, with iterative refinement."""
         self._right[:] = right
         _method()("solve_refined", self._fields)
         return self._found.copy()
@@ -122,9 +120,9 @@ class SymmetricFactors:
 
 
 class _Front:
-    """The words of the front in one routine: its size, its rows, and which variables may be eliminated.
+    """Emits access to the front in one routine: its size, its rows, and variables that may be eliminated.
 
-    Rows hold the lower triangle; what is to the right of the diagonal has no meaning and may change.
+    Rows hold the lower triangle; elements right of the diagonal have no meaning and may change.
     """
 
     def __init__(self, f: Routine) -> None:
@@ -141,7 +139,7 @@ class _Front:
         self.f.put_index("state", self.f.whole(0), size)
 
     def open(self, i: Value, group: Value) -> Value:
-        """Return whether the variable at a place has all its elements, so that it may be eliminated."""
+        """Return whether the variable at an index has all its elements, so that it may be eliminated."""
         return self.f.index("group", self.f.index("members", i)) <= group
 
     def subtract(self, i: Value, *products: tuple[Value, Span]) -> None:
@@ -171,7 +169,7 @@ def _count(f: Routine, name: str, more: Value | int) -> None:
 
 
 def _enter_text(module: IRModule) -> Routine:
-    """Return the place of a variable in the front, which it enters with zeros; −1 if the front is full."""
+    """Emit: return a variable's index in the front, which it enters with zeros; −1 if the front is full."""
     f = routine(module, _LAYOUT, "enter_front", WHOLE, WHOLE)
     front, variable = _Front(f), f.argument(1)
     known = f.index("place", variable)
@@ -192,7 +190,7 @@ def _enter_text(module: IRModule) -> Routine:
 
 
 def _swap_text(module: IRModule) -> Routine:
-    """Two variables of the front change places; the second is behind the first."""
+    """Emit: swap two variables of the front; the first index is not larger than the second."""
     f = routine(module, _LAYOUT, "swap_places", NOTHING, WHOLE, WHOLE)
     front, i, j = _Front(f), f.argument(1), f.argument(2)
 
@@ -221,7 +219,7 @@ def _swap_text(module: IRModule) -> Routine:
 
 
 def _square_text(module: IRModule) -> Routine:
-    """Return the sum of the squares of a variable's elements outside of the diagonal."""
+    """Emit: return the sum of the squares of a variable's elements outside of the diagonal."""
     f = routine(module, _LAYOUT, "square_beside", REAL, WHOLE)
     front, i = _Front(f), f.argument(1)
     row = front.row(i)
@@ -234,7 +232,7 @@ def _square_text(module: IRModule) -> Routine:
 
 
 def _store_column(f: Routine, step: Value, kind: int, place: Value, count: Value, value: Span) -> None:
-    """Keep one column of L: its elements that are not zero, and their variables."""
+    """Emit: store one column of L, as its non-zero elements and their variables."""
     filled = Local(f, f.index("state", f.whole(2)))
     f.put_index("begins", step, filled.get())
     f.put_index("pivots", step, f.index("members", place))
@@ -249,7 +247,7 @@ def _store_column(f: Routine, step: Value, kind: int, place: Value, count: Value
 
 
 def _single_text(module: IRModule) -> Routine:
-    """Eliminate the last variable of the front."""
+    """Emit: eliminate the last variable of the front."""
     f = routine(module, _LAYOUT, "single_pivot", NOTHING)
     front = _Front(f)
     last, step = front.size() - 1, f.index("state", f.whole(1))
@@ -276,7 +274,7 @@ def _single_text(module: IRModule) -> Routine:
 
 
 def _double_text(module: IRModule) -> Routine:
-    """Eliminate the last two variables of the front together."""
+    """Emit: eliminate the last two variables of the front together."""
     f = routine(module, _LAYOUT, "double_pivot", NOTHING)
     front = _Front(f)
     last, step = front.size() - 1, f.index("state", f.whole(1))
@@ -315,7 +313,7 @@ def _double_text(module: IRModule) -> Routine:
 def _choose_text(
     module: IRModule, swap: Routine, square: Routine, single: Routine, double: Routine
 ) -> Routine:
-    """Eliminate one or two variables that have all their elements; 0 if no pivot is large enough."""
+    """Emit: eliminate one or two variables that have all their elements; return 0 without a good pivot."""
     f = routine(module, _LAYOUT, "choose_pivot", WHOLE, WHOLE)
     front, group = _Front(f), f.argument(1)
     size = front.size()
@@ -352,7 +350,7 @@ def _try_pair(
     beside: Value,
     routines: tuple[Routine, Routine, Routine],
 ) -> None:
-    """Eliminate two variables together, if their pivot is large enough."""
+    """Emit: eliminate two variables together, if their pivot is large enough."""
     (i, j), (swap, square, double), size = pair, routines, front.size()
     low, high = Local(f, i), Local(f, j)
     with f.when(i > j):
@@ -402,7 +400,7 @@ def _factor_text(module: IRModule, enter: Routine, choose: Routine) -> None:
 
 
 def _solve_text(module: IRModule) -> Routine:
-    """Replace ``rest`` by the solution for it."""
+    """Emit: replace ``rest`` by the solution with right-hand side ``rest``."""
     f = routine(module, _LAYOUT, "solve_rest", NOTHING)
     x, factors, diagonal = f.vector("rest"), f.vector("factors"), f.vector("diagonal")
     order = f["order"]
@@ -432,9 +430,7 @@ def _solve_text(module: IRModule) -> Routine:
 
 
 def _refine_text(module: IRModule, solve: Routine) -> None:
-    """``found`` = A⁻¹ ``right``: the residual is solved for until it is small, and not more often than
-    ``_REFINEMENTS``.
-    """
+    """Emit: ``found`` = A⁻¹ ``right``, with refinements until the residual is small, at most _REFINEMENTS."""
     f = routine(module, _LAYOUT, "solve_refined", NOTHING, public=True)
     right, found, rest, values = (f.vector(name) for name in ("right", "found", "rest", "values"))
     order = f["order"]
