@@ -1,4 +1,4 @@
-"""Thresholds of closing loops, in derivations (loop_closing.py) and in runs (runtime/solver/assembly.py)."""
+"""Thresholds of closing loops, in derivations (loop_closing.py) and in runs (solver/assembly.py)."""
 
 from __future__ import annotations
 

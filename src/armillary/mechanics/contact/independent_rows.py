@@ -1,4 +1,4 @@
-"""Forces of contacts from the independent ones of the rows that hold, in the language of runtime/language.
+"""Forces of contacts from the independent ones of the rows that hold, in the language of solver/language.
 
 Read ``problem.py`` first. Nearly all forces of a run are found in this way, in every stage of a step. Each
 independent row k has a direction d_k of speeds, which changes row k and no independent row before it:
