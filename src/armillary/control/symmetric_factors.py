@@ -43,7 +43,7 @@ _LAYOUT = RoutineLayout(
     addresses=(
         *("starts", "rows", "columns", "values"),  # elements of the lower triangle, group by group
         "group",  # number of the group of each variable
-        *("plans", "planned", "later"),  # variables of each group, those of later groups first; number of these
+        *("plans", "planned", "later"),  # variables of a group, first those of later groups; their number
         *("place", "members", "front"),  # index of a variable in the front; variable at an index; the matrix
         *("carried", "carry"),  # variables left by the last group, and their matrix
         *("pulled", "scaled"),  # rows of a group's pivots, before and after division by D
