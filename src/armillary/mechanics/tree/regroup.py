@@ -36,7 +36,7 @@ from armillary.mechanics.tree.tree import (
 
 # Origins of links moved so that offsets vanish.
 #
-# Any point on the axis of a turning link may be its origin, and any point at all of a sliding link. A shift d
+# Each point on the axis of a turning link may be its origin, and any point at all of a sliding link. A shift d
 # of the origin, constant in the link's axes, changes only constants:
 #
 #     offset of the link  + d        of its children, of bodies on it  − d
