@@ -381,12 +381,12 @@ class SweepColumns:
     def add_reactions(
         self, model: CompiledModel, names: Sequence[str], parameters: Mapping[str, object] | None
     ) -> None:
-        """Reactions of bodies and constraints, where the positions were found."""
+        """Add columns of reactions of bodies and constraints; NaN for rows that were not reached."""
         m = self.mechanism
         q = self.motion.positions[self.found, : len(m.kinematics.equations.targets.coordinates)]
         run = reactions_at_rest(model, m, q, self.drive.times[self.found], names, parameters)
         for name in run.names:
-            if name.startswith("effort("):  # a column of its own
+            if name.startswith("effort("):  # efforts are columns already
                 continue
             values = np.full(len(self.found), np.nan)
             values[self.found] = run[name]
@@ -406,7 +406,9 @@ class SweepColumns:
                 self._add(f"d²({o.name})/dt²", second, quotient(o.units, "s^2"), f"second rate of {o.name}")
 
     def derivatives(self, motion: PathMotion) -> np.ndarray:
-        """Derivatives of all outputs by each driven quantity at all rows; NaN for outputs of speeds."""
+        """Return the derivatives of all outputs by each driven quantity at all rows; NaN for outputs of
+        speeds.
+        """
         m = self.mechanism
         found = np.full((len(motion.positions), len(m.outputs), self.count), np.nan)
         for d in range(self.count):
@@ -418,7 +420,7 @@ class SweepColumns:
         return found
 
     def add_derivatives(self, slopes: np.ndarray) -> None:
-        """Return derivatives by the driven quantities; second derivatives too if one quantity is driven."""
+        """Add derivatives by the driven quantities; second derivatives too if one quantity is driven."""
         m, k = self.mechanism, self.mechanism.kinematics
         for d, by in enumerate(self.drive.names):
             for i in m.twice:
