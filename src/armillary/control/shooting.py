@@ -25,7 +25,7 @@ from armillary.control.nonlinear_program import Functions, NonlinearProgram
 from armillary.control.scheme import Mesh
 from armillary.control.sparse_sums import SparsePlaces
 from armillary.errors import ArmillaryError
-from armillary.runtime.integrators.methods import rk4
+from armillary.solver.methods import rk4
 
 STEPS = 4  # of RK4 in an interval
 

@@ -2,6 +2,6 @@
 
 Enters: a record with the fields of `roots_record.py`, and a user's functions of the place: residuals, their
 derivatives, displacements. Leaves: the place moved to a root, or to where residuals are least. Read
-`roots.py` first. The same functions are compiled for this process (runtime/language/machine_code.py),
-printed in exported programs (runtime/solver/assembly) and run as Python while equations are derived.
+`roots.py` first. The same functions are compiled for this process (solver/llvm/machine_code.py),
+printed in exported programs (solver/assembly) and run as Python while equations are derived.
 """

@@ -1,4 +1,4 @@
-"""Names of the solver's small language (runtime/language/language.py) that this folder uses.
+"""Names of the solver's small language (solver/language/language.py) that this folder uses.
 
 The functions of this folder run as Python, too: see `python_functions.py`.
 """

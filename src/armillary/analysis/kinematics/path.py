@@ -1,4 +1,4 @@
-"""A mechanism followed from row to row, in the small language of runtime/language/language.py.
+"""A mechanism followed from row to row, in the small language of solver/language/language.py.
 
 For each row the conditions F(x) = 0 hold: gaps of loops, driven quantities and further conditions of the
 caller. Unknown are small motions δ along the speeds and further unknowns, in terms of their sizes: x += N δ.
@@ -16,7 +16,7 @@ from __future__ import annotations
 from armillary.analysis.kinematics.path_record import *
 from armillary.numerics.factors import weakest_pivot
 from armillary.numerics.roots import find_root, follow_root, worst_residual
-from armillary.runtime.language.language import *
+from armillary.solver.language.language import *
 
 
 def set_weights(run: Follower) -> None:

@@ -1,4 +1,4 @@
-"""Thresholds of closing loops: of derivation (assembly.py) and of runs (runtime/solver/assembly)."""
+"""Thresholds of closing loops: of derivation (assembly.py) and of runs (solver/assembly)."""
 
 from __future__ import annotations
 

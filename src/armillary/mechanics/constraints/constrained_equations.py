@@ -238,7 +238,7 @@ def _row_product(matrix: Mapping[tuple[int, int], Scalar], i: int, vector: Mappi
 #
 # where s_j are the sizes of speeds (loop_closing.py) and f_j is 1 for a speed that may change, 0 for one
 # that stays. Runs use this where events set speeds which others decide; their starts allow for redundant
-# rows and poor ranks, too (runtime/solver/assembly.py).
+# rows and poor ranks, too (solver/assembly.py).
 
 
 def least_changes(

@@ -1,4 +1,4 @@
-"""Forces of contacts at given statuses, in the small language of runtime/language/language.py.
+"""Forces of contacts at given statuses, in the small language of solver/language/language.py.
 
 Read ``problem.py`` first: it has the equations, and the factors that are used here.
 """

@@ -1,4 +1,4 @@
-"""Forces of contacts by independent ones among the rows that hold, in the language of runtime/language.
+"""Forces of contacts by independent ones among the rows that hold, in the language of solver/language.
 
 Read ``problem.py`` first. This is the way that nearly all forces of a run are found, in every stage of a
 step. Each independent row k has a direction d_k of speeds that changes it and no independent row before it:

@@ -1,4 +1,4 @@
-"""Names of the solver's small language (runtime/language/language.py) that ``problem.py`` uses.
+"""Names of the solver's small language (solver/language/language.py) that ``problem.py`` uses.
 
 The functions of ``problem.py`` run here, too, on NumPy arrays; ``blocks.py`` then sets the sizes and tables
 below for a problem.
