@@ -14,6 +14,7 @@ from tests.later import later
 linalg = later("scipy.linalg")
 
 
+@pytest.mark.optimised
 def test_on_a_linear_model_one_iteration_gives_the_discrete_riccati_solution():
     """The step map of the double integrator is exact: x⁺ = F x + G v. The cost is ½ x₀ᵀ P₀ x₀."""
     found = slider().ilqr(

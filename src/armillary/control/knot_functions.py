@@ -117,6 +117,11 @@ class KnotFunctions:
         """The compiled function "knot" of the results."""
         return self._compile(self.results)
 
+    @cached_property
+    def single_functions(self) -> ModelFunctions:
+        """The same with an ``address``, for compiled loops that go from one place to the next."""
+        return ModelFunctions(self.equations, {"knot": self.results}, self._unknowns)
+
     def values(self, at: Knots, parameters: object = None) -> np.ndarray:
         """Return the results, a row for each knot."""
         if self.fixed_values is not None:
@@ -149,7 +154,7 @@ class KnotFunctions:
 
         def compile_both(elements: list[Expr]) -> ModelFunctions:
             both = [*self._differentiated[0], *elements]
-            return ModelFunctions(self.equations, {name: both}, self._unknowns, search=False, many=True)
+            return ModelFunctions(self.equations, {name: both}, self._unknowns, search=False)
 
         return _compiled_pattern(self._entries, compile_both)
 

@@ -139,7 +139,7 @@ class Plant:
         parts: int = 1,
     ) -> np.ndarray:
         """Return the states after h with held inputs, by ``parts`` equal steps of RK4."""
-        functions, memory = self._rates.value_functions, self._base_memory
+        functions, memory = self._rates.single_functions, self._base_memory
         after = np.array(x, dtype=float, order="C")  # a copy, row by row in the memory of the machine
         times = np.array(np.broadcast_to(np.asarray(t, dtype=float), (len(after),)))
         constants, inputs = functions.constants(parameters), np.ascontiguousarray(v, dtype=float)
@@ -159,7 +159,7 @@ class Plant:
         parameters: DataMapping | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """Motions and inputs under a law with feedback, in one compiled loop; see ``compiled_steps.py``."""
-        functions = self._rates.value_functions
+        functions = self._rates.single_functions
         constants = functions.constants(parameters)
         memory = self._base_memory
         return roll(

@@ -327,6 +327,7 @@ class ModelFunctions:
 
     def address(self, name: str) -> int:
         """Address of a function (t, state and inputs, constants, memory, results), for compiled loops."""
+        assert self._places, "compiled for many places"
         return self._code.address(name)
 
     def length(self, name: str) -> int:
