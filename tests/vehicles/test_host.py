@@ -98,7 +98,10 @@ def test_an_fmu_takes_the_road_under_each_wheel_as_inputs(tmp_path: Path) -> Non
     start = car.start(SPEED)
     path = car.system.derive().export("fmu", tmp_path / "cart.fmu", initial=start, kind="co_simulation")
     times = np.arange(60) * 0.01
-    data = {"front_road_height": 0.01 * np.sin(20 * times) ** 2, "rear_road_friction": 1 - 0.5 * (times > 0.3)}
+    data = {
+        "front_road_height": 0.01 * np.sin(20 * times) ** 2,
+        "rear_road_friction": 1 - 0.5 * (times > 0.3),
+    }
     names = ["body.u1", "frame.q1", "frame.u1", "rear_kappa"]
     unit, places = begun(opened(path, tmp_path / "cart"), "2.0"), references(path)
     found = []

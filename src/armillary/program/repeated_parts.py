@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from armillary.algebra.expression import Expr
-from armillary.program.branch_packs import CALLS, Column, Pack, factor_kinds, strip_lets
+from armillary.program.branch_packs import CALLS, Pack, factor_kinds, strip_lets
 
 DISTANCE = 3  # of operations that a number holds
 PACKED_FUNCTIONS = CALLS | {"tan", "asin", "acos", "atan", "exp", "log", "tanh", "sign"}
@@ -131,7 +131,8 @@ class _Graph:
             for y, factor, kind in zip(node.args, node.data[1], factor_kinds(node), strict=True):
                 free.setdefault(kind, []).append((strip_lets(y), factor))
             for x, kind, members, own in sorted(
-                zip(ours, kinds, columns, factors, strict=True), key=lambda c: self._mate(c[0], 0, home) is None
+                zip(ours, kinds, columns, factors, strict=True),
+                key=lambda c: self._mate(c[0], 0, home) is None,
             ):
                 left = free[kind]
                 mate = self._mate(x, k, home)
@@ -172,7 +173,9 @@ class _Growth:
         self.lane: dict[int, int] = {}
         self._waiting: deque[tuple[int, ...]] = deque()
         self._wider = set(columns)
-        for column in dict.fromkeys(columns.values()):  # of more lanes: those may end where parts of them go on
+        for column in dict.fromkeys(
+            columns.values()
+        ):  # of more lanes: those may end where parts of them go on
             self.lane.update((i, k % lanes) for k, i in enumerate(column))
             self._waiting.extend([column[k : k + lanes] for k in range(0, len(column), lanes)])
         self._grow()
@@ -208,7 +211,9 @@ class _Growth:
     def _take(self, column: tuple[int, ...]) -> bool:
         """Take operations as a pack, if they are not the same and in no other one."""
         own = self.graph.own
-        if len({*column}) < self.lanes or any([i in self.columns or own[i] != own[column[0]] for i in column]):
+        if len({*column}) < self.lanes or any(
+            [i in self.columns or own[i] != own[column[0]] for i in column]
+        ):
             return False
         if not self.graph.packable(column[0]):
             return False
@@ -260,7 +265,7 @@ class _Growth:
 
 
 def _without_circles(graph: _Graph, home: dict[int, tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Return the columns, users first. Where operations can only wait for each other, a column is given up."""
+    """Return the columns, users first; where operations wait for each other, a column is given up."""
     missing = [len({x for x, _ in below}) for below in graph.operands]
     open_lanes = {column[0]: len(column) for column in home.values()}
     ready = deque([i for i, count in enumerate(missing) if not count])
