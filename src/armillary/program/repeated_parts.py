@@ -162,7 +162,8 @@ def _mix(x: np.ndarray) -> np.ndarray:
     x = x + np.uint64(_STEP)
     x = (x ^ (x >> np.uint64(30))) * np.uint64(_FIRST)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(_SECOND)
-    return x ^ (x >> np.uint64(31))
+    mixed: np.ndarray = x ^ (x >> np.uint64(31))
+    return mixed
 
 
 class _Growth:
@@ -243,9 +244,9 @@ class _Growth:
             if not all(rows):
                 return taken
             for key, members in rows[0].items():
-                others = [row.get(key, ()) for row in rows[1:]]
-                if len(members) == 1 and all([len(other) == 1 for other in others]):
-                    taken += self._take((members[0], *[other[0] for other in others]))
+                others = [row.get(key, []) for row in rows[1:]]
+                if all([len(found) == 1 for found in (members, *others)]):
+                    taken += self._take(tuple([found[0] for found in (members, *others)]))
         return taken
 
     def _unclaimed(

@@ -19,7 +19,6 @@ from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeVar
 
 from armillary.algebra.block_functions import BlockFunction
 from armillary.export.text.solver_printer import CONSTRAINT_GEOMETRY, called_section
@@ -50,8 +49,6 @@ _OTHER_CONFIGURATION = (
     "lose rank, or an event sets speeds that contradict each other; Armillary itself would go on, or say why "
     "not"
 )
-_Number = TypeVar("_Number", int, float)
-
 _ABOUT = {
     "ratings": "How good each choice of dependent speeds with the same locks is at a motion: 1 at best",
     "leave": "The motion of a state: all coordinates, all speeds, states of the user's own",
@@ -187,13 +184,17 @@ def tables_of(
 
 
 def state_tables(every: Sequence[DerivedEquations]) -> dict[str, list[float]]:
-    """Return sizes of states with the default parameters, and whether they turn constraints, in rows of the length
-    N_OWN_MOTION.
+    """Return, in rows of the length N_OWN_MOTION, sizes of states with the default parameters, and whether
+    they turn constraints.
     """
     width = change_sizes(every)["N_OWN_MOTION"]
-    sizes = [_pad(e.reduction.state_sizes(e.system), width, 1.0) for e in every]
-    turns = [_pad(e.turns_rows, width, 0.0) for e in every]
-    return {"state_size": [x for own in sizes for x in own], "turns_rows": [x for own in turns for x in own]}
+    found = {
+        "state_size": [e.reduction.state_sizes(e.system) for e in every],
+        "turns_rows": [e.turns_rows for e in every],
+    }
+    return {
+        name: [x for own in rows for x in (*own, *[1.0] * (width - len(own)))] for name, rows in found.items()
+    }
 
 
 def passing_numbers(every: Sequence[DerivedEquations]) -> dict[str, list[int]]:
@@ -265,7 +266,7 @@ def _table_name(name: str) -> str:
     return _OTHER_NAMES.get(name, name.upper())
 
 
-def _pad(values: Sequence[_Number], length: int, by: _Number) -> list[_Number]:
+def _pad(values: Sequence[int], length: int, by: int) -> list[int]:
     return [*values, *[by] * (length - len(values))]
 
 
