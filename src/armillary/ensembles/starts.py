@@ -281,7 +281,7 @@ class Starts(VariedValues):
     # ------------------------------------------------------------ blocks
 
     def block(self, i0: int, i1: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return parameters, states and memory of runs i0 … i1 − 1, a column per run, in the model's units."""
+        """Return parameters, states and memory of runs i0 … i1 − 1 as columns, in the model's own units."""
         return self.block_with_motion(i0, i1)[:3]
 
     def block_with_motion(self, i0: int, i1: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
