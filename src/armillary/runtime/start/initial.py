@@ -120,7 +120,7 @@ def _no_initial_value(equations: DerivedEquations, name: str) -> ParameterError:
 
 
 def state_number(symbol: Expr, value: object, where: str) -> float:
-    """Return a value in the model's units, from a number or text in a symbol's stated units, or a quantity."""
+    """Return a symbol's value in the model's units, from a number or text in stated units, or a quantity."""
     data = symbol.data
     factor, system = state_factor(symbol), data.owner.units
     return model_number(value, where, data.units or "", factor, system, symbol.dimension)
