@@ -109,7 +109,7 @@ class DerivativeLegs(ConfigurationRun):
         return self._finish_leg(self._integrate_leg(instance, end, step, max_step), end)
 
     def _finish_leg(self, result: Integration, end: float) -> bool:
-        """Record a leg's rows; choose the next configuration or repeat the leg; return whether one follows."""
+        """Record a leg's rows; choose the next configuration or repeat the leg; return if one follows."""
         origin, instance = self.place, self.legs.instance
         if result.status == "finished" and end == self.t_end and self._finish_run(instance, result):
             return False
