@@ -81,9 +81,8 @@ def main(folder: str = "out") -> None:
     equations = system().derive()
     print(f"derivatives: {equations.operations}")
     run = balance(equations)
-    print(
-        f"largest force {abs(run['F']).max():.1f} N; the pole leans by {run.final['pole.q1']:.3f} rad at the end"
-    )
+    force, lean = abs(run["F"]).max(), run.final["pole.q1"]
+    print(f"largest force {force:.1f} N; at the end the pole leans by {lean:.3f} rad")
     Path(folder).mkdir(parents=True, exist_ok=True)
     run.plot("pole.q1", "cart.q1", "F", path=Path(folder) / "do_mpc_cart_pole.png")
 
