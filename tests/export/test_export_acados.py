@@ -182,7 +182,8 @@ int evaluate(int which, const double *given, double *found)
 {
     const external_function f = functions[which];
     int arguments, results, integers, reals, n_in = f.casadi_n_in(), n_out = f.casadi_n_out(), count = 0;
-    if (f.casadi_work(&arguments, &results, &integers, &reals) || arguments < n_in || results < n_out) return -1;
+    if (f.casadi_work(&arguments, &results, &integers, &reals)) return -1;
+    if (arguments < n_in || results < n_out) return -1;
     const double **in = calloc((size_t)arguments, sizeof *in);
     double **out = calloc((size_t)results, sizeof *out), *work = calloc((size_t)reals + 1, sizeof *work);
     int *whole = calloc((size_t)integers + 1, sizeof *whole);
@@ -190,7 +191,10 @@ int evaluate(int which, const double *given, double *found)
         in[k] = given;
         given += elements(f.casadi_sparsity_in(k));
     }
-    for (int k = 0; k < n_out; k++) out[k] = calloc((size_t)elements(f.casadi_sparsity_out(k)) + 1, sizeof **out);
+    for (int k = 0; k < n_out; k++) {
+        size_t size = (size_t)elements(f.casadi_sparsity_out(k)) + 1;
+        out[k] = calloc(size, sizeof **out);
+    }
     if (f.casadi_fun(in, out, whole, work, NULL)) return -2;
     for (int k = 0; k < n_out; k++) {
         const int *s = f.casadi_sparsity_out(k);
