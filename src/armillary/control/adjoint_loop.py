@@ -1,7 +1,7 @@
 """Runs of explicit Runge–Kutta methods, and their discrete adjoints, as compiled loops over many runs.
 
-A step k of length h from x to x⁺, with inputs v of its own, running cost z and the map π that makes Euler
-parameters unit and closes loops:
+A step k of length h from x to x⁺, with its own inputs v, running cost z and the map π that normalises Euler
+parameters and closes loops, is
 
     kᵢ = f( t + cᵢ h, x + h Σⱼ aᵢⱼ kⱼ, vᵢ ),   y = x + h Σᵢ bᵢ kᵢ,   x⁺ = π(y)
 
@@ -9,13 +9,13 @@ Backwards, from the derivative λ⁺ of a scalar by x⁺ to the derivative λ by
 
     λ = (∂π/∂y)ᵀ λ⁺,   μᵢ = h ( bᵢ λ + Σⱼ aⱼᵢ νⱼ ),   νᵢ = (∂f/∂x)ᵀ μᵢ,   λ ← λ + Σᵢ νᵢ
 
-and (∂f/∂v)ᵀ μᵢ, (∂f/∂p)ᵀ μᵢ and (∂π/∂p)ᵀ λ⁺ are shares of the derivatives by inputs and parameters. This is
-the exact derivative of the steps that were taken, not an approximation of the continuous adjoint equation.
+Contributions to the derivatives by inputs and parameters are (∂f/∂v)ᵀ μᵢ, (∂f/∂p)ᵀ μᵢ and (∂π/∂p)ᵀ λ⁺. This
+is the exact derivative of the discrete steps, not an approximation of the continuous adjoint equation.
 Source: Hager (2000), Runge–Kutta methods in optimal control and the transformed adjoint system; Griewank and
 Walther (2008), Evaluating Derivatives, 12 (checkpoints).
 
-A run is cut into segments. The way forward keeps the state at the beginning of each, and the states of all
-stages in the last one; the way back repeats each of the other segments once.
+A run is cut into segments. The forward pass keeps the state at the beginning of each segment, and the states
+of all stages in the last one; the backward pass repeats each of the other segments once.
 """
 
 from __future__ import annotations
@@ -26,13 +26,16 @@ from pathlib import Path
 from armillary.llvm.building.builder import Local, Span, Value
 from armillary.llvm.building.emitter import NOTHING, WHOLE, IRModule
 from armillary.llvm.building.routines import Routine, RoutineLayout, RoutineMethod, compiled_method, routine
+from armillary.solver.llvm.compiled_loop import loop_sources
+from armillary.solver.llvm.step_routines import STEP_WORK, StepRoutine
+from armillary.solver.methods.tableau import Method
 
 LAYOUT = RoutineLayout(
     numbers=(
         *("rows", "steps", "states", "costs", "inputs", "parameters", "stages", "settles"),
         *("segment", "segments", "samples", "row_constants"),
-        "moved",  # numbers of a step that follow the state: changes of inputs and parameters, of tangents
-        *("row_inputs", "step_inputs", "stage_inputs"),  # reals from one to the next, 0 where they are shared
+        "moved",  # numbers of a step after the state: directions of inputs and parameters, for tangents
+        *("row_inputs", "step_inputs", "stage_inputs"),  # strides in reals, 0 if shared
     ),
     addresses=(
         *("rates", "pull", "settle", "settle_pull"),  # functions of the model
@@ -40,31 +43,34 @@ LAYOUT = RoutineLayout(
         *("all_constants", "places", "times", "lengths", "a", "b", "c", "kept"),
         *("start", "held", "moves", "out", "cost"),
         *("seeds", "cost_seed", "by_start", "by_inputs", "by_parameters"),
-        *("x", "slopes", "place", "pulled", "back", "shares", "stored", "checkpoints"),  # work
+        *("x", "place", "pulled", "back", "shares", "stored", "checkpoints", *STEP_WORK),  # work
     ),
 )
 ENTRIES = ("run_rows", "pull_rows", "keep_one", "back_one")
 
 
-def loop_text() -> str:
-    """Return the LLVM text of the loops, functions of the fields: ``run_rows`` forwards, ``pull_rows``
-    forwards and back, and for a single run the two ways apart, ``keep_one`` and ``back_one``.
+def loop_text(method: Method) -> str:
+    """Return the LLVM text of the loops, functions of the fields.
+
+    ``run_rows`` runs forwards, ``pull_rows`` forwards and back; for a single run ``keep_one`` and
+    ``back_one`` are the two passes separately.
     """
     module = IRModule()
-    step, back = _step(module), _step_back(module)
+    step, back = _step(module, method), _step_back(module)
     _run_rows(module, step)
     _pull_rows(module, step, back)
     return str(module)
 
 
 @cache
-def adjoint_loops() -> RoutineMethod:
-    """Return the loops, compiled once for all models."""
-    return compiled_method("adjoint", loop_text, [Path(__file__)], ENTRIES)
+def adjoint_loops(method: Method) -> RoutineMethod:
+    """Return the loops of a method, compiled once for all models."""
+    name = f"adjoint {method.name} {loop_sources()}"
+    return compiled_method(name, lambda: loop_text(method), [Path(__file__)], ENTRIES)
 
 
 def _hold(f: Routine, row: Value, k: Value, i: Value) -> Value:
-    """Put the inputs of a stage into the memory; return where they are. What moves follows the state."""
+    """Emit: put inputs of a stage into the memory, held directions after the state; return the offset."""
     moves, place = f.vector("moves"), f.vector("place")
     with f.each(f["moved"]) as j:
         place[f["states"] + j] = moves[(row * f["steps"] + k) * f["moved"] + j]
@@ -76,41 +82,38 @@ def _hold(f: Routine, row: Value, k: Value, i: Value) -> Value:
 
 
 def _stored_state(f: Routine, slot: Value, i: Value) -> Span:
-    """Return a state that the way forward has kept: of stage i, or before it was settled."""
+    """Return the kept state of stage i in a slot; beyond the stages, a state before a correction."""
     return Span(f, f.vector("stored").at((slot * (f["stages"] + f["settles"]) + i) * f["states"]))
 
 
-def _combine(f: Routine, h: Value, width: Value, factors: Span, count: Value, target: Span) -> None:
-    """Add h Σ factorⱼ · slopeⱼ to a vector."""
-    slopes = f.vector("slopes")
-    stride = f["states"] + f["costs"]
-    with f.each(count) as j:
-        factor = factors[j]
-        with f.when(factor.differs(0.0)):
-            own, share = Span(f, slopes.at(j * stride)), h * factor
-            with f.each(width) as e:
-                target[e] = target[e] + share * own[e]
+class _KeptSteps(StepRoutine):
+    """The function of (row, k, slot) that advances ``x`` by step k; a slot ≥ 0 keeps its stages."""
+
+    evaluated = 0  # stages of the step that is being written
+
+    def width(self) -> Value:
+        return self["states"] + self["costs"]
+
+    def derivatives(self, t: Value, state: Span, result: Span) -> None:
+        row, k, slot = (self.argument(i) for i in (1, 2, 3))
+        place, i = self.vector("place"), self.whole(self.evaluated)
+        self.move(self["states"], state, place)
+        with self.when(slot >= 0):
+            self.move(self["states"], place, _stored_state(self, slot, i))
+        _hold(self, row, k, i)
+        self.evaluate("rates", t, place, result)
+        self.evaluated += 1
 
 
-def _step(module: IRModule) -> Routine:
-    """Step (row, k, slot): a step of ``x``; states of stages are kept in a slot that is not negative."""
-    f = routine(module, LAYOUT, "adjoint_step", NOTHING, WHOLE, WHOLE, WHOLE)
-    row, k, slot = (f.argument(i) for i in (1, 2, 3))
-    n, s = f["states"], f["stages"]
-    x, place, slopes = f.vector("x"), f.vector("place"), f.vector("slopes")
+def _step(module: IRModule, method: Method) -> Routine:
+    f = _KeptSteps(module, LAYOUT, method, "adjoint_step", WHOLE, WHOLE, WHOLE)
+    k, slot = f.argument(2), f.argument(3)
+    n, x, place = f["states"], f.vector("x"), f.vector("place")
     t, h = f.vector("times")[k], f.vector("lengths")[k]
-    a, b, c = f.vector("a"), f.vector("b"), f.vector("c")
-    with f.each(s) as i:
-        f.move(n, x, place)
-        _combine(f, h, n, Span(f, a.at(i * s)), i, place)
-        with f.when(slot >= 0):
-            f.move(n, place, _stored_state(f, slot, i))
-        _hold(f, row, k, i)
-        f.evaluate("rates", t + h * c[i], place, Span(f, slopes.at(i * (n + f["costs"]))))
-    _combine(f, h, n + f["costs"], b, s, x)
+    f.step(t, h, x, x)
     with f.each(f["settles"]) as i:
         with f.when(slot >= 0):
-            f.move(n, x, _stored_state(f, slot, s + i))
+            f.move(n, x, _stored_state(f, slot, i + f.stages))
         f.move(n, x, place)
         f.evaluate("settle", t + h, place, f.vector("pulled"))
         f.move(n, f.vector("pulled"), x)
@@ -119,7 +122,7 @@ def _step(module: IRModule) -> Routine:
 
 
 def _step_back(module: IRModule) -> Routine:
-    """Step back (row, k, slot): ``back`` leads from the derivative by a step's end to that by its start."""
+    """Emit the function of (row, k, slot) that turns ``back``, λ⁺ after step k, into λ before it."""
     f = routine(module, LAYOUT, "adjoint_step_back", NOTHING, WHOLE, WHOLE, WHOLE)
     row, k, slot = (f.argument(i) for i in (1, 2, 3))
     n, s, settles = f["states"], f["stages"], f["settles"]
@@ -163,7 +166,7 @@ def _step_back(module: IRModule) -> Routine:
 
 
 def _add_shares(f: Routine, first: Value, by_parameters: Span, found: Span) -> None:
-    """Add what a product gives for inputs and parameters."""
+    """Emit: add the parts of a pullback for inputs and parameters to their derivatives."""
     n, m, by_inputs = f["states"], f["inputs"], f.vector("by_inputs")
     with f.each(m) as j:
         by_inputs[first + j] = by_inputs[first + j] + found[n + j]
@@ -172,7 +175,7 @@ def _add_shares(f: Routine, first: Value, by_parameters: Span, found: Span) -> N
 
 
 def _begin(f: Routine, row: Value) -> None:
-    """Constants and start of a run; the first sample."""
+    """Emit: set constants and start of a run; keep the first sample."""
     n, own = f["states"], f.vector("constants")
     everything, x = f.vector("all_constants"), f.vector("x")
     with f.each(f["row_constants"]) as i:
@@ -184,14 +187,14 @@ def _begin(f: Routine, row: Value) -> None:
 
 
 def _sample(f: Routine, row: Value, k: Value) -> None:
-    """Keep the state after k steps, if it is a sample."""
+    """Emit: keep the state after k steps, if it is a sample."""
     place = f.index("kept", k)
     with f.when(place >= 0):
         f.move(f["states"], f.vector("x"), f.vector("out", (row * f["samples"] + place) * f["states"]))
 
 
 def _seed(f: Routine, row: Value, k: Value) -> None:
-    """Add the derivative by the sample after k steps, if it is one."""
+    """Emit: add the derivative by the state after k steps, if it is a sample."""
     place, back = f.index("kept", k), f.vector("back")
     with f.when(place >= 0):
         own = f.vector("seeds", (row * f["samples"] + place) * f["states"])
@@ -212,7 +215,7 @@ def _run_rows(module: IRModule, step: Routine) -> None:
 
 
 def _keep_run(module: IRModule, step: Routine) -> Routine:
-    """Keep run (row): a run that keeps checkpoints, and the stages of its last segment."""
+    """Emit the function of (row) that makes a run, with checkpoints and the stages of its last segment."""
     f = routine(module, LAYOUT, "adjoint_keep", NOTHING, WHOLE)
     row = f.argument(1)
     n, length = f["states"], f["segment"]
@@ -235,7 +238,7 @@ def _keep_run(module: IRModule, step: Routine) -> Routine:
 
 
 def _run_back(module: IRModule, step: Routine, back: Routine) -> Routine:
-    """Run back (row): from the derivatives by samples to those by start, inputs and parameters."""
+    """Emit the function of (row) from derivatives by samples to those by start, inputs and parameters."""
     f = routine(module, LAYOUT, "adjoint_back", NOTHING, WHOLE)
     row = f.argument(1)
     n, length = f["states"], f["segment"]
@@ -275,7 +278,7 @@ def _pull_rows(module: IRModule, step: Routine, step_back: Routine) -> None:
 
 
 def _steps_of(f: Routine, first: Value) -> Value:
-    """How many steps a segment has: the last one may be shorter."""
+    """Return the number of steps in a segment; the last one may be shorter."""
     rest, found = f["steps"] - first, Local(f, f["segment"])
     with f.when(rest < found.get()):
         found.set(rest)

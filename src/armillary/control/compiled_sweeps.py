@@ -1,10 +1,10 @@
 """The two halves of an iteration of iLQR as compiled loops: derivatives of steps, and the sweep backwards.
 
     differentiate   φ(x_k, v_k) by RK4, with ∂φ/∂(x, v) by the chain rule through its stages
-    sweep_back      the quadratic model of the cost from the last knot to the first; offsets d and gains K
+    sweep_back      the quadratic model of the cost, from the last knot to the first; offsets d and gains K
 
-The loops are built once for all systems; a function of a model that gives its rates and the elements of their
-Jacobian is called by its address.
+The loops are built once for all systems. They call a function of the model, by its address, that returns the
+rates and the elements of their Jacobian.
 """
 
 from __future__ import annotations
@@ -25,15 +25,19 @@ from armillary.llvm.building.routines import (
     routine,
     whole_array,
 )
-from armillary.solver.methods import rk4, tableau
+from armillary.solver.llvm.compiled_loop import loop_sources
+from armillary.solver.llvm.step_routines import STEP_WORK, StepRoutine, step_work
+from armillary.solver.methods.registry import METHODS
+
+_METHOD = METHODS["rk4"]
 
 STEPS = RoutineLayout(
     numbers=("steps", "states", "inputs", "elements"),
     addresses=(
-        *("rates", "constants", "memory"),  # ``rates`` gives the Jacobian's elements after them
-        *("places", "rows", "columns"),  # whole numbers: inputs in the memory, elements in the Jacobian
-        *("settings", "t", "x", "v", "ends", "slopes"),
-        *("out", "here", "sum", "seed", "bent", "total"),  # work
+        *("rates", "constants", "memory"),  # ``rates`` returns the Jacobian's elements after the rates
+        *("places", "rows", "columns"),  # whole numbers: indices of inputs in the memory, of elements
+        *("settings", "t", "x", "v", "ends", "found"),
+        *("out", "motion", *STEP_WORK),  # work
     ),
 )
 SWEEP = RoutineLayout(
@@ -58,8 +62,9 @@ def differentiate_steps(
     v: np.ndarray,
     h: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends of steps of length h, and their derivatives by [x, v]: steps × states × (states +
-    inputs).
+    """Return the ends of steps of length h, and their derivatives by [x, v].
+
+    The derivatives have the shape steps × states × (states + inputs).
     """
     (N, n), m = x.shape, v.shape[1]
     ends, found = np.empty((N, n)), np.empty((N, n, n + m))
@@ -68,8 +73,8 @@ def differentiate_steps(
         "constants": real_array(constants), "memory": real_array(memory.copy()),
         "places": whole_array(places), "rows": whole_array(pattern[0]), "columns": whole_array(pattern[1]),
         "settings": np.array([h]), "t": real_array(t), "x": real_array(x), "v": real_array(v), "ends": ends,
-        "slopes": found, "out": np.empty(n + len(pattern[0]) + 1), "here": np.empty(n), "sum": np.empty(n),
-        "seed": np.empty(n * (n + m)), "bent": np.empty(n * (n + m)), "total": np.empty(n * (n + m)),
+        "found": found, "out": np.empty(n + len(pattern[0]) + 1), "motion": np.empty(n + n * (n + m)),
+        **step_work(_METHOD, n + n * (n + m)),
     }  # fmt: skip
     _steps()("differentiate_steps", STEPS.fields(work))
     return ends, found
@@ -86,10 +91,10 @@ def sweep_back(
     h: float,
     regular: float,
 ) -> tuple[np.ndarray, np.ndarray, tuple[float, float]] | None:
-    """Offsets d, gains K and the expected decrease (slope, curvature); `None` if v has no minimum.
+    """Return offsets d, gains K and the expected decrease (slope, curvature); `None` if v has no minimum.
 
-    ``slopes`` are the steps' derivatives by [x, v], ``curvatures`` those of the rates: steps × rates ×
-    variables × variables. ``weights`` are Q, R and the final one.
+    ``slopes`` are the steps' derivatives by [x, v], ``curvatures`` the second derivatives of the rates: steps
+    × rates × variables × variables. ``weights`` are Q, R and S, ``regular`` is the regularisation.
     """
     (N, m), n = v.shape, x.shape[1]
     d, K, found = np.zeros((N, m)), np.zeros((N, m, n)), np.zeros(3)
@@ -114,62 +119,54 @@ def sweep_back(
 # ---------------------------------------------------------------------------------------- steps
 
 
+class _DifferentiatedSteps(StepRoutine):
+    """Steps of a motion with its derivatives S by [x, v], row after row: Ṡ = ∂f/∂x S + [0, ∂f/∂v]. The stages
+    of a step with these rates are those of the chain rule.
+    """
+
+    def width(self) -> Value:
+        n = self["states"]
+        return n + n * (n + self["inputs"])
+
+    def derivatives(self, t: Value, state: Span, result: Span) -> None:
+        n, wide = self["states"], self["states"] + self["inputs"]
+        out, seed, bent = self.vector("out"), Span(self, state.at(n)), Span(self, result.at(n))
+        self.evaluate("rates", t, state, out)
+        self.move(n, out, result)
+        with self.each(n * wide) as i:
+            bent[i] = 0.0
+        with self.each(self["elements"]) as e:
+            value, row, column = out[n + e], self.index("rows", e), self.index("columns", e)
+            own = Span(self, bent.at(row * wide))
+            with self.when(column >= n):
+                own[column] = own[column] + value
+            with self.when(column < n):
+                other = Span(self, seed.at(column * wide))
+                with self.each(wide) as j:
+                    own[j] = own[j] + value * other[j]
+
+
 def steps_text() -> str:
     """Return the LLVM text of ``armillary_differentiate_steps(fields)``."""
     module = IRModule()
-    f = routine(module, STEPS, "differentiate_steps", NOTHING, public=True)
+    f = _DifferentiatedSteps(module, STEPS, _METHOD, "differentiate_steps")
     n, m = f["states"], f["inputs"]
     wide = n + m
-    memory, h = f.vector("memory"), f.vector("settings")[0]
-    out, here, total = f.vector("out"), f.vector("here"), f.vector("sum")
-    seed, bent, whole = f.vector("seed"), f.vector("bent"), f.vector("total")
+    memory, motion = f.vector("memory"), f.vector("motion")
+    derivatives = Span(f, motion.at(n))
     with f.each(f["steps"]) as k:
-        start = Span(f, f.vector("x").at(k * n))
         with f.each(m) as j:
             memory[f.index("places", j)] = f.vector("v")[k * m + j]
-        with f.each(n) as i:
-            here[i] = start[i]
-            total[i] = start[i]
+        f.move(n, Span(f, f.vector("x").at(k * n)), motion)
         with f.each(n * wide) as i:
-            seed[i] = 0.0
+            derivatives[i] = 0.0
         with f.each(n) as i:
-            seed[i * wide + i] = 1.0
-        f.move(n * wide, seed, whole)
-        for stage in rk4.TABLEAU.chained_stages:
-            f.evaluate("rates", f.vector("t")[k] + h * stage.time, here, out)
-            _chain(f, out, seed, bent)
-            with f.each(n) as i:
-                total[i] = total[i] + h * stage.weight * out[i]
-            with f.each(n * wide) as i:
-                whole[i] = whole[i] + h * stage.weight * bent[i]
-            if stage.ahead:
-                ahead = h * stage.ahead
-                with f.each(n) as i:
-                    here[i] = start[i] + ahead * out[i]
-                with f.each(n * wide) as i:
-                    seed[i] = ahead * bent[i]
-                with f.each(n) as i:
-                    seed[i * wide + i] = seed[i * wide + i] + 1.0
-        f.move(n, total, Span(f, f.vector("ends").at(k * n)))
-        f.move(n * wide, whole, Span(f, f.vector("slopes").at(k * n * wide)))
+            derivatives[i * wide + i] = 1.0
+        f.step(f.vector("t")[k], f.vector("settings")[0], motion, motion)
+        f.move(n, motion, Span(f, f.vector("ends").at(k * n)))
+        f.move(n * wide, derivatives, Span(f, f.vector("found").at(k * n * wide)))
     f.give()
     return str(module)
-
-
-def _chain(f: Routine, out: Span, seed: Span, bent: Span) -> None:
-    """bent = ∂f/∂x · seed + [0, ∂f/∂v], by the elements of the Jacobian."""
-    n, wide = f["states"], f["states"] + f["inputs"]
-    with f.each(n * wide) as i:
-        bent[i] = 0.0
-    with f.each(f["elements"]) as e:
-        value, row, column = out[n + e], f.index("rows", e), f.index("columns", e)
-        own = Span(f, bent.at(row * wide))
-        with f.when(column >= n):
-            own[column] = own[column] + value
-        with f.when(column < n):
-            other = Span(f, seed.at(column * wide))
-            with f.each(wide) as j:
-                own[j] = own[j] + value * other[j]
 
 
 # ---------------------------------------------------------------------------------------- sweep
@@ -201,7 +198,7 @@ def sweep_text() -> str:
 
 
 def _expand(f: Routine, k: Value) -> None:
-    """The quadratic model of what is left of the cost, in x and v of one knot."""
+    """Emit the quadratic model of the cost to go in x and v of one knot."""
     n, m, wide = f["states"], f["inputs"], f["states"] + f["inputs"]
     h, regular = f.vector("settings")[0], f.vector("settings")[1]
     x, v, target = f.vector("x"), f.vector("v"), f.vector("target")
@@ -263,7 +260,7 @@ def _expand(f: Routine, k: Value) -> None:
 
 
 def _gains(f: Routine, k: Value) -> None:
-    """K of the inputs that are off their limits: all columns at once, row by row."""
+    """Emit K for the inputs that are not at a limit: all columns at once, row by row."""
     n, m, C, free = f["states"], f["inputs"], f.vector("chol"), f.vector("free")
     Qvx, K = f.vector("Qvx"), Span(f, f.vector("K").at(k * m * n))
 
@@ -292,7 +289,7 @@ def _gains(f: Routine, k: Value) -> None:
 
 
 def _update(f: Routine, k: Value) -> None:
-    """The cost to go before the knot, and the expected decrease. Of P the lower triangle is made first."""
+    """Emit the cost to go before the knot, and the expected decrease; the lower triangle of P comes first."""
     n, m = f["states"], f["inputs"]
     P, p, Qx, Qv = f.vector("P"), f.vector("p"), f.vector("Qx"), f.vector("Qv")
     Qxx, Qvx, Qvv, pulled = f.vector("Qxx"), f.vector("Qvx"), f.vector("Qvv"), f.vector("PF")
@@ -329,7 +326,7 @@ def _update(f: Routine, k: Value) -> None:
 
 
 def _cholesky_text(module: IRModule) -> Routine:
-    """Factor ``pushed`` without the inputs that are not free; 0 if it is not positive definite."""
+    """Emit: factor ``pushed`` restricted to free inputs; return 0 if it is not positive definite."""
     f = routine(module, SWEEP, "factor_free", WHOLE)
     m, A, C, free = f["inputs"], f.vector("pushed"), f.vector("chol"), f.vector("free")
     with f.each(m) as i, f.each(i + 1) as j:
@@ -348,7 +345,7 @@ def _cholesky_text(module: IRModule) -> Routine:
 
 
 def _solve_text(module: IRModule) -> Routine:
-    """Solve with these factors for ``side``; zero for inputs that are not free."""
+    """Emit: solve for ``side`` with the factors of `_cholesky_text`; zero for inputs that are not free."""
     f = routine(module, SWEEP, "solve_free", NOTHING)
     m, C, b, free = f["inputs"], f.vector("chol"), f.vector("side"), f.vector("free")
     with f.each(m) as i:
@@ -367,7 +364,7 @@ def _solve_text(module: IRModule) -> Routine:
 
 
 def _box_text(module: IRModule, cholesky: Routine, solve: Routine) -> Routine:
-    """d that minimises ½ dᵀ A d + Qvᵀ d between limits, by projected Newton steps; 0 if A is not definite."""
+    """Emit: minimise ½ dᵀ A d + Qvᵀ d in limits by projected Newton steps; return 0 if A is not definite."""
     f = routine(module, SWEEP, "box_step", WHOLE, WHOLE)
     k, m = f.argument(1), f["inputs"]
     A, Qv, side, free = f.vector("pushed"), f.vector("Qv"), f.vector("side"), f.vector("free")
@@ -408,12 +405,13 @@ def _box_text(module: IRModule, cholesky: Routine, solve: Routine) -> Routine:
     return f
 
 
-_FILES = [Path(__file__), Path(rk4.__file__), Path(tableau.__file__)]  # which decide the code
+_FILES = [Path(__file__)]  # cached code depends on it
 
 
 @cache
 def _steps() -> RoutineMethod:
-    return compiled_method("differentiated steps", steps_text, _FILES, ("differentiate_steps",))
+    name = f"differentiated steps {loop_sources()}"
+    return compiled_method(name, steps_text, _FILES, ("differentiate_steps",))
 
 
 @cache
