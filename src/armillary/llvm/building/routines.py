@@ -544,7 +544,11 @@ class RoutineMethod:
         of a small problem takes.
         """
         call, address = self.entries[entry], fields.ctypes.data
-        return lambda kept=fields: call(address)
+
+        def run(kept: np.ndarray = fields) -> None:
+            call(address)
+
+        return run
 
 
 def compiled_method(
