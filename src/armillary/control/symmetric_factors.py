@@ -112,14 +112,16 @@ class SymmetricFactors:
         self._work |= {
             "listed": np.empty(self.groups * width, dtype=np.int64), "factors": np.empty(self.order * width)
         }  # fmt: skip
-        self._fields = _LAYOUT.fields(self._work)
+        fields, method = _LAYOUT.fields(self._work), _method()
+        self._factor = method.bind("factor_symmetric", fields)
+        self._solve = method.bind("solve_refined", fields)
 
     def factor(self, values: np.ndarray | None = None) -> Inertia:
         """Factor the matrix with given elements, by default those in ``values``; return its inertia."""
         if values is not None:
             self.values[: len(self._sorted)] = values[self._sorted]
         while True:
-            _method()("factor_symmetric", self._fields)
+            self._factor()
             positive, negative, zero, wide = self._counts.tolist()
             if not wide or self._width == self.order:
                 return Inertia(positive, negative, zero)
@@ -128,7 +130,7 @@ class SymmetricFactors:
     def solve(self, right: np.ndarray) -> np.ndarray:
         """Return the solution for one right-hand side, with iterative refinement."""
         self._right[:] = right
-        _method()("solve_refined", self._fields)
+        self._solve()
         return self._found.copy()
 
 

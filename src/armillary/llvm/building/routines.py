@@ -539,6 +539,17 @@ class RoutineMethod:
     def __call__(self, entry: str, fields: np.ndarray) -> None:
         self.entries[entry](fields.ctypes.data)
 
+    def bind(self, entry: str, fields: np.ndarray) -> Callable[[], None]:
+        """Return calls of an entry with fields that stay; NumPy takes as long to give an address as the code
+        of a small problem takes.
+        """
+        call, address = self.entries[entry], fields.ctypes.data
+
+        def run(kept: np.ndarray = fields) -> None:
+            call(address)
+
+        return run
+
 
 def compiled_method(
     name: str,
