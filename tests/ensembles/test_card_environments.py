@@ -39,7 +39,7 @@ def test_arrays_go_to_and_from_the_kernel_without_a_copy(card, monkeypatch):
         plain(threads, blocks, arguments)
 
     monkeypatch.setattr(env._code, "launch", launch)
-    actions = np.full((5, 1), 2.0)
+    actions = card.full((5, 1), 2.0)
     seen = env.step(actions)[0]
     assert any(np.shares_memory(actions, a) for a in read)
     assert any(np.shares_memory(np.from_dlpack(seen), a) for a in read)
