@@ -66,7 +66,9 @@ def llvm_text(
     named = {
         "derivatives": derivatives,
         "outputs": program.outputs,
-        "events": pack_section(watched, program.alike, places) if derivatives.packs else watched,
+        "events": pack_section(watched, program.alike, places)
+        if derivatives.packs and call_lanes > 2
+        else watched,
         "update": program.update,
         "geometry": program.geometry,
         **_fire_sections(program),

@@ -252,7 +252,8 @@ def pack_section(
     for n in sorted({len(column) for column in alike}):  # four lanes need not be better than two
         possible = possible_packs(nodes, in_lanes(alike, n))
         best = max(best, worthwhile(possible, nodes, results, places, own_sines), key=lambda b: b[1])
-    if width > 1 and any([n.kind == "call" and n.data in PACKED_CALLS - ANGLES for n in nodes]):
+    # With two lanes, machine code of arm64 would be LLVM's: what is written here lacks packs of such calls.
+    if width > 2 and any([n.kind == "call" and n.data in PACKED_CALLS - ANGLES for n in nodes]):
         pairs = possible_packs(nodes, in_lanes(alike, 2)) if alike else []
         possible = repeated_packs(
             nodes, width, pairs, lambda wide: worthwhile(wide, nodes, results, places, own_sines)[0]
