@@ -257,7 +257,7 @@ def trace(
             f"this operating point of '{op.system}' belongs to another model, or was read from a file; find "
             "it again with model.trim or model.equilibrium"
         )
-    varied = _varied_quantity(made, text(name, "the name of what is varied"))
+    varied = _varied_quantity(made, text(name, "the name of the varied quantity"))
     first, last = varied.number(start), varied.number(stop)
     if first == last:
         raise ArmillaryError(f"'{name}' is varied from {shown(start)} to {shown(stop)}; give two values")
