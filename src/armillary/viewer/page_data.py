@@ -37,7 +37,7 @@ import numpy as np
 from armillary.algebra.calculus import NumericValue
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError, PictureWarning, nearest, outside
-from armillary.files.mesh_files import read_surface
+from armillary.files.mesh_formats import read_surface
 from armillary.files.mesh_surface import MOST, MeshFault, Paint, Surface, hull
 from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations

@@ -1,4 +1,4 @@
-"""A mechanism followed from row to row, in the small language of runtime/language/language.py.
+"""A mechanism that is followed from row to row: the record and the functions of the search.
 
 For each row the conditions F(x) = 0 hold: gaps of loops, driven quantities and further conditions of the
 caller. Unknown are small motions δ along the speeds and further unknowns, in terms of their sizes: x += N δ.
@@ -13,10 +13,52 @@ Rows of A = ∂F/∂δ are scaled to a largest element of one.
 
 from __future__ import annotations
 
-from armillary.analysis.kinematics.path_record import *
 from armillary.numerics.factors import weakest_pivot
+from armillary.numerics.language import Roots
 from armillary.numerics.roots import find_root, follow_root, worst_residual
 from armillary.runtime.language.language import *
+
+# Tables: rows and directions of the entries of A; places of a position that move, and the directions along
+# which; where Euler parameters begin; rows that targets do not bend, 1 for gaps of loops, 2 for others, and
+# groups of targets with one unit, 0, −1, …; the position at which each row begins.
+ENTRY_OF_ROW: Wholes = np.zeros(0, dtype=int)
+ENTRY_OF_DIRECTION: Wholes = np.zeros(0, dtype=int)
+MOVED: Wholes = np.zeros(0, dtype=int)
+ALONG: Wholes = np.zeros(0, dtype=int)
+UNITS_FROM: Wholes = np.zeros(0, dtype=int)
+STIFF_KIND: Wholes = np.zeros(0, dtype=int)
+ORIGIN: Wholes = np.zeros(0, dtype=int)
+
+
+class Follower(Roots):
+    t: real
+    width: whole  # numbers of a position: state and inputs
+    count: whole  # rows to be found
+    starts: whole  # positions that are there already, before those of the rows
+    targets: whole
+    first_target: whole  # their place in a position
+    entries: whole  # of A that are not always zero
+    motions: whole  # of N
+    quaternions: whole
+    descends: truth  # by damped least squares
+    least_share: real  # of the way from one row to another
+    weak: real  # part of the least pivot of the row before, below which a position is singular
+    weight: real  # of rows that targets do not bend
+    renews: truth  # whether weights follow the place
+    place: Position
+    there: Position  # where a step leads
+    good: Position  # where the conditions hold
+    figures: Results  # F, entries of A, entries of N
+    figures_there: Results
+    weights: Sides
+    sizes: Steps
+    positions: Path
+    times: PathReals
+    strengths: PathReals  # least pivots
+    sources: PathNumbers  # of a position that was not reached, or is singular, the one before
+    wanted: Targets
+    reached: PathReals
+    left_over: PathReals
 
 
 def set_weights(run: Follower) -> None:

@@ -1,4 +1,4 @@
-"""The search for operating points, in the small language of runtime/language/language.py.
+"""The record of a search for an operating point, and its functions.
 
 Conditions c(x) that are to be met have sizes 1/w and wanted values, unknowns have sizes s:
 
@@ -9,10 +9,48 @@ numerics/roots.py finds the unknowns. Other elements of x are fixed.
 
 from __future__ import annotations
 
-from armillary.analysis.operating.search_record import *
 from armillary.numerics.factors import factorise_matrix, set_open_direction, set_step
+from armillary.numerics.language import Roots
 from armillary.numerics.roots import find_root, has_finite_matrix, step_length
 from armillary.runtime.language.language import *
+
+# Tables: conditions that are to be met and columns of the unknowns; 1 for unknowns that are angles;
+# coordinates of the damped motion and conditions that every position satisfies; where the entries of C stand
+# that a function gives; columns of C that each direction sums up to its end, rows of their elements likewise.
+ROW_LIST: Wholes = np.zeros(0, dtype=int)
+UNKNOWN_LIST: Wholes = np.zeros(0, dtype=int)
+IS_ANGLE: Wholes = np.zeros(0, dtype=int)
+MOVED_LIST: Wholes = np.zeros(0, dtype=int)
+CLOSED_LIST: Wholes = np.zeros(0, dtype=int)
+FLAT: Wholes = np.zeros(0, dtype=int)
+DIRECTION_COLUMN: Wholes = np.zeros(0, dtype=int)
+DIRECTION_END: Wholes = np.zeros(0, dtype=int)
+ENTRY_ROW: Wholes = np.zeros(0, dtype=int)
+ENTRY_END: Wholes = np.zeros(0, dtype=int)
+
+
+class Search(Roots):
+    t: real
+    width: whole  # columns of C: states and inputs
+    entries: whole  # of C that are not always zero, where it is written out
+    directions: whole  # along which conditions are differentiated, where it is not; else 0
+    angles_known: truth  # which unknowns are angles
+    x: Position
+    there: Position  # where a step leads
+    c: Conditions
+    out: Results
+    slopes: ConditionSlopes  # C
+    wanted: Sides
+    weights: Sides
+    shares: Steps  # of each unknown the part along directions that the conditions leave open
+    # Of the damped motion.
+    moved: whole  # coordinates
+    closed: whole  # conditions that every position satisfies
+    first_speed: whole
+    speeds: whole
+    rates: Steps
+    motion: Square  # derivatives of the rates by the coordinates
+    found: truth  # whether it stays finite
 
 
 def look(run: Search) -> None:
