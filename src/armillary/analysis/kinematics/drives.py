@@ -15,8 +15,7 @@ from armillary.algebra.walk import symbols
 from armillary.analysis.kinematics.mechanism import KinematicQuantity, Kinematics, slopes
 from armillary.errors import ArmillaryError, ModelError, UnitsError, shown
 from armillary.model.units import SYSTEMS, seconds, text_number
-from armillary.numerics.scatter import ScatterNumbers
-from armillary.results.record import conversion, label_units
+from armillary.results.record import conversion
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.initial import Place, initial_memory
