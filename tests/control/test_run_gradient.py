@@ -7,7 +7,7 @@ import pytest
 
 import armillary as arm
 from armillary.control.adjoint import RunMap, StepGrid, TangentMap
-from armillary.runtime.integrators.methods import dopri5, rk4
+from armillary.solver.methods import dopri5, rk4
 from tests.control.systems import bead, cart_pole, slider
 
 EXACT = 1e-10  # of the larger of 1 and the derivative: the same steps, differentiated in the other order

@@ -29,10 +29,10 @@ from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import derivation
 from armillary.program.sensitivities import JumpCheck, directions
 from armillary.program.targets.targets import INTERNAL_EVENTS
-from armillary.runtime.loop.tableau import Tableau
 from armillary.runtime.models.compiled import compiled_model
 from armillary.runtime.models.compiled_program import ModelFunctions, processors
 from armillary.runtime.start.initial import initial_memory
+from armillary.solver.methods.tableau import Tableau
 from armillary.untyped import DataMapping
 
 STORE = 64 * 2**20  # bytes of stages that are kept at once; longer runs are cut into segments

@@ -27,9 +27,9 @@ from armillary.control.plant import input_ports
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.program.formalisms.formalism import derivation
 from armillary.program.sensitivities import outputs_of
-from armillary.runtime.integrators import METHODS
 from armillary.runtime.models.compiled import compiled_model
 from armillary.runtime.models.compiled_program import ModelFunctions
+from armillary.solver.methods.registry import METHODS
 from armillary.untyped import DataTable, LibraryObject
 
 EXPLICIT = tuple(

@@ -24,8 +24,7 @@ from armillary.llvm.building.routines import (
     routine,
     whole_array,
 )
-from armillary.runtime.integrators.methods import rk4
-from armillary.runtime.loop import tableau
+from armillary.solver.methods import rk4, tableau
 
 ROWS = RoutineLayout(
     numbers=("rows", "parts", "states", "inputs", "row_constants"),
@@ -159,7 +158,7 @@ def _hold_inputs(f: Routine, row: Value, k: Value, here: Span, own: Span) -> Non
 def _emit_step(f: Routine, t: Value, h: Value, here: Span, after: Span) -> None:
     """Emit a step of length ``h`` from ``here`` to ``after``, which may be the same.
 
-    One slope is kept: see ChainedStage of runtime/loop/tableau.py.
+    One slope is kept: see ChainedStage of solver/methods/tableau.py.
     """
     n = f["states"]
     slope, trial, total = f.vector("slope"), f.vector("trial"), f.vector("sum")

@@ -25,8 +25,7 @@ from armillary.llvm.building.routines import (
     routine,
     whole_array,
 )
-from armillary.runtime.integrators.methods import rk4
-from armillary.runtime.loop import tableau
+from armillary.solver.methods import rk4, tableau
 
 STEPS = RoutineLayout(
     numbers=("steps", "states", "inputs", "elements"),

@@ -236,7 +236,7 @@ class _Problem:
                 "step=, smaller process noise, or an initial state nearer to the motion"
             )
         info = {"method": method}
-        run = motion_run(model, self.plant, self.time, track.x, self.v, parameters, info)
+        run = motion_run(model, self.time, track.x, self.plant.memory(self.v), parameters, info)
         f = self.state_factors
         return Estimate(
             run, read_only(self.time), read_only(track.x / f), read_only(track.P / np.outer(f, f)),

@@ -116,9 +116,8 @@ def ilqr(
     found = search.run(np.clip(v, low, high), count(iterations, "iterations"), tolerance)
     x, v, K, costs, converged, message = found
     time = h * np.arange(N + 1)
-    run = motion_run(
-        model, motion, time, x, np.vstack([v, v[-1:]]), parameters, {"method": "ilqr", "step": h}
-    )
+    memory = motion.memory(np.vstack([v, v[-1:]]))
+    run = motion_run(model, time, x, memory, parameters, {"method": "ilqr", "step": h})
     return IteratedRegulator(
         run, costs[-1], read_only(time), read_only(x / fx), read_only(v / fv),
         read_only(K * fx / fv[:, None]), tuple(costs), converged, message,

@@ -375,20 +375,19 @@ def _vector(given: object, names: Sequence[str], what: str) -> np.ndarray:
 @kept_per_object
 def _outputs(model: CompiledModel) -> KnotFunctions:
     equations = model.equations
-    return KnotFunctions(equations, [c.expression for c in equations.targets.columns], ())
+    return KnotFunctions(equations, [c.expression for c in equations.targets.columns], (), tier="quick")
 
 
 def motion_run(
     model: CompiledModel,
-    motion: Plant,
     time: np.ndarray,
     x: np.ndarray,
-    v: np.ndarray,
+    memory: np.ndarray,
     parameters: DataMapping | None,
     info: DataTable,
 ) -> Run:
-    """Return the run of states and inputs at given times, in the model's own units."""
-    at = Knots(time, x, motion.memory(v), np.empty((len(x), 0)))
+    """Return the run of states and memories at given times, in the model's own units."""
+    at = Knots(time, x, memory, np.empty((len(x), 0)))
     values = _outputs(model).values(at, dict(parameters or {}))
     table = model.parameter_table
     stated = table.values(table.check_given(parameters))

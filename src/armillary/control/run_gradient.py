@@ -28,12 +28,12 @@ from armillary.errors import ArmillaryError, ParameterError
 from armillary.program.sensitivities import directions
 from armillary.program.targets.targets import INTERNAL_EVENTS
 from armillary.runtime.integrators.settings import IntegrationSettings, complete_settings
-from armillary.runtime.loop.tableau import Tableau
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.derivatives import StartDerivatives
 from armillary.runtime.start.initial import initial_memory
 from armillary.settings import KEPT, Initial, RunSettings
+from armillary.solver.methods.tableau import Tableau
 from armillary.text_tables import aligned
 from armillary.untyped import DataMapping, Given
 

@@ -22,22 +22,22 @@ StepNumbers = np.ndarray  # one whole number per unknown
 StepFlags = np.ndarray  # one truth value per unknown
 Square = np.ndarray  # one real per pair of unknowns
 
-# Features: derivatives cost much more than residuals, so they serve several steps; unknowns have bounds;
-# pivots are the largest elements of all columns.
+# Features. CHORDS: derivatives serve several steps, since they cost much more than residuals. BOUNDED:
+# unknowns have bounds. COMPLETE: pivots are the largest elements of all columns.
 CHORDS = BOUNDED = COMPLETE = True
 
 FIRST = 0
 NONE = -1
 INFINITY = np.inf
 
-# What a user of roots.py defines.
+# Functions that a module which uses roots.py must define.
 look: Callable[[Roots], None]  # find the residuals at the place
-look_there: Callable[[Roots], None]  # find what a step leaves of them, `missed`
+look_there: Callable[[Roots], None]  # find `missed`, the residuals after a step
 differentiate: Callable[[Roots], None]  # set the matrix of derivatives at the place
-displace: Callable[[Roots], None]  # find the place to which a step leads; the step becomes what is moved
-accept: Callable[[Roots], None]  # make it the place, with its residuals
-arrive: Callable[[Roots], None]  # make it the place; its residuals are not known yet
-set_radius: Callable[[Roots], None]  # the length of the first step, whose factors are known
+displace: Callable[[Roots], None]  # find the place to which a step leads; set the step to the actual change
+accept: Callable[[Roots], None]  # make that the place, with its residuals
+arrive: Callable[[Roots], None]  # make that the place; its residuals are not known yet
+set_radius: Callable[[Roots], None]  # set the radius of the first step, whose factors are known
 
 
 def at(i: whole, n: whole, j: whole) -> whole:
@@ -54,34 +54,34 @@ class Roots:
     rows: whole  # equations
     columns: whole  # unknowns
     matrix: Equations  # derivatives of the residuals by the unknowns, column after column
-    residual: Sides  # at the place
-    missed: Sides  # where a step leads
-    linear: Sides  # there, as the derivatives predict it
+    residual: Sides  # residuals at the place
+    missed: Sides  # residuals after a step
+    linear: Sides  # residuals after a step, as predicted by the derivatives
     step: Steps  # change of the unknowns
-    cut: real  # pivot, as a part of the largest, of a direction along which no step leads
-    least_cut: real  # down to which the cut is lowered where steps stall
-    radius: real  # of steps; follows the agreement of the derivatives with the residuals
-    longest: real  # change of one unknown in a step at most
-    exact: real  # residual of a root
-    met: real  # residual above which a root is not given up for rounding
-    most_moves: real
-    moves: real  # steps with derivatives of their own
-    # Factors of the matrix, and how steps come from them.
-    factors: Equations  # the triangle T, and reflections below and beside it; the last column is the side
+    cut: real  # share of the largest pivot below which a direction is left out of steps
+    least_cut: real  # least value to which the cut is lowered if steps stall
+    radius: real  # longest step; follows the agreement of the derivatives with the residuals
+    longest: real  # largest change of one unknown in a step
+    exact: real  # largest residual of a root
+    met: real  # residual up to which a stalled search counts as ended by rounding
+    most_moves: real  # most steps with new derivatives
+    moves: real  # steps with new derivatives so far
+    # Factors of the matrix, and workspace for steps from them.
+    factors: Equations  # the triangle T, reflections below and beside it; last column: the right side
     damped: Square  # the triangle of a damped step
-    order: StepNumbers  # columns as they were taken for pivots
+    order: StepNumbers  # columns in the order of pivots
     rank: whole
     heads: Steps  # first elements of the reflections of rows
     solved: Steps  # the step in terms of the factors
-    gauss: real  # length of the step that is not damped
-    turned: Steps  # and on the way back from them
-    lengths: Steps  # squares of what is left of the columns
-    fresh: Steps  # as last computed from their elements; later a row that is added to the triangle
-    side: Steps  # of the triangle of a damped step
+    gauss: real  # length of the step without damping
+    turned: Steps  # the step on its way from the factors to the unknowns
+    lengths: Steps  # squares of the lengths of the remaining columns
+    fresh: Steps  # these squares as last computed from elements; later a row added to the triangle
+    side: Steps  # right side of the triangle of a damped step
     if BOUNDED:
-        value: Steps  # of the unknowns, in their own units
+        value: Steps  # values of the unknowns, in their own units
         sizes: Steps
         low: Steps
         high: Steps
-        goal: Steps  # where a step leads
+        goal: Steps  # values after a step
         held: StepFlags  # unknowns that a bound holds

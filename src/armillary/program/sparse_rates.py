@@ -14,7 +14,7 @@ factors have 200 elements a segment. Without levels it takes twice as many opera
 eliminated values grow together from both sides.
 
 Pivots are on the diagonal, which no zero of the structure meets: it is 1 or 1/g before elimination. A pivot
-that cancels is noticed in the step (runtime/solver/linearly_implicit.py).
+that cancels is noticed in the step (solver/linearly_implicit.py).
 """
 
 from __future__ import annotations

@@ -10,8 +10,8 @@ import numpy as np
 
 from armillary.llvm.building.routines import real_array, whole_array
 from armillary.llvm.jit import machine_settings
-from armillary.runtime.language.described_method import DescribedMethod, MethodWork
-from armillary.runtime.language.translator import ROOTS, ROOTS_RECORD, Description
+from armillary.solver.language.translator import ROOTS, ROOTS_RECORD, Description
+from armillary.solver.llvm.described_method import DescribedMethod, MethodWork
 
 LIMIT = 0.5  # radians, or the same in terms of sizes, that one step may move anything
 LEAST_STEP = 2.0**-16  # of the way from one row to another

@@ -16,7 +16,7 @@ from __future__ import annotations
 from armillary.numerics.factors import weakest_pivot
 from armillary.numerics.language import Roots
 from armillary.numerics.roots import find_root, follow_root, worst_residual
-from armillary.runtime.language.language import *
+from armillary.solver.language.language import *
 
 # Tables: rows and directions of the entries of A; places of a position that move, and the directions along
 # which; where Euler parameters begin; rows that targets do not bend, 1 for gaps of loops, 2 for others, and

@@ -12,7 +12,7 @@ from __future__ import annotations
 from armillary.numerics.factors import factorise_matrix, set_open_direction, set_step
 from armillary.numerics.language import Roots
 from armillary.numerics.roots import find_root, has_finite_matrix, step_length
-from armillary.runtime.language.language import *
+from armillary.solver.language.language import *
 
 # Tables: conditions that are to be met and columns of the unknowns; 1 for unknowns that are angles;
 # coordinates of the damped motion and conditions that every position satisfies; where the entries of C stand

@@ -36,11 +36,11 @@ from armillary.program.equations import NOT_PICKLED, DerivedEquations
 from armillary.program.passes.graph import Operations
 from armillary.program.pieces import with_functions
 from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, INTERNAL_EVENTS, POOR_PIVOT
-from armillary.runtime.integrators import Functions
-from armillary.runtime.loop.thresholds import LANDING
+from armillary.runtime.integrators.records import Functions
 from armillary.runtime.models.configurations import NEARLY, changes_configuration
 from armillary.runtime.models.parameters import parameter_table
 from armillary.runtime.start.initial import initial_memory
+from armillary.solver.thresholds import LANDING
 from armillary.untyped import DataMapping
 
 _REALS = ctypes.POINTER(ctypes.c_double)
