@@ -13,6 +13,8 @@ Rows of A = ∂F/∂δ are scaled to a largest element of one.
 
 from __future__ import annotations
 
+import numpy as np
+
 from armillary.numerics.factors import weakest_pivot
 from armillary.numerics.language import Roots
 from armillary.numerics.roots import find_root, follow_root, worst_residual

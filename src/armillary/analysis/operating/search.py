@@ -9,6 +9,8 @@ numerics/roots.py finds the unknowns. Other elements of x are fixed.
 
 from __future__ import annotations
 
+import numpy as np
+
 from armillary.numerics.factors import factorise_matrix, set_open_direction, set_step
 from armillary.numerics.language import Roots
 from armillary.numerics.roots import find_root, has_finite_matrix, step_length
