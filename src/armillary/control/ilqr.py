@@ -191,7 +191,7 @@ class _Search:
         self, x: np.ndarray, v: np.ndarray, regular: float
     ) -> tuple[tuple[np.ndarray, np.ndarray, tuple[float, float]], float]:
         t = self.h * np.arange(len(v))
-        slopes = self.motion.held_step_derivatives(t, x[:-1], v, self.h, self.parameters)
+        slopes = self.motion.step_derivatives(t, x[:-1], v, self.h, self.parameters)[1]
         bent = self.motion.rate_curvatures(t, x[:-1], v, self.parameters) if self.second else None
         c = self.cost
         while True:

@@ -1,12 +1,12 @@
 """A mechanism that is followed from row to row: the record and the functions of the search.
 
-For each row the conditions F(x) = 0 hold: gaps of loops, driven quantities and further conditions of the
-caller. Unknown are small motions δ along the speeds and further unknowns, in terms of their sizes: x += N δ.
-From the position of another row, numerics/roots.py
+At each row the conditions F(x) = 0 hold: gaps of loops, driven quantities and other conditions of the caller.
+Unknown are small motions δ along the speeds and other unknowns, in terms of their sizes: x += N δ. From the
+position of another row, numerics/roots.py
 
     follows the root on its branch while the targets move to this row's targets, in steps that are halved
-    where that fails, or
-    finds a root, or the place where F is as small as it can be.
+    if this fails, or
+    finds a root, or the place where F is least.
 
 Rows of A = ∂F/∂δ are scaled to a largest element of one.
 """
@@ -20,9 +20,9 @@ from armillary.numerics.language import Roots
 from armillary.numerics.roots import find_root, follow_root, worst_residual
 from armillary.solver.language.language import *
 
-# Tables: rows and directions of the entries of A; places of a position that move, and the directions along
-# which; where Euler parameters begin; rows that targets do not bend, 1 for gaps of loops, 2 for others, and
-# groups of targets with one unit, 0, −1, …; the position at which each row begins.
+# Tables: rows and directions of the entries of A; elements of a position that move, and their directions; the
+# first of each four Euler parameters; 1 for rows of gaps, 2 for other rows without targets, 0, −1, … for
+# groups of targets with one unit; the position at which each row begins.
 ENTRY_OF_ROW: Wholes = np.zeros(0, dtype=int)
 ENTRY_OF_DIRECTION: Wholes = np.zeros(0, dtype=int)
 MOVED: Wholes = np.zeros(0, dtype=int)
@@ -36,36 +36,38 @@ class Follower(Roots):
     t: real
     width: whole  # numbers of a position: state and inputs
     count: whole  # rows to be found
-    starts: whole  # positions that are there already, before those of the rows
+    starts: whole  # given positions, before those of the rows
     targets: whole
-    first_target: whole  # their place in a position
-    entries: whole  # of A that are not always zero
-    motions: whole  # of N
+    first_target: whole  # index of the first target in a position
+    entries: whole  # entries of A that are not always zero
+    motions: whole  # entries of N
     quaternions: whole
-    descends: truth  # by damped least squares
-    least_share: real  # of the way from one row to another
-    weak: real  # part of the least pivot of the row before, below which a position is singular
-    weight: real  # of rows that targets do not bend
-    renews: truth  # whether weights follow the place
+    descends: truth  # whether to find roots by damped least squares, not by following
+    least_share: real  # least share of the way from one row to another
+    weak: real  # share of the least pivot of the row before, below which a position is singular
+    weight: real  # weight of rows without targets
+    renews: truth  # whether weights are renewed at each place
     place: Position
-    there: Position  # where a step leads
-    good: Position  # where the conditions hold
+    there: Position  # after a step
+    good: Position  # the last position where the conditions hold
     figures: Results  # F, entries of A, entries of N
-    figures_there: Results
+    figures_there: Results  # after a step
     weights: Sides
     sizes: Steps
     positions: Path
     times: PathReals
     strengths: PathReals  # least pivots
-    sources: PathNumbers  # of a position that was not reached, or is singular, the one before
+    sources: PathNumbers  # of each position itself, or its origin if it was not reached or is singular
     wanted: Targets
     reached: PathReals
     left_over: PathReals
 
 
 def set_weights(run: Follower) -> None:
-    """Set the weight of each row, one over its largest element. That of a gap counts for at least 1e-4 of the
-    largest of all gaps: where a row vanishes, its scale does not. Targets of one group share one weight.
+    """Set the weight of each row, one over its largest element; targets of one group share a weight.
+
+    The largest element of a gap counts as at least 1e-4 of the largest of all gaps, since rows of gaps may
+    vanish while the gaps do not.
     """
     for i in range(run.rows):
         run.weights[i] = 0.0
@@ -87,7 +89,7 @@ def set_weights(run: Follower) -> None:
 
 
 def look(run: Follower) -> None:
-    """Find the residuals at the place, with its own weights if these follow it."""
+    """Find the residuals at the place; if `renews`, with weights for this place."""
     run.figures = path_figures(run.t, run.place)
     if run.renews:
         set_weights(run)
@@ -96,7 +98,7 @@ def look(run: Follower) -> None:
 
 
 def look_there(run: Follower) -> None:
-    """Find the residuals where a step leads."""
+    """Find the residuals after a step."""
     run.figures_there = path_figures(run.t, run.there)
     for i in range(run.rows):
         run.missed[i] = run.weights[i] * run.figures_there[i]
@@ -128,25 +130,25 @@ def displace(run: Follower) -> None:
 
 
 def arrive(run: Follower) -> None:
-    """Make that the place."""
+    """Make the position after the step the place."""
     run.place = run.there
 
 
 def accept(run: Follower) -> None:
-    """Make that the place, with its residuals."""
+    """Make the position after the step the place, with its residuals."""
     run.place = run.there
     run.figures = run.figures_there
     run.residual = run.missed
 
 
 def set_radius(run: Follower) -> None:
-    """Begin with the longest change of one unknown."""
+    """Set the first radius to the longest change of one unknown."""
     run.radius = run.longest
 
 
 def descend_to_row(run: Follower, row: whole) -> truth:
-    """Find a root of a row's conditions, or the place where they are nearest to holding; return whether there
-    is a root.
+    """Find a root of a row's conditions, or the place of the least residuals; return whether
+    there is a root.
     """
     width: whole = run.targets + 1
     here: whole = run.starts + row
@@ -177,8 +179,8 @@ def descend_to_row(run: Follower, row: whole) -> truth:
 
 
 def follow_to_row(run: Follower, row: whole, origin: whole) -> truth:
-    """Follow the root while the targets move to a row's; return whether they arrive, at a place that is not
-    singular if the one before is not.
+    """Follow the root while the targets move to a row's targets; return whether they arrive, and the position
+    is not much more singular than at the start.
     """
     width: whole = run.targets + 1
     here: whole = run.starts + row
@@ -215,7 +217,7 @@ def follow_to_row(run: Follower, row: whole, origin: whole) -> truth:
 
 
 def follow_rows(run: Follower) -> None:
-    """Find a position for every row, from the position of the row at which it starts."""
+    """Find a position for every row, from the position of its origin."""
     good: truth = False
     for row in range(run.count):
         origin: whole = run.sources[ORIGIN[row]]

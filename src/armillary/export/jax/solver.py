@@ -20,7 +20,8 @@ from armillary.export.text.files import fill, template
 from armillary.export.text.printer import wrap_statement
 from armillary.export.text.solver_printer import NO_SOLVER
 from armillary.export.text.source import Source
-from armillary.mechanics.contact.blocks import WITHOUT_REBOUND, ContactBlock
+from armillary.mechanics.contact.blocks import WITHOUT_REBOUND
+from armillary.mechanics.contact.contact_thresholds import NOTHING
 from armillary.solver.language.translator import SolverFunction, read_solver, solver_for
 from armillary.solver.methods.method_text import exported_methods
 from armillary.solver.methods.tableau import Method, Rosenbrock, Tableau
@@ -175,29 +176,21 @@ def contact_texts(sources: Sequence[ContactSource], width: int) -> list[str]:
     """Return the texts of the contact functions that sections call, with their constants and tables."""
     if not sources:
         return []
-    sources = [_with_forces(source) for source in sources]
     lines = ["# " + "-" * 76 + " contacts", ""]
     lines += [f"{name} = {value!r}" for name, value in contact_constants(sources).items()]
     return ["\n".join([*lines, ""]), *(text for source in sources for text in _contact_solver(source, width))]
 
 
-def _with_forces(source: ContactSource) -> ContactSource:
-    """Return the source with a function of forces added if missing; derivatives of decisions call it."""
-    if any(block.name == _FORCES for block in source.called.values()):
-        return source
-    forces = ContactBlock(_FORCES, source.block.shape)
-    return ContactSource({**source.called, f"{_FORCES}{source.tag}": forces}, source.tag)
-
-
 def _contact_solver(source: ContactSource, width: int) -> list[str]:
-    forces = {n: b for n, b in source.called.items() if b.name == _FORCES}
-    known = forces | {n: b for n, b in source.called.items() if b.name == _RATES}
-    printer = JaxContacts(ContactSource(known, source.tag))
-    texts = [_data_text(printer, width), printer.text(), *map(printer.block_function, known)]
+    known = {n: b for n, b in source.called.items() if b.name in (_RATES, _FORCES)}
+    texts: list[str] = []
+    if known:
+        printer = JaxContacts(ContactSource(known, source.tag))
+        texts += [_data_text(printer, width), printer.text(), *map(printer.block_function, known)]
     for name, decision in source.called.items():
         if decision.name == _DECISION:
             host = ContactSource({f"{name}_on_host": decision}, f"{source.tag}_on_host")
-            texts += [*solver_texts(PythonContacts(host), width), _decision(name, host, next(iter(forces)))]
+            texts += [*solver_texts(PythonContacts(host), width), _decision(name, host)]
     return texts
 
 
@@ -212,7 +205,7 @@ def _data_text(printer: JaxContacts, width: int) -> str:
     return "\n".join([*lines, ""])
 
 
-def _decision(name: str, source: ContactSource, forces: str) -> str:
+def _decision(name: str, source: ContactSource) -> str:
     """Return the text of the function that decides contact statuses, and of its derivative."""
     block = source.block
     taken = {p.field: p for p in source.takes(f"{name}_on_host")}
@@ -222,18 +215,16 @@ def _decision(name: str, source: ContactSource, forces: str) -> str:
     contact = {k: c for c, (n, slip) in enumerate(rows) for k in (*(() if n is None else (n,)), *slip)}
     values = {
         "name": name,
-        "forces": forces,
         "results": str(block.count),
         "smooth": str(block.smooth),
-        "limits": str(4 * len(rows)),
-        "asked": repr([1.0, *[0.0] * (len(rows) - 1)]),
         "without": str(WITHOUT_REBOUND),
+        "nothing": repr(NOTHING),
         "rows": str(block.sizes["N_CONTACT_ROWS"]),
         "speeds": str(block.sizes["N_CONTACT_SPEEDS"]),
         "contact": repr([contact[k] for k in range(len(contact))]),
         "normal": repr([normal.get(k) or 0 for k in range(len(contact))]),
         "slips": repr([float(k in normal) for k in range(len(contact))]),
-        "pushed": repr([float(normal.get(k) is not None) for k in range(len(contact))]),
+        "pressed": repr([float(normal.get(k) is not None) for k in range(len(contact))]),
         **{f"in_{field}": f"{p.first} : {p.first + p.length}" for field, p in taken.items()},
         **{f"out_{field}": f"{p.first} : {p.first + p.length}" for field, p in given.items()},
     }

@@ -327,7 +327,12 @@ class ModelFunctions:
 
     def address(self, name: str) -> int:
         """Address of a function (t, state and inputs, constants, memory, results), for compiled loops."""
-        return self._code.address(name)
+        return (self._code if self._places else self._of_one_place).address(name)
+
+    @cached_property
+    def _of_one_place(self) -> Compiled:
+        """The functions of one place, where only those of several rows are compiled."""
+        return Compiled(process_text(self.equations.program))
 
     def length(self, name: str) -> int:
         """Number of results of a function."""
