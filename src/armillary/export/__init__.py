@@ -1,7 +1,7 @@
-"""Programs written out in other languages, by the name of the language, and functional mock-up units.
+"""Programs in other languages, made from equations by the name of the language, and functional mock-up units.
 
-In: `Equations`. Out: a folder of source code, or an FMU. One folder per language; `text/` has the parts
-that they share. Each writer is a module, imported when it is needed, with one function
+Enters: `Equations`. Leaves: a folder of source code, or an FMU. Each language has a folder; `text/` has the parts
+that they share. Each language is a module, imported when it is used, with one function
 
     export(equations, path, **options) -> Path
 """
@@ -31,7 +31,7 @@ LANGUAGES = {
 
 
 HOOKS = ("on_start", "on_input", "on_echo")
-# Where a program that was exported lets its user change the values of a run.
+# How users of an exported program change the values of a run.
 _OWN_CODE = {
     "c": "in C change run.state and run.memory between setup and begin, or the values of the run file",
     "cuda": "give each run its values in the table of runs",
@@ -44,7 +44,7 @@ _OWN_CODE = {
 
 
 def _own(language: str) -> str:
-    """Return the remedy for a function that cannot travel."""
+    """Return the remedy for a Python function, which cannot be exported."""
     return _OWN_CODE.get(language, "give it to simulate(on_start=…) of the exported module")
 
 
@@ -53,9 +53,10 @@ def export(
 ) -> Path:
     """Write the equations as a stand-alone program and return its path.
 
-    Options that languages share: ``inputs`` over time, which the program includes; ``force``, to replace
-    files; and ``configurations``, whether it holds the equations of all configurations that runs can meet,
-    so that they lock and unlock joints and exchange dependent speeds (None: if events lock or unlock).
+    Options of all languages: ``inputs`` over time, which the program then contains; ``force`` to replace
+    files; and ``configurations``: whether the program holds the equations of all configurations that runs can
+    reach, so that runs can lock and unlock joints and exchange dependent speeds (None: if events lock or
+    unlock).
     """
     one_of(language, LANGUAGES, "cannot export to ")
     file_path(path, "path")
