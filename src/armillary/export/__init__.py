@@ -1,7 +1,7 @@
 """Programs in other languages, made from equations by the name of the language, and functional mock-up units.
 
-Enters: `Equations`. Leaves: a folder of source code, or an FMU. Each language has a folder; `text/` has the parts
-that they share. Each language is a module, imported when it is used, with one function
+Enters: `Equations`. Leaves: a folder of source code, or an FMU. Each language has a folder; `text/` has the
+parts that they share. Each language is a module, imported when it is used, with one function
 
     export(equations, path, **options) -> Path
 """
