@@ -52,7 +52,8 @@ class LazyVerb:
         vars(verb)["__signature__"] = signature.replace(parameters=[first, *others])
         verb.__qualname__ = f"{self.owner.__name__}.{self.name}"
         setattr(self.owner, self.name, verb)
-        return getattr(owner if stage is None else stage, self.name)  # type: ignore[no-any-return]
+        method: AnyFunction = getattr(owner if stage is None else stage, self.name)
+        return method
 
 
 def typed_verb(
