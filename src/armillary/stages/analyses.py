@@ -1,6 +1,5 @@
-"""The verbs of models that analyse them: kinematics, efforts, operating points, linear models.
-
-The verbs of models that evaluate the equations of motion in pieces, M u̇ = f.
+"""Verbs of models: analyses (kinematics, efforts, operating points, linear models) and pieces of M u̇ = f as
+numbers.
 """
 
 from __future__ import annotations
