@@ -83,7 +83,7 @@ class Folder:
 
     @property
     def unfinished(self) -> Path:
-        """The folder of files while they are written; files that a killed process leaves there are ignored."""
+        """The folder of files while they are written; remains of a killed process are ignored."""
         return self.root / UNFINISHED
 
     def record(self, number: int) -> Path:

@@ -16,19 +16,16 @@ from armillary.numerics.language import Roots
 from armillary.numerics.roots import find_root, has_finite_matrix, step_length
 from armillary.solver.language.language import *
 
-# Tables: conditions that are to be met and columns of the unknowns; 1 for unknowns that are angles;
-# coordinates of the damped motion and conditions that every position satisfies; where the entries of C stand
-# that a function gives; columns of C that each direction sums up to its end, rows of their elements likewise.
-ROW_LIST: Wholes = np.zeros(0, dtype=int)
-UNKNOWN_LIST: Wholes = np.zeros(0, dtype=int)
-IS_ANGLE: Wholes = np.zeros(0, dtype=int)
-MOVED_LIST: Wholes = np.zeros(0, dtype=int)
-CLOSED_LIST: Wholes = np.zeros(0, dtype=int)
-FLAT: Wholes = np.zeros(0, dtype=int)
-DIRECTION_COLUMN: Wholes = np.zeros(0, dtype=int)
-DIRECTION_END: Wholes = np.zeros(0, dtype=int)
-ENTRY_ROW: Wholes = np.zeros(0, dtype=int)
-ENTRY_END: Wholes = np.zeros(0, dtype=int)
+ROW_LIST: Wholes = np.zeros(0, dtype=int)  # conditions to be met
+UNKNOWN_LIST: Wholes = np.zeros(0, dtype=int)  # columns of the unknowns
+IS_ANGLE: Wholes = np.zeros(0, dtype=int)  # 1 for unknowns that are angles
+MOVED_LIST: Wholes = np.zeros(0, dtype=int)  # coordinates of the damped motion
+CLOSED_LIST: Wholes = np.zeros(0, dtype=int)  # conditions that every position satisfies
+FLAT: Wholes = np.zeros(0, dtype=int)  # places in C of the entries that a function gives
+DIRECTION_COLUMN: Wholes = np.zeros(0, dtype=int)  # columns of C that directions sum, one after the other
+DIRECTION_END: Wholes = np.zeros(0, dtype=int)  # where each direction ends among these
+ENTRY_ROW: Wholes = np.zeros(0, dtype=int)  # rows of the entries along directions, in this order
+ENTRY_END: Wholes = np.zeros(0, dtype=int)  # where each direction ends among these
 
 
 class Search(Roots):
