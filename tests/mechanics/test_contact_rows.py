@@ -10,7 +10,7 @@ import pytest
 from armillary.algebra.expression import as_expr
 from armillary.mechanics.contact import blocks
 from armillary.mechanics.contact.blocks import ContactBlock, ContactShape
-from armillary.mechanics.contact.contact_thresholds import WEAKEST
+from armillary.mechanics.contact.contact_thresholds import FRICTION_SOFTNESS, WEAKEST
 from armillary.mechanics.contact.few_rows import FewForces, find_few_forces, share_few_forces
 
 TWO_FEET = ContactShape([(0, (1,)), (2, (3,))], 3)
@@ -80,7 +80,8 @@ def test_formulas_and_factors_have_the_forces_of_linear_equations(first: str, se
 
 def test_redundant_forces_are_the_smallest_and_friction_follows_its_limits() -> None:
     """Four rows of a body with three freedoms: among all forces with one motion, those of least Σ σ A λ²,
-    with σ of friction inversely to its limit, which the smallest forces without that give.
+    with σ of friction inversely to its limit, which the smallest forces without that give, and more than any
+    normal has.
     """
     static = [0.9, 0.5]
     for seed in range(6):
@@ -92,13 +93,15 @@ def test_redundant_forces_are_the_smallest_and_friction_follows_its_limits() -> 
         scale = np.sqrt(np.diag(A))
 
         def smallest(soft: np.ndarray, A: np.ndarray = A, free: np.ndarray = free) -> np.ndarray:
-            return np.linalg.lstsq(A / soft, -free, rcond=1e-9)[0] / soft
+            found = np.linalg.lstsq(A, -free, rcond=1e-12)[0]
+            idle = np.array([0, 1, 0, -1])  # forces that move nothing
+            return found - idle * (idle @ (soft * found)) / (idle @ (soft * idle))
 
-        push = smallest(scale)
+        push = smallest(scale**2)
         limits = np.array([m * max(push[k], 0) for m, k in zip(static, (0, 2), strict=True)]) * scale[[1, 3]]
         soft = np.ones(4)
-        soft[[1, 3]] = np.minimum(limits.max() / np.maximum(limits, 1e-300), WEAKEST)
-        expected = smallest(scale * np.sqrt(soft))
+        soft[[1, 3]] = FRICTION_SOFTNESS * np.minimum(limits.max() / np.maximum(limits, 1e-300), WEAKEST)
+        expected = smallest(scale**2 * soft)
         found = _solve("contact_forces", J, D, free, held=np.ones(4), static=static)
         assert found["force"] == pytest.approx(expected, rel=1e-8, abs=1e-9)
         few = _find(J, D, free, np.ones(4), np.zeros(4))
@@ -185,7 +188,7 @@ def test_feet_in_space_hold_and_share_their_forces(speeds: int, monkeypatch: pyt
         limits = np.repeat(static * np.maximum(smallest(sizes)[::3], 0), 3) * np.sqrt(np.roll(sizes, -1))
         limits = limits.reshape(7, 3)[:, :1].repeat(3, axis=1).ravel()
         soft = np.where(slips, np.minimum(limits[slips].max() / np.maximum(limits, 1e-300), WEAKEST), 1.0)
-        expected = smallest(sizes * soft)
+        expected = smallest(sizes * np.where(slips, FRICTION_SOFTNESS, 1.0) * soft)
         given = {"held": np.ones(21), "static": static, "shape": shape}
         found = _solve("contact_forces", J, D, free, **given)  # type: ignore[arg-type]
         assert found["force"] == pytest.approx(expected, rel=1e-8, abs=1e-9)

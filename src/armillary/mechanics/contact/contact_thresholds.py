@@ -20,6 +20,9 @@ SOFTEST = 1e3  # times SOFT: of rows whose limit of friction is nothing beside o
 # The same where softness is added to no matrix. A point that nearly stands on its dead centre has friction
 # that bears nothing of a load; with a thousandth of it, it had 1e7 times its limit.
 WEAKEST = 1e10
+# Times the softness of a normal: of redundant frictions, so that these bear only what no normal can. A slip
+# that the levers of its own normal exclude had half of the load, a hundred times its limit.
+FRICTION_SOFTNESS = 1e4
 NOTHING = 1e-13  # of the first pivot: a pivot that only rounding makes
 STALLED = 0.9  # of what was left before: refining more helps nothing
 PRECISE = 1e-14  # of what enters a row: what is left of a row that holds

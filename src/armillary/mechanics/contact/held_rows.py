@@ -222,7 +222,7 @@ def share_forces(run: Contacts, count: whole, by_speeds: truth, symmetric: truth
     factorise(run, count, by_speeds, symmetric)
     correct_forces(run, count, by_speeds, 0.0)  # once is enough to know how large forces are
     shared: truth = False
-    shared = share_friction(run, SOFTEST)
+    shared = share_friction(run, 1.0, SOFTEST)
     if shared:
         factorise(run, count, by_speeds, symmetric)
     clear_forces(run)
@@ -239,10 +239,10 @@ def clear_forces(run: Contacts) -> None:
     move_rows(run)
 
 
-def share_friction(run: Contacts, softest: real) -> truth:
+def share_friction(run: Contacts, least: real, softest: real) -> truth:
     """Let redundant frictions share their load as their limits are, which keeps them below these as long as
-    that is possible at all; return whether there are any limits. No row is more than `softest` times as soft
-    as others.
+    that is possible at all; return whether there are any limits. Friction is at least `least` times as soft
+    as normals, and at most `softest` times as soft as that.
     """
     largest: real = 0.0
     for c in range(N_CONTACTS):
@@ -255,9 +255,9 @@ def share_friction(run: Contacts, softest: real) -> truth:
             limit: real = friction_limit(run, c)
             for k in range(SLIP_ROW[c], SLIP_END[c]):
                 own: real = limit * run.root[k]
-                run.softness[k] = SOFT * softest
+                run.softness[k] = SOFT * least * softest
                 if softest * own > largest:
-                    run.softness[k] = SOFT * largest / own
+                    run.softness[k] = SOFT * least * largest / own
     return True
 
 
