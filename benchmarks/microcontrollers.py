@@ -16,7 +16,7 @@ from armillary.export.embedded import embedded_files
 from armillary.export.embedded.model import TARGETS, EmbeddedModel, counts_on, step_operations
 from armillary.export.text.source import make_source
 from armillary.mechanics.constraints.closing_thresholds import FEW_CORRECTIONS
-from armillary.runtime.integrators import METHODS
+from armillary.solver.methods.registry import METHODS
 from examples import car, four_bar, stanford_arm, stewart_platform
 
 SYSTEMS = {

@@ -10,7 +10,7 @@ from typing import NamedTuple
 # A package imports only from itself and from what stands to its left.
 ORDER = (
     "version", "untyped", "errors", "atomic", "limited_files", "cache", "kept_results", "text_tables",
-    "numerics", "algebra", "model", "mechanics", "program", "llvm", "results", "settings",
+    "numerics", "algebra", "model", "mechanics", "program", "llvm", "solver", "results", "settings",
     "runtime", "analysis", "export", "ensembles", "control", "gym", "files", "viewer", "stages", "run_files",
     "studies", "vehicles", "verification", "cli",
 )  # fmt: skip

@@ -33,7 +33,8 @@ ANY: dict[str, int] = {
     "model": 7,
     "program": 6,  # with the formalisms, which were in mechanics
     "results": 2,
-    "runtime": 8,
+    "runtime": 7,
+    "solver": 1,
     "studies": 1,
     "untyped.py": 6,
     "vehicles": 2,  # a scalar of any kind and a compiled model, which have no public names

@@ -7,7 +7,7 @@ import pytest
 
 import armillary as arm
 from armillary.control.adjoint import RunMap, StepGrid, TangentMap
-from armillary.runtime.integrators.methods import dopri5, rk4
+from armillary.solver.methods.registry import METHODS
 from tests.control.systems import bead, cart_pole, slider
 
 EXACT = 1e-10  # of the larger of 1 and the derivative: the same steps, differentiated in the other order
@@ -149,7 +149,7 @@ def test_a_run_of_a_closed_loop_has_a_gradient():
 
 def test_tangents_of_a_closed_loop_are_the_transpose_of_its_adjoint():
     """w · (J d) = (Jᵀ w) · d, by a length of a link too, which the closing of the loop depends on."""
-    of = RunMap(_four_bar(), rk4.TABLEAU, (), ("tau", "reach"))
+    of = RunMap(_four_bar(), METHODS["rk4"], (), ("tau", "reach"))
     grid, rng = StepGrid.equal_steps(0.0, 2e-3, 5, 5), np.random.default_rng(2)
     start, seeds = _four_bar().state(START)[None], rng.normal(size=(1, 2, 4))
     move, by = rng.normal(size=4), rng.normal(size=2)
@@ -170,7 +170,7 @@ def test_a_change_of_independent_speeds_is_named():
 
 def test_checkpoints_change_nothing_and_rows_are_runs():
     """47 steps in segments of 47 and of 7, each of the others repeated; three runs at once and apart."""
-    of = RunMap(cart_pole(), rk4.TABLEAU, ("F",), ("L",))
+    of = RunMap(cart_pole(), METHODS["rk4"], ("F",), ("L",))
     grid = StepGrid.equal_steps(0.0, 0.02, 47, 5)
     rng = np.random.default_rng(3)
     start, v = rng.normal(size=(3, 4)), of.hold(rng.normal(size=(3, 47, 1)))
@@ -191,7 +191,7 @@ def test_checkpoints_change_nothing_and_rows_are_runs():
 
 
 def test_samples_of_a_map_are_those_of_a_run():
-    of = RunMap(cart_pole(), dopri5.TABLEAU, ("F",))
+    of = RunMap(cart_pole(), METHODS["dopri5"], ("F",))
     grid = StepGrid.equal_steps(0.0, 0.01, 100, 100)
     found = of.run(cart_pole().state({"pole.q1": 0.3})[None], grid, of.hold(np.array([2.0])))
     run = cart_pole().simulate(1.0, rtol=1e-12, atol=1e-12, initial={"pole.q1": 0.3}, memory={"F": 2.0})

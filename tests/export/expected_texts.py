@@ -13,7 +13,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 
-from armillary.runtime.integrators import METHODS
+from armillary.solver.methods.registry import METHODS
 from tests.export.conformance import equations
 
 CASE = "door"  # factors of units in and out, a state of the user's own, an event, memory, an input, outputs

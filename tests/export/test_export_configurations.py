@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.runtime.language.translator import read_solver
-from armillary.runtime.solver.methods import exported_methods
+from armillary.solver.language.translator import read_solver
+from armillary.solver.methods.method_text import exported_methods
 from tests.export import conformance
 from tests.export.c_programs import CC
 from tests.export.configuration_cases import (

@@ -18,7 +18,7 @@ from armillary.export.embedded.model import TARGETS, counts_on, event_operations
 from armillary.export.text.description import reference
 from armillary.export.text.selftest import self_test
 from armillary.export.text.source import make_source
-from armillary.runtime.integrators import METHODS
+from armillary.solver.methods.registry import METHODS
 from tests.export.conformance import CASES, equations, expected
 
 CC, CXX = shutil.which("cc"), shutil.which("c++")

@@ -14,7 +14,7 @@ import pytest
 import armillary as arm
 from armillary.errors import ArmillaryError
 from armillary.export.text.start import _stops
-from armillary.runtime.inputs.reading import APART
+from armillary.solver.thresholds import APART
 from tests.loading import loaded
 
 CC = shutil.which("cc")

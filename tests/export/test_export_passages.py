@@ -149,7 +149,7 @@ def test_microcontrollers_pass_flat_positions_in_step_with_their_clock(
 ) -> None:
     """Rows at all times of the clock, also inside of the steps across, where those of the process are found
     from rows around the place, too. Single precision costs up to 1.5 % of the energy in each of two places
-    (runtime/loop/thresholds.py).
+    (solver/thresholds.py).
     """
     steps = round(STEPS * span / 3.0)
     eom = controlled().derive() if precision == "double" else equations()

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.runtime.integrators import METHODS, Method
-from armillary.runtime.language import language
-from armillary.runtime.language.translator import FEATURES, _comments, read_solver
-from armillary.runtime.loop.tableau import Tableau
-from armillary.runtime.solver.methods import exported_methods, source
+from armillary.solver.language import language
+from armillary.solver.language.translator import FEATURES, _comments, read_solver
+from armillary.solver.methods.method_text import exported_methods, source
+from armillary.solver.methods.registry import METHODS
+from armillary.solver.methods.tableau import Method, Tableau
 from tests.export.python_programs import load
 
 TABLEAU = Tableau(2, (0, 2 / 3), ((), (2 / 3,)), (1 / 4, 3 / 4))

@@ -15,7 +15,7 @@ import armillary as arm
 from armillary import cache
 from armillary.llvm import jit
 from armillary.llvm.jit import Compiled
-from armillary.runtime.loop.machine_code import CONSTANTS_FROM
+from armillary.solver.llvm.compiled_loop import CONSTANTS_FROM
 
 pytestmark = pytest.mark.optimised
 

@@ -8,9 +8,9 @@ import armillary as arm
 from armillary.llvm import jit, sections
 from armillary.llvm.arrangement import arranged_writer
 from armillary.llvm.arrangement.arrangement import PAIR
-from armillary.runtime.integrators.methods.rk4 import TABLEAU
-from armillary.runtime.loop.layout import LoopShape
-from armillary.runtime.loop.loop import emit_loop
+from armillary.solver.llvm.layout import LoopShape
+from armillary.solver.llvm.loop import emit_loop
+from armillary.solver.methods.rk4 import TABLEAU
 
 
 def angles_loaded(monkeypatch: pytest.MonkeyPatch, encodes: str) -> set[str]:

@@ -10,7 +10,7 @@ import pytest
 
 from armillary.llvm import module
 from armillary.runtime.addresses import kept_with_owner
-from armillary.runtime.start import loop_code
+from armillary.solver.llvm import closing_code as loop_code
 
 
 def together(work: Callable[[], None]) -> None:

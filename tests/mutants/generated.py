@@ -2,7 +2,7 @@
 
 Each place of a file where a rule applies is one fault: an operator, a comparison, a number, a condition, a
 slice, a sign or a function in place of its opposite. Text is changed in place, so that lines keep their
-numbers and the sources that are read rather than run (``runtime/solver``) are changed as well.
+numbers and the sources that are read rather than run (``solver``) are changed as well.
 
 Left out: annotations, decorators, overloads, assertions and ``strict=`` of zip, sums of texts and of lists,
 what is inside of f-strings, which have no place in the file in Python 3.11, and the places at which a fault

@@ -22,7 +22,7 @@ ELSEWHERE = {
     "stages": ("tests/model", "tests/program", "tests/runtime", "tests/analysis"),
     "verification": ("tests/verification", "tests/verification_command"),
     "export": ("tests/export", "tests/ensembles"),
-    "runtime/solver": ("tests/runtime", "tests/export"),
+    "solver": ("tests/solver", "tests/runtime", "tests/export"),
     "": ("tests/results", "tests/run_files", "tests/cli"),
 }
 

@@ -106,7 +106,7 @@ class Map:
 
     def _by_name(self, fault: GeneratedFault, tests: Sequence[str]) -> list[str]:
         """Those first whose names have most in common with the function of a fault: of functions that are
-        translated to machine code, as those of ``runtime/solver`` are, no map can be made.
+        translated to machine code, as those of ``solver`` are, no map can be made.
         """
         words = (Path(fault.file).stem, fault.original_line, _function_text(fault.file, fault.line))
         own = words_of(" ".join(words))

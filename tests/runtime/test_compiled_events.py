@@ -13,7 +13,7 @@ import pytest
 import armillary as arm
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.stages.model import Model
-from tests.runtime.problems import bounces
+from tests.solver.problems import bounces
 
 pytestmark = pytest.mark.optimised
 

@@ -8,7 +8,7 @@ import pytest
 import armillary as arm
 from armillary.errors import ArmillaryError, SimulationError
 from armillary.runtime.integrators import settings
-from tests.runtime.problems import integrate, oscillator
+from tests.solver.problems import integrate, oscillator
 
 
 def _ball():

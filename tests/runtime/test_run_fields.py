@@ -7,10 +7,10 @@ import ctypes
 
 import pytest
 
-from armillary.runtime.integrators import METHODS
-from armillary.runtime.language.fields import read_fields
-from armillary.runtime.language.translator import read_solver
-from armillary.runtime.loop.layout import FIELDS, VECTOR_SIZES, Control, LoopShape
+from armillary.solver.language.fields import read_fields
+from armillary.solver.language.translator import read_solver
+from armillary.solver.llvm.layout import FIELDS, VECTOR_SIZES, Control, LoopShape
+from armillary.solver.methods.registry import METHODS
 
 OF_TYPE = {"real": ctypes.c_double, "address": ctypes.c_void_p}
 SIZES = {"states": 3, "memory": 2, "outputs": 4, "events": 2}

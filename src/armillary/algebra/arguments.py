@@ -1,4 +1,7 @@
-"""Arguments of public calls: read, refused by a sentence that names them, and recorded for saving."""
+"""Arguments of public calls: checked, refused with an error that names them, and recorded for saving.
+
+``what`` is the noun phrase by which an error names the argument.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,6 @@ from armillary.algebra.node import plain_float, positive_whole
 from armillary.errors import ArmillaryError, UnknownNameError, nearest, shown, there_are
 from armillary.untyped import AnyFunction, DataTable, Given
 
-# Arguments of public calls, read or refused by a sentence that names them, and results as they are shown.
-
 Error = type[ArmillaryError]
 Kind = TypeVar("Kind")
 Item = TypeVar("Item")
@@ -26,7 +27,7 @@ _LONGEST = 255  # bytes of the name of a file, on all usual file systems
 
 
 def real(value: object, what: str, error: Error = ArmillaryError) -> float:
-    """One number, which may be infinite."""
+    """Return the value as a float, which may be infinite."""
     found = plain_float(value)
     if found is None:
         raise error(f"{what} must be a number, not {shown(value)}")
@@ -34,7 +35,7 @@ def real(value: object, what: str, error: Error = ArmillaryError) -> float:
 
 
 def reals(value: Given, what: str, error: Error = ArmillaryError) -> np.ndarray:
-    """One number or several, as an array."""
+    """Return one number or several as an array."""
     try:
         if value is None or np.iscomplexobj(value):
             raise TypeError
@@ -61,7 +62,7 @@ def count(value: object, what: str, error: Error = ArmillaryError) -> int:
 
 
 def index(value: Given, length: int, what: str, error: Error = ArmillaryError) -> int:
-    """Return the place of one of several, from 0, or from −1 backwards."""
+    """Return an index into ``length`` items, counted from 0; −1 is the last item."""
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not whole or not -length <= value < length:
         numbers = f"; they are numbered 0 to {length - 1}" if length else ""
@@ -70,7 +71,7 @@ def index(value: Given, length: int, what: str, error: Error = ArmillaryError) -
 
 
 def text(value: object, what: str, error: Error = ArmillaryError) -> str:
-    """Return a text."""
+    """Return the value if it is a text that a file can hold."""
     if not isinstance(value, str):
         raise error(f"{what} must be a text, not {shown(value)}")
     if not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
@@ -79,14 +80,14 @@ def text(value: object, what: str, error: Error = ArmillaryError) -> str:
 
 
 def flag(value: object, what: str, error: Error = ArmillaryError) -> bool:
-    """True or False, of Python or of NumPy."""
+    """Return True or False, given as a bool of Python or NumPy."""
     if not isinstance(value, bool | np.bool_):
         raise error(f"{what} must be True or False, not {shown(value)}")
     return bool(value)
 
 
 def function(value: object, what: str, error: Error = ArmillaryError) -> AnyFunction:
-    """A function, or whatever else can be called."""
+    """Return the value if it can be called."""
     if not callable(value):
         raise error(f"{what} must be a function, not {shown(value)}")
     found: AnyFunction = value
@@ -94,21 +95,21 @@ def function(value: object, what: str, error: Error = ArmillaryError) -> AnyFunc
 
 
 def one_of(value: object, known: Collection[str], what: str, error: Error = ArmillaryError) -> str:
-    """One of several words."""
+    """Return the value if it is one of the known words; ``what`` begins the error."""
     if not isinstance(value, str) or value not in known:
         raise error(f"{what}{shown(value)}{nearest(value, known)}; {there_are(known)}")
     return value
 
 
 def place(name: object, known: Sequence[str], missing: str) -> int:
-    """Return the place of a name among the ``known`` ones; ``missing`` begins the error, "… has no"."""
+    """Return the index of a name in ``known``; ``missing`` begins the error, "… has no"."""
     if not isinstance(name, str) or name not in known:
         raise unknown_name(name, known, missing)
     return known.index(name)
 
 
 def unknown_name(name: object, known: Collection[str], missing: str) -> UnknownNameError:
-    """Return the error about a name that is none of the known ones; ``missing`` is its beginning."""
+    """Return the error about a name that is not known; ``missing`` begins it."""
     given = name if isinstance(name, str) else shown(name)
     hint = nearest(name, known) or (f"; {there_are(known)}" if len(known) <= _FEW else "")
     return UnknownNameError(f"{missing} '{given}'{hint}")
@@ -138,14 +139,14 @@ def checked_names(
 
 
 def check_keywords(verb: AnyFunction, given: Iterable[str], error: Error = ArmillaryError) -> None:
-    """An error for a keyword that a verb, whose first argument is its owner, does not take."""
+    """Raise an error for a keyword that a method does not take; its first argument is skipped."""
     checked_names(
         given, [*inspect.signature(verb).parameters][1:], f"{verb.__name__}() takes no", error, listed=True
     )
 
 
 class NamedTable(dict[str, Item]):
-    """Things of one kind by name; the error about a name that is not among them is a sentence."""
+    """Objects of one kind by name; the error about an unknown name suggests a known one."""
 
     def __init__(self, kind: str, things: Mapping[str, Item] | None = None) -> None:
         super().__init__(things or {})
@@ -159,14 +160,14 @@ class NamedTable(dict[str, Item]):
 
 
 def table(value: object, what: str, error: Error = ArmillaryError) -> DataTable:
-    """Values by name; a symbol is as good as its name, and None is an empty table."""
+    """Return values by name; keys may be symbols, and None gives an empty table."""
     if value is not None and not isinstance(value, Mapping):
         raise error(f"{what} must hold values by name, {{'name': value, …}}, not {shown(value)}")
     return {str(name): item for name, item in (value or {}).items()}
 
 
 def names_by_number(value: object) -> Mapping[int, Given]:
-    """Names for some of several things, by their numbers."""
+    """Return the value if it is a mapping, of numbers to names."""
     if not isinstance(value, Mapping):
         raise ArmillaryError(f"a mapping of numbers to names, {{0: 'weave'}}, is needed, not {shown(value)}")
     return value
@@ -194,14 +195,14 @@ def several(value: object, what: str, error: Error = ArmillaryError) -> list[Giv
 
 
 def pair(value: object, what: str) -> tuple[Given, Given]:
-    """Two names, the key of a table of two sides."""
+    """Return the value if it is a tuple of two, the key of a table of rows and columns."""
     if not isinstance(value, tuple) or len(value) != 2:
         raise ArmillaryError(f"{what} are given by two names, ['of', 'by'], not by {shown(value)}")
     return value
 
 
 def core_of(given: Given) -> Given:
-    """Return the object that a user's equations or model hold; anything else as it is."""
+    """Return the object behind a user's equations or model; any other value unchanged."""
     return getattr(given, "_core", given)
 
 
@@ -213,7 +214,7 @@ def instance(value: object, kind: type[Kind], what: str, error: Error = Armillar
 
 
 def unsigned_zeros(values: object) -> np.ndarray:
-    """Numbers as users see them: a zero has no sign (−0.0 + 0.0 is 0.0). In place where that may be."""
+    """Return numbers with 0.0 for −0.0, as users see them; change writeable arrays in place."""
     found = np.asarray(values)
     if found.dtype.kind != "f" or not found.flags.writeable:
         return found + 0.0 if found.dtype.kind == "f" else found
@@ -248,8 +249,7 @@ def read_only(values: object) -> np.ndarray:
     return found
 
 
-# Objects that record the arguments they were made with, so that a description can be saved as it was
-# given.
+# Objects that record the arguments they were made with, so that a description is saved as it was given.
 
 Class = TypeVar("Class", bound=type)
 
@@ -280,7 +280,7 @@ def arguments_of(made: object) -> DataTable | None:
 
 
 def bound_arguments(signature: inspect.Signature, args: tuple[object, ...], options: DataTable) -> DataTable:
-    """Arguments by name without the first, ``self``; what ``*values`` and ``**options`` took, among them."""
+    """Return the arguments by name, without ``self``; those in ``**options`` under their own names."""
     found = dict(list(signature.bind(*args, **options).arguments.items())[1:])
     for parameter in signature.parameters.values():
         if parameter.kind is parameter.VAR_KEYWORD and parameter.name in found:
@@ -289,7 +289,7 @@ def bound_arguments(signature: inspect.Signature, args: tuple[object, ...], opti
 
 
 def independent_copy(value: Given) -> Given:
-    """Return a value that later changes of the user's lists, tables and arrays do not reach."""
+    """Return a value with its lists, tables and arrays copied, so that the user's changes do not reach it."""
     if isinstance(value, dict):
         return {key: independent_copy(item) for key, item in value.items()}
     if type(value) in (list, tuple):

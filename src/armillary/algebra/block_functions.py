@@ -17,9 +17,9 @@ from armillary.untyped import Given
 
 # Functions of many numbers with many results, such as the solution of linear equations.
 #
-# A block is a call like any other, of a function that generated code has from elsewhere (in this process by
-# the address of compiled code, in exported programs as a function of their language). Its value is a vector:
-# only calls of `BlockPart`, which take one number out of it, use it as an operand.
+# A block is a call node of such a function (in this process compiled code called by address, in exported
+# programs a function of their language). Its value is a vector: only calls of `BlockPart`, which take one
+# number out of it, have it as an operand.
 
 
 class BlockFunction(ABC):
@@ -27,9 +27,9 @@ class BlockFunction(ABC):
 
     ``vectors`` are the vectors' lengths by name. ``takes`` names the vectors of arguments and ``gives`` the
     vectors of results, in order; the first ``smooth`` results have derivatives, the others are piecewise
-    constant. If the first number of the vector ``condition`` is zero, nobody reads the results, and the call
-    may be left out. ``sizes`` are whole numbers and ``tables`` lists of them that the implementation reads,
-    by their names there.
+    constant. If the first number of the vector ``condition`` is zero, the results are not used, and the call
+    may be left out. ``sizes`` are whole numbers and ``tables`` lists of whole numbers, by their names in the
+    implementation.
     """
 
     dimension = None
@@ -53,7 +53,7 @@ class BlockFunction(ABC):
         self.digest = crc32(repr(self._content).encode())
 
     def split(self, names: Sequence[str], numbers: Sequence[Given]) -> dict[str, list[Given]]:
-        """Return vectors by name from their numbers in a row, of any kind."""
+        """Split a row of values into the named vectors."""
         found: dict[str, list[Given]] = {}
         first = 0
         for name in names:
@@ -77,7 +77,7 @@ class BlockFunction(ABC):
 
     @abstractmethod
     def value(self, *arguments: float) -> np.ndarray:
-        """Return all results at numbers."""
+        """Return all results for numbers as arguments."""
 
     @abstractmethod
     def tangent(self, node: Expr, rates: Sequence[Expr]) -> Expr:
@@ -127,7 +127,7 @@ def is_block(node: Expr) -> bool:
 
 
 def is_block_part(node: Expr) -> bool:
-    """Return whether a node is a number out of a block."""
+    """Return whether a node takes one number out of a block."""
     return node.kind == "call" and isinstance(node.data, BlockPart)
 
 
@@ -137,9 +137,9 @@ def is_block_part(node: Expr) -> bool:
 class ForeignFunction:
     """A compiled function ``double f(double, …)`` called by its address.
 
-    ``address`` is an integer, a ctypes function, or anything with an ``address``, as Numba's cfuncs; that
-    object is kept alive with this one. ``partials`` are the partial derivatives, one callable of the
-    arguments for each (other foreign functions, or Python functions of expressions).
+    ``address`` is an integer, a ctypes function, or an object with an ``address``, such as Numba's cfuncs;
+    this object keeps it alive. ``partials`` are the partial derivatives, one callable of all arguments for
+    each argument (other foreign functions, or Python functions of expressions).
     """
 
     def __init__(

@@ -20,7 +20,7 @@ from armillary.errors import ExpressionError, shown
 
 NumericValue: TypeAlias = Any  # a number or an array, as the given values are
 Values: TypeAlias = Mapping[Any, Any]  # numbers or arrays by symbol or by name
-ValueTable: TypeAlias = dict[Any, Any]  # the same, to be completed
+ValueTable: TypeAlias = dict[Any, Any]  # as Values, but still being filled
 
 # A derivative with more factors becomes an intermediate value. By the chain rule f(f(…f(x))), n deep, has a
 # derivative of n factors, and each of its n parts one factor fewer: n² in all without this.
@@ -45,8 +45,8 @@ def directional_derivatives(
 ) -> list[Expr]:
     """Σ ∂root/∂s · rate(s) over the given symbols; all other symbols are held fixed.
 
-    With rates q̇ and u̇ this is the total time derivative. ``rule`` gives the derivative of a node from those
-    of its operands, in place of the plain one.
+    With rates q̇ and u̇ this is the total time derivative. ``rule`` gives the derivative of a node from the
+    derivatives of its operands; the default is ``node_derivative``.
     """
     roots, rule = list(roots), rule or node_derivative
     d: dict[Expr, Expr] = {}
@@ -68,7 +68,7 @@ def gradient(expression: Expr, by: Sequence[Expr]) -> list[Expr]:
     return _walk_back([(expression, UNIT)], by, lambda node, weight: [p * weight for p in _partials(node)])
 
 
-_Shares: TypeAlias = Callable[[Expr, Expr], list[Expr]]  # of a node's weight for each of its operands
+_Shares: TypeAlias = Callable[[Expr, Expr], list[Expr]]  # (node, its weight) → weights of its operands
 
 
 def _walk_back(roots: Sequence[tuple[Expr, Expr]], by: Sequence[Expr], shares: _Shares) -> list[Expr]:
@@ -174,7 +174,10 @@ def evaluate_all(roots: Iterable[Expr], values: Values) -> list[NumericValue]:
 
 
 def evaluator(roots: Iterable[Expr]) -> Callable[[Values], list[NumericValue]]:
-    """Several expressions as a function of values by symbol or by name; walks their graph only once."""
+    """Return a function from values, by symbol or by name, to several expressions' values.
+
+    It walks their graph once, here, not at every call.
+    """
     roots = list(roots)
     order = operands_first(roots)
 
@@ -263,7 +266,7 @@ def nominal(expression: Expr) -> Expr:
 
 
 def constant_part(expression: Expr) -> Expr:
-    """Terms of a sum that hold nothing but parameters and numbers (Sayers 1990, Table 5.3.4)."""
+    """Return the terms of a sum that hold only parameters and numbers (Sayers 1990, Table 5.3.4)."""
     expression = as_expr(expression)
     if expression.constant:
         return expression
@@ -275,8 +278,8 @@ def constant_part(expression: Expr) -> Expr:
 
 
 def solve_for(expression: Expr, unknown: Expr) -> Expr:
-    """Return the value of a symbol that makes an expression zero, which must be linear in it
-    (Table 5.3.4).
+    """Return the value of a symbol that makes an expression zero, if the expression is linear in the symbol
+    (Sayers 1990, Table 5.3.4).
     """
     expression, unknown = as_expr(expression), _checked_symbol(unknown, "solve_for")
     factor = derivative(expression, unknown)
@@ -287,13 +290,13 @@ def solve_for(expression: Expr, unknown: Expr) -> Expr:
     return -substitute(expression, {unknown: ZERO}) / factor
 
 
-# Derivatives along a direction that stay numbers wherever they exist.
+# Tangents: derivatives along a direction that are finite wherever the result has a derivative.
 #
 # The chain rule multiplies: at rest the slope of √(v²) is infinite and the rate of v² is zero, and the
-# product of the two is not a number, although whatever follows from it (a drag −c |v| v) has a derivative.
-# So 0·∞ counts as 0 here, and of the two sides of a choice only the one taken counts. Elsewhere these are
-# the derivatives of calculus.py: the zero is chosen where the slope is infinite, not wherever the rate is
-# zero, so that a tangent can be differentiated again by its rates, at rest too.
+# product of the two is not a number, although a result that uses it (a drag −c |v| v) has a derivative.
+# So 0·∞ counts as 0 in tangents, and only the side of a choice that is taken counts. Otherwise tangents equal
+# ``directional_derivatives``: the test for zero asks for an infinite slope too, not only for a zero rate, so
+# that a tangent can be differentiated again by its rates, at rest too.
 
 
 def tangents(roots: Iterable[Expr], rates: Mapping[Expr, Expr]) -> list[Expr]:
@@ -305,8 +308,8 @@ _STEEPEST = 1e300  # slopes above are infinite
 
 
 def partial_derivative(node: Expr, by: Expr) -> Expr:
-    """∂node/∂by for one of the node's own operands; zero where the slope is infinite, for the rate that would
-    be multiplied with it is not known.
+    """∂node/∂by for one of the node's own operands; zero where the slope is infinite, since the rate that
+    multiplies it is not known.
     """
     rates = [UNIT if a is by else ZERO for a in node.args]
     if node.kind == "let":
@@ -318,16 +321,16 @@ def partial_derivative(node: Expr, by: Expr) -> Expr:
 
 
 def finite_or_zero(slope: Expr) -> Expr:
-    """Return a slope, or zero where it is infinite or no number."""
+    """Return a slope, or zero where it is infinite or not a number."""
     finite: Expr = fn.select(abs(slope) <= _STEEPEST, slope, ZERO)
     return finite
 
 
 def pullback(roots: Sequence[Expr], weights: Sequence[Expr], by: Sequence[Expr]) -> list[Expr]:
-    """Σ weight · ∂root/∂s over all roots, for each of several symbols: tangents, walked backwards.
+    """Σ weight · ∂root/∂s over all roots, for each of several symbols: ``tangents`` in reverse mode.
 
-    A number wherever the tangents are: a slope that is infinite where its weight is zero, or in the side of a
-    choice that is not taken, counts as zero.
+    Finite wherever the tangents are finite: an infinite slope with a zero weight, or in the side of a choice
+    that is not taken, counts as zero.
     """
     chosen = below_choices(roots)
 
@@ -346,7 +349,7 @@ def pullback(roots: Sequence[Expr], weights: Sequence[Expr], by: Sequence[Expr])
 
 
 def below_choices(roots: Sequence[Expr]) -> set[Expr]:
-    """Nodes of which a choice may need nothing."""
+    """Return the nodes whose values a ``select``, ``min`` or ``max`` may leave unused."""
     found: set[Expr] = set()
     for node in reversed(operands_first(roots)):
         if node in found or (node.kind == "call" and node.data in ("select", "min", "max")):
@@ -355,9 +358,7 @@ def below_choices(roots: Sequence[Expr]) -> set[Expr]:
 
 
 def may_be_infinite(node: Expr) -> bool:
-    """Return whether a slope of the node may be infinite, or no number, where some of its operands are
-    finite.
-    """
+    """Return whether a slope of the node may be infinite, or not a number, at some finite operands."""
     if node.kind == "product":
         return any([n < 1 for n in node.data[1]])
     smooth = ("sin", "cos", "tanh", "atan", *_PIECEWISE_CONSTANT, "select", "min", "max", "abs")
@@ -372,11 +373,11 @@ def may_be_steep(node: Expr) -> bool:
 
 
 def node_tangent(node: Expr, rates: list[Expr]) -> Expr:
-    """Return the rate of a node from those of its operands."""
+    """Return the rate of a node from the rates of its operands."""
     if node.kind == "product" and any([n % 1 for n in node.data[1]]):
         return total([(1, term) for term in _product_terms(node, rates)])
-    own = _OWN.get(node.data) if node.kind == "call" and isinstance(node.data, str) else None
-    return node_derivative(node, rates) if own is None else own(node, rates)
+    rule = _TANGENT_RULES.get(node.data) if node.kind == "call" and isinstance(node.data, str) else None
+    return node_derivative(node, rates) if rule is None else rule(node, rates)
 
 
 def _product_terms(node: Expr, rates: list[Expr]) -> Iterable[Expr]:
@@ -387,16 +388,15 @@ def _product_terms(node: Expr, rates: list[Expr]) -> Iterable[Expr]:
 
 
 def _unless_still(term: Expr, rate: Expr, steep: Expr) -> Expr:
-    """Return a term that is zero where its rate is, also at ``steep`` = 0, where its other factor is
-    infinite.
-    """
+    """Return a term; zero where its rate and ``steep`` are zero, since its other factor is infinite there."""
     if rate.kind == "number":
         return term
     found: Expr = fn.select(fn.and_(fn.equal(steep, 0), fn.equal(rate, 0)), ZERO, term)
     return found
 
 
-def _steep(node: Expr, rates: list[Expr]) -> Expr:
+def _steep_call_rate(node: Expr, rates: list[Expr]) -> Expr:
+    """Return the rate of asin, acos or pow, whose slopes may be infinite."""
     x = node.args[0]
     steep = x if node.data == "pow" else 1 - x * x
     pairs = zip(call_partials(node), rates, strict=True)
@@ -404,20 +404,20 @@ def _steep(node: Expr, rates: list[Expr]) -> Expr:
     return total([(1, term) for term in terms])
 
 
-def _angle(node: Expr, rates: list[Expr]) -> Expr:
-    """Of atan2(y, x); the angle of nothing does not turn."""
+def _atan2_rate(node: Expr, rates: list[Expr]) -> Expr:
+    """Return the rate of atan2(y, x); zero at x = y = 0."""
     y, x = node.args
     square = x * x + y * y
     found: Expr = fn.select(fn.equal(square, 0), ZERO, (x * rates[0] - y * rates[1]) / square)
     return found
 
 
-_OWN: dict[str, Callable[[Expr, list[Expr]], Expr]] = {
+_TANGENT_RULES: dict[str, Callable[[Expr, list[Expr]], Expr]] = {
     "select": lambda node, rates: fn.select(node.args[0], rates[1], rates[2]),
     "min": lambda node, rates: fn.select(node.args[0] <= node.args[1], rates[0], rates[1]),
     "max": lambda node, rates: fn.select(node.args[0] >= node.args[1], rates[0], rates[1]),
-    "asin": _steep,
-    "acos": _steep,
-    "pow": _steep,
-    "atan2": _angle,
+    "asin": _steep_call_rate,
+    "acos": _steep_call_rate,
+    "pow": _steep_call_rate,
+    "atan2": _atan2_rate,
 }

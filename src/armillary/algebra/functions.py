@@ -3,7 +3,7 @@
 On expressions they simplify (Sayers 1990, Table 5.3.1): numbers are evaluated, sin(−x) = −sin x, a function
 of its inverse gives the argument back, atan2 loses common factors. On numbers and arrays they are NumPy's.
 
-Intermediate values: computed once and opaque to simplification; shown in listings, measured, settled.
+Intermediate values (``let`` and others) are made here too: named, computed once, opaque to simplification.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _TRIVIAL = frozenset(("number", "symbol", "let", "call"))
 
 
 class Signed(str):
-    """The name of an intermediate value that a user has given: it stands for that value, sign and all."""
+    """A user's name for an intermediate value, whose sign the generated program must keep."""
 
 
 def let(definition: Expr, name: str = "z") -> Expr:
@@ -70,15 +70,15 @@ def with_smallness(definition: Expr, smallness: float, name: str = "z") -> Expr:
     return _intermediate(definition, name, smallness)
 
 
-# Within one derivation a value has one name, the first that it was given. The names of other derivations do
-# not matter: what is derived must not depend on what was derived before.
-_Names = dict[Any, "Expr"]  # by definition, or by that and the declared order of smallness
+# Within one derivation a value keeps the first name that it is given. Names of other derivations are not
+# used: a result must not depend on derivations made before it.
+_Names = dict[Any, "Expr"]  # by definition, or by (definition, declared order of smallness)
 _INTERMEDIATES: ContextVar[_Names | None] = ContextVar("intermediates", default=None)
 
 
 @contextmanager
 def own_intermediates(known: _Names | None = None) -> Iterator[None]:
-    """Meanwhile every intermediate value keeps the first name that it is given."""
+    """Within this context, every intermediate value keeps the first name that it is given."""
     before = _INTERMEDIATES.set(known or {})
     try:
         yield
@@ -87,7 +87,7 @@ def own_intermediates(known: _Names | None = None) -> Iterator[None]:
 
 
 def trial_intermediates() -> AbstractContextManager[None]:
-    """As ``own_intermediates``, with the names given so far; those given meanwhile are forgotten."""
+    """As ``own_intermediates``, from the names given so far; forget names given within the context."""
     return own_intermediates(dict(_INTERMEDIATES.get() or {}))
 
 
@@ -104,7 +104,7 @@ def _intermediate(definition: Expr, name: str, smallness: float | None) -> Expr:
 
 
 class KeptName(str):
-    """The name of an intermediate value that is not dissolved into its user."""
+    """The name of an intermediate value that passes must not inline."""
 
 
 def keep_visible(definition: Expr, name: str) -> Expr:
@@ -127,14 +127,16 @@ def with_definition(value: Expr, definition: Expr) -> Expr:
 
 
 def with_stated_dimension(x: Expr | float, dimension: Dimension, name: str) -> Expr:
-    """Return an intermediate value of this dimension, where the numbers in it hide what units they have."""
+    """Return an intermediate value of this dimension, for a definition with numbers of unstated units."""
     if not isinstance(x, Expr) or x.kind == "number":
         return number(x.data if isinstance(x, Expr) else x, dimension)
     return intern(Expr, "let", (x,), name, dimension, ("let", x, name, dimension))
 
 
 def freeze_long_sum(definition: Expr, name: str = "k") -> Expr:
-    """Return a constant sum that has grown long, closed to further opening, so that chains stay linear."""
+    """Return a long constant sum as an intermediate value, which later sums do not open and copy again; any
+    other expression unchanged.
+    """
     if definition.kind != "sum" or len(definition.args) <= _LONG:
         return definition
     return _intermediate(definition, name, None)
@@ -165,9 +167,10 @@ _ANY_DIMENSION = ("abs", "sign")
 
 
 def _dimensionless(name: str, x: Expr) -> Expr:
-    """Return the argument of a function of plain numbers. sin(t) is sin(1*t), with a 1 in rad/s that need not
-    be
-    written, just as sin(2*t) has a bare 2."""
+    """Return the argument of a function that needs a dimensionless one; raise UnitsError for another.
+
+    A function of time alone is allowed: sin(t) means sin(1*t) with 1 rad/s, just as sin(2*t) has a bare 2.
+    """
     if x.dimension is None or x.dimension is ONE:
         return x
     if x.dimension is TIME and _of_time(x):
@@ -179,7 +182,7 @@ def _dimensionless(name: str, x: Expr) -> Expr:
 
 
 def _of_time(x: Expr) -> bool:
-    """Return whether an expression holds numbers and the time alone."""
+    """Return whether an expression holds no symbol but the time."""
     stack, seen = [x], {x}
     while stack:
         node = stack.pop()
@@ -191,7 +194,7 @@ def _of_time(x: Expr) -> bool:
 
 
 def _of_numbers(name: str, numeric: Callable[..., Operand], *given: Operand) -> Operand:
-    """NumPy's function of numbers and arrays; a sentence about anything else."""
+    """Call NumPy's function on numbers and arrays; raise ExpressionError for anything else."""
     try:
         if not all([_numeric(x) for x in given]):
             raise TypeError
@@ -204,9 +207,7 @@ def _of_numbers(name: str, numeric: Callable[..., Operand], *given: Operand) -> 
 
 
 def _numeric(x: Operand) -> bool:
-    """Return whether NumPy's functions take a value: numbers, arrays of them or of objects,
-    and quantities.
-    """
+    """Return whether NumPy's functions take a value: numbers, arrays of numbers or objects, quantities."""
     if type(x) is float:
         return True
     if isinstance(x, complex | float | int | np.ndarray | np.generic | list | tuple):
@@ -249,7 +250,7 @@ def _unary(name: str, x: Operand) -> Operand:
 
 
 def _result_dimension(name: str, x: Expr) -> Dimension | None:
-    """Of a function of one argument; ±1 from a sign is a bare number, which may stand for anything."""
+    """Return the dimension of a function of one argument; unknown for the bare ±1 of a sign."""
     return x.dimension if name == "abs" else None if name == "sign" else ONE
 
 
@@ -402,7 +403,7 @@ def _extreme(name: str, numeric: Callable[[Operand, Operand], Operand], a: Opera
 
 
 def _shared_dimension(a: Expr, b: Expr) -> Dimension | None:
-    """Return the dimension of a place that either value may take; bare numbers fit anywhere."""
+    """Return the dimension that two values share; a number takes the dimension of the other value."""
     if a.kind == "number" and b.kind == "number":
         return None
     if a.kind == "number":
@@ -413,7 +414,7 @@ def _shared_dimension(a: Expr, b: Expr) -> Dimension | None:
 
 
 def _stated_dimension(a: Expr, b: Expr) -> Dimension | None:
-    """Return the common dimension of the numbers that have one, as data of a model do; else ``ONE``."""
+    """Return the common dimension of the numbers that have one, as a model's data have; else ``ONE``."""
     stated = [x for x in (a, b) if x.dimension is not ONE]
     return common_dimension(stated) if stated else ONE
 
@@ -506,9 +507,7 @@ _BUILDERS: dict[str, Callable[..., Operand]] = {
 
 
 def rebuild_call(node: Expr, args: Sequence[Expr]) -> Expr | None:
-    """Return the same function of other arguments, simplified; None for functions that this file has no rule
-    for.
-    """
+    """Return a call's function at other arguments, simplified; None if this file has no rule for it."""
     builder = _BUILDERS.get(node.data) if isinstance(node.data, str) else None
     return builder(*args) if builder else None
 
@@ -529,8 +528,8 @@ BY_NAME: dict[str, tuple[Callable[..., Operand], int]] = {
     "not": (not_, 1),
 }
 
-# Of these, the names that nothing else may have. The others came later, when models had loads called "floor":
-# followed by a parenthesis they are functions, else what the model calls so.
+# Function names that a model may not use. The excluded ones were added when models had loads called "floor":
+# before a parenthesis they mean the function, elsewhere the model's object.
 RESERVED = frozenset(BY_NAME) - {"tanh", "hypot", "floor", "ceil", "mod"}
 
 __all__ = [

@@ -35,19 +35,19 @@ Element = tuple[int, int]
 
 
 def jacobian(results: Sequence[Expr], by: Sequence[Expr]) -> dict[Element, Expr]:
-    """∂results[i]/∂by[j] of the elements (i, j) that are not identically zero.
+    """∂results[i]/∂by[j] for the elements (i, j) that are not identically zero.
 
     They equal the tangents along single variables (``calculus.tangents``), also where slopes are infinite.
     """
     network = _Network(results, by)
-    if network.has_blocks:  # whose derivatives are made along directions only
+    if network.has_blocks:  # block functions have derivatives along directions only
         return columns_forward(results, by)
     network.eliminate()
     return network.elements()
 
 
 def columns_forward(results: Sequence[Expr], by: Sequence[Expr]) -> dict[Element, Expr]:
-    """Return the same elements, column by column."""
+    """Return the elements of ``jacobian``, made column by column in forward mode."""
     found: dict[Element, Expr] = {}
     for j, s in enumerate(by):
         column = tangents(results, {s: UNIT})
@@ -56,8 +56,10 @@ def columns_forward(results: Sequence[Expr], by: Sequence[Expr]) -> dict[Element
 
 
 def nest_products(results: Sequence[Expr], by: Sequence[Expr]) -> list[Expr]:
-    """Return the same values, with products of many factors as products of two: first of what depends on the
-    fewest variables. The slopes of n factors take n (n − 2) products, those of nested ones 2 (n − 2).
+    """Return expressions with products of many factors nested as products of two.
+
+    Factors that depend on the fewest variables are multiplied first. The slopes of a product of n factors
+    take n (n − 2) products, of a nested one 2 (n − 2).
     """
     known: dict[Expr, Expr] = {}
     held: dict[Expr, int] = {s: 1 << j for j, s in enumerate(by)}  # sets of variables, as bits
@@ -89,8 +91,9 @@ def _nest(product: Expr, held: dict[Expr, int]) -> Expr:
 class _Network:
     """Nodes by index: variables first, then nodes that depend on them, then one node for each result.
 
-    Choices, roots and the like have a rule of their own for the rates of their operands, so the edges to them
-    have no factor until the operand is eliminated; ``ruled`` are the operands of each node with such edges.
+    Roots and other functions whose slope may be infinite need the rate of their operand, not its factor, so
+    edges to them have no factor until the operand is eliminated; ``_ruled`` has, for each node, the operands
+    with such edges.
     """
 
     def __init__(self, results: Sequence[Expr], by: Sequence[Expr]) -> None:
@@ -141,8 +144,10 @@ class _Network:
             self._after[a].add(v)
 
     def _factor(self, v: int, a: int) -> Expr:
-        """Return the slope of a node by one of its operands. Below a choice it is zero where it is infinite,
-        so that a side that is not taken does not make the product with zero undefined.
+        """Return the slope of a node by one of its operands.
+
+        Below a choice an infinite slope becomes zero, so that its product with the zero weight of a side that
+        is not taken is defined.
         """
         found, node = self._rate(v, a, UNIT), self._nodes[v]
         if found.kind != "number" and node in self._chosen and may_be_infinite(node):
@@ -150,7 +155,7 @@ class _Network:
         return found
 
     def _rate(self, v: int, a: int, rate: Expr) -> Expr:
-        """Return the rate of a node where one of its operands has this rate."""
+        """Return the rate of a node if one of its operands has this rate and the others none."""
         return node_tangent(self._nodes[v], [rate if b == a else ZERO for b in self._operands[v]])
 
     def elements(self) -> dict[Element, Expr]:
@@ -174,7 +179,10 @@ class _Network:
                     heappush(waiting, self._price(w))
 
     def _price(self, v: int) -> tuple[bool, int, int, int]:
-        """Products of two factors that vary, then of all; nodes without their factors come last."""
+        """Return the sort key for elimination: the products of two varying factors, then all products.
+
+        Nodes with edges that have no factor yet come last.
+        """
         before = self._before[v].values()
         after = [self._before[s].get(v) for s in self._after[v]]
         varying = [sum([c is None or c.kind != "number" for c in group]) for group in (before, after)]

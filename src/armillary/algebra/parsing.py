@@ -9,13 +9,13 @@
               -x  +x
     tightest  ^  **                           from the right; -x^2 is -(x^2), and x^-2 is allowed
 
-Operands are numbers, names (dotted ones too: ``A.q1``, ``N.x``; any other between back quotes, as the rate
-of ``A.u1``), calls ``f(a, b)`` and parentheses. Operator precedence parsing with two explicit stacks reads
+Operands are numbers, names (dotted ones too: ``A.q1``, ``N.x``; a name with other characters stands between
+back quotes), calls ``f(a, b)`` and parentheses. Operator precedence parsing with two explicit stacks reads
 any depth in linear time. Long sums and products are collected and made at once, since adding one term after
 another would copy the sum each time.
 
-What a name means and which functions there are is the caller's business. Values are combined by Python's own
-operators, so vectors work as scalars do. Every error points at the character.
+The caller gives the meaning of names and the functions. Values are combined by Python's own operators, so
+vectors work as scalars do. Every error points at a character of the text.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from armillary.algebra.walk import product_of
 from armillary.errors import ArmillaryError, ExpressionError, UnitsError, nearest
 from armillary.untyped import AnyFunction, DataTable
 
-# What names and operations give: expressions, numbers, vectors or bodies; operations check what they take.
+# A parsed value: an expression, number, vector or body; operators check their operands.
 Parsed: TypeAlias = Any
 Functions = Mapping[str, tuple[AnyFunction, Parsed]]
 
@@ -51,7 +51,7 @@ _TOKEN = re.compile(
 _CALL = re.compile(r"\s*\(")
 _WORDS = ("and", "or", "not")
 
-# Binding strength; a prefix operator is pushed as it comes, and waits for what binds tighter.
+# Binding strength. A prefix operator is pushed at once and waits for operators that bind tighter.
 _OR, _AND, _NOT, _COMPARISON, _SUM, _PRODUCT, _SIGN, _POWER = range(1, 9)
 _BINARY = {
     "or": _OR, "and": _AND, "<": _COMPARISON, "<=": _COMPARISON, ">": _COMPARISON, ">=": _COMPARISON,
@@ -70,7 +70,7 @@ _ARITHMETIC: dict[str, tuple[Callable[[Parsed, Parsed], Parsed], str]] = {
 }
 _HINTS = {"=": "; write == to compare", "&": "; write and", "|": "; write or", "!": "; write not or !="}
 
-LONGEST = 2_000_000  # characters of one text: seconds of reading, and a gigabyte of nodes
+LONGEST = 2_000_000  # characters of one text, which take seconds to read and a gigabyte of nodes
 
 # Chains up to this length are combined one by one, so that errors are found where they arise.
 _SHORT = 8
@@ -81,9 +81,9 @@ def parse(
 ) -> Parsed:
     """Return the expression, vector or other object that a text means.
 
-    ``names`` gives the object for a name, or raises; ``functions`` gives for a name a callable and the number
-    of its arguments, or the least and the greatest number. ``checked`` makes sums of different dimensions an
-    error.
+    ``names`` returns the object for a name, or raises LookupError; ``functions`` has, by name, a callable and
+    the number of its arguments, or the least and the greatest number. If ``checked``, sums of different
+    dimensions are an error.
     """
     if not isinstance(text, str):
         raise ExpressionError(f"{text!r} is not a text")
@@ -155,7 +155,7 @@ class _Parser:
     # ------------------------------------------------------------ reading
 
     def _operand(self, kind: str, word: str, column: int) -> bool:
-        """Takes a token where an operand should begin; whether one is still expected."""
+        """Take a token where an operand should begin; return whether an operand is still expected."""
         if kind == "number":
             self.operands.append(self._number(word, column))
             return False
@@ -191,10 +191,10 @@ class _Parser:
         self._fail(f"a value should stand before '{word}'", column)
 
     def _after_operand(self, kind: str, word: str, column: int) -> bool:
-        """Takes a token after a complete operand; whether an operand must follow."""
+        """Take a token after a complete operand; return whether an operand must follow."""
         if word in _BINARY:
             level = _BINARY[word]
-            # ^ groups from the right, so one that waits stays; everything else groups from the left.
+            # ^ groups from the right, so a waiting ^ is not applied yet; all others group from the left.
             self._reduce(level + 1 if level == _POWER else level)
             top = self.stack[-1] if self.stack else None
             if level == _COMPARISON and isinstance(top, _Waiting) and top.level == _COMPARISON:
@@ -221,7 +221,7 @@ class _Parser:
         self._fail(f"an operator is missing before '{word if kind != 'mark' else '('}'", column)
 
     def _enclosing(self) -> _Open | None:
-        """Return the parenthesis that is open here, with all inside it reduced to one operand."""
+        """Reduce everything after the innermost open parenthesis to one operand; return the parenthesis."""
         self._reduce(0)
         top = self.stack[-1] if self.stack else None
         return top if isinstance(top, _Open) else None
@@ -230,7 +230,7 @@ class _Parser:
         value = float(word)
         if not math.isfinite(value):
             self._fail(f"the number {word[:20]} is too large", column)
-        return number(value, None)  # a bare number may have units of its own
+        return number(value, None)  # a bare number may have unstated units
 
     def _read_name(self, word: str, column: int) -> Parsed:
         if word not in self.known:
@@ -250,14 +250,14 @@ class _Parser:
             wanted = f"{least}" if least == most else f"{least} to {most}"
             noun = "argument" if most == 1 else "arguments"
             self._fail(f"{opened.function} takes {wanted} {noun}, but has {count}", opened.name_column)
-        shown = ", ".join([_a(v) for v in opened.arguments])
+        shown = ", ".join([_describe_kind(v) for v in opened.arguments])
         what = f"take {opened.function} of {shown}"
         return self._call_foreign_code(opened.name_column, what, function, *opened.arguments)
 
     # ------------------------------------------------------------ combining
 
     def _reduce(self, level: int) -> None:
-        """Applies the waiting operators that bind at least as tightly as ``level``, up to a parenthesis."""
+        """Apply the waiting operators that bind at least as tightly as ``level``, up to a parenthesis."""
         while self.stack:
             top = self.stack[-1]
             if isinstance(top, _Open) or top.level < level or (level == _COMPARISON == top.level):
@@ -275,7 +275,7 @@ class _Parser:
             return not_(value)
         if sign.symbol == "+":
             return value
-        return self._call_foreign_code(sign.column, f"negate {_a(value)}", operator.neg, value)
+        return self._call_foreign_code(sign.column, f"negate {_describe_kind(value)}", operator.neg, value)
 
     def _combine(self, waiting: _Waiting, left: object, right: object) -> Parsed:
         symbol, column = waiting.symbol, waiting.column
@@ -295,7 +295,7 @@ class _Parser:
 
     def _scalar(self, value: object, waiting: _Waiting) -> None:
         if not isinstance(value, Expr):
-            self._fail(f"'{waiting.symbol}' needs scalars, not {_a(value)}", waiting.column)
+            self._fail(f"'{waiting.symbol}' needs scalars, not {_describe_kind(value)}", waiting.column)
 
     def _finish_chain(self, value: object) -> Parsed:
         """Return the value of a chain; any other value unchanged."""
@@ -324,7 +324,7 @@ class _Parser:
         parts: list[tuple[Parsed, int]] = []
         for symbol, v, column in chain.items:
             if symbol == "-":
-                v = self._call_foreign_code(column, f"negate {_a(v)}", operator.neg, v)
+                v = self._call_foreign_code(column, f"negate {_describe_kind(v)}", operator.neg, v)
             elif symbol == "/":
                 v = self._call_foreign_code(column, "", power, v, -1)
             parts.append((v, column))
@@ -340,15 +340,18 @@ class _Parser:
 
     def _apply_operator(self, symbol: str, left: object, right: object, column: int) -> Parsed:
         function, phrase = _ARITHMETIC[symbol]
-        return self._call_foreign_code(column, phrase.format(_a(left), _a(right)), function, left, right)
+        return self._call_foreign_code(
+            column, phrase.format(_describe_kind(left), _describe_kind(right)), function, left, right
+        )
 
     # ------------------------------------------------------------ errors
 
     def _call_foreign_code(
         self, column: int, what: str, function: Callable[..., object], *arguments: object
     ) -> Parsed:
-        """Return a value made by someone else's code; what goes wrong there is reported here, with
-        the place.
+        """Call a function from outside the parser; raise its errors with the column in the text.
+
+        ``what`` says in an error what was tried, e.g. "negate a vector".
         """
         try:
             return function(*arguments)
@@ -360,7 +363,7 @@ class _Parser:
             raise ExpressionError(message + detail, self.text, column) from error
 
     def _locate_error(self, error: ArmillaryError, column: int) -> ArmillaryError:
-        """Return the same error, pointing at the character unless it already does."""
+        """Return the error with the text and column added, unless it has them already."""
         if isinstance(error, ExpressionError):
             return error if error.text else ExpressionError(error.message, self.text, column)
         if type(error) is UnitsError:
@@ -371,7 +374,7 @@ class _Parser:
         raise ExpressionError(message, self.text, column)
 
 
-def _a(value: object) -> str:
+def _describe_kind(value: object) -> str:
     return "a scalar" if isinstance(value, Expr) else f"a {type(value).__name__.lower()}"
 
 

@@ -13,11 +13,11 @@ Their layout, which generated code relies on, for k = 1 or 2 arguments:
 An interval holds its left break: i_a is found by bisection, then Horner's rule gives the value. Derivatives
 are tables too, with exact polynomials, so a table is differentiated as often as one likes.
 
-Columns of numbers from a file of separated values: by name or by number, with units from their headings.
+``read_columns`` reads a file of separated values, whose columns have a number and may have a heading.
 
-Separators are commas, semicolons or tabs, whichever the first line has; between semicolons a decimal comma is
-read too. Blank lines and lines that begin with "#" are skipped. The first line holds headings where a cell of
-it is not a number: "speed", "speed [rpm]" or "speed (rpm)".
+Separators are commas, semicolons or tabs, whichever the first line has most of; between semicolons a decimal
+comma is read too. Blank lines and lines that begin with "#" are skipped. The first line holds headings if one
+of its cells is not a number: "speed", "speed [rpm]" or "speed (rpm)".
 """
 
 from __future__ import annotations
@@ -43,7 +43,10 @@ OUTSIDE = ("clamp", "extend")
 
 
 class Piecewise:
-    """A piecewise polynomial of one or two arguments; equal content is one value, so calls of it intern."""
+    """A piecewise polynomial of one or two arguments.
+
+    Objects of equal content are equal, so that equal calls of them are one node.
+    """
 
     def __init__(
         self,
@@ -57,7 +60,7 @@ class Piecewise:
         source: Piecewise | None = None,
     ) -> None:
         self.name = name
-        self.source = source or self  # the table that was differentiated, by which files name a derivative
+        self.source = source or self  # the table before differentiation: files name derivatives after it
         self.breaks = tuple(_frozen_array(b) for b in breaks)
         self.coefficients = _frozen_array(coefficients)
         self.outside = tuple(outside)
@@ -67,8 +70,8 @@ class Piecewise:
         self.digest = self._content_digest()
 
     def _content_digest(self) -> int:
-        """Return a number made of the content alone, the same in every process."""
-        import hashlib  # here, with OpenSSL: models without tables do not need it
+        """Return a checksum of the content, the same in every process."""
+        import hashlib  # here, since it loads OpenSSL, which models without tables do not need
 
         head = repr((self.name, self.outside, self.coefficients.shape))
         digest = hashlib.blake2b(head.encode(), digest_size=7)
@@ -134,7 +137,7 @@ class Piecewise:
             for p in range(degree - 2, -1, -1):
                 result = result * padded + local[..., p]
             local = result
-        unknown = np.any(np.isnan(where), axis=0)  # a constant piece would not notice
+        unknown = np.any(np.isnan(where), axis=0)  # a constant piece would give a number for NaN
         return np.where(unknown, np.nan, np.where(inside, local, 0.0))[()]
 
     def derivative(self, axis: int = 0) -> Piecewise:
@@ -165,15 +168,15 @@ class Piecewise:
 
 @cache  # compiled at the first use: `import armillary` does little
 def derivative_name() -> re.Pattern[str]:
-    """Return the pattern of a name such as bump_dx: the table's, and its axes."""
+    """Return the pattern of a name such as bump_dx, with the groups "bump" and "_dx"."""
     return re.compile(r"([^\W\d]\w*?)((?:_d[xy])+)\b")
 
 
 def derivatives_in(text: str, tables: Callable[[str], Piecewise | None]) -> dict[str, Piecewise]:
-    """Return the derivatives of tables that a text names, by name: ``bump_dx`` of the table ``bump``, of two
-    arguments also ``map_dy``, and second ones ``bump_dx_dx``.
+    """Return the derivatives of tables that a text names, by name.
 
-    ``tables`` gives the table of a name, or None.
+    ``bump_dx`` is the derivative of the table ``bump``, ``bump_dx_dx`` the second one, and ``map_dy`` the
+    derivative by the second argument. ``tables`` returns the table of a name, or None.
     """
     found = {}
     for base, orders in derivative_name().findall(text):
@@ -242,10 +245,10 @@ class Table(Piecewise):
         x_units: str | None = None,
         y_units: str | None = None,
     ) -> Table:
-        """Return a table of two columns of a file, each by its heading or its number from 1.
+        """Return a table of two columns of a file, each given by its heading or its number from 1.
 
-        Units are those given, else those in the headings, "speed [rpm]". The name is the file's without
-        its ending where none is given. Separators may be commas, semicolons (decimal commas too) or tabs.
+        Given units replace those in the headings, "speed [rpm]". The default name is the file's without its
+        ending. Separators may be commas, semicolons (decimal commas too) or tabs.
         """
 
         found = read_columns(path)
@@ -374,22 +377,22 @@ def _axis(name: str, letter: str, values: object, units: str) -> tuple[np.ndarra
 
 
 _HEADING = r"\s*(.*?)\s*[\[(]([^\])]*)[\])]\s*\Z"
-_MOST = 2**28  # bytes of a file
+_MOST = 2**28  # most bytes of a file
 
 
 class CsvColumns:
-    """The columns of a file; ``units`` are "" where no heading states any."""
+    """The columns of a file; ``units`` is "" for a column whose heading has none."""
 
     def __init__(
         self, path: Path, headings: tuple[str, ...], units: tuple[str, ...], values: np.ndarray
     ) -> None:
         self.path = path
-        self.headings = headings  # as they stand in the file, without units; "" without headings
+        self.headings = headings  # as in the file, without units; "" if the file has none
         self.units = units
         self.values = values  # a row per line
 
     def place(self, column: str | int) -> int:
-        """Where a column is, by its heading or by its number from 1."""
+        """Return the index of a column from its heading or its number from 1."""
         if isinstance(column, str):
             if column in self.headings:
                 return self.headings.index(column)
@@ -439,7 +442,7 @@ def read_columns(path: str | os.PathLike[str], finite: bool = True) -> CsvColumn
 
 
 def _plain_values(lines: list[str], separator: str) -> np.ndarray | None:
-    """Values where all cells are plain numbers: NumPy reads them in an eighth of the time of Python."""
+    """Return the values if all cells are plain numbers, else None: NumPy takes an eighth of Python's time."""
     if not lines:
         return None
     texts = [line.replace(",", ".") for line in lines] if separator == ";" else lines
@@ -450,7 +453,7 @@ def _plain_values(lines: list[str], separator: str) -> np.ndarray | None:
 
 
 def _text_lines(file: Path) -> Iterator[tuple[int, str]]:
-    """Lines with content and their numbers."""
+    """Yield the lines with content, each as (line number from 1, text)."""
     try:
         text = read_limited(file, _MOST, "take fewer points").decode("utf-8-sig")
     except UnreadableFileError as error:
@@ -472,13 +475,13 @@ def _cells(file: Path, n: int, line: str, separator: str) -> list[str]:
 
 
 def _cell_number(cell: str, decimal: bool, finite: bool) -> float | None:
-    """Return the number in a cell; None for anything else, also for 1_000, a number of Python's alone."""
+    """Return the number in a cell; None for anything else, also for 1_000, which only Python reads."""
     value = None if "_" in cell else _parse_cell(cell, decimal)
     return value if value is not None and (math.isfinite(value) or not finite) else None
 
 
 def _parse_cell(cell: str, decimal: bool) -> float | None:
-    """Return a cell as a number of Python's, nan and inf too; a line of such cells holds no headings."""
+    """Return a cell as a float, if Python reads it as one (also nan and inf), else None."""
     try:
         return float(cell.replace(",", ".") if decimal else cell)
     except ValueError:
@@ -486,9 +489,7 @@ def _parse_cell(cell: str, decimal: bool) -> float | None:
 
 
 def _heading(cell: str) -> tuple[str, str]:
-    """Return a name and units that stand in brackets after it; a bracket that holds none belongs to
-    the name.
-    """
+    """Return the name and the units in brackets after it; brackets without a unit belong to the name."""
     found = re.match(_HEADING, cell)
     if found is None:
         return cell, ""

@@ -1,4 +1,4 @@
-"""Terms of sums and factors of products: their order, common factors, sums of two, NumPy's operations."""
+"""Terms of sums and factors of products: order, common factors, sums of two terms, NumPy's operations."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from armillary.algebra.node import DIFFERENCE, SUM_OF_TWO, TRUNCATION, Node, Nod
 from armillary.algebra.units import ONE, Dimension
 from armillary.errors import ExpressionError, UnitsError
 
-# Terms of sums and factors of products: their order, common factors, and text in messages.
-
 AnyNode = TypeVar("AnyNode", bound=Node)
 
 
@@ -24,8 +22,9 @@ def short(node: Node) -> str:
 
 
 def common_dimension(terms: Sequence[Node], *, checked: bool = True) -> Dimension | None:
-    """Return the dimension that all terms of known dimension share; where two differ, an error (unchecked:
-    None).
+    """Return the dimension that all terms of known dimension share.
+
+    If two differ, raise UnitsError, or return None unless ``checked``.
     """
     dimension: Dimension | None = None
     where = terms[0]
@@ -63,16 +62,14 @@ def factors(e: AnyNode) -> Iterable[tuple[AnyNode, float]]:
 
 
 def unlike(terms: Sequence[tuple[Node, float]]) -> bool:
-    """Return whether terms differ in more than constant factors, which is almost always; no node is made for
-    it.
-    """
+    """Return whether no two terms differ in constant factors alone, as is usual; this makes no node."""
     return len({_variable_factors(e) for e, _ in terms}) == len(terms)
 
 
 def _variable_factors(e: Node) -> object:
-    """Return the variable bases and exponents of a term, by which terms differ in more than constant factors.
+    """Return the variable bases and exponents of a term, by which ``unlike`` compares terms.
 
-    Constants stand first among the factors.
+    Constants stand first among the factors of a product.
     """
     if e.kind != "product":
         return e
@@ -84,7 +81,7 @@ def _variable_factors(e: Node) -> object:
 
 
 def common_factors(nodes: Sequence[AnyNode]) -> dict[AnyNode, float]:
-    """Return the factors that all of some terms have, each with its least exponent."""
+    """Return the factors that all terms have, each with its least exponent."""
     first, last = nodes[0], nodes[-1]
     others = {*last.args} if last.kind == "product" else {last}
     if others.isdisjoint(first.args if first.kind == "product" else (first,)):
@@ -108,7 +105,8 @@ def factor_order(factor: tuple[Node, float]) -> SortKey:
 def sum_of_two(c: float, a: NodeType, d: float, b: NodeType) -> NodeType | None:
     """c·a + d·b as ``total`` makes it; `None` if more than ordering the two terms is needed.
 
-    Such needs are to open sums, collect, merge constants, take out factors, truncate or compare dimensions.
+    More is needed if there are sums to open, like terms, constants or common factors, or if terms are
+    truncated or differ in dimension.
     """
     p, q = a.kind, b.kind
     if p == "number" or q == "number" or (c != 1 and c != -1) or (d != 1 and d != -1):
@@ -125,7 +123,7 @@ def sum_of_two(c: float, a: NodeType, d: float, b: NodeType) -> NodeType | None:
         q = b.kind
     if p == "sum" or q == "sum" or a is b:
         return None
-    first, second = a, b  # of the factors, by which terms are ordered
+    first, second = a, b  # the first factors, by which terms are ordered
     if p == "product":
         first = a.args[0]
         if first.constant or a.squares or a.unit is not ONE:
@@ -150,7 +148,7 @@ def sum_of_two(c: float, a: NodeType, d: float, b: NodeType) -> NodeType | None:
             return None
     if TRUNCATION.get() is not None:
         return None
-    # As by term_order, without making its keys.
+    # The order of `term_order`, without making its keys.
     x, y = first.order, second.order
     if x[0] != y[0]:
         swapped = y[0] < x[0]

@@ -12,17 +12,16 @@ from armillary.algebra.node import number_text, text
 from armillary.algebra.units import ONE
 from armillary.algebra.walk import operands_first, rebuild
 
-# The record of neglected terms, with their orders and those of the leading terms.
+# The record of neglected terms, with their orders and the orders of the leading terms.
 
-# Distinct terms that are kept with their text; further ones are only counted.
-_KEPT = 2000
-_SHOWN = 30  # lines of a printed table
-_WIDTH = 72  # characters of a term
+_KEPT = 2000  # most distinct terms that a record keeps; further ones are only counted
+_SHOWN = 30  # most lines of a printed table
+_WIDTH = 72  # most characters of a term
 
 
 @dataclass(frozen=True)
 class Neglected:
-    """A term that sums left out: its order, the order of their leading terms, and how often."""
+    """A term that sums left out: its order, the order of the sums' leading terms, and how often."""
 
     term: str
     order: float
@@ -37,14 +36,14 @@ class Neglected:
 
 
 class NeglectedTerms:
-    """Everything that a derivation neglected: a table to print, records to go through."""
+    """All terms that a derivation neglected: prints as a table, iterates over `Neglected` records."""
 
     def __init__(self) -> None:
         self._counts: dict[tuple[Expr, float, float], int] = {}
         self.by_order: dict[float, int] = {}  # number of terms left out, by their order above the leading one
 
     def add(self, term: Expr, leading: float, count: int = 1, order: float | None = None) -> None:
-        """One more term, left out beside leading terms of this order."""
+        """Record a term that was left out beside leading terms of this order."""
         own = term.smallness if order is None else order
         key = (term, own, leading)
         if key in self._counts or len(self._counts) < _KEPT:
@@ -73,7 +72,7 @@ class NeglectedTerms:
         return len(self._counts)
 
     def __iter__(self) -> Iterator[Neglected]:
-        """Distinct terms, those nearest to being kept first."""
+        """Iterate over distinct terms; those of the lowest order above the leading one come first."""
         ranked = sorted(self._counts.items(), key=lambda item: item[0][1] - item[0][2])
         for (term, order, leading), count in ranked:
             yield Neglected(text(term, limit=_WIDTH), order, leading, count)
@@ -108,9 +107,9 @@ class NeglectedTerms:
 # Every expression has an order of smallness: that of a symbol is declared (1 small, −1 large, else 0), of a
 # product the total, of a sum the lowest. In a sum, terms that stand ``keep`` + 1 or more orders above the
 # lowest are dropped; functions of small arguments become series, cut by the same rule (Sayers 1990, section
-# 5.3). An intermediate value counts with its lowest order, so that a sum that uses it cannot see its higher
-# ones: these go in a second look from the results backwards, in which the needed order of each value is
-# known.
+# 5.3). An intermediate value counts with its lowest order, so a sum that uses it keeps the value's terms of
+# higher order too. ``drop_small_terms`` removes these later: it walks from the results backwards, where the
+# highest order needed of each value is known.
 
 Terms = list[tuple[Expr, float]]
 
@@ -123,7 +122,7 @@ class Truncation:
         self.neglected = NeglectedTerms()
 
     def sum(self, terms: Terms, constant: float) -> tuple[Terms, float]:
-        """Return the terms and the number of a sum that are worth keeping."""
+        """Return the terms and the constant of a sum, without the negligible ones."""
         orders = [e.smallness for e, _ in terms]
         if not any(orders):
             return terms, constant
@@ -163,14 +162,12 @@ class Truncation:
         constant, rest = parts
         try:
             found = _COEFFICIENTS[name](constant, self._length(rest.smallness))
-        except ZeroDivisionError:  # no series about this place: log 0, asin 1
+        except ZeroDivisionError:  # no series about this point: log 0, asin 1
             return None
         return self._series(found, rest)
 
     def flat(self, y: Expr, x: Expr) -> bool:
-        """Return whether atan2(y, x) is a small angle: y is small beside an x that is positive at the
-        defaults.
-        """
+        """Return whether atan2(y, x) is a small angle: y is of higher order than x, and x is positive."""
         return y.smallness > x.smallness and _positive(x)
 
     def below(self, x: Expr, limit: Expr) -> bool:
@@ -178,11 +175,11 @@ class Truncation:
         return x.smallness > 0 and x.dimension is ONE and limit.kind == "number" and limit.data >= 1
 
     def _length(self, order: float) -> int:
-        """Number of series terms in powers of this order: all that may stay, and the first that goes."""
+        """Return enough terms of a series in a quantity of this order: all that may be kept, and more."""
         return int(self.keep / order) + 4
 
     def _series(self, coefficients: list[Expr], x: Expr) -> Expr:
-        """Σ cₖ xᵏ as far as its terms count, and the first that does not: the sum drops and records it."""
+        """Σ cₖ xᵏ up to the first negligible term, which the sum drops and records."""
         terms: list[tuple[float, Expr]] = []
         for k, c in enumerate(coefficients):
             if c is ZERO:
@@ -196,9 +193,9 @@ class Truncation:
     def drop_small_terms(self, roots: Sequence[Expr]) -> list[Expr]:
         """Return the roots without terms that no root needs.
 
-        Intermediate values that only ever meet lower orders lose their higher ones. A sum needs its terms to
-        its own last order. A product that is needed n orders above its leading order needs each factor n
-        orders above the factor's. Each value is made to the largest need of its users.
+        A value that is needed up to some order needs its operands as follows. A sum needs its terms up to the
+        same order. A product needed to n orders above its leading order needs each factor to n orders above
+        the factor's leading order. A value with several users is made to the highest order of all.
         """
         while True:
             order = operands_first(roots)
@@ -212,14 +209,14 @@ class Truncation:
             roots = result
 
     def _needs(self, roots: Sequence[Expr], order: list[Expr]) -> dict[Expr, float]:
-        """Return the highest order that matters of every node."""
+        """Return, for every node, the highest order that the roots need."""
         need = {node: -math.inf for node in order}
         for root in roots:
             need[root] = root.smallness + self.keep
         for node in reversed(order):
             slack = need[node] - node.smallness
             if slack < 0:
-                continue  # left out wherever it stood
+                continue  # all its users drop it
             inherits = node.kind == "product" or (
                 node.kind == "let" and node.smallness == node.args[0].smallness
             )
@@ -231,7 +228,7 @@ class Truncation:
         return need
 
     def _within(self, node: Expr, args: list[Expr], last: float) -> Expr:
-        """Return a node on new operands; a sum without its terms beyond the last order that matters."""
+        """Return a node on new operands; of a sum, drop the terms of orders above ``last``."""
         if last < node.smallness:
             return node
         if node.kind == "sum" and not node.constant and any([a.smallness > last for a in node.args]):
@@ -288,7 +285,7 @@ def _logarithm(a: Expr, n: int) -> list[Expr]:
 
 
 def _tangent(a: Expr, n: int, sign: int = 1) -> list[Expr]:
-    """From t' = 1 + t², coefficient by coefficient; the hyperbolic one from t' = 1 − t²."""
+    """tan by t' = 1 + t², coefficient by coefficient; with ``sign`` −1 tanh, by t' = 1 − t²."""
     t = [fn.tan(a) if sign > 0 else fn.tanh(a)]
     for k in range(n - 1):
         square = total([(sign, multiply(t[i], t[k - i])) for i in range(k + 1)])
@@ -297,12 +294,12 @@ def _tangent(a: Expr, n: int, sign: int = 1) -> list[Expr]:
 
 
 def _arctangent(a: Expr, n: int) -> list[Expr]:
-    """Return the integral of 1/(1 + (a + x)²)."""
+    """Coefficients of the integral of 1/(1 + (a + x)²)."""
     return _integrate_series(_power_series([UNIT + a * a, scale(a, 2), UNIT], -1, n), fn.atan(a))
 
 
 def _arcsine(a: Expr, n: int) -> list[Expr]:
-    """Return the integral of 1/√(1 − (a + x)²)."""
+    """Coefficients of the integral of 1/√(1 − (a + x)²)."""
     slope = _power_series([_nonzero(UNIT - a * a), scale(a, -2), scale(UNIT, -1)], -0.5, n)
     return _integrate_series(slope, fn.asin(a))
 
@@ -346,8 +343,9 @@ _COEFFICIENTS: dict[str, Callable[[Expr, int], list[Expr]]] = {
 
 
 def _positive(x: Expr) -> bool:
-    """Return whether a product of numbers and parameters is positive, as far as their defaults do not deny
-    it.
+    """Return whether a product of numbers and parameters is positive.
+
+    A parameter counts as positive if its default is positive or not given.
     """
     if x.kind == "number":
         found: bool = x.data > 0

@@ -1,8 +1,7 @@
-"""Expressions typeset with fractions, roots, powers and cases: one walk in the marks of a notation; LaTeX.
+"""Expressions typeset with fractions, roots, powers and cases, in LaTeX and in MathML.
 
-MathML of an expression, which browsers show without any script.
-
-Expressions as text, and as notebooks show them.
+One walk (``Notation.typeset``) puts the marks of either language around the parts of an expression. Browsers
+show MathML without a script. ``DisplayedNode`` gives nodes their text and what notebooks show.
 """
 
 from __future__ import annotations
@@ -20,12 +19,10 @@ from armillary.algebra.node import ATOM, POWER, PRODUCT, SUM, UNARY, Node, numbe
 from armillary.algebra.terms import short
 from armillary.errors import ExpressionError, shown
 
-# Expressions typeset, with fractions, roots, powers and cases: one walk, in the marks of a notation.
-#
-# Works, as node.py, on any node with ``kind``, ``args``, ``data``, with an explicit stack. A ``let``
+# As node.py, the walk takes any node with ``kind``, ``args``, ``data``, and uses an explicit stack. A ``let``
 # shows its definition.
 
-Pieces: TypeAlias = list[Any]  # finished texts, and (expression, place) still to be set
+Pieces: TypeAlias = list[Any]  # finished texts, and (expression, binding strength) still to be typeset
 
 GREEK = {
     "alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "iota", "kappa", "lambda", "mu",
@@ -34,10 +31,10 @@ GREEK = {
 }  # fmt: skip
 _ABBREVIATED = r"[sc]_\d[\d_]*"  # s_1 for sin q₁, of textbook.py
 _BELOW = (1, 2, 3, 4, 6, 8, 12)  # denominators of printed fractions
-_MOST_ABOVE = 99
+_MOST_ABOVE = 99  # largest numerator
 _EXACT = 1e-11  # numbers of collected terms have twelve digits
-# Places of parameters in a product, by the letters that textbooks have for them: those of a derived program
-# have no units any more.
+# Places of parameters in a product, by their usual letters in textbooks: symbols of a derived program have no
+# units by which to place them.
 _RANKS = {
     **dict.fromkeys(("m", "M", "I", "J"), 0),
     "g": 1,
@@ -56,7 +53,7 @@ class NameParts(NamedTuple):
 
 
 def name_parts(name: str) -> NameParts:
-    """Names become mathematics: omega1 is ω with the subscript 1, A.q1 is q₁ with A as a superscript."""
+    """Split a name into mathematics: omega1 is ω with the subscript 1, A.q1 is q₁ with the superscript A."""
     bare = name.rstrip("'")
     *owners, own = bare.split(".")
     head, *subscripts = [part for part in own.split("_") if part] or [own]
@@ -68,8 +65,9 @@ def name_parts(name: str) -> NameParts:
 
 
 def fraction_of(value: float) -> tuple[int, int] | None:
-    """Return a number as a fraction that people write, 5/4 for 1.25 and 1/3 for 0.333333333333; None for
-    others, whole numbers among them.
+    """Return a number as a simple fraction, 5/4 for 1.25 and 1/3 for 0.333333333333.
+
+    None for whole numbers and for numbers that are no simple fraction.
     """
     for below in _BELOW:
         above = round(value * below)
@@ -79,8 +77,10 @@ def fraction_of(value: float) -> tuple[int, int] | None:
 
 
 def _rank(factor: Node) -> int:
-    """Return the place of a factor in a product as textbooks write it: m g l θ̇ cos θ. Masses and inertias,
-    gravity, other constants, lengths, variables, sums in parentheses, rates, functions.
+    """Return the place of a factor in a product as textbooks write it: m g l θ̇ cos θ.
+
+    The order is: masses and inertias, gravity, other constants, lengths, variables, sums in parentheses,
+    rates, functions.
     """
     if factor.kind == "symbol":
         name = factor.data.name
@@ -91,7 +91,7 @@ def _rank(factor: Node) -> int:
 
 
 class Notation(ABC):
-    """Marks of a language, and how they are put around the parts of an expression."""
+    """The marks of a typesetting language, and the walk that puts them around parts of an expression."""
 
     plus: str
     minus: str  # between terms
@@ -141,7 +141,7 @@ class Notation(ABC):
     @abstractmethod
     def cases(self, condition: Pieces, then: Pieces, otherwise: Pieces) -> Pieces: ...
 
-    # ------------------------------------------------------------- equations, of parts that are set already
+    # ------------------------------------------------------- equations, of parts that are typeset already
 
     equals: str
 
@@ -381,20 +381,21 @@ def latex(expression: Node, limit: int | None = None) -> str:
 
 
 def name_latex(name: str) -> str:
-    """ "Return a name as mathematics, e.g. ``A.q1`` as ``q_{1}^{A}``, and its rate ``A.q1'`` with a dot over
-    q.
-    """
+    """Return a name in LaTeX: ``A.q1`` as ``q_{1}^{A}``, and its rate ``A.q1'`` with a dot over q."""
     return LATEX.name(name)
 
 
 def tex_text(text: str) -> str:
-    """Words for LaTeX, outside of formulas: its special characters are escaped, letters and signs that its
-    usual fonts lack are formulas, and others are replaced by their numbers.
+    """Return words for LaTeX outside of formulas.
+
+    Special characters are escaped. Greek letters and signs that the usual fonts lack become formulas, other
+    characters their Unicode numbers.
     """
-    return "".join(_WORDS.get(c) or (c if c < "\u0180" or c in _PUNCTUATION else _strange(c)) for c in text)
+    return "".join(_WORDS.get(c) or (c if c < "\u0180" or c in _PUNCTUATION else _rare_tex(c)) for c in text)
 
 
-def _strange(c: str) -> str:
+def _rare_tex(c: str) -> str:
+    """Return a Greek letter as a formula, another character as U+ and its number."""
     name = unicodedata.name(c, "")
     head, _, letter = name.partition(" LETTER ")
     if head in ("GREEK SMALL", "GREEK CAPITAL") and letter.isalpha():
@@ -515,18 +516,16 @@ def mathml(expression: Node, limit: int | None = None) -> str:
 
 
 def name_mathml(name: str) -> str:
-    """Return a name as mathematics: A.q1 is q with the subscript 1 and A as a superscript, A.q1' its rate,
-    q̇.
-    """
+    """Return a name in MathML: A.q1 is q with the subscript 1 and the superscript A; A.q1' is its rate, q̇."""
     return MATHML.name(name)
 
 
-# Characters that a notebook or debugger shows of an expression; str() gives all.
+# Most characters that a notebook or debugger shows of an expression; str() gives all.
 _SHOWN = 5000
 
 
 class DisplayedNode(Node):
-    """A node with its text."""
+    """A node with its text and its display in notebooks."""
 
     __slots__ = ()
 

@@ -33,7 +33,9 @@ from armillary.algebra.triples import (
 )
 from armillary.errors import ExpressionError, shown
 
-_FAR = 16  # frames between two that are far from each other
+# Above these many frames between two, or terms of a dot product, the work is arranged so that long chains
+# stay linear.
+_FAR = 16
 
 
 _OF_SYSTEM = (
@@ -45,8 +47,8 @@ class Frame:
     """Three unit vectors x, y, z, turning in a parent frame.
 
     ``rotation`` R_PF turns components: v_P = R_PF v_F. ``rate`` is the angular velocity of this frame in its
-    parent. The constructor takes it as a function of the frame, for it may be simplest in the frame's own
-    axes.
+    parent. The constructor takes ``rate`` as a function of the frame, since the rate may be simplest in the
+    frame's own axes.
     """
 
     __slots__ = ("__weakref__", "_cosines", "depth", "name", "parent", "rate", "rotation", "x", "y", "z")
@@ -91,7 +93,7 @@ def ancestors(frame: Frame) -> Iterator[Frame]:
 
 
 def path(a: Frame, b: Frame) -> list[Frame]:
-    """Frames met on the way from a to b through their nearest common ancestor, both ends included."""
+    """Return the frames from a to b through their nearest common ancestor, both ends included."""
     above_a = list(ancestors(a))
     index = {frame: i for i, frame in enumerate(above_a)}
     down: list[Frame] = []
@@ -103,12 +105,12 @@ def path(a: Frame, b: Frame) -> list[Frame]:
 
 
 def direction_cosines(a: Frame, b: Frame) -> Matrix:
-    """R_AB, with v_A = R_AB v_B, remembered for every frame on the way."""
+    """R_AB, with v_A = R_AB v_B; the matrices from a to every frame on the way are kept."""
     known = a._cosines.get(b)
     if known is not None:
         return known
     if a.depth - b.depth > _FAR:
-        # From the frame nearer to the root, so that all frames of a long chain share what is remembered.
+        # Start from the frame nearer to the root, so that all frames of a long chain share kept matrices.
         direction_cosines(b, a)
         return a._cosines[b]
     result = IDENTITY
@@ -170,7 +172,7 @@ class Combination:
         raise ExpressionError(f"the {type(self).__name__.lower()} '{self}' cannot be pickled: {_OF_SYSTEM}")
 
     def map(self, function: Callable[[Scalar], Scalar]) -> Self:
-        """Return the same with the function applied to every coefficient."""
+        """Apply a function to every coefficient."""
         return type(self)({key: function(c) for key, c in self.terms.items()})
 
 
@@ -181,7 +183,7 @@ class Vector(Combination):
     terms: dict[tuple[Frame, int], Scalar]
 
     def by_frame(self) -> dict[Frame, Triple]:
-        """Components, frame by frame."""
+        """Return the components, grouped by frame."""
         grouped: dict[Frame, list[Scalar]] = {}
         for (frame, i), c in self.terms.items():
             grouped.setdefault(frame, [0, 0, 0])[i] = c
@@ -294,11 +296,13 @@ def cross(a: Vector, b: Vector) -> Vector:
 
 
 def magnitude(a: Vector) -> fn.Operand:
-    """Length of the vector. Where terms in several frames nearly cancel, half of the digits go with them;
-    take the root of squared components there.
+    """Length of the vector.
+
+    If terms in several frames nearly cancel, half of the digits are lost; then take the root of the squared
+    components in one frame.
     """
     _check_vector(a, "magnitude")
-    # Of terms in several frames the square is a sum of products, which rounding may leave below zero.
+    # With terms in several frames, the square is a sum of products that rounding may leave below zero.
     several = len({frame for frame, _ in a.terms}) > 1
     return fn.sqrt(fn.maximum(dot(a, a), 0)) if several else length(a)
 
@@ -331,12 +335,12 @@ def project(a: Vector, normal: Vector) -> Vector:
 
 
 def angle(a: Vector, b: Vector, about: Vector | None = None) -> fn.Operand:
-    """Angle from a to b, from 0 to π; signed by the right hand about a third vector where one is given.
+    """Angle from a to b, from 0 to π; if ``about`` is given, signed by the right-hand rule about it.
 
         θ = atan2(|a × b|, a·b) · sign(about·(a × b))            Sayers 1990, eqs. 5.3.3 to 5.3.5
 
-    Where a × b is along ``about`` whatever the motion, θ = atan2((a × b)·n, a·b) without a kink at zero,
-    and the angle of a hinge comes out as its coordinate, unwrapped.
+    If a × b is parallel to ``about`` in every position, θ = atan2((a × b)·n, a·b) without a kink at zero, and
+    the angle of a hinge simplifies to its coordinate, without jumps of 2π.
     """
     normal = cross(a, b)
     cosine = dot(a, b)

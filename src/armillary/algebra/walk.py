@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def operands_first(roots: Iterable[Expr], ends: Container[Expr] = ()) -> list[Expr]:
-    """Return every node that the roots reach, each once, after its operands; not beyond the ``ends``."""
+    """Return every node that the roots hold, each once, after its operands; not the operands of ``ends``."""
     done: set[Expr] = set()
     order: list[Expr] = []
     for node in roots:
@@ -60,14 +60,14 @@ def operands_first(roots: Iterable[Expr], ends: Container[Expr] = ()) -> list[Ex
 
 
 def symbols(*roots: Expr) -> list[Expr]:
-    """Symbols that the expressions hold, in the order of first meeting."""
+    """Return the symbols that the expressions hold, in the order of their first occurrence."""
     return [n for n in operands_first(roots) if n.kind == "symbol"]
 
 
 def held_places(roots: Sequence[Expr], of: Sequence[Expr]) -> list[list[int]]:
-    """For each root the places of those symbols, among these, that it holds."""
+    """Return, for each root, the indices in ``of`` of the symbols that it holds."""
     bit = {s: 1 << i for i, s in enumerate(of)}
-    held: dict[Expr, int] = {}  # as the bits of a number: unions of large sets are one operation
+    held: dict[Expr, int] = {}  # sets as bits of a number: the union of large sets is one operation
     for node in operands_first(roots):
         bits = bit.get(node, 0)
         for a in node.args:
@@ -77,7 +77,7 @@ def held_places(roots: Sequence[Expr], of: Sequence[Expr]) -> list[list[int]]:
 
 
 def rebuild(node: Expr, args: list[Expr]) -> Expr:
-    """Return the same operation on other operands, simplified again."""
+    """Return a node's operation on other operands, simplified again."""
     if node.kind == "sum":
         constant, coefficients = node.data
         terms = list(zip(coefficients, args, strict=True))
@@ -168,13 +168,11 @@ class Undimensioned:
 
     @cached_property
     def exact(self) -> Undimensioned:
-        """The reader for what must not be truncated: decisions, such as events."""
+        """The converter that drops no terms, for conditions such as events."""
         return self if self.truncation is None else Undimensioned(self._smallness).with_values(self._given)
 
     def with_values(self, values: Mapping[Expr, Expr]) -> Undimensioned:
-        """Return the same reader with some nodes read as given expressions, which are without dimensions
-        already.
-        """
+        """Return this converter with some nodes replaced by expressions without dimensions."""
         reader = Undimensioned(self._smallness, self.truncation)
         reader._given = {**self._given, **values}
         reader._known = dict(reader._given)
@@ -230,9 +228,6 @@ class Undimensioned:
             coefficient, exponents = node.data
             return product_of([number(coefficient), *map(power, args, exponents)])
         return rebuild(node, args)
-
-
-# The same operation on operands that differ from its own in name and sign alone.
 
 
 def rebuild_simply(node: Expr, args: list[Expr]) -> Expr | None:

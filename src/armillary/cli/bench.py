@@ -177,8 +177,8 @@ def _per_call(function: int, state: Given, constants: object, memory: object, ou
 
 def _per_step(model: CompiledModel, given: DataMapping) -> float:
     """Seconds of one step of order 4 in the compiled loop: the difference of a long and a short run."""
-    from armillary.runtime.integrators import family_methods
     from armillary.settings import RunSettings
+    from armillary.solver.methods.registry import family_methods
 
     method = next(m.name for m in family_methods(model.equations.method_family) if m.order == 4)
     step = 1e-5

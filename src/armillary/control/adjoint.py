@@ -29,10 +29,11 @@ from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import derivation
 from armillary.program.sensitivities import JumpCheck, directions
 from armillary.program.targets.targets import INTERNAL_EVENTS
-from armillary.runtime.loop.tableau import Tableau
 from armillary.runtime.models.compiled import compiled_model
 from armillary.runtime.models.compiled_program import ModelFunctions, processors
 from armillary.runtime.start.initial import initial_memory
+from armillary.solver.llvm.step_routines import step_work
+from armillary.solver.methods.tableau import Method
 from armillary.untyped import DataMapping
 
 STORE = 64 * 2**20  # bytes of stages that are kept at once; longer runs are cut into segments
@@ -126,7 +127,7 @@ class RunMap:
     def __init__(
         self,
         model: object,
-        tableau: Tableau,
+        method: Method,
         inputs: Sequence[str] = (),
         parameters: Sequence[str] = (),
         cost: Expr | None = None,
@@ -137,7 +138,8 @@ class RunMap:
         model = compiled_model(model)
         equations = model.equations
         check_differentiable(equations, through_events=through_events)
-        self.equations, self.tableau = equations, tableau
+        assert method.tableau is not None
+        self.equations, self.method, self.tableau = equations, method, method.tableau
         self.states = state_ports(equations)
         system, plain = equations.system, equations.reduction.plain
         memories = [system.memories[name] for name in inputs]
@@ -237,12 +239,12 @@ class RunMap:
         work = self._work(arrays, 0, 1, grid, store)
         fields, stored = LAYOUT.fields(work), work["stored"]
         assert isinstance(stored, np.ndarray)
-        adjoint_loops()("keep_one", fields)
+        adjoint_loops(self.method)("keep_one", fields)
 
         def back(seeds: np.ndarray, cost_seed: float) -> MotionGradient:
             arrays["seeds"][:], arrays["cost_seed"][:] = seeds, cost_seed
             assert work["rows"] == 1  # work holds the arrays whose addresses are in the fields
-            adjoint_loops()("back_one", fields)
+            adjoint_loops(self.method)("back_one", fields)
             _return_room(stored)
             return _gradient(arrays)
 
@@ -302,7 +304,7 @@ class RunMap:
         self, entry: str, arrays: dict[str, np.ndarray], first: int, last: int, grid: StepGrid, store: int
     ) -> None:
         work = self._work(arrays, first, last, grid, store)
-        adjoint_loops()(entry, LAYOUT.fields(work))
+        adjoint_loops(self.method)(entry, LAYOUT.fields(work))
         if isinstance(stored := work["stored"], np.ndarray):
             _return_room(stored)
 
@@ -343,7 +345,7 @@ class RunMap:
             "places": whole_array(self.places), "times": real_array(grid.times),
             "lengths": real_array(grid.lengths), "a": a, "b": np.array(t.b, dtype=float),
             "c": np.array(t.c, dtype=float), "kept": whole_array(grid.kept),
-            "x": np.zeros(width), "slopes": np.zeros(s * width),
+            "x": np.zeros(width), **step_work(self.method, width),
             "place": np.zeros(n + len(self._rates) + self.moved),
             "pulled": np.zeros(n + m + p), "back": np.zeros(n), "shares": np.zeros(s * (n + m + p)),
             "stored": _room(segment * kept * n if store else 1),

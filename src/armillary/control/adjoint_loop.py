@@ -26,6 +26,9 @@ from pathlib import Path
 from armillary.llvm.building.builder import Local, Span, Value
 from armillary.llvm.building.emitter import NOTHING, WHOLE, IRModule
 from armillary.llvm.building.routines import Routine, RoutineLayout, RoutineMethod, compiled_method, routine
+from armillary.solver.llvm.compiled_loop import loop_sources
+from armillary.solver.llvm.step_routines import STEP_WORK, StepRoutine
+from armillary.solver.methods.tableau import Method
 
 LAYOUT = RoutineLayout(
     numbers=(
@@ -40,27 +43,28 @@ LAYOUT = RoutineLayout(
         *("all_constants", "places", "times", "lengths", "a", "b", "c", "kept"),
         *("start", "held", "moves", "out", "cost"),
         *("seeds", "cost_seed", "by_start", "by_inputs", "by_parameters"),
-        *("x", "slopes", "place", "pulled", "back", "shares", "stored", "checkpoints"),  # work
+        *("x", "place", "pulled", "back", "shares", "stored", "checkpoints", *STEP_WORK),  # work
     ),
 )
 ENTRIES = ("run_rows", "pull_rows", "keep_one", "back_one")
 
 
-def loop_text() -> str:
+def loop_text(method: Method) -> str:
     """Return the LLVM text of the loops, functions of the fields: ``run_rows`` forwards, ``pull_rows``
     forwards and back, and for a single run the two ways apart, ``keep_one`` and ``back_one``.
     """
     module = IRModule()
-    step, back = _step(module), _step_back(module)
+    step, back = _step(module, method), _step_back(module)
     _run_rows(module, step)
     _pull_rows(module, step, back)
     return str(module)
 
 
 @cache
-def adjoint_loops() -> RoutineMethod:
-    """Return the loops, compiled once for all models."""
-    return compiled_method("adjoint", loop_text, [Path(__file__)], ENTRIES)
+def adjoint_loops(method: Method) -> RoutineMethod:
+    """Return the loops of a method, compiled once for all models."""
+    name = f"adjoint {method.name} {loop_sources()}"
+    return compiled_method(name, lambda: loop_text(method), [Path(__file__)], ENTRIES)
 
 
 def _hold(f: Routine, row: Value, k: Value, i: Value) -> Value:
@@ -80,37 +84,34 @@ def _stored_state(f: Routine, slot: Value, i: Value) -> Span:
     return Span(f, f.vector("stored").at((slot * (f["stages"] + f["settles"]) + i) * f["states"]))
 
 
-def _combine(f: Routine, h: Value, width: Value, factors: Span, count: Value, target: Span) -> None:
-    """Add h Σ factorⱼ · slopeⱼ to a vector."""
-    slopes = f.vector("slopes")
-    stride = f["states"] + f["costs"]
-    with f.each(count) as j:
-        factor = factors[j]
-        with f.when(factor.differs(0.0)):
-            own, share = Span(f, slopes.at(j * stride)), h * factor
-            with f.each(width) as e:
-                target[e] = target[e] + share * own[e]
-
-
-def _step(module: IRModule) -> Routine:
+class _KeptSteps(StepRoutine):
     """Step (row, k, slot): a step of ``x``; states of stages are kept in a slot that is not negative."""
-    f = routine(module, LAYOUT, "adjoint_step", NOTHING, WHOLE, WHOLE, WHOLE)
-    row, k, slot = (f.argument(i) for i in (1, 2, 3))
-    n, s = f["states"], f["stages"]
-    x, place, slopes = f.vector("x"), f.vector("place"), f.vector("slopes")
+
+    evaluated = 0  # stages of the step that is being written
+
+    def width(self) -> Value:
+        return self["states"] + self["costs"]
+
+    def derivatives(self, t: Value, state: Span, result: Span) -> None:
+        row, k, slot = (self.argument(i) for i in (1, 2, 3))
+        place, i = self.vector("place"), self.whole(self.evaluated)
+        self.move(self["states"], state, place)
+        with self.when(slot >= 0):
+            self.move(self["states"], place, _stored_state(self, slot, i))
+        _hold(self, row, k, i)
+        self.evaluate("rates", t, place, result)
+        self.evaluated += 1
+
+
+def _step(module: IRModule, method: Method) -> Routine:
+    f = _KeptSteps(module, LAYOUT, method, "adjoint_step", WHOLE, WHOLE, WHOLE)
+    k, slot = f.argument(2), f.argument(3)
+    n, x, place = f["states"], f.vector("x"), f.vector("place")
     t, h = f.vector("times")[k], f.vector("lengths")[k]
-    a, b, c = f.vector("a"), f.vector("b"), f.vector("c")
-    with f.each(s) as i:
-        f.move(n, x, place)
-        _combine(f, h, n, Span(f, a.at(i * s)), i, place)
-        with f.when(slot >= 0):
-            f.move(n, place, _stored_state(f, slot, i))
-        _hold(f, row, k, i)
-        f.evaluate("rates", t + h * c[i], place, Span(f, slopes.at(i * (n + f["costs"]))))
-    _combine(f, h, n + f["costs"], b, s, x)
+    f.step(t, h, x, x)
     with f.each(f["settles"]) as i:
         with f.when(slot >= 0):
-            f.move(n, x, _stored_state(f, slot, s + i))
+            f.move(n, x, _stored_state(f, slot, i + f.stages))
         f.move(n, x, place)
         f.evaluate("settle", t + h, place, f.vector("pulled"))
         f.move(n, f.vector("pulled"), x)

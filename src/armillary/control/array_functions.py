@@ -27,9 +27,9 @@ from armillary.control.plant import input_ports
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.program.formalisms.formalism import derivation
 from armillary.program.sensitivities import outputs_of
-from armillary.runtime.integrators import METHODS
 from armillary.runtime.models.compiled import compiled_model
 from armillary.runtime.models.compiled_program import ModelFunctions
+from armillary.solver.methods.registry import METHODS
 from armillary.untyped import DataTable, LibraryObject
 
 EXPLICIT = tuple(
@@ -123,9 +123,8 @@ class ArrayFunctions:
             input_ports(equations, names)  # errors of names
         chosen = [] if parameters is None else list(map(str, several(parameters, "parameters=")))
         checked_names(chosen, list(system.parameters), f"'{system.name}' has no parameter", ParameterError)
-        tableau = METHODS[one_of(method, EXPLICIT, "no explicit method ")].tableau
-        assert tableau is not None
-        self._map = RunMap(model, tableau, names, chosen, ignore_jumps=ignore_jumps)
+        chosen_method = METHODS[one_of(method, EXPLICIT, "no explicit method ")]
+        self._map = RunMap(model, chosen_method, names, chosen, ignore_jumps=ignore_jumps)
         self._equations = equations
         self.h = None if step is None else from_zero(step, "step")
         self.parts = count(parts, "parts")

@@ -20,9 +20,9 @@ from armillary.errors import ArmillaryError
 from armillary.export.cuda.kernels import PRECISIONS, Kernel, written_kernel
 from armillary.export.cuda.sections import SectionWriter, chained_step
 from armillary.program.program import Program
-from armillary.runtime.integrators.methods import rk4
 from armillary.runtime.models.compiled import compiled_model
-from armillary.runtime.solver.methods import fraction
+from armillary.solver.methods import rk4
+from armillary.solver.methods.method_text import fraction
 from armillary.untyped import DataMapping, LibraryObject
 
 

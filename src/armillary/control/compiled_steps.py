@@ -1,4 +1,4 @@
-"""Steps of RK4 with held inputs, as compiled loops: of many motions, and of motions under feedback.
+"""Loops over steps of RK4 with held inputs: of many motions, and of motions under feedback.
 
     step_rows    x ← RK4(x, v) in ``parts`` equal parts, row by row
     roll         v_k = clip(v̄_k + α d_k + K_k (x_k − x̄_k)),   x_{k+1} = RK4(x_k, v_k)
@@ -14,18 +14,20 @@ from pathlib import Path
 import numpy as np
 
 from armillary.llvm.building.builder import Local, Span, Value
-from armillary.llvm.building.emitter import NOTHING, IRModule
+from armillary.llvm.building.emitter import IRModule
 from armillary.llvm.building.routines import (
     Routine,
     RoutineLayout,
     RoutineMethod,
     compiled_method,
     real_array,
-    routine,
     whole_array,
 )
-from armillary.runtime.integrators.methods import rk4
-from armillary.runtime.loop import tableau
+from armillary.solver.llvm.compiled_loop import loop_sources
+from armillary.solver.llvm.step_routines import STEP_WORK, StepRoutine, step_work
+from armillary.solver.methods.registry import METHODS
+
+_METHOD = METHODS["rk4"]
 
 ROWS = RoutineLayout(
     numbers=("rows", "parts", "states", "inputs", "row_constants"),
@@ -33,7 +35,7 @@ ROWS = RoutineLayout(
         *("rates", "constants", "memory"),  # of one row
         "all_constants",
         "places",  # whole numbers: of the inputs in the memory
-        *("settings", "t", "x", "v", "own", "slope", "trial", "sum"),
+        *("settings", "t", "x", "v", "own", *STEP_WORK),
     ),
 )
 ROLLOUTS = RoutineLayout(
@@ -42,7 +44,7 @@ ROLLOUTS = RoutineLayout(
         *("rates", "constants", "memory"),
         "places",  # whole numbers: of the inputs in the memory
         *("settings", "x", "v", "d", "K", "low", "high", "sizes", "motions", "held"),
-        *("slope", "trial", "sum"),  # work
+        *STEP_WORK,
     ),
 )
 
@@ -68,7 +70,7 @@ def step_rows(
         "row_constants": constants.shape[-1] if many else 0, "rates": rates,
         "constants": own if many else constants, "memory": held, "all_constants": constants,
         "places": whole_array(places), "settings": np.array([h]), "t": t, "x": x, "v": v,
-        "own": own, "slope": np.zeros(n), "trial": np.zeros(n), "sum": np.zeros(n),
+        "own": own, **step_work(_METHOD, n),
     }  # fmt: skip
     _row_steps()("step_rows", ROWS.fields(work))
 
@@ -76,7 +78,7 @@ def step_rows(
 def step_text() -> str:
     """Return the LLVM text of ``armillary_step_rows(fields)``."""
     module = IRModule()
-    f = routine(module, ROWS, "step_rows", NOTHING, public=True)
+    f = StepRoutine(module, ROWS, _METHOD, "step_rows")
     n, m, parts = f["states"], f["inputs"], f["parts"]
     x, v, t, own = f.vector("x"), f.vector("v"), f.vector("t"), f.vector("own")
     everything, memory = f.vector("all_constants"), f.vector("memory")
@@ -89,7 +91,7 @@ def step_text() -> str:
         here = Span(f, x.at(row * n))
         now = Local(f, t[row])
         with f.each(parts):
-            _emit_step(f, now.get(), h, here, here)
+            f.step(now.get(), h, here, here)
             now.set(now.get() + h)
     f.give()
     return str(module)
@@ -122,7 +124,7 @@ def roll(
         "places": whole_array(places), "settings": np.array([step]), "x": real_array(x),
         "v": real_array(v), "d": real_array(d), "K": real_array(K), "low": real_array(limits[0]),
         "high": real_array(limits[1]), "sizes": real_array(sizes), "motions": motions, "held": held,
-        "slope": np.zeros(n), "trial": np.zeros(n), "sum": np.zeros(n),
+        **step_work(_METHOD, n),
     }  # fmt: skip
     _rollouts()("roll", ROLLOUTS.fields(work))
     return motions, held
@@ -131,7 +133,7 @@ def roll(
 def roll_text() -> str:
     """Return the LLVM text of ``armillary_roll(fields)``."""
     module = IRModule()
-    f = routine(module, ROLLOUTS, "roll", NOTHING, public=True)
+    f = StepRoutine(module, ROLLOUTS, _METHOD, "roll")
     N, n, m = f["steps"], f["states"], f["inputs"]
     motions, held = f.vector("motions"), f.vector("held")
     with f.each(f["rows"]) as row, f.each(N) as k:
@@ -140,7 +142,7 @@ def roll_text() -> str:
         own = Span(f, held.at((row * N + k) * m))
         _hold_inputs(f, row, k, here, own)
         h = f.vector("settings")[0]
-        _emit_step(f, k.to_real() * h, h, here, after)
+        f.step(k.to_real() * h, h, here, after)
     f.give()
     return str(module)
 
@@ -156,34 +158,11 @@ def _hold_inputs(f: Routine, row: Value, k: Value, here: Span, own: Span) -> Non
         memory[f.index("places", j)] = own[j]
 
 
-def _emit_step(f: Routine, t: Value, h: Value, here: Span, after: Span) -> None:
-    """Emit a step of length ``h`` from ``here`` to ``after``, which may be the same.
-
-    One slope is kept: see ChainedStage of runtime/loop/tableau.py.
-    """
-    n = f["states"]
-    slope, trial, total = f.vector("slope"), f.vector("trial"), f.vector("sum")
-    with f.each(n) as i:
-        total[i] = here[i]
-        trial[i] = here[i]
-    for stage in rk4.TABLEAU.chained_stages:
-        f.evaluate("rates", t + h * stage.time, trial, slope)
-        with f.each(n) as i:
-            total[i] = total[i] + h * stage.weight * slope[i]
-            if stage.ahead:
-                trial[i] = here[i] + h * stage.ahead * slope[i]
-    with f.each(n) as i:
-        after[i] = total[i]
-
-
-_FILES = [Path(__file__), Path(rk4.__file__), Path(tableau.__file__)]  # which decide the code
-
-
 @cache
 def _row_steps() -> RoutineMethod:
-    return compiled_method("batch steps", step_text, _FILES, ("step_rows",))
+    return compiled_method(f"batch steps {loop_sources()}", step_text, [Path(__file__)], ("step_rows",))
 
 
 @cache
 def _rollouts() -> RoutineMethod:
-    return compiled_method("rollouts", roll_text, _FILES, ("roll",))
+    return compiled_method(f"rollouts {loop_sources()}", roll_text, [Path(__file__)], ("roll",))

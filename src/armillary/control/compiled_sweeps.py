@@ -25,16 +25,19 @@ from armillary.llvm.building.routines import (
     routine,
     whole_array,
 )
-from armillary.runtime.integrators.methods import rk4
-from armillary.runtime.loop import tableau
+from armillary.solver.llvm.compiled_loop import loop_sources
+from armillary.solver.llvm.step_routines import STEP_WORK, StepRoutine, step_work
+from armillary.solver.methods.registry import METHODS
+
+_METHOD = METHODS["rk4"]
 
 STEPS = RoutineLayout(
     numbers=("steps", "states", "inputs", "elements"),
     addresses=(
         *("rates", "constants", "memory"),  # ``rates`` gives the Jacobian's elements after them
         *("places", "rows", "columns"),  # whole numbers: inputs in the memory, elements in the Jacobian
-        *("settings", "t", "x", "v", "ends", "slopes"),
-        *("out", "here", "sum", "seed", "bent", "total"),  # work
+        *("settings", "t", "x", "v", "ends", "found"),
+        *("out", "motion", *STEP_WORK),  # work
     ),
 )
 SWEEP = RoutineLayout(
@@ -69,8 +72,8 @@ def differentiate_steps(
         "constants": real_array(constants), "memory": real_array(memory.copy()),
         "places": whole_array(places), "rows": whole_array(pattern[0]), "columns": whole_array(pattern[1]),
         "settings": np.array([h]), "t": real_array(t), "x": real_array(x), "v": real_array(v), "ends": ends,
-        "slopes": found, "out": np.empty(n + len(pattern[0]) + 1), "here": np.empty(n), "sum": np.empty(n),
-        "seed": np.empty(n * (n + m)), "bent": np.empty(n * (n + m)), "total": np.empty(n * (n + m)),
+        "found": found, "out": np.empty(n + len(pattern[0]) + 1), "motion": np.empty(n + n * (n + m)),
+        **step_work(_METHOD, n + n * (n + m)),
     }  # fmt: skip
     _steps()("differentiate_steps", STEPS.fields(work))
     return ends, found
@@ -115,62 +118,54 @@ def sweep_back(
 # ---------------------------------------------------------------------------------------- steps
 
 
+class _DifferentiatedSteps(StepRoutine):
+    """Steps of a motion with its derivatives S by [x, v], row after row: Ṡ = ∂f/∂x S + [0, ∂f/∂v]. The stages
+    of a step with these rates are those of the chain rule.
+    """
+
+    def width(self) -> Value:
+        n = self["states"]
+        return n + n * (n + self["inputs"])
+
+    def derivatives(self, t: Value, state: Span, result: Span) -> None:
+        n, wide = self["states"], self["states"] + self["inputs"]
+        out, seed, bent = self.vector("out"), Span(self, state.at(n)), Span(self, result.at(n))
+        self.evaluate("rates", t, state, out)
+        self.move(n, out, result)
+        with self.each(n * wide) as i:
+            bent[i] = 0.0
+        with self.each(self["elements"]) as e:
+            value, row, column = out[n + e], self.index("rows", e), self.index("columns", e)
+            own = Span(self, bent.at(row * wide))
+            with self.when(column >= n):
+                own[column] = own[column] + value
+            with self.when(column < n):
+                other = Span(self, seed.at(column * wide))
+                with self.each(wide) as j:
+                    own[j] = own[j] + value * other[j]
+
+
 def steps_text() -> str:
     """Return the LLVM text of ``armillary_differentiate_steps(fields)``."""
     module = IRModule()
-    f = routine(module, STEPS, "differentiate_steps", NOTHING, public=True)
+    f = _DifferentiatedSteps(module, STEPS, _METHOD, "differentiate_steps")
     n, m = f["states"], f["inputs"]
     wide = n + m
-    memory, h = f.vector("memory"), f.vector("settings")[0]
-    out, here, total = f.vector("out"), f.vector("here"), f.vector("sum")
-    seed, bent, whole = f.vector("seed"), f.vector("bent"), f.vector("total")
+    memory, motion = f.vector("memory"), f.vector("motion")
+    derivatives = Span(f, motion.at(n))
     with f.each(f["steps"]) as k:
-        start = Span(f, f.vector("x").at(k * n))
         with f.each(m) as j:
             memory[f.index("places", j)] = f.vector("v")[k * m + j]
-        with f.each(n) as i:
-            here[i] = start[i]
-            total[i] = start[i]
+        f.move(n, Span(f, f.vector("x").at(k * n)), motion)
         with f.each(n * wide) as i:
-            seed[i] = 0.0
+            derivatives[i] = 0.0
         with f.each(n) as i:
-            seed[i * wide + i] = 1.0
-        f.move(n * wide, seed, whole)
-        for stage in rk4.TABLEAU.chained_stages:
-            f.evaluate("rates", f.vector("t")[k] + h * stage.time, here, out)
-            _chain(f, out, seed, bent)
-            with f.each(n) as i:
-                total[i] = total[i] + h * stage.weight * out[i]
-            with f.each(n * wide) as i:
-                whole[i] = whole[i] + h * stage.weight * bent[i]
-            if stage.ahead:
-                ahead = h * stage.ahead
-                with f.each(n) as i:
-                    here[i] = start[i] + ahead * out[i]
-                with f.each(n * wide) as i:
-                    seed[i] = ahead * bent[i]
-                with f.each(n) as i:
-                    seed[i * wide + i] = seed[i * wide + i] + 1.0
-        f.move(n, total, Span(f, f.vector("ends").at(k * n)))
-        f.move(n * wide, whole, Span(f, f.vector("slopes").at(k * n * wide)))
+            derivatives[i * wide + i] = 1.0
+        f.step(f.vector("t")[k], f.vector("settings")[0], motion, motion)
+        f.move(n, motion, Span(f, f.vector("ends").at(k * n)))
+        f.move(n * wide, derivatives, Span(f, f.vector("found").at(k * n * wide)))
     f.give()
     return str(module)
-
-
-def _chain(f: Routine, out: Span, seed: Span, bent: Span) -> None:
-    """bent = ∂f/∂x · seed + [0, ∂f/∂v], by the elements of the Jacobian."""
-    n, wide = f["states"], f["states"] + f["inputs"]
-    with f.each(n * wide) as i:
-        bent[i] = 0.0
-    with f.each(f["elements"]) as e:
-        value, row, column = out[n + e], f.index("rows", e), f.index("columns", e)
-        own = Span(f, bent.at(row * wide))
-        with f.when(column >= n):
-            own[column] = own[column] + value
-        with f.when(column < n):
-            other = Span(f, seed.at(column * wide))
-            with f.each(wide) as j:
-                own[j] = own[j] + value * other[j]
 
 
 # ---------------------------------------------------------------------------------------- sweep
@@ -409,12 +404,13 @@ def _box_text(module: IRModule, cholesky: Routine, solve: Routine) -> Routine:
     return f
 
 
-_FILES = [Path(__file__), Path(rk4.__file__), Path(tableau.__file__)]  # which decide the code
+_FILES = [Path(__file__)]  # which decides the code
 
 
 @cache
 def _steps() -> RoutineMethod:
-    return compiled_method("differentiated steps", steps_text, _FILES, ("differentiate_steps",))
+    name = f"differentiated steps {loop_sources()}"
+    return compiled_method(name, steps_text, _FILES, ("differentiate_steps",))
 
 
 @cache

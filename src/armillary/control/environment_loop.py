@@ -30,11 +30,11 @@ from armillary.program.formalisms.formalism import derivation
 from armillary.program.program import Program
 from armillary.program.sections import program_of
 from armillary.program.targets.targets import OutputColumn
-from armillary.runtime.integrators import METHODS
-from armillary.runtime.language.lanes import LaneSolver
-from armillary.runtime.loop.functions import not_finite
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.start.initial import initial_memory
+from armillary.solver.llvm.functions import not_finite
+from armillary.solver.llvm.lanes import LaneSolver
+from armillary.solver.methods.registry import METHODS
 from armillary.untyped import DataMapping, DataTable
 
 Range = tuple[float, float]

@@ -184,8 +184,8 @@ class _Problem:
         """One state from measurement k to the next, and the derivative of that."""
         F = np.eye(len(x))
         for t, v, h in self._parts(k, 1):
-            made = self.plant.step_derivatives(t, x[None], v, h, self.parameters)
-            x, F = made.ends[0], made.by_state[0] @ F
+            ends, by = self.plant.step_derivatives(np.array([t]), x[None], v, h, self.parameters)
+            x, F = ends[0], by[0, :, : len(x)] @ F
         return x, F
 
     def _parts(self, k: int, rows: int) -> list[tuple[float, np.ndarray, float]]:
@@ -236,7 +236,7 @@ class _Problem:
                 "step=, smaller process noise, or an initial state nearer to the motion"
             )
         info = {"method": method}
-        run = motion_run(model, self.plant, self.time, track.x, self.v, parameters, info)
+        run = motion_run(model, self.time, track.x, self.plant.memory(self.v), parameters, info)
         f = self.state_factors
         return Estimate(
             run, read_only(self.time), read_only(track.x / f), read_only(track.P / np.outer(f, f)),

@@ -116,9 +116,8 @@ def ilqr(
     found = search.run(np.clip(v, low, high), count(iterations, "iterations"), tolerance)
     x, v, K, costs, converged, message = found
     time = h * np.arange(N + 1)
-    run = motion_run(
-        model, motion, time, x, np.vstack([v, v[-1:]]), parameters, {"method": "ilqr", "step": h}
-    )
+    memory = motion.memory(np.vstack([v, v[-1:]]))
+    run = motion_run(model, time, x, memory, parameters, {"method": "ilqr", "step": h})
     return IteratedRegulator(
         run, costs[-1], read_only(time), read_only(x / fx), read_only(v / fv),
         read_only(K * fx / fv[:, None]), tuple(costs), converged, message,
@@ -192,7 +191,7 @@ class _Search:
         self, x: np.ndarray, v: np.ndarray, regular: float
     ) -> tuple[tuple[np.ndarray, np.ndarray, tuple[float, float]], float]:
         t = self.h * np.arange(len(v))
-        slopes = self.motion.held_step_derivatives(t, x[:-1], v, self.h, self.parameters)
+        slopes = self.motion.step_derivatives(t, x[:-1], v, self.h, self.parameters)[1]
         bent = self.motion.rate_curvatures(t, x[:-1], v, self.parameters) if self.second else None
         c = self.cost
         while True:

@@ -29,6 +29,7 @@ from armillary.algebra.walk import held_places, operands_first
 from armillary.analysis.linear.rates import TreeRates, tree_rates
 from armillary.cache import kept_per_object
 from armillary.errors import ArmillaryError, ExpressionError
+from armillary.llvm import jit
 from armillary.mechanics.tree.mass_matrix import speed_rates
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import derivation
@@ -95,7 +96,9 @@ class PointLoop:
 class KnotFunctions:
     """Functions ``results`` of a model, and their derivatives by the symbols ``by``.
 
-    ``unknowns`` are the symbols, besides state and memory, for which numbers are given at each call.
+    ``unknowns`` are the symbols, besides state and memory, for which numbers are given at each call. Code of
+    the ``tier`` "quick" is made without a search for common factors, not optimised by LLVM and takes one
+    knot at a time.
     """
 
     def __init__(
@@ -104,9 +107,10 @@ class KnotFunctions:
         results: Sequence[Expr],
         by: Sequence[Expr],
         unknowns: Sequence[Expr] = (),
+        tier: str = "final",
     ) -> None:
         self.equations, self.results, self.by = equations, tuple(results), tuple(by)
-        self._unknowns = tuple(unknowns)
+        self._unknowns, self._tier = tuple(unknowns), tier
         owner = equations.system.identity
         self._weights = [symbol(f"weight_{i + 1}", "variable", owner=owner) for i in range(len(self.results))]
 
@@ -247,9 +251,10 @@ class KnotFunctions:
         return functions.constants(given)
 
     def _compile(self, results: Sequence[Expr], further: Sequence[Expr] = ()) -> ModelFunctions:
-        search = len(operands_first(results)) <= _SEARCHED
+        search = self._tier == "final" and len(operands_first(results)) <= _SEARCHED
         inputs = (*self._unknowns, *further)
-        return ModelFunctions(self.equations, {"knot": results}, inputs, search=search, many=True)
+        with jit.tier(self._tier):
+            return ModelFunctions(self.equations, {"knot": results}, inputs, search=search, many=True)
 
     def _rows(
         self, functions: ModelFunctions, at: Knots, parameters: object, further: np.ndarray | None = None
@@ -276,7 +281,7 @@ def knot_functions(
     unknowns: tuple[Expr, ...],
 ) -> KnotFunctions:
     """Functions that several problems of one model share, differentiated and compiled once."""
-    return KnotFunctions(model.equations, results, by, unknowns)
+    return KnotFunctions(model.equations, results, by, unknowns, tier="quick")
 
 
 def _compiled_pattern(

@@ -49,6 +49,12 @@ class Functions:
     memory: np.ndarray  # one row
     parameters: DataTable
 
+    def memory_rows(self, v: np.ndarray) -> np.ndarray:
+        """Return a row of the model's memory for each row of inputs."""
+        rows = np.tile(self.memory, (len(v), 1))
+        rows[:, self.input_places] = v
+        return rows
+
 
 @dataclass(frozen=True, eq=False)
 class Limits:
@@ -137,16 +143,18 @@ class NonlinearProgram:
 
     @cached_property
     def sequence(self) -> tuple[np.ndarray, np.ndarray]:
-        """Keys that put variables and rows in the order of time, what all points share last. Factors of
-        matrices in this order fill in only near their diagonal and at their border.
+        """Groups of variables and rows in the order of time, what all points share last. Factors of matrices
+        in this order fill in only near their diagonal and at their border. A group has an interval without
+        its end: points as groups of their own take a third longer, since pivots wait.
         """
-        point = np.arange(self.K, dtype=float)
-        end = np.full(self.size - self.first_p, float(self.K))
+        K, last = self.K, self.mesh.intervals
+        point = np.arange(K) // len(self.mesh.own)
+        end = np.full(self.size - self.first_p, last + 1)
         variables = np.concatenate([np.repeat(point, self.n), np.repeat(point, self.m), end])
-        own = np.repeat(self.mesh.starts + 0.5, len(self.mesh.own) * self.n)
+        own = np.repeat(np.arange(last), len(self.mesh.own) * self.n)
         o = np.diff(self.offsets)
-        rows = [own, np.full(o[1], 0.5), np.repeat(point, self.f.path), np.zeros(o[3])]
-        rows += [np.full(o[4], self.K - 1.0), np.zeros(o[5]), np.full(o[6], float(self.K))]
+        rows = [own, np.zeros(o[1], int), np.repeat(point, self.f.path), np.zeros(o[3], int)]
+        rows += [np.full(o[4], last), np.zeros(o[5], int), np.full(o[6], last + 1)]
         return variables, np.concatenate(rows)
 
     @cached_property
@@ -348,13 +356,13 @@ class PhasedProgram:
 
     @cached_property
     def sequence(self) -> tuple[np.ndarray, np.ndarray]:
-        """Keys that put variables and rows in the order of time, the link of a motion that repeats last."""
-        variables, rows, start = [], np.zeros(self.rows), 0.0
+        """Groups of variables and rows in the order of time, the link of a motion that repeats last."""
+        variables, rows, start = [], np.zeros(self.rows, dtype=int), 0
         for i, p in enumerate(self.phases):
             of_variables, of_rows = p.sequence
             variables.append(of_variables + start)
             rows[self._place[i]] = np.maximum(rows[self._place[i]], of_rows + start)
-            start += p.K + 1
+            start += p.mesh.intervals + 2
         rows[self.link_starts[0] : self.link_starts[1]] = start
         return np.concatenate(variables), rows
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armillary.control.nonlinear_program import Limits, NonlinearProgram, PhasedProgram
-from armillary.control.plant import motion_run, plant
+from armillary.control.plant import motion_run
 from armillary.control.problem import Problem
 from armillary.errors import ArmillaryError
 from armillary.results import Run
@@ -110,11 +110,10 @@ def optimum_of(
         port.name: float(value / port.factor) for port, value in zip(problem.unknowns, motion.p, strict=True)
     }
     stated = {**problem.functions.parameters, **unknown}
-    own = plant(model, tuple(p.name for p in problem.inputs))
     time = problem.start_time + motion.T * places
     cost = float(program.objective(program.join(motion.x, motion.v, motion.p, motion.T)))
     info = {"method": program.mesh.method, "cost": cost, "intervals": program.mesh.intervals}
-    run = motion_run(model, own, time, x, v, stated, info)
+    run = motion_run(model, time, x, problem.functions.memory_rows(v), stated, info)
     s = how.solution
     return Optimum(
         run, cost, motion.T, unknown, s.status == "solved", s.status, message_of([problem], how),

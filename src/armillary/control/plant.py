@@ -45,14 +45,6 @@ class Port(NamedTuple):
     symbol: Expr
 
 
-class StepDerivatives(NamedTuple):
-    """The ends of steps, and their derivatives by the state at the beginning and by the held input."""
-
-    ends: np.ndarray
-    by_state: np.ndarray
-    by_input: np.ndarray
-
-
 class Plant:
     """The rates of a model in its states and chosen inputs."""
 
@@ -175,51 +167,15 @@ class Plant:
             sizes,
         )
 
-    def held_step_derivatives(
+    def step_derivatives(
         self, t: np.ndarray, x: np.ndarray, v: np.ndarray, h: float, parameters: DataMapping | None = None
-    ) -> np.ndarray:
-        """∂(the end of a step)/∂[state, input] of single steps of RK4, in one compiled loop."""
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the ends of steps of RK4 and their derivatives by [state, input], in one compiled loop."""
         pattern, functions = self._slopes
         return differentiate_steps(
             functions.address("slopes"), functions.constants(parameters), self._base_memory, self._places,
             (pattern.rows, pattern.columns), t, x, v, h,
-        )[1]  # fmt: skip
-
-    def step_derivatives(
-        self,
-        t: np.ndarray | float,
-        x: np.ndarray,
-        v: np.ndarray,
-        h: float,
-        parameters: DataMapping | None = None,
-        parts: int = 1,
-    ) -> StepDerivatives:
-        """Return the ends of steps and the exact derivatives of these steps, by the chain rule
-        through RK4.
-        """
-        part, n, m = h / parts, len(self.states), len(self.inputs)
-        by_state = np.broadcast_to(np.eye(n), (len(x), n, n))
-        by_input = np.zeros((len(x), n, m))
-        for i in range(parts):
-            at = t + i * part
-            slopes: list[np.ndarray] = []
-            slopes_x: list[np.ndarray] = []
-            slopes_v: list[np.ndarray] = []
-            for share in (0.0, 0.5, 0.5, 1.0):
-                here, here_x, here_v = x, by_state, by_input
-                if slopes:
-                    here = x + share * part * slopes[-1]
-                    here_x = by_state + share * part * slopes_x[-1]
-                    here_v = by_input + share * part * slopes_v[-1]
-                slopes.append(self.rates(at + share * part, here, v, parameters))
-                A, B = self.jacobians(at + share * part, here, v, parameters)
-                slopes_x.append(A @ here_x)
-                slopes_v.append(A @ here_v + B)
-            x, by_state, by_input = (
-                start + part / 6 * (k[0] + 2 * k[1] + 2 * k[2] + k[3])
-                for start, k in ((x, slopes), (by_state, slopes_x), (by_input, slopes_v))
-            )
-        return StepDerivatives(x, by_state, by_input)
+        )  # fmt: skip
 
 
 @kept_per_object
@@ -375,20 +331,19 @@ def _vector(given: object, names: Sequence[str], what: str) -> np.ndarray:
 @kept_per_object
 def _outputs(model: CompiledModel) -> KnotFunctions:
     equations = model.equations
-    return KnotFunctions(equations, [c.expression for c in equations.targets.columns], ())
+    return KnotFunctions(equations, [c.expression for c in equations.targets.columns], (), tier="quick")
 
 
 def motion_run(
     model: CompiledModel,
-    motion: Plant,
     time: np.ndarray,
     x: np.ndarray,
-    v: np.ndarray,
+    memory: np.ndarray,
     parameters: DataMapping | None,
     info: DataTable,
 ) -> Run:
-    """Return the run of states and inputs at given times, in the model's own units."""
-    at = Knots(time, x, motion.memory(v), np.empty((len(x), 0)))
+    """Return the run of states and memories at given times, in the model's own units."""
+    at = Knots(time, x, memory, np.empty((len(x), 0)))
     values = _outputs(model).values(at, dict(parameters or {}))
     table = model.parameter_table
     stated = table.values(table.check_given(parameters))

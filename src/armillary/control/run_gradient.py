@@ -28,12 +28,12 @@ from armillary.errors import ArmillaryError, ParameterError
 from armillary.program.sensitivities import directions
 from armillary.program.targets.targets import INTERNAL_EVENTS
 from armillary.runtime.integrators.settings import IntegrationSettings, complete_settings
-from armillary.runtime.loop.tableau import Tableau
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.derivatives import StartDerivatives
 from armillary.runtime.start.initial import initial_memory
 from armillary.settings import KEPT, Initial, RunSettings
+from armillary.solver.methods.tableau import Method, Tableau
 from armillary.text_tables import aligned
 from armillary.untyped import DataMapping, Given
 
@@ -269,7 +269,7 @@ class _GradientRun:
         scalar = self.scalar
         of = _run_map(
             self.model,
-            self.tableau,
+            self.settings.integrator,
             self._input_names(),
             scalar.parameters,
             scalar.running,
@@ -489,13 +489,13 @@ class _SampleShares:
 @kept_per_object
 def _run_map(
     model: CompiledModel,
-    tableau: Tableau,
+    method: Method,
     inputs: tuple[str, ...],
     parameters: tuple[str, ...],
     cost: Expr | None,
     ignore_jumps: bool,
 ) -> RunMap:
-    return RunMap(model, tableau, inputs, parameters, cost, ignore_jumps, through_events=True)
+    return RunMap(model, method, inputs, parameters, cost, ignore_jumps, through_events=True)
 
 
 @kept_per_object

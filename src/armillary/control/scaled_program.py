@@ -35,6 +35,7 @@ class ScaledProgram:
         np.maximum.at(steep, self.jacobian_rows, np.abs(program.jacobian(whole)[self._j_keep]) * by_column)
         self.row_scale = 1.0 / np.maximum(1.0, steep[: self.rows] / _STEEP)
         slope = np.abs(program.gradient(whole)[self.free] * self.scale)
+        program.hessian(whole, np.zeros(program.rows))  # a first evaluation makes what later ones use
         self.cost_scale = 1.0 / max(1.0, float(np.max(slope, initial=0.0)) / _STEEP)
         self._j_factor = by_column * self.row_scale[self.jacobian_rows]
         self._h_factor = self.scale[self._hr] * self.scale[self._hc]
@@ -110,9 +111,9 @@ class ScaledProgram:
         s, order = np.arange(len(self.slacked)), self.size + self.rows
         rows = [self._hr, n + self.jacobian_rows, n + self.slacked, np.arange(order)]
         columns = [self._hc, self.jacobian_columns, k + s, np.arange(order)]
-        variable_keys, row_keys = self.program.sequence
-        keys = np.concatenate([variable_keys[self.free], row_keys[self.slacked], row_keys])
-        _, group = np.unique(np.floor(keys), return_inverse=True)
+        of_variables, of_rows = self.program.sequence
+        groups = np.concatenate([of_variables[self.free], of_rows[self.slacked], of_rows])
+        _, group = np.unique(groups, return_inverse=True)
         place = np.concatenate(columns) * order + np.concatenate(rows)
         places, inverse = np.unique(place, return_inverse=True)
         self._factors = SymmetricFactors(places % order, places // order, group)

@@ -16,7 +16,7 @@ Practical Methods for Optimal Control (2010), chapter 4.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -39,10 +39,16 @@ def interpolation(nodes: np.ndarray, places: np.ndarray) -> np.ndarray:
 
 def _coefficients(nodes: np.ndarray, places: np.ndarray, integrate: bool) -> np.ndarray:
     powers = np.arange(len(nodes))
-    inverse = np.linalg.inv(np.vander(nodes, increasing=True).astype(float))  # rows: coefficients by power
+    inverse = _polynomials(tuple(nodes.tolist()))
     values = places[:, None] ** (powers + 1) / (powers + 1) if integrate else places[:, None] ** powers
     found: np.ndarray = values @ inverse
     return found
+
+
+@cache
+def _polynomials(nodes: tuple[float, ...]) -> np.ndarray:
+    """Coefficients of ℓ_j by power, a row each."""
+    return np.linalg.inv(np.vander(nodes, increasing=True).astype(float))
 
 
 @dataclass(frozen=True, eq=False)

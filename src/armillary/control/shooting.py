@@ -25,7 +25,7 @@ from armillary.control.nonlinear_program import Functions, NonlinearProgram
 from armillary.control.scheme import Mesh
 from armillary.control.sparse_sums import SparsePlaces
 from armillary.errors import ArmillaryError
-from armillary.runtime.integrators.methods import rk4
+from armillary.solver.methods import rk4
 
 STEPS = 4  # of RK4 in an interval
 
@@ -110,8 +110,7 @@ class ShootingProgram(NonlinearProgram):
 
     def _place(self, v: np.ndarray, p: np.ndarray, T: float, x: np.ndarray, share: float) -> Knots:
         """Arguments of a stage at this share of all intervals."""
-        memory = np.tile(self.f.memory, (len(x), 1))
-        memory[:, self.f.input_places] = (1 - share) * v[:-1] + share * v[1:]
+        memory = self.f.memory_rows((1 - share) * v[:-1] + share * v[1:])
         tau = self.mesh.ends[:-1] + share * np.diff(self.mesh.ends)
         return Knots(self.t0 + T * tau, x, memory, np.broadcast_to(p, (len(x), self.p)))
 

@@ -21,11 +21,11 @@ from armillary.ensembles.starts import Starts
 from armillary.errors import ArmillaryError, nearest
 from armillary.model.units import in_seconds
 from armillary.program.program import Program, section
-from armillary.runtime.integrators import Method
 from armillary.runtime.integrators.settings import ROWS, IntegrationSettings, SampleTimes, complete_settings
-from armillary.runtime.loop.layout import SNAP
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import RunSettings
+from armillary.solver.methods.tableau import Method
+from armillary.solver.thresholds import SNAP
 from armillary.untyped import Given
 
 # How a run ended, by number.

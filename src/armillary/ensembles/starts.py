@@ -22,7 +22,6 @@ from armillary.algebra.walk import symbols
 from armillary.ensembles.start_values import GivenValues, VariedValues, of_run, run_count
 from armillary.errors import ArmillaryError, ParameterError
 from armillary.runtime.inputs.reading import DrivenInputs
-from armillary.runtime.language.language import CLOSED
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.failures import weak_start
 from armillary.runtime.models.instance import Instance
@@ -33,8 +32,9 @@ from armillary.runtime.models.parameters import (
     with_these,
 )
 from armillary.runtime.start.initial import initial_memory, initial_states, initial_values, state_number
-from armillary.runtime.start.loop_code import loop_code
 from armillary.runtime.start.mass_centres import place_mass_centres, started_memory
+from armillary.solver.language.language import CLOSED
+from armillary.solver.llvm.closing_code import loop_code
 from armillary.untyped import DataTable
 
 # Starts of many runs that have to be found: closed loops, mass centres, started memories, momenta.

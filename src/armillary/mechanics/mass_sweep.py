@@ -35,7 +35,7 @@ class LinkArrays:
 
 
 class LinkInertias:
-    """A tree's links, ready to be evaluated."""
+    """Inertias and geometry of a tree's links, prepared for evaluation at places."""
 
     def __init__(self, tree: Tree) -> None:
         self.links = tree.links
@@ -53,7 +53,7 @@ class LinkInertias:
         return _Table([link.offset for link in self.links if link.parent >= 0]).made_of("parameter")
 
     def own_inertias(self, values: Values) -> list[np.ndarray]:
-        """Return each link's own 6×6 inertia, for rigid links."""
+        """Return each link's own 6×6 inertia at each place; all links must be rigid."""
         entries = self._own.at(values)
         if not entries:
             return []
@@ -62,7 +62,7 @@ class LinkInertias:
         )
 
     def at(self, values: Values) -> list[LinkArrays]:
-        """Return all links' numbers, with scalars or equally long arrays for the symbols."""
+        """Return the arrays of all links; ``values`` are numbers or equally long arrays by symbol."""
         if self._geometry is None:
             self._geometry = _Table([_geometry_entries(link) for link in self.links])
         found = zip(self._own.at(values), self._geometry.at(values), strict=True)
@@ -111,7 +111,7 @@ class _Table:
         return all(s.data.role == role for s in self._symbols)
 
     def at(self, values: Values) -> list[np.ndarray]:
-        """Return an array of places by entries for each row; symbols without a value count as one."""
+        """Return, for each row, an array of places × entries; symbols without a value are set to one."""
         missing = {s: 1.0 for s in self._symbols if s not in values and s.data.name not in values}
         with np.errstate(all="ignore"):
             found = dict(zip(self._nodes, self._evaluate({**values, **missing}), strict=True))
@@ -127,7 +127,7 @@ class _Table:
 
 
 def _own_entries(link: Link) -> list[Scalar]:
-    """m, h, J; then (H, P) and M of the modes; then the armatures."""
+    """Return m, h, J; then (H, P) and M of the modes; then the armatures."""
     shape = deformed_link(link)
     entries = [shape.mass, *shape.first, *(x for row in shape.inertia for x in row)]
     if link.modes is not None:
@@ -138,9 +138,7 @@ def _own_entries(link: Link) -> list[Scalar]:
 
 
 def _geometry_entries(link: Link) -> list[Scalar]:
-    """Return the parent's axes in the link's, row by row; the offset; the columns of the modes that
-    move it.
-    """
+    """Return the rotation from the parent's to the link's axes by rows; the offset; the modes' columns."""
     turned = [link.rotation.to_parent(unit(i)) for i in range(3)]
     entries = [x for column in turned for x in column]  # the transpose of v_parent = R v_link
     entries += link.offset
@@ -168,23 +166,23 @@ def _tilde(a: np.ndarray) -> np.ndarray:
 
 # Pivots of a tree's mass matrix by numbers, joint by joint, and the motions that move no mass.
 #
-# Leaves first, the degrees of freedom of a link (its joint's and its modes') are taken out of its articulated
-# inertia E as one block, with S the columns of their directions:
+# Leaves first, the degrees of freedom of a link (its joint's and its modes') are eliminated from its
+# articulated inertia E as one block, with S the columns of their directions:
 #
 #     G = SᵀE S + A    E − E S G⁻¹ SᵀE goes to the parent
 #
 # with A the armatures of the joint.
 #
-# M is singular where some G is. Along the null directions of G nothing is taken out (they carry no momentum),
-# so that all singular joints of a tree are found in one sweep, at a cost linear in the number of links. A
-# null direction, with the motion of the links beyond it that keeps all mass at rest, is a null vector of M.
+# M is singular where some G is. Null directions of G are not eliminated (they carry no momentum), so that all
+# singular joints of a tree are found in one sweep, at a cost linear in the number of links. A null direction,
+# with the motion of the links beyond it that keeps all mass at rest, is a null vector of M.
 #
-# What counts as zero: G is compared with the rounding errors that its computation leaves, SINGULAR times the
-# inertias that were added and subtracted on the way. No units or sizes enter.
+# G counts as singular if an eigenvalue is within the rounding errors of its computation: SINGULAR times the
+# sum of the inertias that were added and subtracted on the way ("made_of"). No units or sizes enter.
 #
 # Source: Featherstone (1983) for the recursion.
 
-SINGULAR = 1e-13  # of the inertias that a pivot was made of: below this nothing is left
+SINGULAR = 1e-13  # share of the inertias that a pivot was made of, below which it counts as zero
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,22 +190,22 @@ class Pivot:
     """A link's eliminated freedoms; the first axis of the arrays runs over places."""
 
     freedoms: tuple[Freedom, ...]
-    indices: list[int]  # of their directions in the link's twist
+    indices: list[int]  # of the freedoms' directions in the link's twist
     signs: np.ndarray
-    sizes: np.ndarray  # square roots of what each diagonal element of G was made of
-    eigenvalues: np.ndarray  # of G, with these sizes as units: small where it is singular
+    sizes: np.ndarray  # square roots of the inertias that each diagonal element of G was made of
+    eigenvalues: np.ndarray  # of G in units of these sizes: small where G is singular
     vectors: np.ndarray
     coupling: np.ndarray  # SᵀE
     from_parent: np.ndarray
 
     @property
     def share(self) -> np.ndarray:
-        """The remaining share of the weakest direction, of the inertias it was made of, at each place."""
+        """The weakest direction's inertia at each place, as a share of the inertias it was made of."""
         found: np.ndarray = np.min(np.abs(self.eigenvalues), axis=1, initial=1.0)
         return found
 
     def response(self, place: int, twist: np.ndarray) -> np.ndarray:
-        """Rates of the freedoms with which the link's momentum along them stays zero."""
+        """Return the rates of the freedoms that keep the momentum along them zero, for a parent's twist."""
         values, vectors = self.eigenvalues[place], self.vectors[place]
         inverse = np.divide(1.0, values, where=np.abs(values) >= SINGULAR, out=np.zeros_like(values))
         right = -(self.coupling[place][:, :6] @ twist) / self.sizes[place]
@@ -215,7 +213,7 @@ class Pivot:
         return found
 
     def null_directions(self, place: int) -> list[np.ndarray]:
-        """Rates of the freedoms that meet no inertia."""
+        """Return the rates of the freedoms, one array for each motion without inertia."""
         loose = self.vectors[place][:, np.abs(self.eigenvalues[place]) < SINGULAR].T
         return [v / self.sizes[place] for v in sparse_basis(loose)]
 
@@ -228,7 +226,7 @@ class Pivot:
 
 
 def sparse_basis(vectors: np.ndarray) -> np.ndarray:
-    """Rows that span the same space, each with a one where the others have zeros (Gauss and Jordan)."""
+    """Return rows that span the same space, each with a one where the others have zeros (Gauss–Jordan)."""
     rows = np.array(vectors)
     for k in range(len(rows)):
         left = np.abs(rows[k:])
@@ -250,25 +248,26 @@ def active(link: Link) -> tuple[list[Freedom], list[int], np.ndarray]:
 
 
 def sweep(links: LinkInertias, values: Values) -> list[Pivot]:
-    """Return the pivots of all links at places; not a number at a place where the links' geometry is not."""
+    """Return the pivots of all links at places; NaN at places where the links' geometry is not finite."""
     places = links.at(values)
     felt = [p.inertia.copy() for p in places]
     made_of = [_diagonal(p.inertia) for p in places]
     found: list[Pivot] = []
     for i in reversed(range(len(places))):
-        pivot, rest = _taken_out(links.links[i], felt[i], made_of[i], places[i])
+        pivot, rest = _eliminate_freedoms(links.links[i], felt[i], made_of[i], places[i])
         found.append(pivot)
         parent = links.links[i].parent
         if parent >= 0:
             X = places[i].from_parent
             felt[parent] += X.transpose(0, 2, 1) @ rest @ X
-            made_of[parent] += _handed_on(made_of[i], places[i], made_of[parent].shape[1])
+            made_of[parent] += _sizes_at_parent(made_of[i], places[i], made_of[parent].shape[1])
     return found[::-1]
 
 
 def least_share(links: LinkInertias, values: Values) -> float:
-    """Return the least share of all pivots at one place if what hangs on a link added nothing to them; 0
-    where an inertia is not positive, so that something might be taken away.
+    """Return the least share of all pivots at one place, from each link's own inertia alone.
+
+    0 if an inertia is not positive, since links beyond may then reduce a pivot.
     """
     places = links.at(values)
     made_of = [_diagonal(p.inertia) for p in places]
@@ -279,15 +278,17 @@ def least_share(links: LinkInertias, values: Values) -> float:
         scaled = place.inertia / np.where(size > 0.0, size, 1.0)[:, :, None] / np.where(size > 0.0, size, 1.0)
         if not np.isfinite(scaled).all() or np.min(np.linalg.eigvalsh(scaled)) < -SINGULAR:
             return 0.0
-        pivot, _ = _taken_out(link, place.inertia, made_of[i], place)
+        pivot, _ = _eliminate_freedoms(link, place.inertia, made_of[i], place)
         if pivot.freedoms:
             least = min(least, float(np.min(pivot.eigenvalues)))
         if link.parent >= 0:
-            made_of[link.parent] += _handed_on(made_of[i], place, made_of[link.parent].shape[1])
+            made_of[link.parent] += _sizes_at_parent(made_of[i], place, made_of[link.parent].shape[1])
     return least if least > 0.0 else 0.0
 
 
-def _taken_out(link: Link, E: np.ndarray, made_of: np.ndarray, place: LinkArrays) -> tuple[Pivot, np.ndarray]:
+def _eliminate_freedoms(
+    link: Link, E: np.ndarray, made_of: np.ndarray, place: LinkArrays
+) -> tuple[Pivot, np.ndarray]:
     freedoms, indices, signs = active(link)
     armature = place.armature[:, [k for k, d in enumerate(link.degrees) if not d.prescribed]]
     coupling = E[:, indices, :] * signs[None, :, None]
@@ -307,14 +308,16 @@ def _taken_out(link: Link, E: np.ndarray, made_of: np.ndarray, place: LinkArrays
 
 
 def _diagonal(E: np.ndarray) -> np.ndarray:
-    """Sizes of the elements: each angular one by all three, since axes are turned into one another."""
+    """Return the sizes of the diagonal: for angular and for linear elements the sum of all three, since
+    rotations mix the axes.
+    """
     out: np.ndarray = np.abs(np.diagonal(E, axis1=1, axis2=2)).copy()
     out[:, :3], out[:, 3:6] = out[:, :3].sum(axis=1, keepdims=True), out[:, 3:6].sum(axis=1, keepdims=True)
     return out
 
 
-def _handed_on(made_of: np.ndarray, place: LinkArrays, width: int) -> np.ndarray:
-    """Return the sum of a link's inertias, at its parent: J + m r² about the origin, m, and through modes."""
+def _sizes_at_parent(made_of: np.ndarray, place: LinkArrays, width: int) -> np.ndarray:
+    """Return the sizes of a link's inertias at its parent: J + m r², m, and for the parent's modes."""
     turning, moving = made_of[:, 0], made_of[:, 3]
     out = np.zeros((len(made_of), width))
     out[:, :3] = (turning + moving * place.length**2)[:, None]
@@ -328,8 +331,9 @@ def _handed_on(made_of: np.ndarray, place: LinkArrays, width: int) -> np.ndarray
 def null_motion(
     links: LinkInertias, pivots: list[Pivot], first: int, rates: np.ndarray, place: int
 ) -> tuple[dict[int, float], dict[int, np.ndarray]]:
-    """(speeds by index, twists by link) of the motion in which a link's freedoms have these rates, all links
-    before it rest, and those beyond it move such that no momentum arises.
+    """(speeds by index, twists by link) of a motion in which the freedoms of link ``first`` have these rates.
+
+    All links before it rest, and links beyond it move so that there is no momentum along their freedoms.
     """
     speeds: dict[int, float] = {}
     twists: dict[int, np.ndarray] = {}

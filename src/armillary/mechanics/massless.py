@@ -1,4 +1,4 @@
-"""Whether every motion of a system moves some mass, before all formalisms and in every run."""
+"""Checks that every motion of a system moves some mass: before all formalisms, and for every run."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from armillary.model.description import Description
 from armillary.model.joints.base import Turn
 from armillary.model.units import default_value
 
-# Joints with three angles, and where their axes lie in a plane: the mass matrix is singular there.
+# Joints with three angles. The mass matrix is singular where their axes lie in a plane.
 #
 # Turns about a₁, a₂ and a₃, each in the frame left by those before it, have the determinant
 #
@@ -43,11 +43,11 @@ from armillary.model.units import default_value
 #
 # with the second angle q₂. Where it vanishes, the first and the third angle turn the body alike.
 
-_IN_A_PLANE = 1e-7  # of a determinant of unit axes; its square is what is left of the inertias
+_IN_A_PLANE = 1e-7  # determinant of unit axes that counts as zero; its square is the share of the inertia
 
 
 class ThreeAngles(NamedTuple):
-    """The number of the second angle among the coordinates, and the factors of its cosine and sine."""
+    """The index of the second angle among the coordinates, and the factors of its cosine and sine."""
 
     middle: int
     of_cosine: float
@@ -60,8 +60,9 @@ class ThreeAngles(NamedTuple):
 
 
 def joints_of_three_angles(system: Description, coordinates: Sequence[str]) -> tuple[ThreeAngles, ...]:
-    """Return the joints of a system whose axes may come to lie in a plane, as far as axes are numbers;
-    numbers are those among the coordinates of the state, which has none that is prescribed.
+    """Return the joints of a system whose three axes may come to lie in a plane, if the axes are numbers.
+
+    Indices refer to ``coordinates``, those of the state, without prescribed ones.
     """
     number = {q: i for i, q in enumerate(coordinates)}
     found = []
@@ -82,17 +83,18 @@ def joints_of_three_angles(system: Description, coordinates: Sequence[str]) -> t
 
 # Whether every motion of a system moves some mass: one check before all formalisms.
 #
-# The pivots of the mass matrix are evaluated at places away from special ones, with the defaults of
-# the parameters (arbitrary values where there are none). A motion of the tree that moves no mass may still be
+# The pivots of the mass matrix are evaluated at places away from special positions, with the defaults of the
+# parameters (random values for parameters without one). A motion of the tree that moves no mass may still be
 # held by constraints: with N the null vectors of M and J the constraints, M is regular on the admissible
-# speeds where J N has full rank.
+# speeds if J N has full rank.
 #
-# Modes stay as runs start: the inertia of a slender boom about its own axis is zero while it is straight.
+# Modal coordinates have their values at the start of runs: the inertia of a slender boom about its own axis
+# is zero while it is straight, which a check of the bent boom would miss.
 
 _TIMES = (0.37, 1.13, 2.9)
-CLEAR = 1e-6  # of its own size, with which a link's own inertia surely suffices
-_REST = 1e-3  # of the speeds of a joint: its body is at rest
-_SAME = 1e-8  # of the largest: equal except for rounding, and for constraints, nothing is left
+CLEAR = 1e-6  # share of a link's own inertia, above which it certainly suffices
+_REST = 1e-3  # share of a joint's speeds, up to which its body is at rest
+_SAME = 1e-8  # share of the largest value, up to which a value is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,9 +114,9 @@ class MotionWithoutMass:
 
 
 def check_masses(system: Description, configuration: Configuration) -> list[MotionWithoutMass]:
-    """Return an error that lists every joint that can move without moving any mass.
+    """Raise an error that lists every joint that can move without moving any mass.
 
-    Returns motions without mass that only the constraints hold: a formalism for trees cannot solve for these.
+    Return the massless motions that only constraints prevent: a formalism for trees cannot solve for these.
     """
     masses, plain = tree_masses(system, configuration)
     values = places(system, plain)
@@ -146,7 +148,7 @@ def inertial_parameters(system: Description) -> set[str]:
 
 
 def tree_masses(system: Description, configuration: Configuration) -> tuple[Masses, Undimensioned]:
-    """Return a system's masses, and its symbols without dimensions, of which their expressions are made."""
+    """Return a system's masses, and the converter with which their expressions lost their dimensions."""
     plain, given = with_given(system, Undimensioned(), configuration)
     return Masses(system, build_tree(system, plain, given=given, split_free_bodies=True)), plain
 
@@ -181,7 +183,7 @@ class Masses:
     def own_inertia_suffices(self, values: Values) -> bool:
         """Return whether each link's own inertia resists each of its freedoms.
 
-        Other links only add to a pivot, so that no sweep is needed then, at this or any other place.
+        Other links only add to a pivot, so no sweep is needed then, at this place or any other.
         """
         if any(link.modes is not None for link in self.tree.links):
             return False
@@ -194,18 +196,18 @@ class Masses:
         )
 
     def least_share(self, values: Values) -> float:
-        """Return a bound that no pivot's share falls below, at any place that has these distances of links.
+        """Return a lower bound of all pivots' shares, at any place with these distances between links.
 
-        What hangs on a link only adds to its pivots, so that G ≥ SᵀE S + A with its own inertia E; the share
-        is compared with all that the pivot is made of. 0 where inertias are no functions of parameters
-        alone, or not positive.
+        Links beyond a link only add to its pivot, so that G ≥ SᵀE S + A with its own inertia E; the share is
+        relative to all inertias that the pivot is made of. The bound is 0 if inertias depend on more than
+        parameters or are not positive.
         """
         if not self.links.constant:
             return 0.0
         return least_share(self.links, values)
 
     def shares(self, values: Values) -> np.ndarray:
-        """Return the remaining share of each link's weakest freedom, of the inertias in it: links × places.
+        """Return ``Pivot.share`` of each link, as links × places.
 
         Infinite for links without freedoms.
         """
@@ -214,12 +216,12 @@ class Masses:
     def weakest(
         self, values: Values, usual: np.ndarray
     ) -> tuple[float, float, int, MotionWithoutMass] | None:
-        """(share of the inertias that it is made of, the same in terms of its usual share, place, motion) of
-        the pivot that falls deepest below its usual share at any place; ``usual`` has one for each link.
+        """(share, share / usual share, index of the place, motion) of the pivot and place with the least
+        share / usual share; ``usual`` has the usual share of each link.
         """
         pivots = sweep(self.links, values)
         shares = _shares(pivots)
-        # A pivot that is nothing at the usual place is compared with the inertias that it is made of.
+        # For a pivot that is singular at the usual place too, the share itself is used.
         sound = np.isfinite(usual) & (usual >= SINGULAR)
         fallen = shares / np.where(sound, usual, 1.0)[:, None]
         fallen[~np.isfinite(shares)] = np.inf
@@ -235,7 +237,7 @@ class Masses:
     def massless_motions(
         self, values: Values, found: Sequence[ConstraintRow] = ()
     ) -> list[MotionWithoutMass]:
-        """Return the motions without mass that constraints leave, if there are any at each of the places."""
+        """Return the massless motions that constraints leave: none if a place has none, else the fewest."""
         pivots = sweep(self.links, values)
         with np.errstate(invalid="ignore"):
             weak = np.min([p.share for p in pivots], axis=0) < SINGULAR
@@ -267,9 +269,7 @@ class Masses:
         values: Values,
         at: int,
     ) -> MotionWithoutMass:
-        """Return the motion in words that begins with a link's freedoms, at one of the places and
-        its values.
-        """
+        """Return a motion with its words: it begins with the freedoms of link ``first``, at place ``at``."""
         own = [d for d in pivots[first].freedoms if abs(speeds[d.index]) > 0.0]
         body = self.bodies[self.system.speeds[own[0].index]]
         vector = np.zeros(len(self.system.speeds))
@@ -291,7 +291,7 @@ class Masses:
         assert parent is not None
         base = self.tree.placements[parent.name]
         link = place.link
-        while link not in (-1, base.link):  # to the axes of what it moves in
+        while link not in (-1, base.link):  # to the axes of the parent body
             v = pivots[link].from_parent[at, :3, :3].T @ v
             link = self.tree.links[link].parent
         v = _matrix_numbers(base.rotation, values).T @ v
@@ -359,7 +359,7 @@ def _combine_motions(z: np.ndarray, motions: Sequence[MotionWithoutMass]) -> Mot
 
 
 def _axis(v: np.ndarray) -> str:
-    """Return a direction in figures, its largest component positive."""
+    """Return a direction as text, with its largest component positive."""
     v = v / np.linalg.norm(v)
     v = v * (1.0 if v[np.argmax(np.abs(v) > np.max(np.abs(v)) * (1 - 1e-9))] > 0 else -1.0)
     return f"({', '.join(f'{round(x, 4) + 0.0:.4g}' for x in v)})"
@@ -393,22 +393,22 @@ def places(system: Description, plain: Undimensioned) -> dict[Expr, NumericValue
             length = np.sqrt(sum(values[q] ** 2 for q in e))
             values |= {q: values[q] / length for q in e}
     values |= dict.fromkeys(system.speeds, 0.0)
-    # What is given or locked reads as its expression, which is no symbol and needs no number.
+    # `plain` replaces given and locked quantities by expressions, which need no number here.
     return {plain(s): value for s, value in values.items() if plain(s).kind == "symbol"}
 
 
-# Whether every motion moves some mass with the parameters of a run, which may differ from their defaults.
+# Checks with the parameters of runs, which may differ from their defaults.
 #
-# A sum of masses or inertias may vanish at any values (1 − k at k = 1), so that each set of values that the
-# derivation did not use is checked numerically. The tree is built once. Many sets are checked together, at
-# one place: a set with which M is regular there needs no more. Only the others are judged one by one, as the
-# derivation does it, at several places and with the constraints.
+# A sum of masses or inertias may vanish at any values (1 − k at k = 1), so each set of values that the
+# derivation did not use is checked numerically. The tree is built once. Many sets are checked together at one
+# place: a set with which M is regular there passes. Only the others are checked one by one, as in the
+# derivation, at several places and with the constraints.
 
 _AT_ONCE = 4096  # sets of values in one sweep
-_MOST = 2**17  # sets of a batch, seconds of work: of more, only those with a zero are checked
-_SINGLE = 100  # sets of a batch that are judged one by one
-_KEPT = 256  # results of single sets
-_NEARER = (1e-3, 1e-6, 1e-9)  # times the usual distances, for models of small things in large units
+_MOST = 2**17  # largest batch that is checked in full, in seconds; of larger ones, sets with a zero
+_SINGLE = 100  # sets of a batch that are checked one by one
+_KEPT = 256  # results of single sets that are kept
+_NEARER = (1e-3, 1e-6, 1e-9)  # factors of distances, for models of small things in large units
 
 
 class RunMasses:
@@ -437,9 +437,9 @@ class RunMasses:
         return rows(self.system, self._tree[1])
 
     def why_singular(self, values: Mapping[str, float]) -> str:
-        """Return the joints that can move without moving any mass, in words; "" where there are none.
+        """Return the joints that can move without moving any mass, in words; "" if there are none.
 
-        Loops are not closed for this: near by, constraints have the same rank or a higher one.
+        Loops are not closed for this: near a closed position, constraints have the same rank or a higher one.
         """
         if all(values[name] == default for name, default in self.defaults.items() if name in values):
             return ""  # seen by the derivation
@@ -455,7 +455,7 @@ class RunMasses:
         numbers = self._places | self._name_motions(values)
         if masses.own_inertia_suffices(numbers) or not (left := masses.massless_motions(numbers, self._rows)):
             return ""
-        # Bodies that slide may be far away in terms of their own sizes: beside such levers nothing is left.
+        # Bodies that slide may be far away compared with their sizes: their inertia is lost beside m r².
         plain = self._tree[1]
         slides = [plain(q) for q in self.system.coordinates if q.dimension == LENGTH and plain(q) in numbers]
         for nearness in _NEARER if slides else ():
@@ -468,10 +468,10 @@ class RunMasses:
         return {self._tree[1](self.system.parameters[name]): value for name, value in values.items()}
 
     def all_singular(self, values: Mapping[str, NumericValue], runs: int) -> dict[int, str]:
-        """Return the results of ``why_singular`` by run number; values that differ between them are arrays.
+        """Return the results of ``why_singular`` by run number; values that differ between runs are arrays.
 
-        With very many suspects the later ones share the words of the first; where constraints hold motions
-        without mass in all of them, later ones are checked only where a parameter is zero.
+        After _SINGLE suspects, later ones get the text of the first; with constraints, which may hold the
+        massless motions of all suspects, later ones are checked only if a parameter is zero.
         """
         varied = [name for name in self.defaults if np.ndim(values.get(name, 0.0))]
         fixed = {name: value for name, value in values.items() if not np.ndim(value)}
@@ -501,7 +501,7 @@ class RunMasses:
     def _suspects(
         self, fixed: Mapping[str, NumericValue], own: Mapping[str, np.ndarray], looked: np.ndarray
     ) -> np.ndarray:
-        """Numbers of the sets with which M is singular, or not known, at one place."""
+        """Return the indices of the sets with which M is singular, or not a number, at one place."""
         found = [np.empty(0, dtype=int)]
         here = at_place(self._places, 0) | self._name_motions(fixed)
         masses = self._tree[0]
@@ -511,7 +511,7 @@ class RunMasses:
             part = here | self._name_motions({name: x[left] for name, x in own.items()})
             if not flexible:
                 inertias = zip(masses.tree.links, masses.links.own_inertias(part), strict=True)
-                found_shares = [own_share(active(link)[1], _once(E)) for link, E in inertias]
+                found_shares = [own_share(active(link)[1], _collapse_equal(E)) for link, E in inertias]
                 shares = [np.broadcast_to(share, len(left)) for share in found_shares]
                 left = left[~(np.min(shares, axis=0) > CLEAR)]
             if left.size:
@@ -521,6 +521,6 @@ class RunMasses:
         return np.concatenate(found)
 
 
-def _once(E: np.ndarray) -> np.ndarray:
-    """Equal matrices as one."""
+def _collapse_equal(E: np.ndarray) -> np.ndarray:
+    """Return one matrix if all are equal."""
     return E[:1] if (E[:1] == E).all() else E

@@ -1,9 +1,9 @@
 """Square linear equations by Gauss's elimination, in the small language of language.py.
 
-`system` is stored column by column with a stride, for then all inner loops go through memory in order. Its
+`system` is stored column by column with a stride, so that all inner loops go through memory in order. Its
 factors replace it, and the solution replaces the right side in `solved`. A pivot is the largest element of
-its column; with COMPLETE, of all columns that are left, and where none is larger than LEAST_PIVOT of the
-first, the unknowns that are left are zero: redundant equations need no case of their own.
+its column, or, with COMPLETE, of all remaining columns. Then, once no element is larger than LEAST_PIVOT
+times the first pivot, the remaining unknowns are zero, so that redundant equations need no special case.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ class LinearEquations:
     solved: Steps
     exchange: StepNumbers  # rows that were taken as pivots
     if COMPLETE:
-        crossing: StepNumbers  # and columns
+        crossing: StepNumbers  # columns that were taken as pivots
 
 
 def take_column(run: LinearEquations, k: whole, count: whole, stride: whole) -> real:
-    """Exchange the column that has the largest element of those that are left with column k; return that."""
+    """Exchange column k with the remaining column of the largest element; return that element's magnitude."""
     column: whole = k
     largest: real = 0.0
     for j in range(k, count):
@@ -74,7 +74,7 @@ def eliminate_columns(run: LinearEquations, count: whole, stride: whole) -> None
 
 
 def solve_columns(run: LinearEquations, count: whole, stride: whole) -> None:
-    """Solve for the right side in `solved`, which the solution replaces."""
+    """Solve the factorised equations for the right side in `solved`, which the solution replaces."""
     for k in range(count):
         pivot: whole = run.exchange[k]
         value: real = run.solved[pivot]

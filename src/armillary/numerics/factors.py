@@ -43,7 +43,7 @@ def mirror_column(run: Roots, k: whole, j: whole, scale: real) -> None:
 
 
 def exchange_columns(run: Roots, k: whole, j: whole) -> None:
-    """Exchange two columns of the factors, with what is known of them."""
+    """Exchange two columns of the factors, with their lengths and numbers."""
     m: whole = run.rows
     for i in range(m):
         here: real = run.factors[at(k, m, i)]
@@ -57,12 +57,12 @@ def exchange_columns(run: Roots, k: whole, j: whole) -> None:
 
 
 def reflect_columns(run: Roots) -> None:
-    """Make the columns triangular by Householder's reflections, the longest of those that are left first,
-    until none is longer than the cut times the first.
+    """Make the columns triangular by Householder's reflections, the longest remaining column first, until
+    none is longer than the cut times the first.
     """
     m: whole = run.rows
     n: whole = run.columns
-    last: whole = n + FIRST  # the side
+    last: whole = n + FIRST  # the column of the right side
     strongest: real = 0.0
     run.rank = 0
     for k in range(n):
@@ -97,7 +97,7 @@ def reflect_columns(run: Roots) -> None:
 
 
 def reflect_rows(run: Roots) -> None:
-    """Turn the columns that are left into the triangle, by reflections of rows from the last on."""
+    """Eliminate the columns beyond the rank by reflections of rows, the last row first."""
     m: whole = run.rows
     n: whole = run.columns
     tail: whole = run.rank + FIRST
@@ -123,7 +123,7 @@ def reflect_rows(run: Roots) -> None:
 
 
 def copy_matrix(run: Roots) -> None:
-    """Begin the factors with the matrix and the residuals."""
+    """Copy the matrix, and the residuals with reversed sign, to the factors."""
     m: whole = run.rows
     last: whole = run.columns + FIRST
     for j in range(run.columns):
@@ -193,7 +193,7 @@ def solve_damped_triangle(run: Roots) -> real:
 
 
 def transposed_square(run: Roots) -> real:
-    """Return the square of w, whose product with the transposed damped triangle is the step."""
+    """Return |w|² for the w whose product with the transposed damped triangle is the step."""
     n: whole = run.columns
     square: real = 0.0
     for i in range(run.rank):
@@ -207,7 +207,7 @@ def transposed_square(run: Roots) -> real:
 
 
 def set_damped_triangle(run: Roots, damping: real) -> None:
-    """Add a damping to the squares of the triangle by rotations of rows, and turn the side with it."""
+    """Factorise TᵀT + damping by rotations of rows of T and of √damping; rotate the right side too."""
     m: whole = run.rows
     n: whole = run.columns
     last: whole = n + FIRST
@@ -220,7 +220,7 @@ def set_damped_triangle(run: Roots, damping: real) -> None:
             for i in range(j, run.rank):
                 run.fresh[i] = 0.0
             run.fresh[j] = sqrt(damping)
-            own: real = 0.0  # the side of the row that is added
+            own: real = 0.0  # the right side of the added row
             for k in range(j, run.rank):
                 here: real = run.damped[at(k, n, k)]
                 there: real = run.fresh[k]
@@ -260,7 +260,7 @@ def damp_step(run: Roots, radius: real) -> None:
 
 
 def reflect_turned(run: Roots, k: whole) -> None:
-    """Reflect the vector `turned` as the k-th row was."""
+    """Apply the reflection of row k to the vector `turned`."""
     m: whole = run.rows
     n: whole = run.columns
     tail: whole = run.rank + FIRST
@@ -274,7 +274,7 @@ def reflect_turned(run: Roots, k: whole) -> None:
 
 
 def turn_back(run: Roots) -> None:
-    """Set the step to the vector `turned`, back in terms of the unknowns."""
+    """Set the step from the vector `turned`: undo the reflections of rows and the order of columns."""
     n: whole = run.columns
     if run.rank < n:
         for k in range(run.rank):
@@ -284,7 +284,7 @@ def turn_back(run: Roots) -> None:
 
 
 def set_step(run: Roots) -> None:
-    """Set the step from its terms of the factors; none along directions that are left out."""
+    """Set the step from `solved`, its components in terms of the factors; zero along dropped directions."""
     tail: whole = run.rank + FIRST
     for i in range(run.rank):
         run.turned[i] = run.solved[i]
@@ -294,7 +294,7 @@ def set_step(run: Roots) -> None:
 
 
 def set_open_direction(run: Roots, k: whole) -> None:
-    """Set the step to a unit vector along which nothing changes; k is beyond the rank."""
+    """Set the step to a unit vector of the null space: the one of column k, beyond the rank."""
     for i in range(run.columns):
         run.turned[i] = 0.0
     run.turned[k] = 1.0
@@ -326,7 +326,7 @@ def set_chord_step(run: Roots) -> None:
 
 
 def weakest_pivot(run: Roots) -> real:
-    """Return the least pivot, or the cut where a direction is open."""
+    """Return the least pivot, or the cut if the matrix has no full rank."""
     found: real = run.cut
     if run.rank == run.columns:
         found = INFINITY

@@ -1,4 +1,4 @@
-"""Names of the solver's small language (runtime/language/language.py) that this folder uses.
+"""Names of the solver's small language (solver/language/language.py) that this folder uses.
 
 The functions of this folder run as Python, too: see `python_functions.py`.
 """
@@ -26,22 +26,22 @@ StepNumbers = np.ndarray  # one whole number per unknown
 StepFlags = np.ndarray  # one truth value per unknown
 Square = np.ndarray  # one real per pair of unknowns
 
-# Features: derivatives cost much more than residuals, so they serve several steps; unknowns have bounds;
-# pivots are the largest elements of all columns.
+# Features. CHORDS: derivatives serve several steps, since they cost much more than residuals. BOUNDED:
+# unknowns have bounds. COMPLETE: pivots are the largest elements of all columns.
 CHORDS = BOUNDED = COMPLETE = True
 
 FIRST = 0
 NONE = -1
 INFINITY = np.inf
 
-# What a user of roots.py defines.
+# Functions that a module which uses roots.py must define.
 look: Callable[[Roots], None]  # find the residuals at the place
-look_there: Callable[[Roots], None]  # find what a step leaves of them, `missed`
+look_there: Callable[[Roots], None]  # find `missed`, the residuals after a step
 differentiate: Callable[[Roots], None]  # set the matrix of derivatives at the place
-displace: Callable[[Roots], None]  # find the place to which a step leads; the step becomes what is moved
-accept: Callable[[Roots], None]  # make it the place, with its residuals
-arrive: Callable[[Roots], None]  # make it the place; its residuals are not known yet
-set_radius: Callable[[Roots], None]  # the length of the first step, whose factors are known
+displace: Callable[[Roots], None]  # find the place to which a step leads; set the step to the actual change
+accept: Callable[[Roots], None]  # make that the place, with its residuals
+arrive: Callable[[Roots], None]  # make that the place; its residuals are not known yet
+set_radius: Callable[[Roots], None]  # set the radius of the first step, whose factors are known
 
 
 def at(i: whole, n: whole, j: whole) -> whole:

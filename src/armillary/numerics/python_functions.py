@@ -1,7 +1,7 @@
-"""The functions of roots.py as Python, where nothing is compiled, with linear algebra by NumPy.
+"""The functions of roots.py as Python code that needs no compilation, with linear algebra by NumPy.
 
-Loops over all elements of a matrix would take a thousand times as long in Python, so the few functions that
-have them are written for arrays here: A = U diag(d) Vᵀ in place of the factors of factors.py.
+Loops over all elements of a matrix would take a thousand times as long in Python, so the few functions with
+such loops are replaced by functions of arrays: A = U diag(d) Vᵀ in place of the factors of factors.py.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ from armillary.untyped import Given
 def python_functions(
     given: Mapping[str, Callable[..., Given]], *, by_arrays: bool = True
 ) -> dict[str, Given]:
-    """Return the functions by name, without chords and bounds; they call those that are ``given``, the user's
-    of language.py. Unless ``by_arrays``, linear algebra is that of factors.py.
+    """Return the functions of roots.py by name, without chords and bounds.
+
+    ``given`` are the functions that language.py asks for, and others that replace those of roots.py. Unless
+    ``by_arrays``, linear algebra must be given too, from factors.py (`described_factors`).
     """
     arrays = _OF_ARRAYS if by_arrays else {}
     scope: dict[str, Given] = {**vars(roots), **arrays, "CHORDS": False, "BOUNDED": False, **given}
@@ -33,7 +35,7 @@ def python_functions(
 
 
 def described_factors() -> dict[str, Given]:
-    """Return the functions of factors.py by name, as they are described."""
+    """Return the functions of factors.py by name."""
     return {name: f for name, f in vars(factors).items() if isinstance(f, FunctionType)}
 
 
@@ -93,8 +95,8 @@ _OF_ARRAYS: dict[str, Given] = {
 
 
 def set_lengths(run: Roots, rows: int, columns: int, *, by_arrays: bool = True) -> None:
-    """Set the vectors of a record for a number of equations and of unknowns; unless ``by_arrays``, those of
-    factors.py, too.
+    """Allocate the vectors of a record for some equations and unknowns; unless ``by_arrays``, also the
+    vectors of factors.py.
     """
     run.rows, run.columns = rows, columns
     run.matrix, run.residual, run.missed, run.step = map(np.zeros, (rows * columns, rows, rows, columns))

@@ -1,4 +1,4 @@
-"""The record of equations that are being solved; records of users have these fields and others."""
+"""The record of equations that are being solved; modules that use roots.py add fields of their own."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ class Roots:
     rows: whole  # equations
     columns: whole  # unknowns
     matrix: Equations  # derivatives of the residuals by the unknowns, column after column
-    residual: Sides  # at the place
-    missed: Sides  # where a step leads
-    linear: Sides  # there, as the derivatives predict it
+    residual: Sides  # residuals at the place
+    missed: Sides  # residuals after a step
+    linear: Sides  # residuals after a step, as predicted by the derivatives
     step: Steps  # change of the unknowns
-    cut: real  # pivot, as a part of the largest, of a direction along which no step leads
-    least_cut: real  # down to which the cut is lowered where steps stall
-    radius: real  # of steps; follows the agreement of the derivatives with the residuals
-    longest: real  # change of one unknown in a step at most
-    exact: real  # residual of a root
-    met: real  # residual above which a root is not given up for rounding
-    most_moves: real
-    moves: real  # steps with derivatives of their own
-    # Factors of the matrix, and how steps come from them.
-    factors: Equations  # the triangle T, and reflections below and beside it; the last column is the side
+    cut: real  # share of the largest pivot below which a direction is left out of steps
+    least_cut: real  # least value to which the cut is lowered if steps stall
+    radius: real  # longest step; follows the agreement of the derivatives with the residuals
+    longest: real  # largest change of one unknown in a step
+    exact: real  # largest residual of a root
+    met: real  # residual up to which a stalled search counts as ended by rounding
+    most_moves: real  # most steps with new derivatives
+    moves: real  # steps with new derivatives so far
+    # Factors of the matrix, and workspace for steps from them.
+    factors: Equations  # the triangle T, reflections below and beside it; last column: the right side
     damped: Square  # the triangle of a damped step
-    order: StepNumbers  # columns as they were taken for pivots
+    order: StepNumbers  # columns in the order of pivots
     rank: whole
     heads: Steps  # first elements of the reflections of rows
     solved: Steps  # the step in terms of the factors
-    gauss: real  # length of the step that is not damped
-    turned: Steps  # and on the way back from them
-    lengths: Steps  # squares of what is left of the columns
-    fresh: Steps  # as last computed from their elements; later a row that is added to the triangle
-    side: Steps  # of the triangle of a damped step
+    gauss: real  # length of the step without damping
+    turned: Steps  # the step on its way from the factors to the unknowns
+    lengths: Steps  # squares of the lengths of the remaining columns
+    fresh: Steps  # these squares as last computed from elements; later a row added to the triangle
+    side: Steps  # right side of the triangle of a damped step
     if BOUNDED:
-        value: Steps  # of the unknowns, in their own units
+        value: Steps  # values of the unknowns, in their own units
         sizes: Steps
         low: Steps
         high: Steps
-        goal: Steps  # where a step leads
+        goal: Steps  # values after a step
         held: StepFlags  # unknowns that a bound holds

@@ -1,4 +1,4 @@
-"""Numbers that scatter starts, the same in every language: s ← 16807 s mod (2³¹ − 1), exact in doubles.
+"""Random numbers that are the same in every language: s ← 16807 s mod (2³¹ − 1), exact in doubles.
 
 Source: Park and Miller (1988), Random number generators: good ones are hard to find, CACM 31, 1192–1201.
 """
@@ -24,7 +24,7 @@ def draw(run: Scatter) -> None:
 
 
 class ScatterNumbers(Scatter):
-    """The numbers in Python."""
+    """The random numbers for use from Python."""
 
     def __init__(self) -> None:
         self.seed = FIRST_CHANCE

@@ -1,7 +1,7 @@
-"""Branch packs: operations of branches that are alike, such as legs or panels, as one on a vector.
+"""Branch packs: operations of branches that are alike, such as legs or panels, as one operation on a vector.
 
 Enter: a section, and the system's coordinates and speeds that correspond (from the tree). Leave: packs of
-nodes that can be computed together; packs.py chooses packs that pay and writes the section with them.
+nodes that can be computed together; packs.py chooses those that save time and rewrites the section with them.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from armillary.model.description import Description
 
 
 def corresponding(system: Description, state: Sequence[Expr]) -> tuple[tuple[Expr, ...], ...]:
-    """States of two or four branches that hang on one body and have the same joints, in tuples.
+    """Return tuples of corresponding states, from two or four branches on one body with the same joints.
 
-    Siblings are taken together that have the same joints about the same axes, up to their sign; of the rest
-    those with the same joints; of the rest those with the same first joint. Numbers are not looked at: which
-    operations of the branches really are the same is left to the expressions.
+    Branches are grouped if they have the same joints about the same axes, up to sign; of the rest those with
+    the same joints; of the rest those with the same first joint. Numbers are ignored: the expressions show
+    which operations of the branches are really the same.
     """
     by_name = {s.data.name: s for s in state}
     found = [[by_name.get(s.data.name) for s in column] for column in _Branches(system).symbols]
@@ -72,7 +72,7 @@ class _Branches:
         return [*more, *(self._children[b] for b in left if b in self._children)]
 
     def _together(self, first: list[Body]) -> list[list[Body]]:
-        """Branches whose first bodies correspond; returns the children that have no counterparts."""
+        """Pair off branches whose first bodies correspond; return the children without counterparts."""
         more: list[list[Body]] = []
         waiting = [first]
         while waiting:
@@ -93,7 +93,7 @@ class _Branches:
 
 
 def _joint(body: Body, exact: bool) -> Hashable:
-    """Return the joint of a body; ``exact`` with its axes, whichever way they point."""
+    """Return a key of a body's joint; if ``exact``, with its axes up to their sign."""
     about = body.joint.describe().replace("-", "") if exact else type(body.joint).__name__
     return about, len(body.coordinates), len(body.speeds)
 
@@ -109,8 +109,8 @@ Column = tuple[Expr, ...]  # a node per lane
 class Pack:
     """Nodes of one kind with operands that correspond, none of which depends on another.
 
-    ``operands`` holds a tuple per operand and ``factors`` the coefficients or exponents of it (of calls:
-    none), each with an entry per lane. Intermediate names (``let``) are left out.
+    ``operands`` holds a tuple per operand, and ``factors`` the coefficients or exponents of the operands
+    (empty for calls), each with an entry per lane. Intermediate names (``let``) are left out.
     """
 
     lanes: Column
@@ -131,16 +131,16 @@ def strip_lets(node: Expr) -> Expr:
 
 # Nodes of a section that are the same operation in several branches.
 #
-# Let σ take the states of each branch to those of the next one that is alike, and those of the last to the
-# first. Numbers are given to every node and to its images under σ, σ², … such that equal numbers mean equal
-# expressions, up to the values of numbers, signs, constants and other given values. A node and those with the
-# numbers of its images may be a pack. Equal numbers mean equal height above the leaves, so no node of a pack
-# depends on another, and no packs depend on each other in a circle.
+# Let σ map the states of each branch to the states of the next branch that is alike, and those of the last to
+# the first. Every node and its images under σ, σ², … get numbers: equal numbers mean equal expressions, up to
+# the values of numbers, signs, constants and other given values. A node and the nodes with the numbers of its
+# images may be a pack. Equal numbers mean equal height above the leaves, so no node of a pack depends on
+# another, and no packs depend on each other in a circle.
 #
-# Where several nodes have the same number (they differ in constants), users decide: nodes are visited from
-# the results on, and the operands of a pack become packs as they correspond.
+# If several nodes have the same number (they differ in constants), their users decide: nodes are visited from
+# the results on, and corresponding operands of a pack become packs.
 
-# Calls that have instructions for vectors, or (sines) functions of them.
+# Calls that have vector instructions or, for sines and cosines, vector functions.
 CALLS = frozenset(("sin", "cos", "abs", "min", "max", "select", "lt", "le", "gt", "ge", "eq", "ne"))
 _GIVEN, _NUMBER = -1, -2
 _PLAIN = frozenset((1, -1))
@@ -157,7 +157,7 @@ def possible_packs(nodes: Sequence[Expr], alike: Sequence[Column]) -> list[Pack]
     mates: dict[Expr, Column] = {}
 
     def take(column: Column) -> None:
-        """A column of operands as the lanes of a pack; images of one node, the first branch first."""
+        """Make a column of operands the lanes of a pack; images of one node begin with the first branch."""
         if column[0] in mates:
             return
         lanes = tuple(dict.fromkeys(column))
@@ -182,7 +182,7 @@ def possible_packs(nodes: Sequence[Expr], alike: Sequence[Column]) -> list[Pack]
             period = numbering.period(node)
             if period == 1:
                 if not any([numbering.period(a) > 1 for a in node.args]):
-                    continue  # operands that are their own images, too
+                    continue  # its operands are their own images too
                 for column, _ in _columns([node] * len(images), images, own, mates):
                     take(column)
                 continue
@@ -226,8 +226,9 @@ def _columns(
     own: Mapping[Expr, int],
     mates: Mapping[Expr, Column],
 ) -> list[tuple[Column, tuple[float, ...]]]:
-    """Operands of the lanes that correspond, with their coefficients or exponents: lanes of one pack where
-    that is chosen, else those with numbers of the same size before them.
+    """Return the columns of corresponding operands, with their coefficients or exponents.
+
+    If an operand may correspond to several, prefer lanes of a chosen pack, then equal size of coefficients.
     """
     first = lanes[0]
     ours = [strip_lets(x) if x.kind == "let" else x for x in first.args]
@@ -268,8 +269,8 @@ def _best(
 
 
 def _factor_kinds(node: Expr) -> Sequence[float]:
-    """Return the part of coefficients or exponents that is the same in all lanes: whether there is a
-    coefficient.
+    """Return the factors that lanes must share: exponents of a product, for a sum whether terms have a
+    coefficient ±1.
     """
     factors: tuple[float, ...] = node.data[1]
     return _without_number(factors) if node.kind == "sum" else factors
@@ -318,7 +319,7 @@ class _Numbering:
             mine = [own[a] for a in args]
             key = self._key(node, mine)
             number = own[node] = known.setdefault(key, len(known))
-            if mine == [first[a] for a in args]:  # no branch: it is its own image
+            if mine == [first[a] for a in args]:  # of no branch: the node is its own image
                 for image in others:
                     image[node] = number
                 continue
@@ -332,7 +333,7 @@ class _Numbering:
         return self._periods.get(node, 1)
 
     def _place(self, node: Expr) -> None:
-        """The period of a node, and the branch that most operands belong to."""
+        """Set the period of a node, and its branch: the one that most operands belong to."""
         number, period = self.own[node], 1
         for image in self.images[1:]:
             if image[node] == number:
@@ -370,7 +371,7 @@ class _Numbering:
         return self._numbers.setdefault(key, len(self._numbers))
 
     def _enter_leaf(self, node: Expr) -> None:
-        """A number or symbol of no branch, which is its own image."""
+        """Number a leaf of no branch: a number or symbol, which is its own image."""
         if node.kind == "number":
             number = _NUMBER
         else:

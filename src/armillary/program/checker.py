@@ -17,14 +17,14 @@ Graphs after a pass:
 Sections of the finished program:
 
  8. There are as many labels as results.
- 9. A section lists the nodes it computes: each once, after its operands, no numbers or symbols, and nothing
-    that no result needs. Each result is listed, or is a number or an input.
+ 9. A section lists the nodes it computes: each once, after its operands, no numbers or symbols, and only
+    nodes that a result needs. Each result is listed, or is a number or an input.
 10. ``precompute`` reads parameters and computes constants; ``normalise`` reads the state; the other sections
     read time, state, constants and memory and compute nothing constant; those for steps read ``inputs`` too.
 11. No variable sum or product has more than ``MANY`` operands (see passes/narrow.py).
 12. The operation count of a section is the operation count of its nodes.
-13. The nodes of a pack stand side by side, after the operands of all of them; a node is in one pack at most.
-    They are of one kind, and the columns of the pack are their operands, with the same exponents.
+13. The nodes of a pack stand side by side, after the operands of all of them; no node is in two packs. They
+    are one operation, and the columns of the pack are their operands, with their coefficients or exponents.
 
 The program:
 
@@ -33,8 +33,8 @@ The program:
 15. ``precompute`` has one result per constant, and each constant is read by a section or is a size.
 16. ``derivatives`` has one result per state, ``update`` one per memory or none, each ``fire`` section one per
     memory and state. There is one ``fire`` section per event.
-17. ``quaternions`` are places in the state, four for each without overlap, and ``normalise`` has four results
-    for each. ``corrected`` are distinct places in the state, one for each result of ``correct``.
+17. ``quaternions`` are indices in the state of four elements each, without overlap, and ``normalise`` has
+    four results for each. ``corrected`` are distinct indices in the state, one per result of ``correct``.
 18. Sizes are numbers or constants; there are none, or one per corrected coordinate and one per speed.
 """
 
@@ -64,7 +64,7 @@ _ARITIES = {
     "not": 1,
 }
 
-Fault = Callable[[int, str], Exception]  # of a line and a message
+Fault = Callable[[int, str], Exception]  # makes an error from a line number and a message
 
 
 class IllegalProgram(RuntimeError):
@@ -81,7 +81,7 @@ class PassChecker:
         self._constants = constants
 
     def section(self, name: str, roots: Sequence[Expr]) -> Callable[[str, Graph], None]:
-        """Return the check after each pass over the results of a section; these are checked at once."""
+        """Check a section's results before any pass; return the check to call after each pass."""
 
         def after(step: str, graph: Graph) -> None:
             def fault(line: int, message: str) -> Exception:
@@ -100,7 +100,7 @@ class PassChecker:
 
 
 def check_program(program: Program) -> None:
-    """An error unless the program and all its sections are legal."""
+    """Raise IllegalProgram unless the program and all its sections are legal."""
     everywhere = f"program '{program.name}'"
     _check_inputs(program)
     ordinary = {program.time, *program.state, *program.constants, *program.memory}
@@ -124,7 +124,7 @@ def check_program(program: Program) -> None:
 
 
 def check_section(section: ProgramSection, inputs: Collection[Expr], *, constant: bool = False) -> None:
-    """An error unless a section is legal that reads these symbols; ``constant`` for ``precompute``."""
+    """Raise IllegalProgram unless a section that reads ``inputs`` is legal; ``constant``: precompute."""
 
     def fault(line: int, message: str) -> Exception:
         return _fault(f"section '{section.name}'", section.nodes, line, message)
@@ -162,7 +162,7 @@ def check_section(section: ProgramSection, inputs: Collection[Expr], *, constant
 
 
 def _check_packs(section: ProgramSection, place: dict[Expr, int], fault: Fault) -> None:
-    """Rule 13."""
+    """Check rule 13."""
     seen: set[Expr] = set()
     for pack in section.packs:
         missing = [n for n in pack.lanes if n not in place]
@@ -194,7 +194,7 @@ def _check_packs(section: ProgramSection, place: dict[Expr, int], fault: Fault) 
 
 
 def _same_operation(a: Expr, b: Expr) -> bool:
-    """Return whether two nodes are one operation, up to their operands and numbers."""
+    """Return whether two nodes are the same operation, up to their operands and numbers."""
     if a.kind != b.kind or len(a.args) != len(b.args):
         return False
     if a.kind == "sum":
@@ -216,7 +216,7 @@ def _operand_fault(operand: Expr, place: dict[Expr, int], line: int, inputs: set
 
 
 def _check_nodes(nodes: Sequence[Expr], inputs: set[Expr], fault: Fault) -> None:
-    """Rules 1 to 5."""
+    """Check rules 1 to 5."""
     for i, node in enumerate(nodes):
         problem = _foreign(node) if node.kind == "symbol" and node not in inputs else _node_fault(node)
         if problem:
@@ -270,7 +270,7 @@ def _call_fault(node: Expr) -> str:
 
 
 def _check_inputs(program: Program) -> None:
-    """Rule 14."""
+    """Check rule 14."""
     groups = {
         "parameters": program.parameters,
         "constants": program.constants,
@@ -292,7 +292,7 @@ def _check_inputs(program: Program) -> None:
 
 
 def _check_results(program: Program) -> None:
-    """Rules 15 to 18, without the use of constants."""
+    """Check rules 15 to 18, except that constants are used."""
     states, memories = len(program.state), len(program.memory)
     expected = {
         "precompute": (program.precompute, (len(program.constants),)),

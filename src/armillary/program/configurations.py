@@ -1,26 +1,24 @@
-"""The configurations of a system that a run can meet, as a table, with the sets of speeds that it locks.
+"""The configurations of a system that a run can meet, as a table, and the sections that change between them.
 
-The functions by which a run leaves one configuration of its system and enters another.
-
-What all configurations have in common is the *motion* of the system,
+All configurations share the *motion* of the system,
 
     [coordinates, all speeds in the order of the system, the user's own states]
 
-with locked, given and dependent speeds, but without prescribed coordinates. The program of a configuration
-has, beside its other sections,
+which includes locked, given and dependent speeds, but not prescribed coordinates. The program of a
+configuration has these sections besides the others:
 
-    leave      the motion from the state, and after it the speeds that events set and that may not be states
-               then: speeds that events release and, in systems with constraints, all speeds; with
-               constraints also a 1 for each speed, as below
-    enter      the state from a motion that satisfies its constraints: the speeds that are its states
-    impulse    all speeds after its locks have closed, from a motion of any speeds
-    adjust     the least changes of speeds with which a motion satisfies its constraints; speeds with 0 in
-               place of 1 at the end of the motion stay. Only in configurations whose dependent speeds
-               events set.
-    ratings    how good each choice of dependent speeds with the same locks is at a place, in the order of
-               its group in the table: 1 at best, 0 if it is singular
+    leave      the motion from the state, then the values of the speeds that events set and that may not be
+               states: speeds that events release and, in systems with constraints, all speeds; with
+               constraints also a 1 for each speed, for ``adjust``
+    enter      the state from a motion that satisfies the constraints: the speeds that are states
+    impulse    all speeds after the locks have closed, from a motion of any speeds
+    adjust     the least changes of speeds with which a motion satisfies the constraints; a 0 in place of a 1
+               at the end of the motion keeps that speed. Only in configurations whose dependent speeds are
+               set by events.
+    ratings    the quality of each choice of dependent speeds with the same locks, in the order of the group
+               in the table: 1 at best, 0 if singular
 
-The last four take a motion where other sections take a state.
+The last four take a motion as input where other sections take a state.
 """
 
 from __future__ import annotations
@@ -56,10 +54,10 @@ LEAVE, ENTER, IMPULSE, ADJUST, RATINGS = "leave", "enter", "impulse", "adjust", 
 def with_changes(
     equations: DerivedEquations, *, impulse: bool = True, ratings: Sequence[Expr] = ()
 ) -> DerivedEquations:
-    """Return the equations with the sections of changes in their program.
+    """Return the equations with the sections above in their program.
 
-    Constants that these sections need follow the constants of the other sections. Equations whose joints do
-    not move the bodies are returned unchanged: no run changes their configuration.
+    Constants that these sections need follow the constants of the other sections. Equations in redundant
+    coordinates are returned unchanged: no run changes their configuration.
     """
     if equations.program.changes or not equations.joints_move_bodies:
         return equations
@@ -84,7 +82,7 @@ def with_changes(
 
 
 def with_ratings(equations: DerivedEquations, ratings: Sequence[Expr]) -> Program:
-    """Return the program with the ratings of choices of dependent speeds as its only section of changes."""
+    """Return the program with ``ratings`` as its only section of changes."""
     with derivation():
         targets, system = equations.targets, equations.system
         motion = (*targets.coordinates, *(_before(system, u) for u in system.speeds), *targets.states)
@@ -101,7 +99,7 @@ def _before(system: Description, u: Expr) -> Expr:
 
 
 def _free(system: Description, u: Expr) -> Expr:
-    """Return the symbol of 1 for a speed that may change, 0 for one that stays."""
+    """Return the symbol whose value is 1 for a speed that may change, 0 for a speed that stays."""
     return symbol(f"{u.data.name} may change", owner=system.identity)
 
 
@@ -126,7 +124,7 @@ def adjustable(system: Description) -> bool:
 
 
 def sets_dependent_speeds(equations: DerivedEquations) -> bool:
-    """Return whether events without locks set dependent speeds, to what a motion determines."""
+    """Return whether events without locks set dependent speeds, to values that a motion determines."""
     dependents = set(equations.dependents)
     return any(
         u.data.name in dependents
@@ -183,15 +181,15 @@ def _adjust(equations: DerivedEquations, before: Sequence[Expr], free: Sequence[
     return StepSection(ADJUST, names, tuple(as_expr(found.get(i, 0)) for i in range(len(before))))
 
 
-# Sets of locked speeds that a run can reach: a search from the start over what events lock and unlock.
+# Sets of locked speeds that a run can reach: a search from the start over the locks of events.
 #
-# Events that watch the same expression happen at the same instant, so they are taken together. An event
-# cannot happen while all that its expression depends on is locked, and one that watches a function of time
-# alone that only rises, such as "t - 2", happens once. Every other order of events is possible.
+# Events that watch the same expression happen at the same instant, so they are grouped. An event cannot
+# happen while all variables of its expression are locked, and an event that watches a function of time with a
+# constant rate, such as "t - 2", happens once. Every other order of events is possible.
 
 LockSet = frozenset[str]  # names of the locked speeds
 
-_MOST = 2000  # places of the search
+_MOST = 2000  # most states of the search
 _SMOOTH = (
     "sin",
     "cos",
@@ -226,7 +224,7 @@ class LockingEvent:
 
     @cached_property
     def sets(self) -> LockSet:
-        """Names of what these events set."""
+        """Names of the variables that these events set."""
         return _names(target for event in self.events for target in event.changes)
 
     @property
@@ -246,15 +244,15 @@ class LockingEvent:
         return (locked | self.lock) - self.unlock
 
     def held_speeds(self, locked: LockSet) -> LockSet:
-        """Return the speeds held while the impulse of the locks acts: those released at this instant, too,
-        unless its speed is set.
+        """Return the speeds held while the impulse of the locks acts: also those released at this instant,
+        unless the event sets them.
         """
         return self.after(locked) | (locked - self.sets)
 
 
 @dataclass(frozen=True)
 class Transition:
-    """One happening in one set of locks, and the sets during and after it."""
+    """The events of one instant in one set of locks, and the sets of locks during and after them."""
 
     before: LockSet
     happening: LockingEvent
@@ -263,13 +261,13 @@ class Transition:
 
     @property
     def impulse(self) -> bool:
-        """Whether something is locked that was free."""
+        """Whether a speed is locked that was free."""
         return not self.after <= self.before
 
 
 @dataclass(frozen=True)
 class LockSets:
-    """The sets that a run can reach, in the order in which they are found, with a reason each."""
+    """The sets of locks that a run can reach, in the order in which they are found, each with its reason."""
 
     reasons: Mapping[LockSet, str]
     transitions: tuple[Transition, ...]
@@ -297,10 +295,10 @@ def lock_sets(system: Description) -> LockSets:
     first = initial_configuration(system).locked
     reasons = {first: "as derived"}
     possible = [(h, _Crossing(system, h)) for h in happenings(system)]
-    start: tuple[LockSet, frozenset[int]] = (first, frozenset())  # what is locked, and what has happened
+    start: tuple[LockSet, frozenset[int]] = (first, frozenset())  # locked speeds, events that have happened
     seen, queue = {start}, [start]
     transitions: dict[tuple[LockSet, LockingEvent], Transition] = {}
-    for locked, past in queue:  # grows meanwhile
+    for locked, past in queue:  # the loop appends to the queue
         for k, (happening, crossing) in enumerate(possible):
             if k in past or not crossing.possible(locked) or happening.lock & happening.unlock:
                 continue
@@ -318,8 +316,10 @@ def lock_sets(system: Description) -> LockSets:
 
 
 class _Crossing:
-    """Whether an expression can pass zero, by what its rate depends on; unless it may jump, or depends on
-    what has no rate here: memory, what events set, accelerations and reactions.
+    """The check whether an event's expression can pass zero, from the variables of its rate.
+
+    An expression always can if it may jump, or depends on memory, variables that events set, accelerations or
+    reactions, whose rates are not known here.
     """
 
     def __init__(self, system: Description, happening: LockingEvent) -> None:
@@ -334,7 +334,7 @@ class _Crossing:
         self.once = self._rate is not None and self._rate.constant
 
     def possible(self, locked: LockSet) -> bool:
-        """Return whether it can with these speeds locked."""
+        """Return whether the expression can pass zero with these speeds locked."""
         if self._rate is None:
             return True
         still = {s: zero for name in locked for s, zero in self._still[name].items()}
@@ -354,12 +354,12 @@ def in_words(locked: Sequence[str] | LockSet) -> str:
 #
 # Sets of locked speeds come from the events (above), choices of dependent speeds from positions of the
 # loops (mechanics/constraints/loop_motion.py). Equations of a configuration are derived at their first use.
-# In a group, which has one set of locked speeds, a run takes the first configuration if that is good where it
-# is, else the one whose rating is largest there.
+# A group has one set of locked speeds; in it, a run takes the first configuration if that is good at the
+# present place, else the one with the largest rating there.
 
-LIMIT = 16
-_GOOD = 2.0 * POOR_PIVOT  # conditioning of a choice that is good at a place
-_KEPT = "configurations"  # name under which equations keep their table
+LIMIT = 16  # default for the most configurations in a table
+_GOOD = 2.0 * POOR_PIVOT  # conditioning above which a choice is good at a place
+_KEPT = "configurations"  # attribute under which equations keep their table
 _STARTS = 6  # places from which loops with other locks are moved
 
 
@@ -371,7 +371,7 @@ class ListedConfiguration:
     configuration: Configuration
     dependents: tuple[str, ...]  # names of the dependent speeds, in the order of elimination
     why: str
-    impulse: bool  # whether locks close in it
+    impulse: bool  # whether impulses of closing locks act in it
     rating: Expr | None = field(default=None, repr=False)  # conditioning of its dependent speeds; None: 1
 
     @property
@@ -387,7 +387,7 @@ class ConfigurationTable:
     derived: DerivedEquations
     listed: tuple[ListedConfiguration, ...]
     reached: LockSets
-    left_out: tuple[str, ...]  # reasons of those beyond the limit
+    left_out: tuple[str, ...]  # reasons of the configurations beyond the limit
     _equations: dict[int, DerivedEquations] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -445,8 +445,9 @@ class ConfigurationTable:
         return found
 
     def following(self, number: int) -> dict[str, int]:
-        """Return the configuration that follows each event that can happen, by the event's name: the first of
-        its group. Events of one instant are listed together.
+        """Return the configuration that follows each event, by the event's name: the first of its group.
+
+        Events of one instant share an entry.
         """
         locked = self.listed[number].configuration.locked
         return {
@@ -456,7 +457,7 @@ class ConfigurationTable:
         }
 
     def require_all(self, what: str) -> None:
-        """An error where configurations were left out, for what has to hold all of them."""
+        """Raise an error if configurations were left out; ``what`` names the use that needs all of them."""
         if self.left_out:
             raise ModelError(
                 f"{what} needs all configurations of '{self.system.name}', and "
@@ -506,7 +507,7 @@ _SIDES = "><<>><<"
 
 
 def configurations_of(equations: DerivedEquations) -> ConfigurationTable:
-    """Return the table of these equations, found at its first use."""
+    """Return the table of these equations; find it at its first use."""
     found = vars(equations).get(_KEPT)
     return find_configurations(equations) if found is None else found
 

@@ -34,15 +34,14 @@ def derive(
     named: bool = False,
     check: bool = False,
 ) -> DerivedEquations:
-    """Derive the equations of motion by the named formalism, or by the cheapest one worth trying.
+    """Derive the equations of motion by the named formalism; "auto" tries several and takes the cheapest.
 
-    Momenta and redundant coordinates have states of their own, so "auto" does not choose them.
-    Quantities declared small or large are used, unless ``small`` is False: sums keep their leading order and
-    ``keep`` orders above it. ``axes`` express angular momenta that are states.
-    With ``effort="high"`` fewer operations are searched for, up to a minute (sections.py); other
-    configurations than the first are derived without.
-    With ``named`` the speeds of the description are states, whatever Free(velocity="auto") leaves open.
-    With ``check`` the program is tested after every pass; see checker.py.
+    Momenta and redundant coordinates have other states than speeds, so "auto" does not choose them. Unless
+    ``small`` is False, quantities declared small or large truncate sums to their leading order and ``keep``
+    orders above it. ``axes`` are the axes of angular momenta that are states. ``effort="high"`` searches for
+    fewer operations, up to a minute (sections.py), for the first configuration only. If ``named``, the speeds
+    of the description are states, even where Free(velocity="auto") allows others. If ``check``, the program
+    is tested after every pass; see checker.py.
     """
     regroup, small = flag(regroup, "regroup=", ModelError), flag(small, "small=", ModelError)
     check = flag(check, "check=", ModelError)
@@ -86,7 +85,7 @@ def derive(
 
 
 class Costs(dict[str, Operations | str]):
-    """Operations of one evaluation by formalism, or why one refuses the system; printed as a table."""
+    """Operations of one evaluation by formalism, or the reason of its refusal; prints as a table."""
 
     def __str__(self) -> str:
         lines = [f"{'formalism':<20}{'+':>8}{'×':>8}{'÷':>6}{'functions':>12}"]
@@ -112,7 +111,7 @@ class Costs(dict[str, Operations | str]):
 
 
 def compare(system: Description) -> Costs:
-    """Costs of the system by all formalisms."""
+    """Return the costs of the system by all formalisms."""
     found = Costs()
     for name in FORMALISMS:
         try:

@@ -23,11 +23,11 @@ from armillary.program.program import ProgramSection
 from armillary.program.textbook import FORMS, Textbook, definitions, equations, kinematics, textbook
 from armillary.text_tables import Html, counted, html_table, html_text
 
-# Documents of headings, tables and equations: a LaTeX article, or one HTML page that needs nothing else.
+# Documents of headings, tables and equations: a LaTeX article, or one HTML page without other files.
 
 
 class Formula(str):
-    """A finished formula in the notation of its document, where other texts are words."""
+    """A finished formula in the notation of its document; plain texts in a table are words."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class DocumentTable:
 
 @dataclass(frozen=True)
 class Displayed:
-    """One equation on a separate line; a result is marked."""
+    """One equation on a separate line; a ``result`` of a section is marked."""
 
     formula: str
     result: bool = False
@@ -143,7 +143,7 @@ def _html_block(block: Block) -> str:
         ]
         return html_table(block.header, rows, caption=block.caption)
     kind = "equation result" if block.result else "equation"
-    # In notebooks, which have no style of ours. Without room above and below, scripts were cut off.
+    # Inline, since notebooks do not have our style. Without padding, superscripts were cut off.
     room = "margin:.2em 0;padding:.4em 0;overflow-x:auto;overflow-y:hidden"
     return f'<div class="{kind}" style="{room}"><math displaystyle="true">{block.formula}</math></div>'
 
@@ -165,7 +165,7 @@ _SHOWN = 40  # characters of an expression in a cell
 
 
 def bodies(system: Description) -> DocumentTable:
-    """Return all bodies, each below its parent and further in, with joint, coordinates and mass."""
+    """Return all bodies, each below its parent and indented, with joint, coordinates and mass."""
     children: dict[str, list[Body]] = {}
     for body in system.bodies.values():
         children.setdefault(body.parent.name if body.parent else "", []).append(body)
@@ -206,7 +206,7 @@ def parameters(system: Description, units: Mapping[str, str] | None = None) -> D
 
 
 class Assignment(NamedTuple):
-    """One line of a section: a name and its value, in names of earlier lines."""
+    """One line of a section: a name and its value, in terms of names of earlier lines."""
 
     name: str
     value: Expr
@@ -370,7 +370,7 @@ def system_html(system: Description) -> str:
 
 
 def equations_html(derived: DerivedEquations, pieces: Callable[[], Pieces]) -> str:
-    """Return a summary of the derivation; the equations themselves where they are few and short."""
+    """Return a summary of the derivation, with the equations if they are few and short, else the states."""
     head = _head(derived)
     if len(derived.speeds) <= _FEW and len(derived.system.bodies) <= 2 * _FEW:
         book = textbook(pieces(), names="full")
@@ -390,7 +390,7 @@ def _head(derived: DerivedEquations) -> str:
 
 
 def _cut(table: DocumentTable) -> DocumentTable:
-    """Return a table of not too many rows, the last of which has the number of those left out."""
+    """Return a table of at most _ROWS rows and a last row with the number of rows left out."""
     more = len(table.rows) - _ROWS
     if more <= 0:
         return table

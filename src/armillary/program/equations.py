@@ -43,7 +43,7 @@ class Text(str):
 
 
 def listing(equations: DerivedEquations, section: str) -> Text:
-    """One section: a heading with its cost, then an assignment per line."""
+    """Return one section as text: a heading with its cost, then an assignment per line."""
     sections = {s.name: s for s in equations.program.sections()}
     one_of(section, sections, "no section ", ModelError)
     chosen = sections[section]
@@ -79,7 +79,7 @@ def assigned_names(section: ProgramSection) -> dict[Expr, str]:
 def in_steps(
     results: Sequence[Expr], names: Mapping[Expr, str]
 ) -> tuple[list[tuple[Expr, Expr]], list[Expr]]:
-    """Named nodes as symbols with their definitions, in order; and the results in these symbols."""
+    """Return (symbol, definition) of the named nodes in order, and the results in terms of these symbols."""
     shown: dict[Expr, Expr] = {}
     steps: list[tuple[Expr, Expr]] = []
     for node in operands_first(results):
@@ -119,9 +119,7 @@ def _fresh(stem: str, taken: set[str], numbers: dict[str, int]) -> str:
 
 
 def _constraint_lines(equations: DerivedEquations) -> list[str]:
-    """Return each constraint with the speed that it eliminates, or that it is redundant; given and locked
-    speeds.
-    """
+    """Return lines for constraints (the speed that each eliminates, or redundant) and given speeds."""
     by_constraint = {name: speed for speed, name in equations.dependents.items()}
     lines = []
     if equations.system.constraints:
@@ -192,7 +190,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Considered:
-    """A formalism that "auto" tried: its operations before the last improvements, and cycles expected."""
+    """A formalism that "auto" tried: its operations before the last passes, and the expected cycles."""
 
     formalism: str
     operations: Operations
@@ -218,36 +216,36 @@ class DerivedEquations:
     options: DataTable  # of the derivation, for another configuration of the same system
     judged: Judged = field(default_factory=Judged)
     considered: tuple[Considered, ...] = ()  # what "auto" chose from, in the order of trying
-    searched: tuple[Gain, ...] = ()  # what effort="high" has found
+    searched: tuple[Gain, ...] = ()  # gains of the search by effort="high"
 
-    # What follows from the kind of states. A formalism with states of its own has other values in its class.
+    # Consequences of the kind of states; a formalism with other states has other values in its class.
     described_states: ClassVar[bool] = True  # the coordinates and independent speeds of the description
     hidden_states: ClassVar[bool] = False  # linear models and exports have the speeds of the description
     joints_move_bodies: ClassVar[bool] = True  # else bodies have coordinates, and joints constrain them
-    method_family: ClassVar[str] = ""  # of integration methods that advance them; see integrators.Method
+    method_family: ClassVar[str] = ""  # the family of its integration methods; see integrators.Method
     export_remarks: ClassVar[tuple[str, ...]] = ()  # lines at the head of exported programs
-    refusals: ClassVar[Mapping[Use, str]] = {}  # uses that they do not have, with what follows the name
+    refusals: ClassVar[Mapping[Use, str]] = {}  # refused uses; the error is the system's name and this text
 
     def check_use(self, use: Use) -> None:
-        """An error for a use that these states do not have."""
+        """Raise an error for a use that these states do not allow."""
         if use in self.refusals:
             raise ArmillaryError(f"'{self.system.name}' {self.refusals[use]}")
 
     @property
     def conversion(self) -> tuple[Expr, ...] | None:
-        """The part of the state after the coordinates, over coordinates and speeds as ``targets.inputs``;
-        `None` if the state holds the speeds.
+        """The part of the state after the coordinates, in terms of coordinates and the speeds in
+        ``targets.inputs``; `None` if the state holds the speeds themselves.
         """
         return None
 
     @property
     def start_names(self) -> tuple[str, ...]:
-        """Names of the values of a whole initial state."""
+        """Names of the values that make up a whole initial state."""
         return (*self.coordinates, *self.speeds, *self.states)
 
     @property
     def operations(self) -> Operations:
-        """Operations of one evaluation of all derivatives; precomputed constants not counted."""
+        """Operations of one evaluation of all derivatives, without precomputed constants."""
         return self.program.derivatives.operations
 
     @cached_property
@@ -283,8 +281,8 @@ class DerivedEquations:
 
     @cached_property
     def size_constants(self) -> dict[int, int]:
-        """States whose sizes (mechanics/constraints/loop_closing.py) follow from parameters: the places of
-        these sizes among the constants of the program.
+        """By index of a state whose size follows from parameters (mechanics/constraints/loop_closing.py): the
+        index of this size among the constants of the program.
         """
         known = dict(zip(map(speed_kind, self.system.speeds), self.program.speed_sizes, strict=False))
         place = {s: i for i, s in enumerate(self.program.constants)}
@@ -299,7 +297,7 @@ class DerivedEquations:
 
     @cached_property
     def mass_centre_starts(self) -> list[MassCentreStart]:
-        """The expressions that place mass centres at the start of a run, which take milliseconds to make."""
+        """The expressions that place mass centres at the start of a run; they take milliseconds to make."""
         return mass_centre_starts(self.system)
 
     @cached_property
@@ -314,7 +312,7 @@ class DerivedEquations:
 
     @cached_property
     def start_places(self) -> tuple[dict[str, tuple[int, float]], list[float]]:
-        """Where in a motion an initial value is, with its factor, by name; and the motion as described."""
+        """(index in a motion and factor of each initial value, by name; the motion as described)."""
         number = {name: i for i, name in enumerate(self.motion_names)}
         places = {name: (number[name], factor) for name, factor in self.start_factors.items()}
         return places, [self.described_start[name] for name in self.motion_names]
@@ -351,7 +349,7 @@ class DerivedEquations:
 
     @property
     def contributions(self) -> dict[str, Contribution]:
-        """The contribution of each branch to the equations of its hub, by name; of back substitution."""
+        """The contribution of each branch to the equations of its hub, by name; for back substitution."""
         from armillary.program.formalisms.back_substitution import contributions
 
         return contributions(self)
@@ -361,7 +359,7 @@ class DerivedEquations:
         return listing(self, section)
 
     def report(self) -> str:
-        """Bodies, coordinates, operations and what each stage took."""
+        """Return a page on bodies, coordinates, operations, and the seconds of each stage."""
         return report(self)
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -373,5 +371,5 @@ class DerivedEquations:
 
 
 def derived_equations(given: object) -> DerivedEquations:
-    """Return the derived equations that a user's equations hold."""
+    """Return the derived equations behind a user's equations."""
     return instance(core_of(given), DerivedEquations, "equations")

@@ -335,7 +335,7 @@ def _is_input(memory: Memory) -> bool:
 def known_names(key: str) -> Iterable[str]:
     """Return the names that a setting of [run] may have; empty if its value is not a name."""
     if key == "method":
-        from armillary.runtime.integrators import METHODS
+        from armillary.solver.methods.registry import METHODS
 
         return METHODS
     if key == "formalism":
@@ -358,7 +358,7 @@ def _setting(key: str, value: object) -> Given:
     found = RUN_TABLE[key].read(value)
     known = known_names(key)
     if key == "method":
-        from armillary.runtime.integrators import replace_former_method
+        from armillary.solver.methods.registry import replace_former_method
 
         found = replace_former_method(found)
     if known and found not in known:

@@ -304,11 +304,11 @@ class ModelControl:
         needs CasADi.
         Interrupted by Ctrl-C it returns the best point so far.
         """
-        from armillary.control.optimize import optimize
+        from armillary.control.optimize import Search, optimize
 
+        search = Search(method, tolerance, accuracy, refinements, iterations, solver)
         return optimize(
-            self._core, cost, duration=duration, inputs=inputs, initial=initial, final=final,
+            self._core, cost, search, duration=duration, inputs=inputs, initial=initial, final=final,
             bounds=bounds, path=path, final_cost=final_cost, free=free, periodic=periodic, guess=guess,
-            intervals=intervals, method=method, tolerance=tolerance, accuracy=accuracy,
-            refinements=refinements, iterations=iterations, solver=solver, parameters=parameters, t0=t0,
+            intervals=intervals, parameters=parameters, t0=t0,
         )  # fmt: skip

@@ -16,8 +16,8 @@ import numpy as np
 from armillary.analysis.operating.conditions import ConditionValues
 from armillary.llvm.building.routines import real_array, whole_array
 from armillary.llvm.jit import machine_settings
-from armillary.runtime.language.described_method import DescribedMethod, MethodWork
-from armillary.runtime.language.translator import ROOTS, ROOTS_RECORD, Description
+from armillary.solver.language.translator import ROOTS, ROOTS_RECORD, Description
+from armillary.solver.llvm.described_method import DescribedMethod, MethodWork
 
 MET = 1e-9  # largest residual, over the size of its condition, of a condition that is met
 ROUNDING = 1e-15

@@ -1,4 +1,4 @@
-"""The search for operating points, in the small language of runtime/language/language.py.
+"""The search for operating points, in the small language of solver/language/language.py.
 
 Conditions c(x) that are to be met have sizes 1/w and wanted values, unknowns have sizes s:
 
@@ -12,7 +12,7 @@ from __future__ import annotations
 from armillary.analysis.operating.search_record import *
 from armillary.numerics.factors import factorise_matrix, set_open_direction, set_step
 from armillary.numerics.roots import find_root, has_finite_matrix, step_length
-from armillary.runtime.language.language import *
+from armillary.solver.language.language import *
 
 
 def look(run: Search) -> None:

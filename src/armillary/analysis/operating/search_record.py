@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from armillary.numerics.roots_record import Roots
-from armillary.runtime.language.language import *
+from armillary.solver.language.language import *
 
 # Tables: conditions that are to be met and columns of the unknowns; 1 for unknowns that are angles;
 # coordinates of the damped motion and conditions that every position satisfies; where the entries of C stand

@@ -18,8 +18,7 @@ from armillary.ensembles.starts import CompactBlock, Starts
 from armillary.errors import ArmillaryError, MissingExtraError, require
 from armillary.export.cuda.kernels import BLOCK, PRECISIONS, Kernel
 from armillary.runtime.inputs.reading import DrivenInputs
-from armillary.runtime.loop.layout import SNAP
-from armillary.runtime.loop.thresholds import ROUNDINGS
+from armillary.solver.thresholds import ROUNDINGS, SNAP
 from armillary.untyped import DataTable, LibraryObject
 
 # The card at hand, through CuPy: what it is, kernels compiled for it, arrays on it.
@@ -191,7 +190,7 @@ class SignalData:
 def steps_to_jumps(plan: Plan, real: np.dtype) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the grid points, the steps between them, and the code of the row due at each (`_due`). Steps end
     just before the times at which inputs jump, by a few roundings of ``real``, as ``before_jump`` of
-    runtime/solver/steps.py has it.
+    solver/steps.py has it.
     """
     rounding = ROUNDINGS * float(np.finfo(real).eps)
     assert plan.grid is not None and plan.steps is not None

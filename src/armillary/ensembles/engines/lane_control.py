@@ -1,6 +1,6 @@
 """Steps of many runs at once, in which every lane has its own time, step and error.
 
-What a step is and what happens at its end, runtime/solver says: all lanes go through `advance` and `settle`
+What a step is and what happens at its end, solver says: all lanes go through `advance` and `settle`
 together, each with its own numbers, so a lane whose error is too large stays where it is and tries a smaller
 step next. A lane whose run has ended takes the next run, so that none waits for its neighbours. Rows inside a
 step come from the method's dense output.
@@ -18,10 +18,10 @@ from armillary.ensembles.engines.engine import LEFT_OVER
 from armillary.ensembles.engines.lane_steps import LaneFrame, lengths
 from armillary.ensembles.plan import KEPT, MEASURED, Plan
 from armillary.llvm.building.builder import Local, Operand, Value
-from armillary.runtime.language.lanes import LaneSolver
-from armillary.runtime.loop.functions import not_finite
-from armillary.runtime.loop.layout import Phase, Reason
-from armillary.runtime.loop.thresholds import FIRST_STEPS, LEAST_ERROR, NOWHERE, SHORT_STEPS
+from armillary.solver.llvm.functions import not_finite
+from armillary.solver.llvm.lanes import LaneSolver
+from armillary.solver.llvm.layout import Phase, Reason
+from armillary.solver.thresholds import FIRST_STEPS, LEAST_ERROR, NOWHERE, SHORT_STEPS
 
 WANTED = ("advance", "settle", "set_nests", "dense_state")  # functions of the solver
 KEPT_VECTORS = ("state", "trial", "k0", "g_start", "k_before")
@@ -30,7 +30,7 @@ WHOLES = ("count", "stride")
 ADDRESSES = ("settings", "atol", "times", "want", "place", "halt")
 SETTINGS = ("t0", "t_end", "step", "rtol", "max_step", "max_steps")
 
-# One number per lane: numbers of the run as in its record (runtime/solver/record.py), and of the lane: the
+# One number per lane: numbers of the run as in its record (solver/record.py), and of the lane: the
 # purpose of the next row, the run in this lane (−1: none), whether it is left to others, and work.
 LANE = (
     *("t", "h", "t_old", "h_taken", "error_old", "after_rejection", "steps", "rejected", "status", "phase"),

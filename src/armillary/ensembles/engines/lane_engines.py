@@ -27,8 +27,8 @@ from armillary.llvm.jit import (
 )
 from armillary.llvm.module import IMPLEMENTATIONS
 from armillary.program.targets.targets import CONSTRAINT_RANK, INTERNAL_EVENTS
-from armillary.runtime.loop.layout import FIELDS
 from armillary.runtime.models.compiled_program import processors
+from armillary.solver.llvm.layout import FIELDS
 
 if TYPE_CHECKING:
     from armillary.ensembles.engines.lane_steps import LaneFrame, LaneFunction

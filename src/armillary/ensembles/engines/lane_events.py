@@ -1,6 +1,6 @@
 """Steps of many runs at once, up to the step that holds an event.
 
-Each run has the record and the workspace of the compiled loop for single runs (runtime/loop/layout.py). A
+Each run has the record and the workspace of the compiled loop for single runs (solver/llvm/layout.py). A
 lane takes a run that is ready for its next step, and gives it back, ready for its next step, before one in
 which an event function changes its sign or comes close to zero, or which fails: the single run's loop takes
 that step, and decides. Event functions have signs when a lane takes a run.
@@ -21,8 +21,8 @@ from armillary.ensembles.plan import Plan
 from armillary.llvm.building.builder import Local, Operand, Span, Value
 from armillary.llvm.building.emitter import REAL, WHOLE, Raw
 from armillary.program.equations import DerivedEquations
-from armillary.runtime.loop.layout import FIELDS, LoopShape, Phase, Reason
-from armillary.runtime.loop.thresholds import (
+from armillary.solver.llvm.layout import FIELDS, LoopShape, Phase, Reason
+from armillary.solver.thresholds import (
     BELIEVED,
     EPSILON,
     RESOLVED_ADAPTIVE,
@@ -196,7 +196,7 @@ class StepsBetweenEvents(AdaptiveSteps):
 
     def is_coarse(self, motion: Value, rank: int) -> Value:
         """Return the lanes whose motion within the step is too large to resolve a turn: see
-        ``resolve_weakness`` of runtime/solver/forecasts.py.
+        ``resolve_weakness`` of solver/forecasts.py.
         """
         left = self.vector("g_start")[rank] + WEAK_RANK
         part = RESOLVED_ADAPTIVE if self.interpolates else RESOLVED_FIXED

@@ -27,9 +27,9 @@ from armillary.llvm.module import Module
 from armillary.llvm.sections import lanes_module
 from armillary.program.packs import LARGEST, NearSines, near_sines
 from armillary.program.program import Program
-from armillary.runtime.language.lanes import LaneSolver
-from armillary.runtime.loop.functions import Stepper
-from armillary.runtime.loop.layout import Reason
+from armillary.solver.llvm.functions import Stepper
+from armillary.solver.llvm.lanes import LaneSolver
+from armillary.solver.llvm.layout import Reason
 
 # Of all runs: their values at the start, replaced by those at the end, and what was kept of the motion.
 ARRAYS = ("all_parameters", "all_state", "all_memory", "all_rows", "all_slots", "all_status", "all_stops")
@@ -192,14 +192,14 @@ class LaneFrame(LaneFunction):
 
 
 # Fixed steps of many runs at once: a vector of runs goes through all its steps, then the next. What a step is
-# and what happens at its end, runtime/solver says; a run whose state is no longer finite stays where it was
+# and what happens at its end, solver says; a run whose state is no longer finite stays where it was
 # while its neighbours go on. All runs that go on are at the same time.
 
 WANTED = ("advance", "settle", "keep_row")  # functions of the solver
 WHOLES = ("blocks", "stride")
 ADDRESSES = ("settings", "times", "want", "halt")
 SETTINGS = ("t0", "t_end", "step", "max_steps")
-# Numbers of all runs that go on, as in their records (runtime/solver/record.py).
+# Numbers of all runs that go on, as in their records (solver/record.py).
 SHARED = ("t", "t_old", "index", "steps", "filled")
 
 

@@ -29,13 +29,13 @@ from armillary.llvm.sections import process_text
 from armillary.program.targets.targets import DEPENDENT_SPEEDS, INTERNAL_EVENTS
 from armillary.runtime.integrators.compiled_run import CompiledRun
 from armillary.runtime.integrators.records import RunChanges
-from armillary.runtime.loop.layout import FIELDS, SECTIONS, Control, LoopShape, Reason
-from armillary.runtime.loop.machine_code import compiled_loop
-from armillary.runtime.loop.thresholds import CHOICE_MARGIN, FIRST_STEPS, NOWHERE, SHORT_STEPS
 from armillary.runtime.models.configurations import Configurations
 from armillary.runtime.models.configured_program import ConfiguredProgram
 from armillary.runtime.models.instance import ChangeCode, Instance
 from armillary.runtime.models.run_changes import known_changes
+from armillary.solver.llvm.compiled_loop import compiled_loop
+from armillary.solver.llvm.layout import FIELDS, SECTIONS, Control, LoopShape, Reason
+from armillary.solver.thresholds import CHOICE_MARGIN, FIRST_STEPS, NOWHERE, SHORT_STEPS
 
 _LOG = 256  # events whose times are remembered between two looks at them
 

@@ -1,6 +1,6 @@
 """C99: a stand-alone program for one system, without globals, allocation or warnings.
 
-model.py writes <name>.h and <name>.c from the sections, solver.py the solver from runtime/solver; the main
+model.py writes <name>.h and <name>.c from the sections, solver.py the solver from solver; the main
 program and the Makefile are the same for all systems except for names (the templates beside this file).
 Read model.py first.
 """
@@ -22,7 +22,7 @@ from armillary.export.text.printer import wrap_statement
 from armillary.export.text.solver_printer import NO_SOLVER, prefix_settings, setting_checks
 from armillary.export.text.source import Source, make_source
 from armillary.program.equations import DerivedEquations
-from armillary.runtime.solver.methods import exported_methods
+from armillary.solver.methods.method_text import exported_methods
 
 PROFILES = ("host", "embedded", "acados")
 

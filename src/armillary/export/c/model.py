@@ -34,8 +34,9 @@ from armillary.export.text.selftest import self_test
 from armillary.export.text.source import Sections, Source, features
 from armillary.program.packs import in_lanes, pack_section
 from armillary.program.program import Program, ProgramSection
-from armillary.runtime.integrators import METHODS, Method
-from armillary.runtime.solver.methods import exported_methods, method_names
+from armillary.solver.methods.method_text import exported_methods, method_names
+from armillary.solver.methods.registry import METHODS
+from armillary.solver.methods.tableau import Method
 from armillary.text_tables import aligned
 
 # Operations on vectors in exported C: which, and what the head of a file states about them.

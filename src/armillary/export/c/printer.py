@@ -17,9 +17,9 @@ from armillary.export.text.printer import Printer, nested_polynomial, wrap_state
 from armillary.export.text.solver_printer import SOLVER_STATUSES, SolverPrinter
 from armillary.program.passes.graph import Operations
 from armillary.program.sparse_rates import TABLES
-from armillary.runtime.language.fields import Field
-from armillary.runtime.language.translator import Solver, SolverFunction
-from armillary.runtime.solver.methods import exported_methods
+from armillary.solver.language.fields import Field
+from armillary.solver.language.translator import Solver, SolverFunction
+from armillary.solver.methods.method_text import exported_methods
 from armillary.text_tables import aligned
 from armillary.untyped import Given
 

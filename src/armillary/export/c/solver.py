@@ -1,4 +1,4 @@
-"""The solver in C: the record of a run and the functions of runtime/solver."""
+"""The solver in C: the record of a run and the functions of solver."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from armillary.export.text.printer import wrap_statement
 from armillary.export.text.solver_printer import CONSTRAINT_GEOMETRY, STATUSES, status_words
 from armillary.export.text.source import Sections, Source
 from armillary.export.text.start import AssemblySource
-from armillary.runtime.integrators.records import Method
-from armillary.runtime.language.translator import Solver, solver_for
 from armillary.runtime.models.run_changes import (
     across_tables,
     change_shape,
     configuration_numbers,
 )
-from armillary.runtime.solver.methods import exported_methods
+from armillary.solver.language.translator import Solver, solver_for
+from armillary.solver.methods.method_text import exported_methods
+from armillary.solver.methods.tableau import Method
 from armillary.text_tables import aligned
 
 # Further configurations of a system in C: a file for each with its functions, one with those of the changes

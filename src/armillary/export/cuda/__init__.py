@@ -27,8 +27,9 @@ from armillary.export.text.description import StateDescription, state_descriptio
 from armillary.export.text.files import fill, template, write_folder
 from armillary.export.text.source import Source, make_source
 from armillary.program.equations import DerivedEquations
-from armillary.runtime.integrators import METHODS, Method
-from armillary.runtime.solver.methods import fraction
+from armillary.solver.methods.method_text import fraction
+from armillary.solver.methods.registry import METHODS
+from armillary.solver.methods.tableau import Method
 
 
 def export(

@@ -14,7 +14,7 @@ every few steps, and a rest, to which steps are added. Measured on an H200: erro
 models are 6 to 100 times smaller. With a base renewed in every step that took 3 % of the time; now the arm is
 1 to 3 % faster, the spinning boom 8 and the car 11.
 
-The described solver (runtime/solver) as a kernel that makes many runs, one per thread, from a queue.
+The described solver (solver) as a kernel that makes many runs, one per thread, from a queue.
 
 Enters: the programs of a system's configurations, the method and the features of the runs. Leaves: one text
 that NVRTC takes. A thread's record of its run is in local memory, which a card interleaves over the threads
@@ -37,11 +37,11 @@ from armillary.export.text.files import fill, template
 from armillary.export.text.printer import wrap_statement
 from armillary.program.equations import DerivedEquations
 from armillary.program.program import Program
-from armillary.runtime.integrators.records import Method
-from armillary.runtime.language.fields import Field
-from armillary.runtime.language.translator import Solver, in_single, read_solver
-from armillary.runtime.loop.thresholds import CHOICE_MARGIN
 from armillary.runtime.models.run_changes import configuration_numbers
+from armillary.solver.language.fields import Field
+from armillary.solver.language.translator import Solver, in_single, read_solver
+from armillary.solver.methods.tableau import Method
+from armillary.solver.thresholds import CHOICE_MARGIN
 from armillary.version import VERSION
 
 # Sines by increments within a step of fixed size: text of the derivatives that takes them from those of the

@@ -31,8 +31,8 @@ from armillary.export.text.configurations import ContactSource, contact_sources
 from armillary.export.text.files import fill, template
 from armillary.export.text.source import ARGUMENTS, renewal_text, reserved_names
 from armillary.program.program import Program, ProgramSection, section
-from armillary.runtime.language.translator import SINGLE
-from armillary.runtime.loop.tableau import ChainedStage
+from armillary.solver.language.translator import SINGLE
+from armillary.solver.methods.tableau import ChainedStage
 
 # C text made into text for a GPU: functions of the device, numbers of the type real.
 

@@ -23,7 +23,7 @@ from armillary.export.embedded.model import (
 from armillary.export.text.files import fill, template
 from armillary.export.text.source import Source
 from armillary.mechanics.constraints.closing_thresholds import FEW_CORRECTIONS
-from armillary.runtime.integrators.records import Method
+from armillary.solver.methods.tableau import Method
 
 _PLAIN = {
     "CMakeLists.txt": "CMakeLists.txt.txt",

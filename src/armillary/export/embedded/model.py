@@ -36,13 +36,12 @@ from armillary.export.text.start import AssemblySource
 from armillary.mechanics.constraints.closing_thresholds import FEW_CORRECTIONS, MOST_SWEEPS
 from armillary.program.passes.graph import Operations
 from armillary.program.program import Program
-from armillary.runtime.integrators.records import Method
-from armillary.runtime.language.fields import Field
-from armillary.runtime.language.translator import Solver, in_single, solver_for
-from armillary.runtime.loop.layout import NESTS, STAGES
-from armillary.runtime.loop.tableau import Rosenbrock
-from armillary.runtime.loop.thresholds import LOOKS
-from armillary.runtime.solver.methods import exported_methods
+from armillary.solver.language.fields import Field
+from armillary.solver.language.translator import Solver, in_single, solver_for
+from armillary.solver.llvm.layout import NESTS, STAGES
+from armillary.solver.methods.method_text import exported_methods
+from armillary.solver.methods.tableau import Method, Rosenbrock
+from armillary.solver.thresholds import LOOKS
 
 
 class Counted(Protocol):
@@ -179,7 +178,7 @@ def across_operations(made: Source, attempts: int) -> Operations:
 def change_operations(programs: Sequence[Program]) -> Operations:
     """Return the motion, speeds adjusted twice, the impulse and the state after it; before the last two, a
     configuration entered to see whether its dependent speeds are a good choice, and the ratings of others
-    (runtime/solver/changes.py).
+    (solver/changes.py).
     """
 
     def most(name: str) -> Operations:

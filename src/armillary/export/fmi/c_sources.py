@@ -37,7 +37,7 @@ from armillary.program.configurations import adjustable, speed_settings
 from armillary.program.equations import DerivedEquations
 from armillary.program.program import ProgramSection, section
 from armillary.runtime.integrators.settings import IntegrationSettings
-from armillary.runtime.language.translator import Solver
+from armillary.solver.language.translator import Solver
 
 # The solver of co-simulation: that of exported C programs, with inputs that may change within a step.
 #

@@ -45,10 +45,10 @@ from armillary.limited_files import replacing
 from armillary.llvm.jit import quick
 from armillary.model.units import in_seconds
 from armillary.program.equations import DerivedEquations
-from armillary.runtime.integrators import usual_method
 from armillary.runtime.integrators.settings import complete_settings
-from armillary.runtime.solver.methods import exported_methods
 from armillary.settings import Initial, RunSettings
+from armillary.solver.methods.method_text import exported_methods
+from armillary.solver.methods.registry import usual_method
 
 
 class Platform(NamedTuple):

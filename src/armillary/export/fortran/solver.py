@@ -1,4 +1,4 @@
-"""The solver in Fortran: the derived type of a run and the procedures of runtime/solver."""
+"""The solver in Fortran: the derived type of a run and the procedures of solver."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from armillary.export.text.solver_printer import (
 )
 from armillary.export.text.source import Source
 from armillary.export.text.start import AssemblySource, loop_name
-from armillary.runtime.integrators import usual_method
 from armillary.runtime.integrators.settings import ROWS
-from armillary.runtime.language.translator import Solver, SolverFunction, solver_for
-from armillary.runtime.solver.methods import exported_methods, method_names
+from armillary.solver.language.translator import Solver, SolverFunction, solver_for
+from armillary.solver.methods.method_text import exported_methods, method_names
+from armillary.solver.methods.registry import usual_method
 
 # Further configurations of a system in Fortran: a module for each, and one with the tables that changes
 # read and a subroutine for each section that calls that of a configuration.
@@ -69,7 +69,7 @@ _LARGEST_SIZES = {
 
 
 def fortran_name(name: str) -> str:
-    """Return a size or a table of runtime/language/language.py."""
+    """Return a size or a table of solver/language/language.py."""
     return _TABLES.get(name) or _LARGEST_SIZES.get(name) or name.lower()
 
 
@@ -407,7 +407,7 @@ class FortranSolverPrinter(SolverPrinter):
         ]
 
 
-# Loops closed before a run, in Fortran: the procedures of runtime/solver/assembly and their data.
+# Loops closed before a run, in Fortran: the procedures of solver/assembly and their data.
 
 Names = Callable[[str, str, Sequence[str]], list[str]]
 

@@ -15,7 +15,7 @@ from armillary.export.text.printer import bytes_of, list_items, partial_sums, wr
 from armillary.export.text.source import SectionFunction, Sections, Source, features
 from armillary.export.text.start import Physical, StartSource
 from armillary.program.program import ProgramSection
-from armillary.runtime.solver.methods import exported_methods, method_names
+from armillary.solver.methods.method_text import exported_methods, method_names
 
 # The main program in Fortran: a namelist group for each kind of value that a run may change.
 

@@ -15,8 +15,8 @@ from armillary.export.python.solver import EXTENTS, OTHER_SIZES
 from armillary.export.text.configurations import WORDS
 from armillary.export.text.printer import wrap_statement
 from armillary.export.text.solver_printer import SolverPrinter, called_section
-from armillary.runtime.language.translator import MODEL, VECTORS, Solver, SolverFunction, called
-from armillary.runtime.solver.methods import exported_methods, fields
+from armillary.solver.language.translator import MODEL, VECTORS, Solver, SolverFunction, called
+from armillary.solver.methods.method_text import exported_methods, fields
 
 _SCALARS = {"real": "real", "whole": "whole", "count": "whole", "truth": "truth", "index": "whole"}
 _ZEROS = {"real": "0.0", "whole": "0", "truth": "False"}

@@ -21,12 +21,10 @@ from armillary.export.text.printer import wrap_statement
 from armillary.export.text.solver_printer import NO_SOLVER
 from armillary.export.text.source import Source
 from armillary.mechanics.contact.blocks import WITHOUT_REBOUND, ContactBlock
-from armillary.runtime.integrators.records import Method
-from armillary.runtime.language.translator import SolverFunction, read_solver, solver_for
-from armillary.runtime.loop.layout import SNAP
-from armillary.runtime.loop.tableau import Rosenbrock, Tableau
-from armillary.runtime.loop.thresholds import ROUNDINGS
-from armillary.runtime.solver.methods import exported_methods
+from armillary.solver.language.translator import SolverFunction, read_solver, solver_for
+from armillary.solver.methods.method_text import exported_methods
+from armillary.solver.methods.tableau import Method, Rosenbrock, Tableau
+from armillary.solver.thresholds import ROUNDINGS, SNAP
 
 WIDTH = 110
 

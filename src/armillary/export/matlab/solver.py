@@ -1,4 +1,4 @@
-"""The solver in MATLAB: the structure of a run and the local functions of runtime/solver."""
+"""The solver in MATLAB: the structure of a run and the local functions of solver."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from armillary.export.text.solver_printer import (
 )
 from armillary.export.text.source import Source
 from armillary.export.text.start import AssemblySource
-from armillary.runtime.language.translator import Solver, SolverFunction, solver_for
-from armillary.runtime.solver.methods import exported_methods, method_names
+from armillary.solver.language.translator import Solver, SolverFunction, solver_for
+from armillary.solver.methods.method_text import exported_methods, method_names
 
 # All configurations of a system in MATLAB: the functions of each, and the tables that changes read.
 
@@ -117,7 +117,7 @@ def solver_values(made: Source, has: Collection[str], package: str) -> dict[str,
 
 
 def _size_field(name: str) -> str:
-    """Return a size of runtime/language/language.py, which begins with N_."""
+    """Return a size of solver/language/language.py, which begins with N_."""
     return f"r.n.{name[2:].lower()}"
 
 
@@ -266,7 +266,7 @@ class MatlabSolverPrinter(SolverPrinter):
         return self.statements(function.body, True)
 
 
-# Loops closed before a run, in MATLAB: the functions of runtime/solver/assembly and their data.
+# Loops closed before a run, in MATLAB: the functions of solver/assembly and their data.
 
 _FLAGS = ("PlaceFlags", "SpeedFlags")
 

@@ -24,7 +24,7 @@ from armillary.export.text.files import (
 )
 from armillary.export.text.source import make_source
 from armillary.program.equations import DerivedEquations
-from armillary.runtime.solver.methods import method_names
+from armillary.solver.methods.method_text import method_names
 
 # The folder of an exported Python module.
 

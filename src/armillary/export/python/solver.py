@@ -1,4 +1,4 @@
-"""The solver in Python: the class of a run and the functions of runtime/solver."""
+"""The solver in Python: the class of a run and the functions of solver."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from armillary.export.text.solver_printer import (
 )
 from armillary.export.text.source import Source
 from armillary.export.text.start import AssemblySource, loop_name
-from armillary.runtime.language.translator import Solver, SolverFunction, solver_for
-from armillary.runtime.solver.methods import exported_methods
+from armillary.solver.language.translator import Solver, SolverFunction, solver_for
+from armillary.solver.methods.method_text import exported_methods
 
 # All configurations of a system in Python: their functions, and the tables that changes read.
 
@@ -283,7 +283,7 @@ class PythonSolverPrinter(SolverPrinter):
         return [head, f'    """{function.about}"""', *self.body(function)]
 
 
-# Loops closed before a run, in Python: the functions of runtime/solver/assembly and their data.
+# Loops closed before a run, in Python: the functions of solver/assembly and their data.
 
 _LOOP_ZEROS = {"real": "0.0", "whole": "0"}
 _FLAGS = ("PlaceFlags", "SpeedFlags")

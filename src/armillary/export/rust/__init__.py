@@ -22,7 +22,7 @@ from armillary.export.text.solver_printer import STATUSES
 from armillary.export.text.source import Source, make_source
 from armillary.mechanics.constraints.closing_thresholds import FEW_CORRECTIONS
 from armillary.program.equations import DerivedEquations
-from armillary.runtime.integrators.records import Method
+from armillary.solver.methods.tableau import Method
 
 
 def export(

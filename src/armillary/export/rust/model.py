@@ -39,7 +39,7 @@ from armillary.export.text.source import Sections, Source
 from armillary.export.text.start import AssemblySource
 from armillary.mechanics.constraints.closing_thresholds import FEW_CORRECTIONS
 from armillary.program.program import ProgramSection
-from armillary.runtime.language.translator import Solver
+from armillary.solver.language.translator import Solver
 
 _WORDS = """
 as async await break const continue crate dyn else enum extern false fn for gen if impl in let loop match

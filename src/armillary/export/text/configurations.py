@@ -1,9 +1,9 @@
 """Data of the described solver in exported code: configurations, implicit steps and contacts.
 
 All configurations of a system as data: the sizes and tables that the described changes of a run read
-(runtime/solver/changes.py), and the functions by which a run leaves one configuration and enters another.
+(solver/changes.py), and the functions by which a run leaves one configuration and enters another.
 
-Sizes and tables of the equations that linearly implicit steps solve (runtime/solver/linearly_implicit.py),
+Sizes and tables of the equations that linearly implicit steps solve (solver/linearly_implicit.py),
 the same for all languages.
 
 The solver of contacts in exported code, as in the process.
@@ -31,11 +31,6 @@ from armillary.program.equations import DerivedEquations
 from armillary.program.program import Program
 from armillary.program.sparse_rates import TABLES as _OF_STRUCTURE
 from armillary.program.sparse_rates import SparseStructure
-from armillary.runtime.language.fields import Field
-from armillary.runtime.language.language import NONE
-from armillary.runtime.language.translator import Solver, SolverFunction, read_contacts
-from armillary.runtime.loop.layout import AT_END, NESTS, STAGES
-from armillary.runtime.loop.thresholds import LOOKS
 from armillary.runtime.models.run_changes import (
     across_tables,
     change_shape,
@@ -45,6 +40,11 @@ from armillary.runtime.models.run_changes import (
     speed_kinds,
     system_numbers,
 )
+from armillary.solver.language.fields import Field
+from armillary.solver.language.language import NONE
+from armillary.solver.language.translator import Solver, SolverFunction, read_contacts
+from armillary.solver.llvm.layout import AT_END, NESTS, STAGES
+from armillary.solver.thresholds import LOOKS
 
 _OTHER_SPEEDS = "from here on other dependent speeds are needed, which this program does not hold"
 _OTHER_CONFIGURATION = (
@@ -60,7 +60,7 @@ _ABOUT = {
     "adjust": "The smallest changes of speeds with which a motion satisfies the constraints",
 }
 _GEOMETRY = "Elements of the matrix J of the constraints"
-# Tables by the names of runtime/language/language.py, with those of run_changes.py where they differ.
+# Tables by the names of solver/language/language.py, with those of run_changes.py where they differ.
 _OTHER_NAMES = {
     "ends": "STOPS", "locked": "LOCKED_IN", "choice": "CHOICE_EVENT", "rank": "RANK_EVENT",
     "used": "USED_STATES", "watched": "WATCHED_EVENTS",
@@ -141,7 +141,7 @@ class ChangeTables:
     """Sizes and tables of configurations, for the solver.
 
     Sizes are of the largest configuration and of common data, by the names of
-    runtime/language/language.py; tables hold whole numbers, one configuration after the other.
+    solver/language/language.py; tables hold whole numbers, one configuration after the other.
     """
 
     sizes: dict[str, int]
@@ -278,7 +278,7 @@ TABLE_NAMES = tuple(name.upper() for name in _OF_STRUCTURE)
 
 @dataclass(frozen=True)
 class ImplicitTables:
-    """Sizes by the names of runtime/language/language.py, and tables of whole numbers."""
+    """Sizes by the names of solver/language/language.py, and tables of whole numbers."""
 
     sizes: dict[str, int]
     tables: dict[str, tuple[int, ...]]

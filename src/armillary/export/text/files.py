@@ -27,11 +27,11 @@ from armillary.export.text.source import Source
 from armillary.limited_files import reason
 from armillary.model.units import stated_value
 from armillary.program.passes.graph import Operations
-from armillary.runtime.integrators import usual_method
 from armillary.runtime.integrators.settings import ROWS
-from armillary.runtime.language.language import ENDS_STATUS
-from armillary.runtime.solver.methods import exported_methods
 from armillary.settings import FILE_KEYS, RUN_TABLE, RunSettings
+from armillary.solver.language.language import ENDS_STATUS
+from armillary.solver.methods.method_text import exported_methods
+from armillary.solver.methods.registry import usual_method
 from armillary.text_tables import aligned, listed, toml_key, toml_value
 
 LIST = ".armillary.sha256"

@@ -15,9 +15,9 @@ import numpy as np
 
 from armillary.export.text.description import ABSOLUTE, RELATIVE, Trajectory, at, last_row
 from armillary.export.text.source import Source
-from armillary.runtime.integrators.records import Method
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.solver.methods.tableau import Method
 
 ULP = 2.0**-23
 _CHANGES = 6

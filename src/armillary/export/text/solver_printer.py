@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from armillary.export.text.files import run_keys
 from armillary.export.text.printer import wrap_statement
-from armillary.runtime.language.translator import MODEL, VECTORS, Solver, SolverFunction, called
-from armillary.runtime.solver.methods import method_names
+from armillary.solver.language.translator import MODEL, VECTORS, Solver, SolverFunction, called
+from armillary.solver.methods.method_text import method_names
 
 _OPERATORS: dict[type, tuple[str, int]] = {
     ast.Add: ("+", 5), ast.Sub: ("-", 5), ast.Mult: ("*", 6), ast.Div: ("/", 6),
@@ -331,7 +331,7 @@ class SolverPrinter:
 
 # Checks of a run's settings and the ways in which it ends: the same in all languages.
 
-# What must hold, in the language of runtime/solver, of keys of [run] and of `chooses`, whether the method
+# What must hold, in the language of solver, of keys of [run] and of `chooses`, whether the method
 # chooses its steps; and the message where it does not, which the values of these keys follow.
 RULES = (
     ("duration >= 0.0 and duration < INFINITY", "the duration must be finite and not negative"),

@@ -39,12 +39,13 @@ from armillary.model.space.orbit import mass_centre_starts
 from armillary.program.equations import DerivedEquations
 from armillary.program.program import ProgramSection, section
 from armillary.program.targets.contact_targets import decision_event
-from armillary.runtime.inputs.reading import APART, DrivenInputs, driven_inputs, read_inputs
+from armillary.runtime.inputs.reading import DrivenInputs, driven_inputs, read_inputs
 from armillary.runtime.inputs.signal import Signal, SignalPieces
-from armillary.runtime.language.translator import Solver, read_assembly
 from armillary.runtime.models.failures import REMEDY, SINGULAR_THERE
 from armillary.runtime.models.parameters import physical_quantities
 from armillary.settings import RunSettings
+from armillary.solver.language.translator import Solver, read_assembly
+from armillary.solver.thresholds import APART
 from armillary.untyped import DataTable
 
 
@@ -116,7 +117,7 @@ def _decide_statuses(
 
 # The closing of loops before a run in exported code, as in the process.
 #
-# The algorithm is that of runtime/solver/assembly.py, which the printer of each language writes.
+# The algorithm is that of solver/assembly.py, which the printer of each language writes.
 # Its data are here: a section of gaps Φ, elements of J and elements of N, for gaps and motions in terms of
 # their sizes (mechanics/constraints/sizes.py), and the sizes of gaps; where these stand, which speeds may
 # move in which attempt, and the words of the error.

@@ -24,7 +24,7 @@ from armillary.export.text.files import (
 from armillary.export.text.source import Source, make_source
 from armillary.export.wasm.module import METHODS_OF_MODULES, WasmModule, checked_methods
 from armillary.program.equations import DerivedEquations
-from armillary.runtime.integrators import METHODS
+from armillary.solver.methods.registry import METHODS
 from armillary.untyped import DataTable
 
 __all__ = ["class_text", "export"]

@@ -13,13 +13,13 @@ numbers. It exports its memory and these functions:
     close_loops(record, workspace)                         if there are loops
     start(t, given, parameters, memory, out)               if a start is computed: memory, then state
     physical(t, given, parameters, memory, out)            if parameters could make a mass negative
-    drive_<method>(control, workspace) -> why it returned  ``runtime/loop/loop.py``
+    drive_<method>(control, workspace) -> why it returned  ``solver/llvm/loop.py``
     choose_start_<method>(control, workspace)              if a run can change its configuration
 
 All arrays are at fixed addresses, which the description lists; nothing is allocated.
 
 A run changes between configurations as in this process: the loop reads a table of addresses of their
-functions and tables of numbers (runtime/loop/configurations.py). Functions of the first configuration have
+functions and tables of numbers (solver/llvm/configurations.py). Functions of the first configuration have
 the names above; names of functions of configuration 3 end in ``_in_3``. Each configuration has its own
 constants.
 """
@@ -51,15 +51,16 @@ from armillary.mechanics.contact.blocks import ENTRIES
 from armillary.program.configurations import IMPULSE
 from armillary.program.pieces import LENGTH, moving_bodies, pose_expressions, with_functions
 from armillary.program.program import Program, ProgramSection
-from armillary.runtime.integrators import METHODS, Functions, usual_method
 from armillary.runtime.integrators.compiled_run import sparse_sizes
-from armillary.runtime.language.machine_code import SolverCode
-from armillary.runtime.loop.layout import FIELDS, PASSED, REALS, SECTIONS, LoopShape, Phase
-from armillary.runtime.loop.loop import emit_loop
+from armillary.runtime.integrators.records import Functions
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.run_changes import ChangeFigures, change_figures, groups_of
-from armillary.runtime.solver.contact_code import contact_module, contact_symbol
-from armillary.runtime.solver.methods import exported_methods
+from armillary.solver.llvm.contact_code import contact_module, contact_symbol
+from armillary.solver.llvm.layout import FIELDS, PASSED, REALS, SECTIONS, LoopShape, Phase
+from armillary.solver.llvm.loop import emit_loop
+from armillary.solver.llvm.machine_code import SolverCode
+from armillary.solver.methods.method_text import exported_methods
+from armillary.solver.methods.registry import METHODS, usual_method
 from armillary.untyped import DataTable
 
 GEOMETRY = "constraint_geometry"
@@ -172,7 +173,7 @@ class ModuleConfigurations:
         }
 
 
-# Closing of kinematic loops in a module, from the functions of runtime/solver/assembly.py.
+# Closing of kinematic loops in a module, from the functions of solver/assembly.py.
 
 _GEOMETRY = FunctionType(NOTHING, (REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS))
 _ADDRESSES = ("loop_tables", "constants", "memory")

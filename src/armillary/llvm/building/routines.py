@@ -511,11 +511,18 @@ def routine(
     module: IRModule, layout: RoutineLayout, name: str, result: str, *arguments: str, public: bool = False
 ) -> Routine:
     """Return a new routine of a method; a ``public`` one can be called from outside the module."""
+    return Routine(routine_function(module, name, *arguments, result=result, public=public), layout)
+
+
+def routine_function(
+    module: IRModule, name: str, *arguments: str, result: str = NOTHING, public: bool = False
+) -> Function:
+    """Return the function of a new routine."""
     function = Function(module, FunctionType(result, (ADDRESS, *arguments)), f"armillary_{name}")
     function.attributes.append("nounwind")
     if not public:
         function.linkage = "internal"
-    return Routine(function, layout)
+    return function
 
 
 @dataclass(frozen=True, eq=False)

@@ -51,7 +51,7 @@ from armillary.model.description import Description
 def reduced_equations(
     equations: ImplicitEquations, factors: Mapping[int, Mapping[int, Scalar]]
 ) -> ImplicitEquations:
-    """Return the equations without dependent speeds, whose factors A are given by index."""
+    """Return the equations of the independent speeds; ``factors``: A by dependent and independent speed."""
     if not factors:
         return equations
     independent = [k for k in sorted(equations.force) if k not in factors]
@@ -85,7 +85,7 @@ def reduced_forces(
 
 
 def _reduced_row(row: Mapping[int, Scalar], factors: Mapping[int, Mapping[int, Scalar]]) -> dict[int, Scalar]:
-    """c A: a row by independent speeds."""
+    """c A: a row c in terms of the independent speeds."""
     found = {r: c for r, c in row.items() if r not in factors}
     for d in row.keys() & factors.keys():
         for r, a in factors[d].items():
@@ -96,7 +96,7 @@ def _reduced_row(row: Mapping[int, Scalar], factors: Mapping[int, Mapping[int, S
 def dependent_rates(
     tree: Tree, x: Mapping[int, Scalar], factors: Mapping[int, Mapping[int, Scalar]]
 ) -> dict[int, Scalar]:
-    """x of all speeds; dependent ones follow from the independent ones and their known parts."""
+    """x of all speeds; x_d = Σ A_dr x_r + c_d for dependent ones."""
     result = dict(x)
     for link in tree.links:
         for d in link.degrees:
@@ -112,7 +112,7 @@ def dependent_rates(
 def _products(
     equations: ImplicitEquations, factors: Mapping[int, Mapping[int, Scalar]], independent: list[int]
 ) -> dict[int, dict[int, Scalar]]:
-    """M A by row and independent column."""
+    """M A, by row and then by independent speed."""
     rows: dict[int, dict[int, Scalar]] = {k: {} for k in equations.force}
     for (i, j), value in equations.matrix.items():
         if not is_zero(value):
@@ -128,19 +128,19 @@ def _products(
     return result
 
 
-# Constrained accelerations by the forces of the constraints, on top of a formalism for trees.
+# Constrained accelerations from the forces of the constraints, with any formalism for trees.
 #
-# With x₀ the accelerations of the tree as if it were free, and X_k those that a unit of constraint k's force
-# gives it at rest and without loads,
+# With x₀ the accelerations of the tree without constraints, and X_k the accelerations from a unit of
+# constraint k's force at rest and without loads,
 #
 #     x = x₀ + Σ_k X_k λ_k        Σ_k (J_i X_k) λ_k = −(γ_i + J_i x₀)
 #
-# The matrix J M⁻¹ Jᵀ is as large as the number of constraints, whatever the size of the tree, so a long chain
-# that is closed once costs little more than an open one. The columns X_k share all inertia with x₀.
+# The matrix J M⁻¹ Jᵀ has a row per constraint, whatever the size of the tree, so a long chain that is closed
+# once costs little more than an open one. The columns X_k share all terms of inertia with x₀.
 
 
 class TreeFormalism(Protocol):
-    """A way to the accelerations of a tree; ``at_rest``: at rest and without gravity, by the loads alone."""
+    """The accelerations of a tree; with ``at_rest``, from the loads alone, at rest and without gravity."""
 
     def __call__(self, tree: Tree, applied: AppliedLoads, *, at_rest: bool = False) -> dict[int, Scalar]:
         """x by speed index."""
@@ -153,7 +153,7 @@ def constrained_accelerations(
     constraints: Sequence[ConstraintRow],
     remainders: Sequence[Scalar],
 ) -> dict[int, Scalar]:
-    """x by speed index, of a tree whose dependent speeds are free and have their constrained values."""
+    """x by speed index; the tree has the dependent speeds as free ones, with values that satisfy the rows."""
     free = accelerations(tree, applied)
     if not constraints:
         return free
@@ -182,20 +182,20 @@ def _dot(row: dict[int, Scalar], x: dict[int, Scalar]) -> Scalar:
     return value
 
 
-# Speeds after a sudden constraint: the impulse that brings it about works on all speeds at once.
+# Speeds after a constraint that sets in suddenly: its impulse changes all speeds at once.
 #
 #     M (u⁺ − u⁻) = Jᵀ Λ        J u⁺ + b = 0
 #
-# For locked joints the rows of J are unit vectors. Loads are finite and have no part in it.
+# For locked joints the rows of J are unit vectors. Loads are finite and do not enter.
 #
-# In the configuration that the impulse leads to, u = P u' + k with the independent speeds u' (k: known parts
-# of dependent and given speeds, zero for locked ones). The impulse of its constraints has no component
-# along P, so
+# In the configuration after the impulse, u = P u' + k with the independent speeds u' (k: known parts of
+# dependent and given speeds, zero for locked ones). The impulse of its constraints has no component along P,
+# so
 #
 #     Pᵀ M (u⁺ − u⁻) = 0,      PᵀM P (u'⁺ − u'⁻) = Pᵀ M (u⁻ − P u'⁻ − k)
 #
-# where M is that of all speeds. What stands in brackets is zero for independent speeds; for a tree it is the
-# speeds of the joints that are locked.
+# where M is the mass matrix of all speeds. The bracket is zero for independent speeds; for a tree without
+# loops it has the speeds of the joints that are locked.
 
 
 def speeds_after_impulse(
@@ -232,20 +232,21 @@ def _row_product(matrix: Mapping[tuple[int, int], Scalar], i: int, vector: Mappi
     return value
 
 
-# The least changes of speeds with which they satisfy the constraints, while some of them stay.
+# The least changes of speeds that satisfy the constraints, while some speeds stay.
 #
 #     J (u + δ) + b = 0,   Σ (δ_j/s_j)² least:   δ = −W Jᵀ λ,   J W Jᵀ λ = J u + b,   W = diag(f_j s_j²)
 #
 # where s_j are the sizes of speeds (loop_closing.py) and f_j is 1 for a speed that may change, 0 for one
-# that stays. Runs use this where events set speeds which others decide; their starts allow for redundant
-# rows and poor ranks, too (runtime/solver/assembly.py).
+# that stays. Runs use this if events set dependent speeds; the start of a run allows for redundant rows and
+# poor ranks, too (solver/assembly.py).
 
 
 def least_changes(
     rows: Sequence[ConstraintRow], before: Sequence[Scalar], free: Sequence[Scalar], sizes: Sequence[Scalar]
 ) -> dict[int, Scalar]:
-    """δ of the speeds that the rows hold, by index. The rows are independent of each other; ``before`` are u,
-    ``free`` f and ``sizes`` s of all speeds.
+    """δ of the speeds in the rows, by index, for rows that are independent of each other.
+
+    ``before`` are u, ``free`` f and ``sizes`` s of all speeds.
     """
     held = sorted({j for row in rows for j in row.coefficients})
     weight = {j: fn.named(times(free[j], times(sizes[j], sizes[j])), f"weight_{j + 1}") for j in held}
@@ -273,16 +274,16 @@ def least_changes(
     return changes
 
 
-# Forces and moments in joints, of constraints and of given motion, from accelerations that are known.
+# Forces and moments in joints, of constraints and of given motion, from known accelerations.
 #
-# With all accelerations known, the wrench that passes through a joint is the inertia of everything beyond it
-# less the loads there. Along a dependent speed it is the sum of the constraints' shares, τ_d = Σ λ_i J_id,
-# from which their forces λ follow; along a prescribed one it is the effort. The inertia is that of the
-# description: what regrouping moves across a joint would be missing from its reaction.
+# The wrench that passes through a joint is the inertia force of everything beyond it less the loads there.
+# Its component along a dependent speed is the sum of the constraints' shares, τ_d = Σ λ_i J_id, from which
+# their forces λ follow; along a prescribed speed it is the effort. Inertia is as described, not regrouped:
+# inertia that regrouping moves across a joint would be missing from the joint's reaction.
 
 
 def placeholders(system: Description) -> set[Expr]:
-    """Symbols of the description that stand for reactions."""
+    """Return the symbols of the description for reactions, efforts and forces of constraints."""
     joints = {s for six in system.reactions.values() for s in six}
     return joints | set(system.efforts.values()) | {c.force for c in system.constraints.values()}
 
@@ -311,7 +312,7 @@ def reaction_values(
 
 
 def constraint_forces(reduction: Reduction, tau: Mapping[int, Scalar]) -> dict[str, Scalar]:
-    """λ by constraint; redundant ones have none: how they share the load is not determined."""
+    """λ by constraint; redundant constraints are left out, since their shares are not determined."""
     elimination = reduction.elimination
     found = elimination.solve_transposed({d: tau[d] for d in elimination.factors})
     return {row.constraint.name: value for row, value in zip(elimination.kept, found, strict=True)}
@@ -324,9 +325,9 @@ def held_effort(
     forces: Mapping[str, Scalar],
     speed: Expr,
 ) -> Scalar:
-    """Return the effort along a prescribed or locked speed, with the forces of constraints by name."""
+    """Return the effort along a prescribed or locked speed; ``forces`` are λ by constraint."""
     if speed not in reduction.given:
-        return 0  # free: nothing keeps it
+        return 0  # a free speed has no effort
     value = tau[system.speeds.index(speed)]
     for name, force in forces.items():
         factor = reduction.plain(derivative(system.constraints[name].speed, speed))
@@ -342,7 +343,7 @@ def joint_wrenches(
     forces: Mapping[str, Scalar],
     bodies: Collection[str],
 ) -> dict[str, tuple[Scalar, ...]]:
-    """Force and moment of the joints of bodies on them, in the bodies' axes, with forces of constraints."""
+    """Force and moment on bodies from their joints, six numbers in the body's axes; ``forces`` are λ."""
     if not bodies:
         return {}
     net = list(own)

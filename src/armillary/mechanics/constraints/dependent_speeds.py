@@ -1,20 +1,19 @@
 """The choice of a dependent speed for each constraint, and the detection of redundant constraints.
 
-A speed with a constant factor comes first, then one whose factor has a constant part, then the outermost
-(Sayers 1990, section 8.3); but before all these, one that few other constraints hold, for it has to be
-replaced in each of them. The choice also looks at numbers: the factors at a few places of the motion, with
-loops closed. A speed whose factor is small where runs start is not given up, and a row of which nothing is
-left anywhere is redundant, though no algebra may show it (a Bricard mechanism).
+The speed in the fewest other constraints is preferred, since it has to be replaced in each of them; among
+equals one with a constant factor, then one whose factor has a constant part, then the outermost (Sayers 1990,
+section 8.3). The choice also uses numbers: the factors at a few places of the motion, with loops closed. A
+speed whose factor is small at the start of runs is not made dependent. A row whose remainder is zero at these
+places is redundant, even if algebra does not show it (a Bricard mechanism).
 
-The choice is made with the default parameters, for a program has one. What watches over it in a run compares
-with sizes too, and these are constants of the parameters: a ball of ten times the default radius is watched
-by its own size.
+The choice is made with the default parameters, since a program has one choice. The quality that a run watches
+contains sizes that are constants of the parameters: a ball of ten times the default radius is judged by its
+own size.
 
-Dependent speeds at one place, by numbers: a choice in which no dependent speed outruns the others.
-
-Rows and columns of J are taken by complete pivoting; speeds that are dependent now are preferred if they are
-nearly as good. Then dependent and independent speeds are exchanged while some factor |A_dr| exceeds two; each
-exchange makes the determinant of J_d larger by that factor. At the end no set can be badly conditioned.
+``partition`` chooses dependent speeds at one place, by numbers, so that none is much faster than the
+independent ones. It takes rows and columns of J by complete pivoting; speeds that are dependent already are
+preferred if they are nearly as good. Then it exchanges dependent and independent speeds while some factor
+|A_dr| exceeds two; each exchange makes the determinant of J_d larger by that factor.
 
 Source: coordinate partitioning, Wehage & Haug (1982), with the exchange of maximum-volume submatrices.
 """
@@ -42,18 +41,19 @@ from armillary.mechanics.constraints.rows import (
     square_sum,
 )
 
-STRONG = 0.5  # of the largest element, above which a present choice stays
-OUTRUN = 2.0  # a factor of which a dependent speed is exchanged
-NOISE = 1e-10  # a largest factor of this size is rounding: the row is empty
-NO_FACTOR = 1e-8  # of the largest factor: nothing is left
-FAIR = 0.05  # of the best conditioning with modes, with which joints are still preferred
+STRONG = 0.5  # share of the largest element, above which a speed stays dependent
+OUTRUN = 2.0  # factor |A_dr| above which a dependent speed is exchanged
+NOISE = 1e-10  # a largest factor up to this is rounding
+NO_FACTOR = 1e-8  # share of the largest factor, below which an element counts as zero
+FAIR = 0.05  # share of the best conditioning with modes, above which joints alone are preferred
 
 Pairs = list[tuple[int, int]]  # (row, speed), in the order of elimination
 
 
 def sizes_by_kind(largest: np.ndarray, kinds: Sequence[object]) -> np.ndarray:
-    """Return the largest factor of each kind of speed, which takes the place of units; ``largest`` is by
-    speed.
+    """Return, by speed, the largest factor among speeds of its kind, by which factors become comparable.
+
+    ``largest`` has the largest factor of each speed.
     """
     sizes = np.ones(len(largest))
     for kind in set(kinds):
@@ -70,15 +70,15 @@ def partition(
     now: Sequence[tuple[int, int]],
     modal: Collection[int] = (),
 ) -> Pairs:
-    """Return a speed for each row that is independent of the others; ``sizes`` take the place of the speeds'
-    units.
+    """Return a dependent speed for each independent row; ``sizes`` (by speed) make speeds comparable.
 
-    Modal speeds are given up only where joints cannot do it, or not well.
+    ``now`` are the present pairs. ``modal`` speeds become dependent only if those of joints do not suffice or
+    are badly conditioned.
     """
     if modal:
         pairs = partition(jacobian, sizes, {*kept_free, *modal}, now)
         whole = partition(jacobian, sizes, kept_free, now)
-        if len(pairs) == len(whole) and _share(jacobian, sizes, pairs) > FAIR * _share(
+        if len(pairs) == len(whole) and _conditioning(jacobian, sizes, pairs) > FAIR * _conditioning(
             jacobian, sizes, whole
         ):
             return pairs
@@ -89,7 +89,7 @@ def partition(
     allowed = [j for j in range(J.shape[1]) if j not in kept_free]
     pairs = _pivots(J, allowed, dict(now))
     for _ in range(10 * len(pairs)):
-        exchange = _worst(J, pairs, allowed)
+        exchange = _exchange_pair(J, pairs, allowed)
         if exchange is None:
             break
         gone, comes = exchange
@@ -97,14 +97,14 @@ def partition(
     return _pivots(J, [j for _, j in pairs], dict(pairs))
 
 
-def _share(jacobian: np.ndarray, sizes: np.ndarray, pairs: Pairs) -> float:
+def _conditioning(jacobian: np.ndarray, sizes: np.ndarray, pairs: Pairs) -> float:
     """Return the conditioning of a choice: the smallest singular value of its part of J."""
     part = (jacobian / sizes)[np.ix_([i for i, _ in pairs], [j for _, j in pairs])]
     return float(np.linalg.svd(part, compute_uv=False)[-1]) if pairs else 0.0
 
 
 def _pivots(J: np.ndarray, columns: Sequence[int], now: dict[int, int]) -> Pairs:
-    """Complete pivoting over the given columns."""
+    """Return pairs by complete pivoting over the given columns, with a preference for the pairs ``now``."""
     left = J.copy()
     rows, free = list(range(len(J))), list(columns)
     pairs: Pairs = []
@@ -127,8 +127,8 @@ def _pivots(J: np.ndarray, columns: Sequence[int], now: dict[int, int]) -> Pairs
     return pairs
 
 
-def _worst(J: np.ndarray, pairs: Pairs, allowed: Sequence[int]) -> tuple[int, int] | None:
-    """Return the dependent speed that outruns an independent one the most, and that one."""
+def _exchange_pair(J: np.ndarray, pairs: Pairs, allowed: Sequence[int]) -> tuple[int, int] | None:
+    """Return the dependent and the independent speed with the largest |A_dr| above OUTRUN; None if none."""
     rows, dependent = [i for i, _ in pairs], [j for _, j in pairs]
     rest = [j for j in allowed if j not in dependent]
     if not rest or not pairs:
@@ -138,11 +138,11 @@ def _worst(J: np.ndarray, pairs: Pairs, allowed: Sequence[int]) -> tuple[int, in
     return (dependent[int(d)], rest[int(r)]) if A[d, r] > OUTRUN else None
 
 
-_WEAK = 0.2  # of the largest factor in a row, below which a speed is not given up by itself
-_FAIR = 0.05  # share of a joint in a row from which on modes are left free
-_OUTRUN = 5.0  # times an independent speed, beyond which a dependent one is better exchanged
-_NOTHING = 1e-8  # of the largest factor of its kind anywhere: rounding, nothing is left
-_BLOWN_UP = 100.0  # times a row, squared, above which what is left of it owes its size to a poor pivot
+_WEAK = 0.2  # share of the largest factor in a row, below which a speed is not made dependent
+_FAIR = 0.05  # scaled factor of a joint in a row, above which modes stay independent
+_OUTRUN = 5.0  # factor |A_dr| at the start of runs, above which the choice is made by numbers
+_NOTHING = 1e-8  # share of the largest factor of its kind anywhere: a smaller factor is rounding
+_BLOWN_UP = 100.0  # ratio of a row's remainder to the row, squared, above which a poor pivot is the cause
 
 Otherwise = TypeVar("Otherwise", float, None)
 
@@ -152,13 +152,13 @@ class Evaluate(Protocol):
 
     @property
     def wide(self) -> Evaluate:
-        """The same at places farther away if the first is singular."""
+        """The evaluation at places farther away, if the first place is singular."""
 
     def __call__(self, expressions: Sequence[Scalar]) -> list[np.ndarray]:
         """Values of expressions at the places, with the default parameters."""
 
     def sized(self, expressions: Sequence[Scalar], place: int | None = None) -> list[Scalar]:
-        """Return expressions at a place, by default each at its maximum, as constants of the parameters."""
+        """Return expressions as constants of the parameters: at a place, by default each at its maximum."""
 
 
 def choose_dependent_speeds(
@@ -176,15 +176,15 @@ def choose_dependent_speeds(
 ) -> Elimination:
     """Return the elimination of all rows; speeds of one kind have one unit.
 
-    ``row_sizes`` replace the rows' units (loop_closing.py). A speed in ``kept_free`` becomes dependent only
-    if no other is left, a ``modal`` one only if no joint has a fair share in the row: a mode moves a node a
-    little, and would have to move fast to close a loop.
+    ``row_sizes`` make rows of different units comparable (loop_closing.py). A speed in ``kept_free`` becomes
+    dependent only if no other is left, a ``modal`` speed only if no joint has a fair share in the row: a mode
+    moves a node a little, and would have to move fast to close a loop.
 
-    ``wanted`` maps constraints to speeds chosen before, in the order of elimination. Otherwise rows that keep
-    a position come first: if such a row and a row of speeds are equivalent, the position must be kept.
+    ``wanted`` maps constraints to speeds chosen before, in the order of elimination. Without it, rows of
+    positions come before rows of speeds: if two are equivalent, the one that keeps the position must stay.
     ``given`` maps prescribed speeds to words for the prescription.
     """
-    # Rows of one size need none: all factors are then compared with each other.
+    # Rows of equal size are not scaled: their factors are compared directly.
     rows = dict(zip(found, row_sizes if len(set(row_sizes)) > 1 else [1.0] * len(found), strict=True))
     weights = {row: float(evaluate([size])[0][0]) for row, size in rows.items()}
     sizes = _sizes(weights, evaluate, kinds)
@@ -198,31 +198,29 @@ def choose_dependent_speeds(
         in_order, weights, evaluate, names, sizes, run_sizes, avoided, wanted or {}, given or {}, locked
     )
     asked = any(row.constraint.eliminate is not None for row in found)
-    if not wanted and not asked and _outruns(result, sizes, evaluate):
-        better = _by_numbers(in_order, weights, result, sizes, avoided, evaluate)
+    if not wanted and not asked and _is_outrun(result, sizes, evaluate):
+        better = _choose_by_numbers(in_order, weights, result, sizes, avoided, evaluate)
         in_order = [row for row, _ in better] + [r for r in in_order if r not in {row for row, _ in better}]
         chosen = {row.constraint.name: speed for row, speed in better}
         result = _eliminate_rows(
             in_order, weights, evaluate, names, sizes, run_sizes, avoided, chosen, given or {}, locked
         )
     result.shares, result.sizes = list(result.qualities), run_sizes
-    result.qualities += _growth(result, run_sizes, evaluate)
+    result.qualities += _growth_quality(result, run_sizes, evaluate)
     return result
 
 
 def conditioning(elimination: Elimination) -> Expr | None:
-    """Return the quality of a choice of dependent speeds at a place: 1 at best, 0 if singular, `None` if
-    constant.
-
-    The measure is the same for all choices:
+    """Return the quality of a choice of dependent speeds: 1 at best, 0 if singular, `None` if constant.
 
         min( (p/s_p)² / Σ (a_j/s_j)²,  1/max(1, (A_dr s_d/s_r)²) )
 
-    The quality that runs watch compares A with its value where runs start instead.
+    with the pivots p of the rows a and sizes s. It compares different choices; runs watch another quality,
+    which compares A with its value at the start of runs.
     """
     growth = [
         fn.named(times(times(a, a), (elimination.sizes[d] / elimination.sizes[r]) ** 2), f"outrun_{d}_{r}")
-        for d, r, a in _varying(elimination)
+        for d, r, a in _varying_factors(elimination)
     ]
     parts = [*elimination.shares, *([1 / reduce(fn.maximum, [as_expr(1), *growth])] if growth else [])]
     return as_expr(reduce(fn.minimum, parts)) if parts else None
@@ -230,7 +228,7 @@ def conditioning(elimination: Elimination) -> Expr | None:
 
 @dataclass(frozen=True)
 class _Avoided:
-    """Speeds that are not given up where others can be."""
+    """Speeds that become dependent only if no others can."""
 
     kept_free: frozenset[int]
     modal: frozenset[int]
@@ -263,26 +261,28 @@ def _eliminate_rows(
             result.qualities.append(share)
             result.pivots.append(as_expr(coefficients[speed] / run_sizes[speed]))
         if whole is not None:
-            result.strengths.append(whole / _usual(whole, row, run_sizes, evaluate))
+            result.strengths.append(whole / _remainder_size(whole, row, run_sizes, evaluate))
         result.eliminate(row, speed, coefficients, known, uses)
     return result
 
 
-def _usual(whole: Scalar, row: ConstraintRow, sizes: Mapping[int, Scalar], evaluate: Evaluate) -> Scalar:
+def _remainder_size(
+    whole: Scalar, row: ConstraintRow, sizes: Mapping[int, Scalar], evaluate: Evaluate
+) -> Scalar:
     """Return the squared size of a row's remainder, the largest over the places of the wide sample.
 
-    A choice of dependent speeds that is good elsewhere may have a pivot near zero at one place, and the
-    remainders of the next rows are enormous there. Then the row before elimination is the measure.
+    A choice of dependent speeds that is good elsewhere may have a pivot near zero at one place, where the
+    remainders of the next rows are enormous. Then the size of the row before elimination is returned.
     """
     before = square_sum(row.coefficients, sizes)
     left, own = (float(np.max(np.abs(v))) for v in evaluate.wide([whole, before]))
     return evaluate.wide.sized([before if left > _BLOWN_UP * own > 0.0 else whole])[0]
 
 
-def _varying(result: Elimination) -> list[tuple[int, int, Expr]]:
-    """(d, r, A_dr) of the factors that vary.
+def _varying_factors(result: Elimination) -> list[tuple[int, int, Expr]]:
+    """(d, r, A_dr) for the factors A_dr that vary.
 
-    Speeds with constant pivots are left out: a wheel may well spin many times as fast as its car turns.
+    Speeds with constant pivots are left out: a wheel normally spins many times as fast as its car turns.
     """
     return [
         (step.speed, r, a)
@@ -293,21 +293,19 @@ def _varying(result: Elimination) -> list[tuple[int, int, Expr]]:
     ]
 
 
-def _outruns(result: Elimination, sizes: Mapping[int, float], evaluate: Evaluate) -> bool:
-    """Return whether a dependent speed is many times an independent one where runs start."""
-    varying = _varying(result)
+def _is_outrun(result: Elimination, sizes: Mapping[int, float], evaluate: Evaluate) -> bool:
+    """Return whether some scaled |A_dr| exceeds _OUTRUN at the start of runs."""
+    varying = _varying_factors(result)
     values = evaluate([a for *_, a in varying])
     return any(
         abs(v[0]) * sizes[d] / sizes[r] > _OUTRUN for (d, r, _), v in zip(varying, values, strict=True)
     )
 
 
-def _growth(result: Elimination, sizes: Mapping[int, Scalar], evaluate: Evaluate) -> list[Expr]:
-    """1/max(1, (A_dr/A⁰)²), which falls where a dependent speed outruns an independent one more than at the
-    start of runs.
-    """
+def _growth_quality(result: Elimination, sizes: Mapping[int, Scalar], evaluate: Evaluate) -> list[Expr]:
+    """1/max(1, (A_dr/A⁰)²), with A⁰ the larger of 1 and the value of A_dr at the start of runs."""
     squares = []
-    varying = _varying(result)
+    varying = _varying_factors(result)
     at_start = evaluate.sized([a for *_, a in varying], 0)
     for (d, r, a), first in zip(varying, at_start, strict=True):
         scale = sizes[d] / sizes[r]
@@ -316,7 +314,7 @@ def _growth(result: Elimination, sizes: Mapping[int, Scalar], evaluate: Evaluate
     return [as_expr(1 / reduce(fn.maximum, [as_expr(1), *squares]))] if squares else []
 
 
-def _by_numbers(
+def _choose_by_numbers(
     in_order: Sequence[ConstraintRow],
     weights: Mapping[ConstraintRow, float],
     result: Elimination,
@@ -324,7 +322,7 @@ def _by_numbers(
     avoided: _Avoided,
     evaluate: Evaluate,
 ) -> list[tuple[ConstraintRow, int]]:
-    """Rows and their speeds in a choice that is good where runs start."""
+    """Return rows and their dependent speeds, in a choice by numbers at the start of runs."""
     J = np.zeros((len(in_order), len(sizes)))
     for i, row in enumerate(in_order):
         values = evaluate(list(row.coefficients.values()))
@@ -340,7 +338,7 @@ def _by_numbers(
 def _sizes(
     weights: Mapping[ConstraintRow, float], evaluate: Evaluate, kinds: Sequence[object]
 ) -> dict[int, float]:
-    """Return the largest factor of each kind of speed in any row, which takes the place of units."""
+    """Return, by speed, the largest factor in any row of speeds of its kind."""
     largest = np.zeros(len(kinds))
     for row, weight in weights.items():
         for j, value in zip(row.coefficients, evaluate(list(row.coefficients.values())), strict=True):
@@ -351,7 +349,7 @@ def _sizes(
 def _run_sizes(
     rows: Mapping[ConstraintRow, Scalar], evaluate: Evaluate, kinds: Sequence[object]
 ) -> dict[int, Scalar]:
-    """Return the same as constants of the parameters."""
+    """Return the sizes of ``_sizes`` as constants of the parameters."""
     factors = [(size, j, a) for row, size in rows.items() for j, a in row.coefficients.items()]
     by_kind: dict[object, list[Scalar]] = {kind: [] for kind in kinds}
     for (size, j, _), value in zip(factors, evaluate.sized([a for *_, a in factors]), strict=True):
@@ -377,7 +375,7 @@ def _scale_coefficients(
 
 
 def _largest(scaled: Mapping[int, np.ndarray]) -> float:
-    """At the middle one of the places: at one of them all may be singular, or vanish by chance."""
+    """Return the median over places of the largest factor: at a single place all may be singular or zero."""
     return float(np.median(np.max(list(scaled.values()), axis=0))) if scaled else 0.0
 
 
@@ -415,7 +413,7 @@ def _speed_to_give_up(
     allowed = fair or allowed
     constant = [j for j in allowed if _simplicity(coefficients[j]) == 0 and scaled[j][0] > _NOTHING]
     at_start = {j: float(scaled[j][0]) for j in allowed}
-    if max(at_start.values()) <= _NOTHING:  # a run starts in a singular place: the others decide
+    if max(at_start.values()) <= _NOTHING:  # the start is singular: use the other places
         at_start = {j: float(np.max(scaled[j])) for j in allowed}
     largest = max(at_start.values())
     strong = [j for j in allowed if at_start[j] >= _WEAK * largest or j in constant]
@@ -431,7 +429,7 @@ def _simplicity(a: Scalar) -> int:
 def _check_nothing_left(
     row: ConstraintRow, known: Scalar, result: Elimination, evaluate: Evaluate, given: Mapping[Expr, str]
 ) -> None:
-    """A row without variables must hold by itself."""
+    """Raise an error unless a row that has lost all its speeds holds."""
     value = float(np.max(np.abs(evaluate([known])[0])))
     if value <= 1e-9:
         return

@@ -151,7 +151,7 @@ def _dimension(row: ConstraintRow) -> Dimension | None:
 # A correction of the coordinates is a small motion, q += N δ with q̇ = N u, so it has the constraints' own
 # matrix: J δ = −Φ, which numerics/roots.py solves with the shortest δ. Rows and motions are in terms of their
 # sizes (above), so that no norm adds lengths to angles. Runs close their loops in compiled code, with more
-# freedom and with what is given kept: see runtime/solver/assembly.py.
+# freedom and with what is given kept: see solver/assembly.py.
 
 
 @dataclass(frozen=True)

@@ -26,16 +26,17 @@ from armillary.mechanics.constraints.reduction import (
 from armillary.mechanics.constraints.rows import Elimination
 from armillary.model.description import Description
 
-# The speeds that may move to close the loops of a system, and error texts for open loops.
-#
-# Runs in the process (runtime/start/assembly.py) and exported programs (export/text/start/assembly.py) share
-# them.
+# The speeds that may move to close the loops of a system, and error texts for open loops: for runs in the
+# process (runtime/start/assembly.py) and for exported programs (export/text/start/assembly.py).
 
 
 def movable_speeds(
     layout: GeometryLayout, reduction: Reduction, held: np.ndarray, *, positions: bool = False
 ) -> list[np.ndarray]:
-    """Speeds that may move, attempt by attempt; with ``positions``, only speeds in rows of positions."""
+    """Return which speeds may move, one array per attempt: first dependent speeds, then all in any row.
+
+    Speeds in ``held`` stay. With ``positions``, only rows of positions count.
+    """
     rows = set(layout.gaps) if positions else set(range(layout.rows))
     kept = [reduction.rows.index(row) for row in reduction.elimination.kept]
     dependent = np.zeros(layout.speeds, dtype=bool)
@@ -55,7 +56,7 @@ def gap_text(reduction: Reduction, i: int) -> tuple[str, str]:
 
 
 def redundant_text(reduction: Reduction) -> str:
-    """Return the error where redundant constraints are not redundant."""
+    """Return the error for constraints that are redundant at the default parameters but not in this run."""
     redundant = [f"'{row.constraint.name}'" for row in reduction.elimination.redundant]
     first = (
         f"constraint {redundant[0]} is" if len(redundant) == 1 else f"constraints {', '.join(redundant)} are"
@@ -68,21 +69,21 @@ def redundant_text(reduction: Reduction) -> str:
 
 # Positions that closed loops can take, reached from where runs start.
 #
-# The loops are moved along each direction that is free at the start, there and back, and along prescribed
-# motions. With two or three freedoms these ways leave most of the positions out, so walks in directions by
-# chance start from places that were reached; with more, no number of walks would reach them all. A step is a
-# tangent, q += N δ with J δ = −b dt, and the loops are closed after it by Newton's method. All walks go on
-# together, so that expressions are evaluated for all of them at once.
+# The loops are moved along each direction that is free at the start, forwards and backwards, and along
+# prescribed motions. With two or three freedoms these walks miss most of the positions, so walks in random
+# directions start from places that were reached; with more freedoms, no number of walks would reach all. A
+# step is a tangent, q += N δ with J δ = −b dt, and the loops are closed after it by Newton's method. Walks
+# proceed together, so that expressions are evaluated for all of them at once.
 
-_STEP = 0.16  # of the size of the quickest speed, which is a radian for a turn
+_STEP = 0.16  # length of a step, as a share of the size of the fastest speed: radians for a turn
 _STEPS = 42  # of a walk, a little more than a turn
-_WIDE = 42  # steps of all walks of one sense: with many freedoms each goes less far
-_WALKS = 24
-_FEW = (2, 3)  # freedoms with which the positions are searched by chance, too
-_BY_CHANCE = (16, 4, 20)  # starts of these walks, directions from each, steps
-_CLOSING = 6  # turns of Newton's method
-_SHUT = 1e-6  # a gap that is closed, of the size of its row
-_RANK = 1e-5  # singular values of J, of the largest, that count
+_WIDE = 42  # steps of all walks in one sense together: with many freedoms each walk is shorter
+_WALKS = 24  # most walks from one start
+_FEW = (2, 3)  # numbers of freedoms for which random walks follow
+_BY_CHANCE = (16, 4, 20)  # of random walks: starts, directions from each, steps
+_CLOSING = 6  # most steps of Newton's method
+_SHUT = 1e-6  # largest gap of a closed loop, as a share of its row's size
+_RANK = 1e-5  # singular values of J above this share of the largest count
 
 
 @dataclass(frozen=True)
@@ -97,13 +98,13 @@ class ReachedPlaces:
 def reached_places(
     system: Description, sampled: SampledRows, starts: np.ndarray | None = None
 ) -> ReachedPlaces:
-    """Places that the loops reach from one or several starts: a row each, or where runs start."""
+    """Return places that the loops reach from ``starts``: coordinates, a row each; default: start of runs."""
     walks = _Walks(system, sampled)
     starts = sampled.sample.start[None] if starts is None else starts
     found: list[tuple[float, np.ndarray]] = []
     for start in starts:
         here = walks.figures(np.zeros(1), start[None])
-        free = _free(here.jacobian)[0].T
+        free = _null_space(here.jacobian)[0].T
         free = free[np.max(np.abs(free), axis=1) > 0.0]
         ways = np.concatenate([free, -free])[:_WALKS]
         steps = min(_STEPS, max(_WIDE // max(len(free) * len(starts), 1), 4))
@@ -121,7 +122,7 @@ def reached_places(
 
 
 class _Walks:
-    """The geometry of the loops at several places at once, rows and speeds in terms of their sizes."""
+    """Walks of closed loops through several places at once, with rows and speeds divided by their sizes."""
 
     def __init__(self, system: Description, sampled: SampledRows) -> None:
         self._sample, self._layout = sampled.sample, sampled.sample.layout
@@ -132,7 +133,7 @@ class _Walks:
         )
 
     def figures(self, times: np.ndarray, places: np.ndarray) -> GeometryValues:
-        """Φ, b, J and N at several places, in sizes."""
+        """Φ, b, J and N at several places, divided by the sizes of rows and speeds."""
         with np.errstate(all="ignore"):
             numbers = self._sample.geometry(self._sample.at(times, places))
         values = np.array([np.broadcast_to(v, len(times)) for v in numbers], dtype=float).T
@@ -145,7 +146,7 @@ class _Walks:
         )
 
     def by_chance(self, reached: np.ndarray) -> list[tuple[float, np.ndarray]]:
-        """Places on walks in directions by chance, from places that are spread over those reached."""
+        """Return places on random walks from some of the reached places."""
         starts, directions, steps = _BY_CHANCE
         chosen = np.linspace(0, len(reached) - 1, min(starts, len(reached))).astype(int)
         places = np.repeat(reached[chosen], directions, axis=0)
@@ -155,7 +156,7 @@ class _Walks:
     def follow_ways(
         self, places: np.ndarray, ways: np.ndarray, steps: int, through_time: bool = False
     ) -> list[tuple[float, np.ndarray]]:
-        """Places on the ways from here, each followed as far as the loops allow it."""
+        """Return places on walks along ``ways``, each as long as its loops close and it is not back."""
         start, times = places, np.zeros(len(places))
         found: list[tuple[float, np.ndarray]] = []
         here = self.figures(times, places)
@@ -165,7 +166,7 @@ class _Walks:
                 dt = np.minimum(_STEP / np.maximum(np.max(np.abs(moved), axis=1), 1e-9), 1.0)
                 moved, times = moved * dt[:, None], times + dt
             else:
-                free = _free(here.jacobian)
+                free = _null_space(here.jacobian)
                 ways = np.einsum("wij,wkj,wk->wi", free, free, ways)
                 reach = np.max(np.abs(ways), axis=1, keepdims=True)
                 ways = ways / np.where(reach > 0.0, reach, 1.0)
@@ -184,7 +185,7 @@ class _Walks:
         return found
 
     def _close(self, times: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, GeometryValues, np.ndarray]:
-        """Places with their loops closed, the geometry there, and whether that succeeded."""
+        """Close the loops; return the places, the geometry there, and whether the loops are closed."""
         gaps = list(self._layout.gaps)
         for turn in range(_CLOSING):
             places = self._normalise(places)
@@ -216,8 +217,8 @@ def _shortest_steps(jacobians: np.ndarray, right: np.ndarray) -> np.ndarray:
     return found
 
 
-def _free(jacobians: np.ndarray) -> np.ndarray:
-    """Speeds that keep the constraints, columns at each place; zero columns where more constraints count."""
+def _null_space(jacobians: np.ndarray) -> np.ndarray:
+    """Return the null space of J at each place as columns; surplus columns, which fill up to n, are zero."""
     usable = np.where(np.isfinite(jacobians), jacobians, 0.0)
     if not jacobians.shape[1]:
         return np.repeat(np.eye(jacobians.shape[2])[None], len(jacobians), axis=0)
@@ -229,24 +230,21 @@ def _free(jacobians: np.ndarray) -> np.ndarray:
 
 # The choices of dependent speeds that the motion of closed loops needs, found before any run.
 #
-# The loops are moved through the positions that they can take (loop_motion.py). No choice is good everywhere,
-# for its pivots vanish in some positions. Those are added, most useful first, that together are good wherever
-# one can be.
+# No choice is good at all positions that the loops can take, since its pivots vanish in some of them. Choices
+# are added, the most useful first, until each position has a good one or none can be found for it.
 
-_LEAST = 0.002  # share of the places for which a choice is worth its equations
-_TRIED = 12  # places without a good choice at which one is made, of which the most frequent is taken
+_LEAST = 0.002  # least share of the places at which a choice must be good to be added
+_TRIED = 12  # places without a good choice where one is made; the most frequent of these is tried
 
 
 @dataclass(frozen=True)
 class DependentChoice:
-    """A choice of dependent speeds, and the share of the places at which it is good and those before it are
-    not.
-    """
+    """A choice of dependent speeds; ``share``: of the places at which it is good and earlier ones are not."""
 
     configuration: Configuration
     dependents: tuple[str, ...]  # names, in the order of elimination
     share: float
-    rating: Expr | None  # ``conditioning``; None where nothing varies
+    rating: Expr | None  # ``conditioning``; None if it is constant
 
 
 @dataclass(frozen=True)
@@ -254,7 +252,7 @@ class Choices:
     """The choices of one set of locked speeds, the derivation's own first, then the most useful ones."""
 
     found: tuple[DependentChoice, ...]
-    places: np.ndarray  # that were looked at: coordinates, a row each
+    places: np.ndarray  # places at which choices were rated: coordinates, a row each
 
 
 def dependent_choices(
@@ -265,10 +263,10 @@ def dependent_choices(
     most: int,
     starts: np.ndarray | None = None,
 ) -> Choices:
-    """Return at most ``most`` choices for a set of locked speeds.
+    """Return at most ``most`` choices of dependent speeds for a set of locked speeds.
 
-    Each is ``good`` (``conditioning``) at some place that is reached from one of ``starts``, by default from
-    the start of runs.
+    A choice is good at a place if its ``conditioning`` is at least ``good`` there. Places are those reached
+    from ``starts``, by default from the start of runs.
     """
     first = Configuration(locked)
     plain, _ = with_given(system, plain, first)
@@ -300,7 +298,7 @@ def dependent_choices(
             continue
         values = _rate_choice(elimination, sampled, places)
         made_at = [i for i, c in zip(tried, found, strict=True) if c == configuration]
-        hopeless[made_at] = True  # covered now, or of no use
+        hopeless[made_at] = True  # no other choice is made there, whether this one is good or not
         if np.sum(values[left] >= good) >= _LEAST * len(values):
             chosen[configuration] = elimination
             rated.append(values)
@@ -331,7 +329,7 @@ def _rate_choice(elimination: Elimination, sampled: SampledRows, places: Reached
 def _choose_at_place(
     system: Description, sampled: SampledRows, own: Elimination, jacobian: np.ndarray, locked: frozenset[str]
 ) -> Configuration | None:
-    """Return the choice that runs make at one place; `None` if J loses rank there."""
+    """Return the choice that a run would make at one place; `None` if J loses rank there."""
     kinds = [u.dimension for u in system.speeds]
     sizes = sizes_by_kind(np.max(np.abs(jacobian), axis=0, initial=0.0), kinds)
     now = [(sampled.rows.index(own.kept[step.row]), step.speed) for step in own.steps]

@@ -51,7 +51,9 @@ class Configuration:
 
 @dataclass(frozen=True, eq=False)
 class Reduction:
-    """A system reduced to its independent speeds: its tree, the reader of its expressions, constraints."""
+    """A system reduced to its independent speeds: its tree, constraints, and ``plain``, which converts its
+    expressions to ones without dimensions, with dependent and given quantities substituted.
+    """
 
     tree: Tree
     plain: Undimensioned
@@ -61,17 +63,17 @@ class Reduction:
     layout: GeometryLayout | None = None
     geometry: tuple[Expr, ...] = ()
     corrections: Mapping[Expr, Scalar] = field(default_factory=dict)
-    free_tree: Tree | None = None  # the same with dependent speeds' rates unknown, for multipliers
+    free_tree: Tree | None = None  # the tree with unknown rates of dependent speeds, for multipliers
     remainders: tuple[Scalar, ...] = ()  # γ of the kept rows, for the unknowns of the equations
     quality: Expr | None = None  # of the choice of dependent speeds: small where it becomes singular
     strength: Expr | None = None  # of the weakest constraint: small where any choice is singular
-    pivots: tuple[Expr, ...] = ()  # those that vary: of another sign beyond a singular place
-    sizes: Sizes = field(default_factory=dict)  # of coordinates, by kind
-    usual_sizes: KnownSizes = field(default_factory=dict)  # with the default parameters
+    pivots: tuple[Expr, ...] = ()  # pivots that vary: they change sign at a singular place
+    sizes: Sizes = field(default_factory=dict)  # of coordinates and speeds, by kind
+    usual_sizes: KnownSizes = field(default_factory=dict)  # ``sizes`` with the default parameters
     row_sizes: tuple[Scalar, ...] = ()
 
     def regroup(self) -> Reduction:
-        """Return the same with origins where offsets vanish, and its inertia regrouped."""
+        """Return the reduction with its trees simplified: origins moved, inertia regrouped."""
         free = None if self.free_tree is None else simplify_tree(self.free_tree)
         return replace(self, tree=simplify_tree(self.tree), free_tree=free)
 
@@ -84,16 +86,16 @@ class Reduction:
         ]
 
     def state_kinds(self, system: Description) -> list[Dimension | None]:
-        """Kinds of the coordinates and the independent speeds."""
+        """Return the kinds of the coordinates, then of the independent speeds."""
         kinds = [q.dimension for q in self.coordinates(system)]
         return kinds + [speed_kind(u) for u in self.independent(system)]
 
     def state_sizes(self, system: Description) -> list[float]:
-        """Their sizes with the default parameters."""
+        """Return the sizes of the coordinates and independent speeds, with the default parameters."""
         return [self.usual_sizes.get(kind, 1.0) for kind in self.state_kinds(system)]
 
     def given_reader(self) -> Undimensioned:
-        """Return the description's reader with the given values of prescribed and locked quantities."""
+        """Return a converter with the values of prescribed and locked quantities substituted."""
         plain, known = Undimensioned(), {}
         for p in self.given.values():
             known[p.speed] = plain(p.value)
@@ -177,7 +179,7 @@ class SampledRows:
 
 
 def sampled_rows(system: Description, plain: Undimensioned) -> SampledRows:
-    """Return the constraints as a reader with given motions substituted sees them."""
+    """Return the constraints, in expressions converted by ``plain``, and their sizes."""
     found = rows(system, plain)
     sample = MotionSample(system, found, plain)
     factors = sized_factors(found, sample)
@@ -204,7 +206,7 @@ def acceleration_remainders(
 def with_given(
     system: Description, plain: Undimensioned, configuration: Configuration
 ) -> tuple[Undimensioned, dict[Expr, Prescription]]:
-    """(reader with given motions substituted, prescribed and locked speeds) in a configuration."""
+    """(``plain`` with given motions substituted, prescriptions of prescribed and locked speeds)."""
     _check_given(system)
     given = dict(system.prescriptions)
     for u in system.speeds:
@@ -214,7 +216,7 @@ def with_given(
 
 
 def _check_given(system: Description) -> None:
-    """Errors for events that lock or set prescribed speeds, and for start values of prescribed motions."""
+    """Raise an error if events lock or set prescribed speeds, or prescribed motions have start values."""
     for p in system.prescriptions.values():
         if p.coordinate in system.started or p.speed in system.started:
             raise ModelError(f"start() gives {_in_words(p).split(' = ')[0]} a value, but it is prescribed")
@@ -244,7 +246,7 @@ def _check_given(system: Description) -> None:
 
 
 def full_tree(system: Description, plain: Undimensioned | None = None) -> Tree:
-    """Return the tree with every speed free that is not prescribed: of a system without its constraints."""
+    """Return the tree of a system without its constraints: every speed that is not prescribed is free."""
     plain = plain or Undimensioned()
     plain = plain.with_values(_known_values(system.prescriptions, plain))
     return build_tree(system, plain, given=system.prescriptions, split_free_bodies=True)
@@ -272,7 +274,7 @@ def _holds_parent_velocity(system: Description, speeds: Collection[Expr]) -> boo
 def choose_elimination(
     system: Description, sampled: SampledRows, configuration: Configuration
 ) -> Elimination:
-    """Return the elimination of the dependent speeds of a configuration, chosen where it leaves this open."""
+    """Return the elimination of a configuration's dependent speeds; choose those that it does not name."""
     sample = sampled.sample
     names = [u.data.name for u in system.speeds]
     set_by_events = {
@@ -325,14 +327,14 @@ def _prefer_free_starts(
 ) -> Elimination:
     """Return a choice with fewer ``started`` speeds among the dependent ones, if one is good at the start.
 
-    A dependent speed's own start would be overridden by independent speeds that have none. Speeds that events
-    set come second.
+    The start value of a dependent speed would be overridden by independent speeds without a start value. Also
+    keeping ``set_by_events`` free is tried first.
     """
     best = found
     for kept_free in ({*started, *set_by_events}, started):
         try:
             other = chosen(kept_free)
-        except ModelError:  # of a row that is left without speeds
+        except ModelError:  # a row is left without speeds
             continue
         quality = conditioning(other)
         good = quality is None or float(sample([quality])[0][0]) >= _GOOD

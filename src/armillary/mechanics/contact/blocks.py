@@ -1,7 +1,7 @@
 """The solver of contacts (``problem.py``) as functions in expressions, for any number of contacts.
 
-`contact_rates`    rates of speeds if the rows that hold are known; of redundant rows any forces that hold
-`contact_forces`   forces likewise, shared by redundant rows, with their sizes
+`contact_rates`    rates of speeds for known rows that hold; forces are not unique if rows are redundant
+`contact_forces`   forces for known rows that hold, shared by redundant rows, and the sizes of their terms
 `contact_problem`  statuses and forces by complementarity
 """
 
@@ -33,7 +33,7 @@ Vectors = dict[str, list[Given]]  # of expressions, by name
 _ROWS = ("jacobian", "columns", "free", "unloaded")
 _KNOWN = ("held", "weight", "offset", "static", "static_capacity")
 NOT_FOUND, DOUBTFUL, WITHOUT_REBOUND = 1, 2, 3  # of the first element of `failed`
-# Of each block: the function of the solver, the vectors that it takes and those that it gives.
+# Of each block: the function of the solver, its argument vectors and its result vectors.
 ENTRIES: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "contact_rates": ("solve_rates", (*_ROWS, "asked", *_KNOWN), ("force", "loaded")),
     "contact_forces": (
@@ -62,7 +62,7 @@ ENTRIES: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
 
 
 class ContactShape:
-    """Rows of contacts: the normal's row of each contact, or None, and the rows of its slip."""
+    """Rows of contacts: for each, the row of its normal (None for a brake) and the rows of its slip."""
 
     def __init__(self, rows: Sequence[tuple[int | None, Sequence[int]]], speeds: int) -> None:
         self.rows = [(normal, tuple(slip)) for normal, slip in rows]
@@ -71,7 +71,7 @@ class ContactShape:
 
 
 class ContactBlock(BlockFunction):
-    """An entry of the solver for one shape of contacts; it takes and gives vectors by name."""
+    """A function of the solver for one shape of contacts, on vectors by name."""
 
     def __init__(self, name: str, shape: ContactShape) -> None:
         self.entry, takes, gives = ENTRIES[name]
@@ -92,7 +92,7 @@ class ContactBlock(BlockFunction):
         return self.split(self.gives, self.results([x for field in self.takes for x in given[field]]))
 
     def value(self, *arguments: float) -> np.ndarray:
-        """Return all results at numbers, by the description itself."""
+        """Return all results for numbers, by running the solver's functions as Python code."""
         run = _Vectors(self.vectors)
         for field, numbers in self.split(self.takes, arguments).items():
             getattr(run, field)[:] = numbers
@@ -135,7 +135,7 @@ class ContactBlock(BlockFunction):
         held, weight, offset = self._held_rows(given, moved, found)
         rates_alone = self.name == "contact_rates"
         block = ContactBlock("contact_rates" if rates_alone else "contact_forces", self.shape)
-        # Of derivatives of friction there are no limits.
+        # Derivatives of friction forces have no limits.
         limits = [0] * ((2 if rates_alone else 4) * len(self.shape.rows))
         unloaded = [plus(x, y) for x, y in zip(moved["unloaded"], moved_speeds, strict=True)]
         asked = given.get("asked", [1, *[0] * (len(self.shape.rows) - 1)])
@@ -146,7 +146,7 @@ class ContactBlock(BlockFunction):
     def _held_rows(
         self, given: Vectors, moved: Vectors, found: Vectors
     ) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
-        """Return held, weight and offset of the derivatives."""
+        """Return the vectors held, weight and offset of the block for the derivatives."""
         if self.name != "contact_problem":
             offset: list[Scalar] = [0] * self.shape.count
             for normal, slip in self.shape.rows:
@@ -169,7 +169,7 @@ class ContactBlock(BlockFunction):
 
 
 class _Vectors:
-    """The vectors of the solver; assignment copies."""
+    """The vectors of the solver; assigning to one copies numbers into it."""
 
     def __init__(self, lengths: Mapping[str, int]) -> None:
         self.__dict__.update(
@@ -181,12 +181,12 @@ class _Vectors:
 
 
 def _products(columns: Sequence[Expr], force: Sequence[Expr], speeds: int) -> list[Scalar]:
-    """Return the changes of speeds by forces."""
+    """Return D λ, the changes of speeds by forces."""
     return [total([times(columns[i * speeds + k], x) for i, x in enumerate(force)]) for k in range(speeds)]
 
 
 def _running(constants: Mapping[str, object]) -> dict[str, Given]:
-    """Return the functions of the description with sizes and tables of one shape."""
+    """Return the solver's functions, with the sizes and tables of one shape as their globals."""
     modules = (problem, held_rows, independent_rows, statuses, status_search)
     scope: dict[str, Given] = {name: x for module in modules for name, x in vars(module).items()}
     scope |= constants

@@ -1,45 +1,48 @@
-"""Thresholds of the solver of contacts: all are shares of what enters a row, or counts."""
+"""Thresholds of the solver of contacts: counts, or shares of "the size of a row".
+
+The size of a row is the sum of the magnitudes of the terms that are added up in it (``size`` in problem.py).
+"""
 
 from __future__ import annotations
 
-# Share of the diagonal that is added where several rows hold. Forces of redundant rows are then known to
-# EPSILON/SOFT of their size, and rows that differ by more than SOFT hold exactly.
+# Softness: share of the diagonal that is added to it if several rows hold. Forces of redundant rows are then
+# known to EPSILON/SOFT of their size, and rows that differ by more than SOFT hold exactly.
 SOFT = 1e-7
-REFINEMENTS = 25.0  # at most
-# A pivot of rows of size one: the square of the sine of the angle between a row and all before it. Rows
-# further apart than this have forces that depend on no softness, to 13 digits after one solution.
+REFINEMENTS = 25.0  # most steps of iterative refinement
+# Least pivot of an independent row, for rows of size one: the square of the sine of the angle between the row
+# and all before it. Above it, one solution without softness has 13 digits.
 INDEPENDENT = 1e-3
-REDUNDANT_ROW = 1e-11  # likewise: a row that depends on those before it
-# Of what enters a row, and ten times what enters others of its contact: what is left of one that needs no
-# force. A box at rest would begin to move by more.
+REDUNDANT_ROW = 1e-11  # largest pivot of a row that depends on those before it, likewise
+# Residual of a row that needs no force: share of its size, or of a tenth of the largest size in its contact.
+# With a larger share a box at rest would begin to move.
 NO_REST = 1e-15
-MOST_PASSES = 5.0  # through all rows that hold, until nothing is left of them
-UNEVEN = 1e-9  # between an element of a matrix of rows of size one and its mirror image: both are the same
-SOFT_TURNS = 2.0  # which leave SOFT³ of rows of size one
-SOFTEST = 1e3  # times SOFT: of rows whose limit of friction is nothing beside others
-# The same where softness is added to no matrix. A point that nearly stands on its dead centre has friction
-# that bears nothing of a load; with a thousandth of it, it had 1e7 times its limit.
+MOST_PASSES = 5.0  # through all rows that hold, until their residuals vanish
+UNEVEN = 1e-9  # difference of mirrored elements, for rows of size one, up to which a matrix is symmetric
+SOFT_TURNS = 2.0  # corrections for softness, which leave SOFT³ for rows of size one
+SOFTEST = 1e3  # times SOFT: softness of friction whose limit is negligible beside others
+# Likewise, if softness is not added to a matrix. A point that nearly stands at its dead centre has friction
+# that bears no load; with a limit of SOFTEST its force was 1e7 times its limit.
 WEAKEST = 1e10
-# Times the softness of a normal: of redundant frictions, so that these bear only what no normal can. A slip
-# that the levers of its own normal exclude had half of the load, a hundred times its limit.
+# Softness of friction, times that of a normal, so that redundant friction bears only what no normal can. A
+# slip with the levers of its own normal had half of the load, a hundred times its limit.
 FRICTION_SOFTNESS = 1e4
-NOTHING = 1e-13  # of the first pivot: a pivot that only rounding makes
-STALLED = 0.9  # of what was left before: refining more helps nothing
-PRECISE = 1e-14  # of what enters a row: what is left of a row that holds
-MASSLESS = 1e-14  # a row whose diagonal element is less of the largest product in it moves nothing
-ADMISSIBLE = 1e-12  # of what enters a row: inequalities may be violated by so much
-HOLDS = 1e-10  # of what enters a row: rows that hold do so to this, unless they contradict each other
-CONTRADICTORY = 1e-8  # of the fastest row: redundant rows may contradict each other by so much
-NEARLY = 1e-4  # of what enters a row: forces that are still being improved may be at rest
-ROUNDING_SHARE = 1e-5  # of the fastest row: what enters any other at least, as far as rounding goes
-NO_MOTION = 1e-18  # in any units: keeps contacts closed that bear nothing but rounding
-NO_FORCE = 1e-150  # in any units: squares of smaller forces are no numbers
-# Times the force that a contact's acceleration without forces, or its statuses without friction, ask for: a
-# normal force that only its own friction makes so large. Explicit steps reach 1e4 to 1e6.
+NOTHING = 1e-13  # share of the first pivot, below which a pivot is rounding
+STALLED = 0.9  # ratio of successive residuals, above which refinement ends
+PRECISE = 1e-14  # residual of a row that holds, as a share of its size
+MASSLESS = 1e-14  # diagonal element, as a share of the largest product in it, of a row that moves nothing
+ADMISSIBLE = 1e-12  # share of a row's size by which inequalities may be violated
+HOLDS = 1e-10  # share of a row's size to which rows hold, unless they contradict each other
+CONTRADICTORY = 1e-8  # share of the fastest row's size, by which redundant rows may contradict each other
+NEARLY = 1e-4  # motion of a row at rest during relaxation, as a share of its size
+ROUNDING_SHARE = 1e-5  # least size of any row, as a share of the fastest row's, as far as rounding goes
+NO_MOTION = 1e-18  # in any units: keeps contacts closed whose load is only rounding
+NO_FORCE = 1e-150  # in any units: squares of smaller forces underflow
+# A slide jams if its normal force exceeds JAM times the force for its acceleration without forces, and JAM
+# times the force for its statuses without friction. Explicit steps reach 1e4 to 1e6 times.
 JAM = 1e4
-STRAIGHT = 1e-12  # a change of direction that is none
-MOST_TURNS = 12.0  # of the directions of slides
-WITHOUT_END = 1e8  # times what rows have without forces: relaxation leads to no solution
-SWEEPS = 20.0  # of all contacts, before the first trial of statuses; before others as many more
-MOST_TRIALS = 30.0
+STRAIGHT = 1e-12  # a change of direction that counts as zero
+MOST_TURNS = 12.0  # most changes of the directions of slides
+WITHOUT_END = 1e8  # growth of rows, relative to their motion without forces, that ends relaxation
+SWEEPS = 20.0  # of relaxation before the first trial of statuses; SWEEPS more before each later trial
+MOST_TRIALS = 30.0  # of statuses
 SLIDES, STICKS, OPEN_CONTACT = 2.0, 1.0, 0.0

@@ -1,13 +1,14 @@
 """Statuses of all contacts and velocities after an event.
 
-An event of a contact is the end of its status. All contacts decide together, in three problems:
+An event of a contact is the end of its status. The statuses of all contacts are found together, in three
+problems:
 
     impact          M (u⁺ − u⁻) = Jᵀ P        γ⁺ = γ⁻ + A P        A = J M⁻¹ Jᵀ
-    accelerations   of all contacts that touch and do not separate: who opens, sticks or slides
+    accelerations   of all contacts that touch and do not separate: which of them open, stick or slide
     rest            remaining velocities of rows that hold, and of slips that begin, are set to zero
 
-Impacts take in every contact that touches, whether it is struck, closed or separates. Newton's law, with the
-coefficient of restitution e of each contact that is struck and 0 for the others:
+An impact includes every contact that touches, whether it is struck, closed or separates. Newton's law, with
+the coefficient of restitution e of each contact that is struck and 0 for the others:
 
     0 ≤ P_N ⟂ γ_N⁺ + e γ_N⁻ ≥ 0
 
@@ -16,23 +17,23 @@ Poisson's law: compression ends with velocities γᶜ, and gives back at least t
     0 ≤ P_Nᶜ ⟂ γ_Nᶜ ≥ 0        P_N = P_Nᶜ + e P_Nᶜ + x,    0 ≤ x ⟂ γ_N⁺ ≥ 0
 
 Friction is Coulomb's law between impulses, |P_T| ≤ μ P_N, with γ_T = 0 where it sticks; Poisson's law has one
-for each phase. With friction that sum may hold more energy than before: then the impulses of the second phase
-are reduced by one factor, so that there is as much as before. The energetic law has the factor with which the
-second phase gives back e² of the work that each normal impulse has taken (Stronge 1990), whatever the
-directions of slip. Brakes have bounded forces and take no part.
+friction impulse for each phase. With friction the energy after both phases may exceed the energy before the
+impact: then one factor reduces the impulses of the second phase so that both are equal. The energetic law
+uses the factor with which the second phase gives back e² of the work that each normal impulse has taken
+(Stronge 1990), whatever the directions of slip. Brakes have bounded forces and no impulses.
 
 Rebounds may contradict each other, as when a slide touches two stops, or friction acts along a normal. If no
 impulses agree with them, the impact has no rebound.
 
-No forces may be admissible while contacts slide, though nothing approaches (Painlevé's paradox): friction
-presses such a contact onto its surface the more, the harder it is pressed. It jams: an impulse stops its slip
-and its normal, as the limit of a stiff contact without restitution does (impact without collision). So does
-a contact whose force grows without bound while it slides (dynamic jam). The status "jams" lasts for no time;
-the event that ends it gives the impulse.
+While contacts slide, there may be no admissible forces, though nothing approaches (Painlevé's paradox): the
+friction of such a contact presses it onto its surface, the more the harder it is pressed. It jams: an impulse
+stops its slip and its normal, which is the limit of a stiff contact without restitution (impact without
+collision). A contact whose force grows without bound while it slides jams too (dynamic jam). The status
+"jams" lasts for no time; the event that ends it applies the impulse.
 
-Bounces that come faster and faster end after a finite time. A contact is settled where the flights that
-follow, each e (at least ½) times as long as the one before, would all be over within SETTLED of the longest
-since it was closed, or within ``settle`` seconds: then all normals that touch come to rest.
+Bounces that come faster and faster end after a finite time. A contact settles if the flights to come, each e
+(at least ½) times as long as the one before, would all be over within SETTLED times the longest flight since
+the contact was closed, or within ``settle`` seconds: then all normals that touch come to rest.
 
 Sources: Glocker & Pfeiffer (1996), Multibody dynamics with unilateral contacts, chapters 6 to 8; Moreau
 (1988), Unilateral contact and dry friction in finite freedom dynamics, for several contacts by Newton's law;
@@ -54,14 +55,14 @@ from armillary.model.description import JAMS
 from armillary.model.loads.rigid import NEVER
 
 SETTLED = 1e-6  # of the longest flight
-LAST_BOUNCES = 100  # times an approach that is none: slips that stop with the last bounces
-SLOWLY = 1e4  # times a velocity that is none: a slide that may be at rest where others say so
+LAST_BOUNCES = 100  # times a negligible approach: slips up to this stop with the last bounces
+SLOWLY = 1e4  # times a negligible velocity: slides up to this may stick if no other statuses are found
 FORCES, IMPULSES, OVERLAPS = 1, 2, 3  # values of ``failed``
 
 
 @dataclass(frozen=True, eq=False)
 class Loads:
-    """Forces, or impulses, by row, and what they change in the rates, or speeds, that rows depend on."""
+    """Forces (or impulses) by row, and the changes of rates (or speeds) in the rows that they cause."""
 
     forces: list[Scalar]
     changes: list[Scalar]
@@ -89,7 +90,7 @@ class ContactRows:
 
     @property
     def given(self) -> dict[str, list[Scalar]]:
-        """What all problems have in common; speeds are changes by forces, or impulses, alone."""
+        """The arguments that all problems share; speeds count from zero, so results are changes of speeds."""
         unloaded: list[Scalar] = [0] * self.forces.shape.speeds
         return {"jacobian": self.jacobian, "columns": self.columns, "unloaded": unloaded}
 
@@ -98,7 +99,7 @@ class ContactRows:
         return [fn.select(condition, 1, 0), *[0] * (self.count - 1)]
 
     def hold(self, free: Sequence[Scalar], held: Sequence[Scalar], wanted: fn.Operand = 1) -> Loads:
-        """Return the forces, or impulses, that hold rows; others have none, and none if not ``wanted``."""
+        """Return the forces (or impulses) that hold rows: zero for other rows, and if not ``wanted``."""
         none, unlimited = [0] * len(held), [0] * self.count
         given = {**self.given, "free": free, "held": held, "weight": none, "offset": none}
         limits = {"static": unlimited, "static_capacity": unlimited}
@@ -132,7 +133,7 @@ class ContactRows:
 
 @dataclass(frozen=True, eq=False)
 class _Choice:
-    """What a contact may do in a problem; see `Contacts` in problem.py."""
+    """The statuses that a contact may take in a problem; see `Contacts` in problem.py."""
 
     slip: tuple[int, ...]
     active: Scalar
@@ -152,14 +153,13 @@ class Decision:
 
     impulses: Loads
     memories: dict[Expr, Scalar]
-    failed: Scalar
-    # Whether other statuses are possible, too, contacts jammed, and rebounds were left out.
-    ambiguous: Scalar
-    jammed: Scalar
-    without_rebound: Scalar
+    failed: Scalar  # 0, FORCES, IMPULSES or OVERLAPS
+    ambiguous: Scalar  # whether other statuses are possible too
+    jammed: Scalar  # whether contacts jammed
+    without_rebound: Scalar  # whether rebounds were left out
 
 
-# Relative accelerations and velocities by row, once impulses have changed the speeds.
+# A function of impulses: relative accelerations and velocities by row after them.
 Moved = Callable[[Loads], tuple[Sequence[Scalar], Sequence[Scalar]]]
 
 
@@ -174,7 +174,8 @@ def decide(
 ) -> Decision:
     """Return the statuses after an event, and the impulses that lead to them.
 
-    ``jams``: whether the force of a contact grows without bound.
+    ``jams`` says of each contact whether its force grows without bound. ``moved`` gives the accelerations and
+    velocities after impulses.
     """
     one_sided = [c for c in contacts if not c.is_brake]
     hits = {c.name: fn.named(_is_struck(c), f"{c.name}_hit") for c in one_sided}
@@ -226,7 +227,7 @@ def decide(
             memories[c.pressed] = fn.select(stays, c.pressed, slid)
         if not c.is_brake:
             memories |= _flight(c, time, hits[c.name], fn.equal(code, 0))
-    # Contacts in doubt jam: this event happens again at once. Where they have, there is no way out.
+    # Contacts in doubt jam, and this event happens again at once. If they have jammed already, it has failed.
     jam = fn.and_(_any(doubts), fn.not_(jammed))
     wrong = fn.select(fn.and_(lost, fn.not_(jam)), FORCES, 0)
     failed = fn.select(failed, failed, wrong)
@@ -236,9 +237,10 @@ def decide(
 
 
 def _is_at_dead_centre(rows: ContactRows, c: ContactState, velocities: Sequence[Scalar]) -> Scalar:
-    """Return whether the slip of a contact is slow because its levers are short, though its bodies move: an
-    impulse that takes the slip away would stop these. So it is where the foot of a pendulum that slides along
-    a plane is right below the pivot, and the slip reverses.
+    """Return whether the slip of a contact is slow because its levers are short, though its bodies move.
+
+    An impulse that removes this slip would stop the bodies. Example: the foot of a pendulum slides along a
+    plane and is right below the pivot, where the slip reverses.
     """
     if c.is_brake or not c.slip:
         return 0
@@ -264,9 +266,11 @@ def _rows_at_rest(
     centred: Sequence[Scalar],
     velocities: Sequence[Scalar],
 ) -> list[Scalar]:
-    """Return the rows whose velocities are none. These are taken away before forces are found: accelerations
-    contain products of velocities, so those of redundant rows would contradict each other. So are approaches
-    that are no impact: a contact that opens would close again at once, forever.
+    """Return the rows with negligible velocities, which become zero before forces are found.
+
+    Accelerations contain products of velocities, so the accelerations of redundant rows would otherwise
+    contradict each other. Approaches that are no impact become zero, too: a contact that opens with one would
+    close again at once, without end.
     """
     rest: list[Scalar] = [0] * len(velocities)
     for c, choice, at_dead_centre in zip(contacts, choices, centred, strict=True):
@@ -291,7 +295,7 @@ def _is_struck(c: ContactState) -> fn.Operand:
 
 
 def _settles(c: ContactState, time: Scalar) -> fn.Operand:
-    """Return whether the flights that follow are over soon."""
+    """Return whether all flights to come are over so soon that the contact comes to rest now."""
     share = fn.maximum(c.restitution, 0.5)
     room = times(SETTLED, c.longest)
     room = room if c.settle is None else fn.maximum(room, c.settle)
@@ -299,9 +303,7 @@ def _settles(c: ContactState, time: Scalar) -> fn.Operand:
 
 
 def _flight(c: ContactState, time: Scalar, hit: Scalar, is_open: Scalar) -> dict[Expr, Scalar]:
-    """Return the memories of flights. A contact that was closed for longer than its longest flight forgets
-    that.
-    """
+    """Return the memories of flights. The longest flight is reset once the contact was closed for longer."""
     leaves = fn.and_(is_open, fn.or_(hit, fn.not_(c.open)))
     first = c.opened < 0.5 * NEVER
     flight = fn.select(first, 0, minus(time, c.opened))
@@ -322,8 +324,8 @@ def _impact(
     calm: Scalar,
     law: str,
 ) -> tuple[Loads, Scalar, Scalar]:
-    """Return impulses, whether none were found, and whether they are without rebound."""
-    before = list(velocities)  # of one motion: compression has a solution
+    """Return the impulses, whether none were found, and whether they are without rebound."""
+    before = list(velocities)  # these belong to one motion, so compression has a solution
     e: dict[str, Scalar] = {}
     for c in contacts:
         if c.normal is not None:
@@ -336,7 +338,7 @@ def _impact(
             choices.append(_Choice(c.slip, 0, direction=(0,) * len(c.slip)))
             continue
         stopped: Scalar = 2
-        if c.slip:  # friction stops what is as slow as the last bounces
+        if c.slip:  # friction stops slips that are as slow as the last bounces
             slow = length_of([velocities[row] for row in c.slip]) <= times(LAST_BOUNCES, c.gentle)
             stopped = fn.select(slow, 3, 2)
         active = fn.select(c.touches, fn.select(calm, stopped, 1), 0)
@@ -368,7 +370,7 @@ def _impact(
     changes = [plus(x, y) for x, y in zip(pressed_rows, returned_rows, strict=True)]
     right = [_velocity_after(v, change) for v, change in zip(before, changes, strict=True)]
     for c in contacts:
-        if c.normal is not None:  # slips that are nothing beside the approach
+        if c.normal is not None:  # slips that are negligible beside the approach
             approach = times(1e-9, plus(fn.absolute(before[c.normal]), fn.absolute(changes[c.normal])))
             for row in c.slip:
                 right[row] = fn.select(fn.absolute(right[row]) <= approach, 0, right[row])
@@ -395,8 +397,9 @@ def _velocity_after(velocity: Scalar, change: Scalar) -> Scalar:
 def _restitution_phase(
     contacts: Sequence[ContactState], first: Sequence[_Choice], back: dict[str, Scalar]
 ) -> list[_Choice]:
-    """Return what contacts may do in the second phase: normals, then slips. Friction is bounded by the
-    impulse that is given back, also where its contact separates.
+    """Return the choices of contacts in the second phase: first all normals, then all slips.
+
+    The friction impulse is bounded by μ times the impulse given back, also if its contact separates.
     """
     normals = [_Choice((), choice.active, before=choice.before) for choice in first]
     slips = []
@@ -422,8 +425,8 @@ def _returned_energy(
     pressed: Sequence[Scalar],
     before: Sequence[Scalar],
 ) -> Scalar:
-    """Return the energy that the second phase may give: by the energetic law e² of the work of each normal
-    impulse, and never more than compression has taken.
+    """Return the energy that the second phase may give back: at most ``lost``, the energy that compression
+    has taken; by the energetic law e² of the work of each normal impulse.
     """
     if law != "energetic":
         return lost
@@ -447,7 +450,7 @@ def _share(
 
 
 def _speed_changes(rows: ContactRows, impulses: Sequence[Scalar]) -> list[Scalar]:
-    """Return D P: what impulses change in the speeds that rows depend on."""
+    """Return D P, the changes of the rows' speeds by impulses."""
     speeds = rows.forces.shape.speeds
     return [
         fn.named(
@@ -458,7 +461,7 @@ def _speed_changes(rows: ContactRows, impulses: Sequence[Scalar]) -> list[Scalar
 
 
 def row_changes(rows: ContactRows, changes: Sequence[Scalar]) -> list[Scalar]:
-    """Return J Δu: what changes of speeds change in the velocities of rows."""
+    """Return J Δu, the changes of the rows' velocities by changes of speeds."""
     speeds = len(changes)
     return [
         reduce(plus, [times(rows.jacobian[i * speeds + s], changes[s]) for s in range(speeds)])
@@ -467,8 +470,9 @@ def row_changes(rows: ContactRows, changes: Sequence[Scalar]) -> list[Scalar]:
 
 
 def _choice_of_forces(c: ContactState, after: Sequence[Scalar], hit: Scalar, happens: Scalar) -> _Choice:
-    """What a contact may do after the impact, if one ``happens``: it takes part where it touches and does not
-    separate.
+    """Return the statuses that a contact may take after the impact, if one ``happens``.
+
+    A contact is active if it touches and does not separate.
     """
     sliding = [after[row] for row in c.slip]
     direction: tuple[Scalar, ...] = ()
@@ -488,7 +492,7 @@ def _choice_of_forces(c: ContactState, after: Sequence[Scalar], hit: Scalar, hap
 
 
 def _code(c: ContactState, status: Scalar, direction: Sequence[Scalar]) -> fn.Operand:
-    """Return the status in numbers; see ``state.py``."""
+    """Return the number of a status; see ``state.py``."""
     slides = fn.equal(status, 2)
     if len(c.slip) == 1:
         status = fn.select(slides, fn.select(direction[0] < 0, -2, 2), status)

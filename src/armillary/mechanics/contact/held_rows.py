@@ -1,4 +1,4 @@
-"""Forces of contacts at given statuses, in the small language of runtime/language/language.py.
+"""Forces of contacts at given statuses, in the small language of solver/language/language.py.
 
 Read ``problem.py`` first: it has the equations, and the factors that are used here.
 """
@@ -53,7 +53,7 @@ def correct_forces(run: Contacts, count: whole, by_speeds: truth, turns_of_softn
         solve_factors(run, count)
         for a in range(count):
             run.rest[a] = run.side[a]
-        # What softness has left over is known: Σ times the change.
+        # The residual that softness leaves is known: Σ times the change.
         turn: real = 0.0
         while turn < turns_of_softness:
             turn = turn + 1.0
@@ -83,13 +83,13 @@ def set_other_forces(run: Contacts) -> None:
 
 
 def find_motion(run: Contacts) -> None:
-    """Find z, and the sizes of what enters rows."""
+    """Find z and the sizes of rows."""
     move_rows(run)
     measure_motion(run)
 
 
 def move_rows(run: Contacts) -> None:
-    """Find what forces make of the speeds, and z."""
+    """Find the changes of speeds by forces, and z."""
     for s in range(N_CONTACT_SPEEDS):
         run.moved[s] = 0.0
     for i in range(N_CONTACT_ROWS):
@@ -100,7 +100,7 @@ def move_rows(run: Contacts) -> None:
 
 
 def measure_motion(run: Contacts) -> None:
-    """Find the sizes of what enters rows, once the speeds have been moved."""
+    """Find the sizes of rows (sums of magnitudes of their terms), once ``moved`` is known."""
     for i in range(N_CONTACT_ROWS):
         total: real = abs(run.free[i]) + NO_MOTION
         for s in range(N_CONTACT_SPEEDS):
@@ -119,7 +119,7 @@ def measure_motion(run: Contacts) -> None:
         if SLIP_ROW[c] != NONE:
             for k in range(SLIP_ROW[c], SLIP_END[c]):
                 run.size[k] = run.size[k] + run.least[c]
-    # Of a contact as a whole: without a load along its slip only rounding enters that row.
+    # All rows of a contact get its largest size: without a load along its slip, a row has only rounding.
     for c in range(N_CONTACTS):
         if NORMAL_ROW[c] != NONE and SLIP_ROW[c] != NONE:
             largest: real = run.size[NORMAL_ROW[c]]
@@ -133,8 +133,8 @@ def measure_motion(run: Contacts) -> None:
 def bound_normals(run: Contacts) -> None:
     """Find the normal forces with which sliding contacts jam.
 
-    These are JAM times what their accelerations without forces ask for, and JAM times what holds the same
-    rows without the friction of slides. The latter is found only where a force exceeds the former.
+    Each is JAM times the force for its acceleration without forces; if a force exceeds this, it becomes at
+    least JAM times the force that holds the same rows without the friction of slides.
     """
     exceeded: truth = False
     for c in range(N_CONTACTS):
@@ -160,13 +160,13 @@ def bound_normals(run: Contacts) -> None:
 
 
 def load_speeds(run: Contacts) -> None:
-    """Add what forces make of the speeds, once it is known."""
+    """Add the changes of speeds by forces, once they are known."""
     for s in range(N_CONTACT_SPEEDS):
         run.loaded[s] = run.unloaded[s] + run.moved[s]
 
 
 def solve_held_rows(run: Contacts) -> None:
-    """Find the forces for known rows that hold, after ``measure_rows``."""
+    """Find the forces for known rows that hold; needs the diagonal from ``measure_rows``."""
     for i in range(N_CONTACT_ROWS):
         if run.diagonal[i] <= 0.0:
             run.held[i] = 0.0
@@ -190,7 +190,7 @@ def solve_held_rows(run: Contacts) -> None:
             return
     symmetric: truth = False
     symmetric = multiply_rows(run, count)
-    # Rows that do not depend on each other have one solution, and need no softness.
+    # Independent rows have one solution, and need no softness.
     independent: truth = False
     if count <= N_CONTACT_SPEEDS:
         set_matrix_of_rows(run, count)
@@ -220,7 +220,7 @@ def share_forces(run: Contacts, count: whole, by_speeds: truth, symmetric: truth
         run.softness[i] = SOFT
     clear_forces(run)
     factorise(run, count, by_speeds, symmetric)
-    correct_forces(run, count, by_speeds, 0.0)  # once is enough to know how large forces are
+    correct_forces(run, count, by_speeds, 0.0)  # one correction gives the magnitude of forces
     shared: truth = False
     shared = share_friction(run, 1.0, SOFTEST)
     if shared:
@@ -232,7 +232,7 @@ def share_forces(run: Contacts, count: whole, by_speeds: truth, symmetric: truth
 
 
 def clear_forces(run: Contacts) -> None:
-    """Take away the forces of rows that hold."""
+    """Set the forces of rows that hold to zero."""
     for i in range(N_CONTACT_ROWS):
         run.force[i] = 0.0
     set_other_forces(run)
@@ -240,9 +240,10 @@ def clear_forces(run: Contacts) -> None:
 
 
 def share_friction(run: Contacts, least: real, softest: real) -> truth:
-    """Let redundant frictions share their load as their limits are, which keeps them below these as long as
-    that is possible at all; return whether there are any limits. Friction is at least `least` times as soft
-    as normals, and at most `softest` times as soft as that.
+    """Set the softness of friction so that redundant friction forces are in proportion to their limits.
+
+    Then they stay below their limits as long as this is possible. Friction is at least `least` times as soft
+    as normals, and at most `softest` times as soft as that. Return whether there are any limits.
     """
     largest: real = 0.0
     for c in range(N_CONTACTS):

@@ -1,26 +1,27 @@
-"""Forces of contacts by independent ones among the rows that hold, in the language of runtime/language.
+"""Forces of contacts from the independent ones of the rows that hold, in the language of solver/language.
 
-Read ``problem.py`` first. This is the way that nearly all forces of a run are found, in every stage of a
-step. Each independent row k has a direction d_k of speeds that changes it and no independent row before it:
+Read ``problem.py`` first. Nearly all forces of a run are found in this way, in every stage of a step. Each
+independent row k has a direction d_k of speeds, which changes row k and no independent row before it:
 
     d_k = E_k − Σ u_bk d_b        J_b d_k = 0 for b < k        p_k = J_k d_k
 
-with E the columns, with the friction of slides in those of their normals. Speeds change by Σ α_k d_k, and
-α_k = −z_k/p_k takes away what is left of row k. Rows are looked at in turn; one that holds already has no
-force and no direction, so n rows with r of them independent take about 2 n s + 2 r² s operations.
+where E are the columns of D, and the column of a normal includes the friction of its slide. Speeds change by
+Σ α_k d_k, and α_k = −z_k/p_k removes the residual of row k. Rows are processed in turn; a row that holds
+already gets no force and no direction, so n rows, of which r are independent, and s speeds take about
+2 n s + 2 r² s operations.
 
-Forces of redundant rows, where they are wanted, are the smallest of all that make the same motion, in terms
-of their softness Σ. This takes all rows in terms of the directions, J_a d_k = L_ak p_k:
+If forces of redundant rows are wanted, they are the smallest of all that make the same motion, weighted by
+the softness Σ. For this, all rows are written in terms of the directions, J_a d_k = L_ak p_k:
 
     Lᵀ λ = α        λ = Σ⁻¹ L (Lᵀ Σ⁻¹ L)⁻¹ α
 
 With friction of slides E is not M⁻¹ Jᵀ. A row is redundant if it is a combination of the rows of J before it,
-whatever its column. The rows in terms of directions are E_a = Σ L_ak d_k + what no row sees; that depends on
-the shares of normals, so motion follows from all forces.
+whatever its column. The columns in terms of directions are E_a = Σ L_ak d_k + what no row sees; that depends
+on the shares of normals, so motion follows from all forces.
 
-A row that is nearly redundant, as of feet side by side, waits until all others have been looked at. Where it
-is neither independent nor redundant even then, or rows do not hold to rounding, `solve_held_rows` finds the
-forces.
+A row that is nearly redundant, as for two feet side by side, waits until all others have been processed. If
+it is neither independent nor redundant even then, or rows do not hold to rounding, `solve_held_rows` finds
+the forces.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from armillary.mechanics.contact.problem import Contacts, measure_rows, row_prod
 
 
 def solve_rates(run: Contacts) -> None:
-    """Find the speeds under the forces of known rows that hold. Redundant rows have any forces that hold."""
+    """Find the speeds under the forces of known rows that hold; redundant rows do not share their forces."""
     if run.asked[FIRST] < 0.5:
         return
     found: truth = False
@@ -75,8 +76,10 @@ def solve_forces(run: Contacts) -> None:
 
 
 def solve_statuses(run: Contacts) -> None:
-    """Find the forces at the present statuses as `solve_forces` does, so that a run goes on with the forces
-    with which its statuses were decided; `motion` and the sizes of rows follow.
+    """Find the forces at the present statuses, then `motion` and the sizes of rows.
+
+    The method is that of `solve_forces`, so that a run continues with the forces by which its statuses were
+    found.
     """
     plain: truth = True
     for i in range(N_CONTACT_ROWS):
@@ -91,8 +94,9 @@ def solve_statuses(run: Contacts) -> None:
 
 
 def solve_dependent_rows(run: Contacts) -> None:
-    """Find the forces of rows that are neither independent nor redundant. Rows of friction whose limit is
-    nothing beside others have no force where they hold without one.
+    """Find the forces of rows that are neither independent nor redundant.
+
+    Rows of friction with a negligible limit get no force if all rows hold without it.
     """
     solve_held_rows(run)
     some: truth = False
@@ -115,8 +119,9 @@ def solve_dependent_rows(run: Contacts) -> None:
 
 
 def solve_independent_rows(run: Contacts, shared: truth) -> truth:
-    """Find forces of rows that hold, and speeds that they change; return whether rows hold to rounding.
-    Redundant rows have their share of forces if these are to be `shared`.
+    """Find forces of rows that hold, and the changes of speeds; return whether rows hold to rounding.
+
+    If `shared`, redundant rows get their share of the forces.
     """
     rubs: truth = False
     rubs = begin_forces(run)
@@ -132,7 +137,7 @@ def solve_independent_rows(run: Contacts, shared: truth) -> truth:
         for part in range(2):  # normals, then slips: their softness must not hide in that of normals
             for c in range(N_CONTACTS):
                 if turn < 1.5 and rank == N_CONTACT_SPEEDS and not every:
-                    holds = False  # no row is independent any more, and all are looked at once more
+                    holds = False  # no more row can be independent: check all in another pass
                     break
                 if part == 0:
                     run.side[c] = 0.0
@@ -209,8 +214,8 @@ def solve_independent_rows(run: Contacts, shared: truth) -> truth:
 
 
 def begin_forces(run: Contacts) -> truth:
-    """Set known forces, of slides, and the speeds that these change; return whether there is friction that
-    follows from a normal force.
+    """Set the known forces of slides, and the changes of speeds by them; return whether the friction of some
+    slide follows from a normal force.
     """
     for s in range(N_CONTACT_SPEEDS):
         run.moved[s] = 0.0
@@ -234,7 +239,7 @@ def begin_forces(run: Contacts) -> truth:
 
 
 def measure_row(run: Contacts, i: whole) -> truth:
-    """Set the diagonal element of a row without friction of slides; return whether the row moves anything."""
+    """Set a row's diagonal element, without friction of slides; return whether its force moves anything."""
     total: real = 0.0
     largest: real = 0.0
     for s in range(N_CONTACT_SPEEDS):
@@ -247,10 +252,10 @@ def measure_row(run: Contacts, i: whole) -> truth:
 
 def find_direction(run: Contacts, row: whole, rank: whole, rubs: truth) -> whole:
     """Find the direction of a row; return 1 if the row is independent of those with directions, 0 if it is
-    redundant, and −1 where that is in doubt.
+    redundant, and −1 if this is in doubt.
 
     Without friction of slides the matrix is symmetric: u is a row of L, and no directions are needed to find
-    it.
+    u.
     """
     if rubs:
         found: whole = 0
@@ -369,7 +374,7 @@ def measure_redundant_columns(run: Contacts, rank: whole) -> None:
 
 
 def add_friction(run: Contacts, row: whole, fresh: whole) -> None:
-    """Put the friction of slides into the column of their normal, if the row is one."""
+    """Add the friction of slides to the column of their normal, if the row is a normal."""
     for c in range(N_CONTACTS):
         if NORMAL_ROW[c] == row and SLIP_ROW[c] != NONE:
             for k in range(SLIP_ROW[c], SLIP_END[c]):
@@ -381,8 +386,10 @@ def add_friction(run: Contacts, row: whole, fresh: whole) -> None:
 
 
 def push_row(run: Contacts, b: whole, change: real, first: truth) -> None:
-    """Change the speeds along a direction. Corrections of the first result are gathered by themselves: beside
-    it they would be lost to rounding in some speeds and not in others.
+    """Change the speeds along a direction.
+
+    Corrections of the `first` result are summed separately: added to it, they would be lost to rounding in
+    some speeds and not in others.
     """
     run.push[b] = run.push[b] + change
     if first:
@@ -414,9 +421,7 @@ def set_frictions(run: Contacts) -> None:
 
 
 def share_pushes(run: Contacts, rank: whole) -> None:
-    """Find the smallest forces of all rows that make the motion, in terms of softness. Friction is shared as
-    its limits are.
-    """
+    """Find the smallest forces that make the motion, weighted by softness; limits set the friction's."""
     for i in range(N_CONTACT_ROWS):
         run.softness[i] = SOFT
     factorise_shares(run, rank)
@@ -429,9 +434,7 @@ def share_pushes(run: Contacts, rank: whole) -> None:
 
 
 def factorise_shares(run: Contacts, rank: whole) -> None:
-    """Factorise K = Lᵀ Σ⁻¹ L = Uᵀ P U, of which the upper half is enough, with the inverse of P on the
-    diagonal.
-    """
+    """Factorise K = Lᵀ Σ⁻¹ L = Uᵀ P U in its upper half, with the inverse of P on the diagonal."""
     for b in range(rank):
         for k in range(b, rank):
             run.kernel[at(b, N_CONTACT_SPEEDS, k)] = 0.0

@@ -1,4 +1,4 @@
-"""Forces and impulses of contacts, in the small language of runtime/language/language.py.
+"""Forces and impulses of contacts, in the small language of solver/language/language.py.
 
     z = A λ + b        A = J D        D = M⁻¹ Jᵀ
 

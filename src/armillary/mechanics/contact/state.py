@@ -6,9 +6,9 @@ status  0   open; a brake: released
         3   jams: an impulse stops it at once
         9   not decided yet, at the start of a run
 
-Statuses are memories of the run and change at events only. Events come a little after the end of a status, by
-shares of the lengths, speeds and forces of this contact in this run, so that rounding does not cause any and
-the decision (``decision.py``) is not in doubt.
+Statuses are memories of the run and change at events only. An event comes a little after the exact end of a
+status, by the shares below of the contact's lengths, speeds and forces in this run: then rounding causes no
+event, and the decision (``decision.py``) is clear.
 """
 
 from __future__ import annotations
@@ -21,35 +21,37 @@ from armillary.algebra.expression import ZERO, Expr, as_expr
 from armillary.algebra.triples import Scalar, minus, plus, times, total
 from armillary.model.description import JAMS, UNDECIDED
 
-DEEP = 4e-15  # of its length: an open contact closes where it is so much below its surface
-SUNK = 1e-10  # of its length: one that approaches more slowly than CREEP closes there
-CREEP = 1e-3  # of an approach that is none
-TOUCH = 1e-9  # of its length: how far above its surface a contact touches
-OVERLAP = 1e-3  # of its length: a run does not start further below, and less is taken away
-# Of its length, and of its speeds: drift that is not worth a solution. A contact at rest with such a velocity
+# Shares of the length of a contact's geometry:
+DEEP = 4e-15  # depth below its surface at which an open contact closes
+SUNK = 1e-10  # depth at which a contact closes that approaches more slowly than CREEP
+TOUCH = 1e-9  # height above its surface up to which a contact touches
+OVERLAP = 1e-3  # greatest depth at the start of a run; smaller depths are removed
+LOST = 1e-3  # gap above which a closed contact has left its surface, as at an edge
+CREEP = 1e-3  # share of the negligible approach GENTLE
+# Share of its length, and of its speeds: drift that is not removed. A contact at rest with such a velocity
 # moves 1e-12 of its length in 1000 s.
 DRIFT = 1e-15
-LOST = 1e-3  # of its length: a closed contact has left its surface where its gap jumps to more
-SLOW = 1e-12  # of its speeds: a velocity of slip that is none
-TICK = 1e-15  # of the time: an event comes so much late, and velocities change meanwhile
-# Of the speed that it would have after its length: an approach that is none. Contacts that are lifted by DEEP
-# fall at √(2 DEEP) of that speed, so a slower one would never come to rest.
+SLOW = 1e-12  # negligible slip, as a share of its speeds
+TICK = 1e-15  # delay of an event, as a share of the time, in which velocities change
+# Shares of the speed of a free fall through the contact's length:
+# A negligible approach. Contacts that are lifted by DEEP fall at √(2 DEEP) of that speed, so with a smaller
+# share they would never come to rest.
 GENTLE = 1e-7
-# Likewise: the speed of slip in a plane below which friction keeps the direction of the memory. Across the
-# slide friction acts as a damper of μ N/|v|, which explicit steps could not follow to a standstill.
+# The slip in a plane below which friction keeps the direction in memory. Across the slide friction acts as a
+# damper of μ N/|v|, which explicit steps could not follow to a standstill.
 TURNING = 1e-4
-# Likewise: a slip in a plane that is none. It turns faster and faster as it ends, by 15° again and again.
+# A negligible slip in a plane. As a slip ends it turns faster and faster, by 15° again and again.
 STILL_IN_PLANE = 2e-5
-# Likewise: a velocity against a slide in a plane that is none. Redundant contacts at their limit that stand
-# still have as much after the drift of others was taken away.
+# A negligible velocity against a slide in a plane. Redundant contacts at their limit that stand still have as
+# much after the drift of others was removed.
 BACK_IN_PLANE = 1e-9
-WITHIN = 0.966  # cosine of the angle (15°) that a slide may turn away from the direction of the memory
-GROWN = 2.0  # times the normal force after the last event: one that grows while the contact slides
-LEAST = 1e-12  # of accelerations, which decisions take as none
-# Of v²/length: an acceleration that is none after an impact with velocities v, which leaves rounding of them.
-# Nothing else may be there, as for a body that stops at rest without a load.
+WITHIN = 0.966  # cosine of the angle (15°) that a slide may turn away from the direction in memory
+GROWN = 2.0  # ratio to the normal force after the last event, above which the force of a slide has grown
+LEAST = 1e-12  # share of accelerations that decisions neglect
+# Share of v²/length: acceleration that is neglected after an impact with velocities v, whose rounding may be
+# all that enters, as for a body that comes to rest without a load.
 ROUNDED = 1e-16
-WEAK = 1e-11  # of the forces that make up a force: a force that is none
+WEAK = 1e-11  # negligible force, as a share of the forces that it is the sum of
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,23 +66,23 @@ class ContactState:
     closing: Scalar = 0  # rate of the gap
     sliding: tuple[Scalar, ...] = ()  # velocities of the slip
     friction: Scalar = 0  # μ, or the capacity of a brake
-    held: Scalar = 0  # the same at rest
+    held: Scalar = 0  # μ at rest, or the capacity at rest
     restitution: Scalar = 0
     last: Expr = ZERO  # time of its last impact, or −1e30
     opened: Expr = ZERO  # time at which it opened last, or −1e30
-    longest: Expr = ZERO  # flight of its present bounces
+    longest: Expr = ZERO  # longest flight of its present bounces
     pressed: Scalar = 0  # its normal force after the last event, if it slid then
-    length: Scalar = 1  # of the geometry that the gap is made of
-    slow: Scalar = 0  # a velocity of slip that is none
-    reversal: Scalar = 0  # a velocity against the slide that is none
-    gentle: Scalar = 0  # an approach that is none
-    drift: Scalar = 0  # a velocity of a row that holds which is none
+    length: Scalar = 1  # length of the geometry in the gap
+    slow: Scalar = 0  # negligible velocity of slip
+    reversal: Scalar = 0  # negligible velocity against the slide
+    gentle: Scalar = 0  # negligible velocity of approach
+    drift: Scalar = 0  # negligible velocity of a row that holds
     natural: Scalar = 0  # the size of its acceleration without forces of contacts
-    least: Scalar = 0  # an acceleration of which DEEP / LEAST is none
-    rounded: Scalar = 0  # likewise: LEAST of it is what rounding of its velocities may make
-    turning: Scalar = 0  # a speed of slip below which friction does not turn with it
-    direction: tuple[Expr, ...] = ()  # memories, where it can slide in two directions
-    settle: float | None = None  # seconds
+    least: Scalar = 0  # an acceleration of which decisions neglect the share DEEP / LEAST
+    rounded: Scalar = 0  # likewise: rounding of its velocities may make LEAST of it
+    turning: Scalar = 0  # speed of slip below which friction keeps its direction
+    direction: tuple[Expr, ...] = ()  # memories, if it can slide in two directions
+    settle: float | None = None  # seconds within which its bounces may be ended
 
     @property
     def is_brake(self) -> bool:
@@ -114,12 +116,12 @@ class ContactState:
 
     @property
     def closed(self) -> fn.Operand:
-        """Closed by its status."""
+        """Whether its status is closed: sticking or sliding."""
         return fn.or_(self.sticks, self.slides) if self.slip else self.sticks
 
     @property
     def on_surface(self) -> fn.Operand:
-        """Closed, and not past an edge or slot at which the gap has jumped."""
+        """Whether it is closed, and not past an edge or slot at which the gap has jumped."""
         return self.closed if self.is_brake else fn.and_(self.closed, self.gap <= times(LOST, self.length))
 
     @property
@@ -139,7 +141,7 @@ class ContactState:
         the direction of the memory is reflected.
         """
         if len(self.slip) == 1:
-            # A released brake that gets a capacity acts at once, so that the error of the step shows it.
+            # A released brake acts as soon as it has a capacity, so that the step's error estimate shows it.
             otherwise = fn.sign(sliding[0]) if self.is_brake else 0
             return [fn.select(self.slides, times(0.5, self.status), otherwise)]
         onwards = total([times(v, d) for v, d in zip(sliding, self.direction, strict=True)])
@@ -155,13 +157,13 @@ class ContactState:
         ]
 
     def jam_bound(self, most: Scalar) -> fn.Operand:
-        """Return the normal force with which a slide jams, if ``most`` is not zero: one that has also grown
-        since the last event. A force that is large from the beginning has a motion, in which it may fall.
+        """Return the normal force with which a slide jams: ``most``, but at least GROWN times the force after
+        the last event, since a force that is large from the beginning may fall again; 0 if ``most`` is 0.
         """
         return fn.select(most > 0, fn.maximum(most, times(GROWN, self.pressed)), 0)
 
     def limit(self, push: Scalar, *, held: bool) -> Scalar:
-        """Return the greatest friction with a normal force."""
+        """Return the greatest friction for a normal force; ``held`` selects the coefficient at rest."""
         bound = self.held if held else self.friction
         return bound if self.is_brake else times(bound, push)
 
@@ -185,7 +187,7 @@ class ContactState:
         return fn.select(self.jams, -1, held) if self.slip else held
 
     def slip_guard(self, push: Scalar, friction: list[Scalar], size: Scalar) -> fn.Operand:
-        """Return a function that is positive as long as the slip sticks or slides as it does."""
+        """Return a function that is positive as long as the slip keeps its status: sticking or sliding."""
         spare = minus(plus(self.limit(push, held=True), times(WEAK, size)), length_of(friction))
         if len(self.slip) == 1:
             onwards = times(0.5, times(self.status, self.sliding[0]))
@@ -207,7 +209,7 @@ def length_of(vector: list[Scalar]) -> Scalar:
 
 
 def term_sizes(expression: Expr) -> Scalar:
-    """Return the sum of the sizes of an expression's terms, its size if nothing cancels."""
+    """Return the sum of the magnitudes of an expression's terms: its magnitude if nothing cancelled."""
     while expression.kind == "let":
         expression = expression.args[0]
     if expression.kind == "sum":

@@ -1,6 +1,6 @@
-"""The search for statuses: forces improved contact by contact show them, and their solution confirms them.
+"""The search for statuses: relaxation of forces suggests them, and the forces at these statuses confirm them.
 
-Read ``problem.py`` first: it has the conditions and the way to solve them; relaxation is after Jean (1999).
+Read ``problem.py`` first: it has the conditions and the method; relaxation is after Jean (1999).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from armillary.mechanics.contact.statuses import (
 
 
 def relax(run: Contacts) -> None:
-    """Improve all forces once, contact by contact, and update `moved`, their effect on the speeds."""
+    """Improve all forces once, contact by contact; update `moved`, the changes of speeds by forces."""
     for c in range(N_CONTACTS):
         if run.active[c] < 0.5:
             continue
@@ -59,7 +59,7 @@ def relax(run: Contacts) -> None:
 
 
 def is_steady(run: Contacts) -> truth:
-    """Return whether the last sweep has changed nothing: forces are as exact as they can be."""
+    """Return whether the last sweep has changed forces by rounding only."""
     find_motion(run)
     for i in range(N_CONTACT_ROWS):
         if not (abs(run.force[i] - run.best[i]) * run.diagonal[i] <= PRECISE * run.size[i]):
@@ -68,7 +68,7 @@ def is_steady(run: Contacts) -> truth:
 
 
 def read_statuses(run: Contacts, generous: truth) -> None:
-    """Take statuses from forces that were improved; where `generous`, what hardly moves is at rest."""
+    """Set statuses from improved forces; if `generous`, rows that hardly move count as at rest."""
     find_motion(run)
     for c in range(N_CONTACTS):
         run.status[c] = OPEN_CONTACT
@@ -104,8 +104,8 @@ def read_statuses(run: Contacts, generous: truth) -> None:
 
 
 def admissible_share(run: Contacts, c: whole) -> real:
-    """Return how far a contact's forces may change from `best` towards `force`, as a share of the way at most
-    1; `wanted` gets the status with which they go on.
+    """Return the share, at most 1, of the change from `best` to `force` at which a contact reaches a limit;
+    set `wanted` to its status beyond that limit.
     """
     share: real = 1.0
     if run.status[c] < 0.5 or run.active[c] > 1.5:
@@ -153,13 +153,12 @@ def admissible_share(run: Contacts, c: whole) -> real:
 
 
 def find_own_forces(run: Contacts) -> truth:
-    """Change statuses until the forces that follow from them alone are admissible, as those in `best` are;
-    return whether this was possible.
+    """Change statuses until the forces that they give are admissible; return whether this was possible.
 
-    Forces of redundant contacts are not unique: relaxation may find admissible ones, and the smallest ones,
-    which statuses have in a run, may be none. On the straight way from the former to the latter all equations
-    hold; the first contact that comes to a limit there opens or slides from then on, which others make up
-    for.
+    Forces of redundant contacts are not unique: relaxation may find admissible forces (in `best`) though the
+    smallest ones, which a run uses at these statuses, are not admissible. On the straight line from these
+    forces to the smallest all equations hold; the first contact that reaches a limit on it opens or slides
+    from there, and others take its load.
     """
     turn: whole = 0
     while turn < 3 * N_CONTACTS + 2:
@@ -198,8 +197,8 @@ def find_own_forces(run: Contacts) -> truth:
 
 
 def find_doubt(run: Contacts) -> truth:
-    """Find sliding contacts whose normal force would grow with their own friction, and return whether there
-    are some: then other statuses are possible, too (Painlevé).
+    """Set `doubt` for sliding contacts whose normal force would grow with their own friction; return whether
+    there are any: then other statuses are possible too (Painlevé).
     """
     some: truth = False
     for c in range(N_CONTACTS):
@@ -223,7 +222,7 @@ def find_doubt(run: Contacts) -> truth:
 
 
 def begin_statuses(run: Contacts) -> None:
-    """Begin with contacts closed that were closed before or approach, and slips at rest that may stick."""
+    """Set first statuses: contacts that were closed or approach are closed, slips that may stick stick."""
     for c in range(N_CONTACTS):
         run.status[c] = OPEN_CONTACT
         if run.active[c] > 0.5:
@@ -268,7 +267,7 @@ def search_statuses(run: Contacts) -> truth:
             run.steady = run.force
             own: truth = False
             own = find_own_forces(run)
-            if found and not own:  # events will follow at once
+            if found and not own:  # keep the relaxed forces, though an event will follow at once
                 run.force = run.steady
                 read_statuses(run, False)
                 found = agrees(run)
@@ -286,8 +285,9 @@ def search_statuses(run: Contacts) -> truth:
 
 
 def is_solved(run: Contacts) -> truth:
-    """Return whether the improved forces are a solution themselves, though no statuses have forces that are:
-    forces of redundant contacts are not unique.
+    """Return whether the improved forces are a solution themselves.
+
+    Forces of redundant contacts are not unique, so the forces at their statuses may fail to be one.
     """
     read_statuses(run, False)
     agreeing: truth = False
@@ -304,7 +304,7 @@ def is_solved(run: Contacts) -> truth:
 
 
 def stop_slow_slides(run: Contacts) -> truth:
-    """Let slides stick that are slow; return whether there are some."""
+    """Let slow slides stick; return whether there are any."""
     some: truth = False
     for c in range(N_CONTACTS):
         if run.rests[c] > 0.25 and run.rests[c] < 0.75:
@@ -337,7 +337,7 @@ def solve_contacts(run: Contacts) -> None:
         found = search_statuses(run)
     doubt: truth = False
     doubt = find_doubt(run)
-    if not found and not doubt:  # several contacts together leave no forces
+    if not found and not doubt:  # no single contact is the cause: all slides are in doubt
         for c in range(N_CONTACTS):
             slides: truth = run.active[c] > 0.5 and run.rests[c] < 0.75
             if slides and NORMAL_ROW[c] != NONE:

@@ -1,4 +1,4 @@
-"""Statuses of contacts by complementarity, in the small language of runtime/language/language.py.
+"""Statuses of contacts by complementarity, in the small language of solver/language/language.py.
 
 Read ``problem.py`` first: it has the conditions, the way to solve them, and forces at given statuses.
 """

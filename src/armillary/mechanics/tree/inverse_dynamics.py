@@ -1,4 +1,4 @@
-"""Efforts along the speeds of a tree: of known accelerations, of single causes, and their derivatives."""
+"""Efforts along the speeds of a tree: for known accelerations, for single causes, and their derivatives."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ from armillary.mechanics.tree.tree import (
     deformed_link,
 )
 
-# Inverse dynamics of a tree: the efforts along all speeds for accelerations that are known.
+# Inverse dynamics of a tree: the efforts along all speeds for known accelerations.
 #
 #     τ_d = φ_d·w_i + A_d u̇_d − Q_d        w_i = Σ (inertia − applied wrench) over link i and all beyond it
 #
@@ -71,7 +71,7 @@ from armillary.mechanics.tree.tree import (
 
 
 def efforts(tree: Tree, applied: AppliedLoads, prefix: str = "") -> dict[int, Scalar]:
-    """τ by speed index, of a tree whose freedoms all have known rates, in directions of their links."""
+    """τ by speed index, for a tree whose freedoms all have known rates; along the freedoms of the links."""
     return joint_efforts(tree, applied, accumulated_wrenches(tree, net_wrenches(tree, applied), prefix))
 
 
@@ -93,8 +93,8 @@ def joint_efforts(tree: Tree, applied: AppliedLoads, passed: list[Wrench]) -> di
 #
 #     Q_r = Σ ( n·ω_r + f·v_r )
 #
-# with the partial velocities ω_r and v_r of the speed r. Formalisms take all causes in one pass; these are
-# for readers of the equations, in which each stands by itself.
+# with the partial velocities ω_r and v_r of the speed r. Formalisms handle all causes in one pass; these
+# functions are for printed equations, in which each cause is a separate term.
 
 
 def generalised_forces(tree: Tree, applied: AppliedLoads) -> dict[int, Scalar]:
@@ -113,9 +113,7 @@ def generalised_forces(tree: Tree, applied: AppliedLoads) -> dict[int, Scalar]:
 
 
 def weight(tree: Tree) -> AppliedLoads:
-    """Return the tree's uniform gravity g as loads: f = m g and n = h × g on each link, and P_p·g on its
-    modes.
-    """
+    """Return the tree's uniform gravity g as loads: f = m g and n = h × g on links, P_p·g on modes."""
     wrenches: dict[int, Wrench] = {}
     forces: dict[int, Scalar] = {}
     fall: list[Triple] = []
@@ -140,8 +138,8 @@ def elasticity(tree: Tree) -> AppliedLoads:
 
 # Derivatives of the efforts of a tree by its displacements and speeds, from composite bodies.
 #
-# With accelerations held, a change of the motion (δω, δα, δa) of a link changes the wrench of all that it
-# carries. In terms of δα* = δα + ω × δω, with v(ρ) the velocity of a place ρ relative to the link's origin,
+# With u̇ held, a change of the motion (δω, δα, δa) of a link changes the wrench of the composite body that it
+# carries. With δα* = δα + ω × δω, and v(ρ) the velocity of a point ρ relative to the link's origin,
 #
 #     δn = J δα* + h × δa + (tr Π 1 − Π) δω        Π = 2 Σ v ρᵀ dm
 #     δf = m δa + δα* × h + δω × β                 β = 2 Σ v dm
@@ -152,17 +150,18 @@ def elasticity(tree: Tree) -> AppliedLoads:
 #     angle    δω = ω × s,  δα* = U s,     δa = a × s        U = α̃ + ω̃ ω̃, of the parent
 #     speed    δω = s,      δα* = 2 ω × s, δa = 0
 #
-# and a slide by δa = U s and δa = 2 ω × s. An angle also turns the wrench itself, by s × n and s × f, and a
-# slide moves its point, by s × f. Efforts nearer to the ground are components of the wrench, carried there.
-# Those further out are, for the direction s' of a joint there, g_α·δα* + g_a·δa + c·δω with g_α = J s' and
-# g_a = s' × h, a column of the mass matrix, and c = tr Π s' − Πᵀ s', carried inwards.
+# and a slide by δa = U s (displacement) and δa = 2 ω × s (speed). An angle also turns the wrench itself, by
+# s × n and s × f, and a slide moves its point, by s × f. Changes of efforts nearer to the ground are
+# components of the wrench after it is carried there. The change of an effort further out, along the direction
+# s' of its joint, is g_α·δα* + g_a·δa + c·δω with g_α = J s' and g_a = s' × h, a column of the mass matrix,
+# and c = tr Π s' − Πᵀ s', all carried inwards.
 #
-# Each quantity is taken where a joint's axis is a coordinate axis of both sides, so that it costs no rotation
-# of its own. Sources: Singh, Russell and Wensing (2022), whose spatial vectors are written here about the
-# joints' points, in link axes and with regrouped inertia; Carpentier and Mansard (2018).
+# Each quantity is computed where a joint's axis is a coordinate axis of both sides, so that no rotation is
+# needed for it alone. Sources: Singh, Russell and Wensing (2022), whose spatial vectors are written here
+# about the joints' points, in link axes and with regrouped inertia; Carpentier and Mansard (2018).
 
 _SAME = NoRotation()
-Columns = dict[int, dict[int, Scalar]]  # ∂τ_r by the direction s: [s][r], both indices of speeds
+Columns = dict[int, dict[int, Scalar]]  # ∂τ_r for a motion along s, as [s][r]; r and s are speed indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,12 +188,12 @@ class CompositeRows:
     """The mass matrix by (row, column), and the rows of all freedoms at the joints that carry them."""
 
     matrix: dict[tuple[int, int], Scalar]
-    composites: Sequence[_Moving]  # at the joints, in axes on the parent's side of them
-    rows: Sequence[Sequence[_Row]]  # by link: of the freedoms beyond it
+    composites: Sequence[_Moving]  # by link: at its joint, in the axes on the parent's side of the turn
+    rows: Sequence[Sequence[_Row]]  # by link: rows of the freedoms beyond it
 
 
 def is_supported(tree: Tree) -> bool:
-    """Return whether all links are rigid, and free bodies are on the ground."""
+    """Return whether these derivatives cover a tree: all links are rigid, free bodies are on the ground."""
     return all(
         link.modes is None and link.step != "flexed" and not (link.step == "drift" and link.parent >= 0)
         for link in tree.links
@@ -211,8 +210,8 @@ def _sides(link: Link) -> tuple[Rotation, Rotation]:
 
 
 def composite_rows(tree: Tree, moving: Sequence[Motion]) -> CompositeRows:
-    """Return the parts that do not depend on accelerations."""
-    held = [_alone(link, motion) for link, motion in zip(tree.links, moving, strict=True)]
+    """Return the mass matrix and the rows of all freedoms, which do not depend on accelerations."""
+    held = [_single_body(link, motion) for link, motion in zip(tree.links, moving, strict=True)]
     at_joint = list(held)
     rows: list[list[_Row]] = [[] for _ in tree.links]
     matrix: dict[tuple[int, int], Scalar] = {}
@@ -224,7 +223,7 @@ def composite_rows(tree: Tree, moving: Sequence[Motion]) -> CompositeRows:
             _name_moving_body(held[i], link.name), outer_side, f"{link.name}_joint"
         )
         freedoms = unknown_freedoms(link)
-        rows[i] = [_turned_row(row, outer_side) for row in beyond[i]]
+        rows[i] = [_turn_row(row, outer_side) for row in beyond[i]]
         own = [_freedom_row(here, d) for d in freedoms]
         for k, d in enumerate(freedoms):
             for other in own[k:]:
@@ -237,15 +236,15 @@ def composite_rows(tree: Tree, moving: Sequence[Motion]) -> CompositeRows:
         if link.parent >= 0:
             parent = _turn_moving_body(here, inner_side, f"{link.name}_out")
             drift = _origin_velocity(link, moving[link.parent])
-            held[link.parent] = _with_child(held[link.parent], parent, link, drift)
+            held[link.parent] = _add_child(held[link.parent], parent, link, drift)
             beyond[link.parent] += [
-                _row_at_parent(_turned_row(row, inner_side), link, drift) for row in (*own, *rows[i])
+                _carry_row(_turn_row(row, inner_side), link, drift) for row in (*own, *rows[i])
             ]
     return CompositeRows(matrix, at_joint, rows)
 
 
-def _alone(link: Link, motion: Motion) -> _Moving:
-    """Return a link by itself: Π = ω̃ (tr J 1 − 2 J) and β = 2 ω × h."""
+def _single_body(link: Link, motion: Motion) -> _Moving:
+    """Return a single link as a composite: Π = ω̃ (tr J 1 − 2 J) and β = 2 ω × h."""
     J, w = link.inertia, motion.w
     trace = plus(plus(J[0][0], J[1][1]), J[2][2])
     spread = joined(
@@ -278,7 +277,7 @@ def _vanishing(a: Matrix) -> bool:
     return all(vanishes(row) for row in a)
 
 
-def _turned_row(row: _Row, rotation: Rotation) -> _Row:
+def _turn_row(row: _Row, rotation: Rotation) -> _Row:
     if isinstance(rotation, NoRotation):
         return row
     label = f"{row.freedom.index + 1}"
@@ -320,8 +319,8 @@ def _origin_velocity(link: Link, parent: Motion) -> Triple:
     return named(scaled(v, 2), f"vo_{link.name}")
 
 
-def _with_child(parent: _Moving, child: _Moving, link: Link, drift: Triple) -> _Moving:
-    """Add a child's composite, in the parent's axes about the child's origin, to its parent's."""
+def _add_child(parent: _Moving, child: _Moving, link: Link, drift: Triple) -> _Moving:
+    """Add a child's composite, given in the parent's axes about the child's origin, to its parent's."""
     r, h = link.offset, child.body.first
     beta = named(add(child.beta, scaled(drift, child.body.mass)), f"bo_{link.name}")
     moved = matrix_sum(child.Pi, _outer(beta, r), _outer(drift, h))
@@ -334,7 +333,7 @@ def _outer(a: Triple, b: Triple) -> Matrix:
     return joined(joined(times(x, y) for y in b) for x in a)
 
 
-def _row_at_parent(row: _Row, link: Link, drift: Triple) -> _Row:
+def _carry_row(row: _Row, link: Link, drift: Triple) -> _Row:
     label = f"{row.freedom.index + 1}"
     n = named(add(row.n, cross_triples(link.offset, row.f)), f"gn_{label}")
     c = named(add(row.c, cross_triples(drift, row.f)), f"gc_{label}")
@@ -346,7 +345,7 @@ def _row_at_parent(row: _Row, link: Link, drift: Triple) -> _Row:
 
 @dataclass(frozen=True, eq=False)
 class _Change:
-    """δω, δα* and δa."""
+    """A change of a link's motion: δω, δα* and δa."""
 
     w: Triple
     alpha: Triple
@@ -354,7 +353,7 @@ class _Change:
 
 
 def speed_derivatives(tree: Tree, found: CompositeRows, moving: Sequence[Motion]) -> Columns:
-    """∂τ by the speeds along all freedoms; accelerations are not in it."""
+    """∂τ/∂u along all freedoms; it does not depend on accelerations."""
     columns: Columns = {}
     for i, link in enumerate(tree.links):
         inner_side, _ = _sides(link)
@@ -369,9 +368,9 @@ def speed_derivatives(tree: Tree, found: CompositeRows, moving: Sequence[Motion]
 def effort_derivatives(
     tree: Tree, found: CompositeRows, moving: Sequence[Motion], passed: Sequence[Wrench], turning: set[int]
 ) -> tuple[Columns, Columns]:
-    """∂τ by displacements and by speeds along all freedoms, with motion and wrenches at known accelerations.
+    """∂τ by displacements and by speeds along all freedoms; motion and wrenches are at known accelerations.
 
-    ``turning`` are the freedoms that their links' rotations and offsets follow; the axes of rotors do not.
+    ``turning`` are the freedoms that change rotations and offsets of their links; rotors' axes do not turn.
     """
     by_displacement: Columns = {}
     for i, link in enumerate(tree.links):
@@ -436,7 +435,7 @@ def _change_column(
     f_own: Triple,
     kind: str,
 ) -> dict[int, Scalar]:
-    """Changes of all efforts: of the joint itself, of those nearer to the ground, and of those beyond it."""
+    """Return the changes of all efforts: at the joint itself, nearer to the ground, and beyond the joint."""
     link, body, label = tree.links[index], found.composites[index], f"{kind}{d.index + 1}"
     n, f = _response(body, change)
     efforts = {other.index: component_along(other, n, f) for other in unknown_freedoms(link)}
@@ -456,7 +455,7 @@ def _change_column(
 
 
 def _response(body: _Moving, change: _Change) -> Wrench:
-    """Return the wrench that a composite body takes for a change of its motion."""
+    """Return the change of a composite body's wrench for a change of its motion."""
     own, w = body.body, change.w
     turning = [j for j in range(3) if not is_zero(w[j])]
     spin = tuple(inner([_spin(body.Pi, i, j) for j in turning], [w[j] for j in turning]) for i in range(3))

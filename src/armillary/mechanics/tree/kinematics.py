@@ -1,11 +1,10 @@
-"""Velocities, acceleration remainders and inertia forces of the links, each in its own axes.
+"""Loads, velocities, acceleration remainders and inertia forces of the links, each in its own axes.
 
-Loads as the formalisms need them: wrenches on links, and direct contributions to generalised forces.
-
-A balanced load between two bodies does no work on the motion that both share, so it is carried only along the
-path between them: the generalised force of each joint on the path. A torque motor costs one addition, however
-deep it sits. Loads from the ground, and forces whose reaction is off their line of action, are added to the
-wrenches of their links, where the recursions pass anyway.
+Loads are wrenches on links, or direct contributions to generalised forces. A balanced load between two bodies
+does no work on the motion that both share, so it contributes only to the generalised forces of the joints on
+the path between them: a torque motor costs one addition, however deep in the tree. Loads from the ground, and
+forces whose reaction is off their line of action, are added to the wrenches of links, which the recursions
+carry to the ground anyway.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ class AppliedLoads:
     forces: dict[int, Scalar]
 
     def map(self, f: ScalarMap) -> AppliedLoads:
-        """Return the same loads over other scalars."""
+        """Return the loads with every scalar passed through a function."""
         wrenches = {i: (joined(map(f, n)), joined(map(f, force))) for i, (n, force) in self.wrenches.items()}
         return AppliedLoads(wrenches, {i: f(x) for i, x in self.forces.items()})
 
@@ -78,8 +77,8 @@ def applied_loads(
     whole: bool = False,
     loads: Iterable[Load] | None = None,
 ) -> AppliedLoads:
-    """Return all loads of a system on its tree, or these in their place; ``whole`` as wrenches on every body
-    that they touch.
+    """Return all loads of a system, or ``loads`` in their place, on its tree; if ``whole``, as wrenches on
+    every body that they touch.
     """
     plain = plain or Undimensioned()
     found = loads_on_tree(all_loads(system) if loads is None else loads, tree, plain, whole=whole)
@@ -92,17 +91,17 @@ def applied_loads(
 def loads_on_tree(
     loads: Iterable[Load], tree: Tree, plain: Undimensioned, *, whole: bool = False
 ) -> AppliedLoads:
-    """Some loads on a tree."""
+    """Return loads as wrenches on links and generalised forces; if ``whole``, as wrenches only."""
     wrenches: dict[int, Wrench] = {}
     forces: dict[int, Scalar] = {}
     for load in loads:
-        first = _end(load, load.body, tree, 1, plain)
+        first = _load_end(load, load.body, tree, 1, plain)
         if load.reaction_body is None or tree.placements[load.reaction_body.name].link < 0:
             _add_wrench(wrenches, *first)
             continue
-        second = _end(load, load.reaction_body, tree, -1, plain)
+        second = _load_end(load, load.reaction_body, tree, -1, plain)
         if load.balanced and first[0] >= 0 and not whole:
-            _along_path(tree, first, second, forces)
+            _add_path_forces(tree, first, second, forces)
         else:
             _add_wrench(wrenches, *first)
             _add_wrench(wrenches, *second)
@@ -111,13 +110,13 @@ def loads_on_tree(
 
 def load_wrenches(load: Load, tree: Tree, plain: Undimensioned) -> list[tuple[int, Wrench]]:
     """(link, wrench) of both ends of a load."""
-    ends = [_end(load, load.body, tree, 1, plain)]
+    ends = [_load_end(load, load.body, tree, 1, plain)]
     if load.reaction_body is not None:
-        ends.append(_end(load, load.reaction_body, tree, -1, plain))
+        ends.append(_load_end(load, load.reaction_body, tree, -1, plain))
     return ends
 
 
-def _end(load: Load, body: Body, tree: Tree, sign: int, plain: Undimensioned) -> tuple[int, Wrench]:
+def _load_end(load: Load, body: Body, tree: Tree, sign: int, plain: Undimensioned) -> tuple[int, Wrench]:
     """(link, wrench) of one end of a load."""
     placement = tree.placements[body.name]
     own = [plain(x) for x in load.vector.components(body.frame)]
@@ -136,7 +135,7 @@ def _end(load: Load, body: Body, tree: Tree, sign: int, plain: Undimensioned) ->
 
 
 def own_point(load: Load, body: Body, sign: int) -> Point | None:
-    """Return the point of a body at which one end of a force acts; None: at the place of ``load.at``."""
+    """Return the point of a body at which one end of a force acts; None if it is not a point of this body."""
     point = load.at if sign > 0 else load.reaction_at
     return point if point is not None and point.body is body else None
 
@@ -151,7 +150,7 @@ def wrench_sum(a: Wrench, b: Wrench) -> Wrench:
     return add(a[0], b[0]), add(a[1], b[1])
 
 
-def _along_path(
+def _add_path_forces(
     tree: Tree, first: tuple[int, Wrench], second: tuple[int, Wrench], forces: dict[int, Scalar]
 ) -> None:
     above = set(tree.path_to_ground(first[0])) & set(tree.path_to_ground(second[0]))
@@ -174,7 +173,7 @@ def component_along(freedom: Freedom, n: Triple, f: Triple) -> Scalar:
 
 
 def twist_dot(column: tuple[Triple, Triple], wrench: Wrench) -> Scalar:
-    """φ·w = θ·n + ψ·f."""
+    """φ·w = θ·n + ψ·f for a twist φ = (θ, ψ) and a wrench w = (n, f)."""
     turning = sum_of_products(zip(column[0], wrench[0], strict=True))
     return plus(turning, sum_of_products(zip(column[1], wrench[1], strict=True)))
 
@@ -221,10 +220,10 @@ def accumulated_wrenches(
 
 # Velocities and acceleration remainders of the links, each in its own axes, parents first.
 #
-# The acceleration of any link is Σ (partial velocity)·u̇ plus a remainder that the speeds alone decide
-# (Sayers 1990, eq. 6.3.6). Remainders are propagated with gravity as an upward acceleration of the ground,
-# so weight needs no terms of its own. For a free body on the ground they are counted from free fall: its
-# six unknowns take up the rest.
+# The acceleration of any link is Σ (partial velocity)·u̇ plus a remainder that depends on coordinates and
+# speeds (Sayers 1990, eq. 6.3.6). Remainders are propagated with gravity as an upward acceleration of the
+# ground, so weight needs no further terms. For a free body on the ground they are relative to free fall:
+# its six unknowns include the fall.
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,11 +244,11 @@ class Motion:
 
     @property
     def U(self) -> Matrix:
-        """α̃ + ω̃ ω̃, which takes a place in the link to its acceleration's remainder relative to the origin."""
+        """α̃ + ω̃ ω̃: U r is the acceleration remainder of a point r relative to the origin."""
         return joined(joined(self.element(i, j) for j in range(3)) for i in range(3))
 
     def times_U(self, r: Triple) -> Triple:
-        """U r; elements that meet a zero of r are not made."""
+        """U r; elements of U for zeros of r are not made."""
         there = [j for j in range(3) if not is_zero(r[j])]
         return joined(sum_of_products([(self.element(i, j), r[j]) for j in there]) for i in range(3))
 
@@ -293,7 +292,7 @@ def _motion(link: Link, parent: Motion, tree: Tree) -> Motion:
     relative = _speeds(link, range(3))
     carried = named(link.rotation.to_child(parent.w), f"wp_{link.name}")
     w = named(add(carried, relative), f"w_{link.name}")
-    # ω × relative, with the relative part itself left out: ω_parent × relative in the child's axes
+    # ω × relative = ω_parent × relative; with one freedom, only components enter that are equal in both
     gyric = cross_triples(carried if len(link.freedoms) > 1 else w, relative)
     known = _rates(link, range(3))
     alpha = named(add(link.rotation.to_child(parent.alpha), gyric, known), f"alpha_{link.name}")
@@ -313,7 +312,7 @@ def _motion(link: Link, parent: Motion, tree: Tree) -> Motion:
 
 
 def _flexible_motion(link: Link, parent: Motion, tree: Tree) -> Motion:
-    """Motion of a link that modes move.
+    """Motion of a link that is moved by modes.
 
     α = Rᵀα_p + (Rᵀω_p) × ω_r + Θ̇ξ        a = Rᵀ(a_p + U_p r) + 2 (Rᵀω_p) × v_r + v̇_r
 
@@ -361,8 +360,8 @@ def _rates(link: Link, directions: range) -> Triple:
 
 
 def drift_correction(link: Link, relative: Triple, tree: Tree) -> Triple:
-    """Return the known part of the rates of a drift's body-axis speeds: −ω × v, and free fall on
-    the ground.
+    """Return the known part of the rates of a drift's linear speeds: −ω × v in body axes, free fall on the
+    ground.
     """
     v = _speeds(link, range(LINEAR, LINEAR + 3))
     turning = cross_triples(relative, v) if link.velocity == "body" else ZEROS
@@ -373,9 +372,9 @@ def drift_correction(link: Link, relative: Triple, tree: Tree) -> Triple:
 def _drift(link: Link, parent: Motion, relative: Triple, carried: Triple, tree: Tree) -> Triple:
     """Acceleration remainder of a drifting link's origin.
 
-    Along free directions of a body on the ground it is zero (counted from free fall); along directions
-    without a free speed the whole acceleration is known. The known part of a dependent speed's rate comes
-    without the correction already.
+    Along free directions of a body on the ground it is zero (relative to free fall); along directions without
+    a free speed the whole acceleration is known. The correction is subtracted from known rates, but not for
+    dependent speeds, whose rates exclude it already.
     """
     v = _speeds(link, range(LINEAR, LINEAR + 3))
     if link.parent >= 0:
@@ -400,7 +399,7 @@ def relative_spin(link: Link) -> Triple:
 
 
 def corrections(tree: Tree) -> dict[int, Scalar]:
-    """Return the known parts of the rates of speeds, by index; only drifts have them."""
+    """Return the known parts of the rates of speeds, by index; only drifts in body axes have them."""
     found: dict[int, Scalar] = {}
     for link in tree.links:
         if link.step == "drift" and link.velocity == "body":
@@ -435,7 +434,7 @@ def net_wrenches(tree: Tree, applied: AppliedLoads) -> list[Wrench]:
 
 
 def modal_remainders(tree: Tree) -> dict[int, Scalar]:
-    """Return the rest of every mode's equation for acceleration remainders, by speed index."""
+    """Return the remainder of every mode's equation, by speed index."""
     if all(link.modes is None for link in tree.links):
         return {}
     return {
@@ -447,14 +446,14 @@ def modal_remainders(tree: Tree) -> dict[int, Scalar]:
 
 
 def modal_forces(tree: Tree, applied: AppliedLoads, *, at_rest: bool = False) -> dict[int, Scalar]:
-    """Right sides of the modes' equations, by speed index; ``still`` without remainders."""
+    """Return the right sides of the modes' equations, by speed index; if ``at_rest``, without remainders."""
     modes = [d.index for link in tree.links if link.modes is not None for d in link.modes.freedoms]
     rest = dict.fromkeys(modes, 0) if at_rest else modal_remainders(tree)
     return {k: minus(applied.forces.get(k, 0), rest[k]) for k in modes}
 
 
 def inertia_force(link: Link, motion: Motion) -> Wrench:
-    """(n, f) of a link."""
+    """(n, f) of a link for its acceleration remainders."""
     h = link.first
     f = add(scaled(motion.a, link.mass), motion.times_U(h))
     n = add(_rotational(link, motion), cross_triples(h, motion.a))
@@ -468,7 +467,8 @@ def _rotational(link: Link, motion: Motion) -> Triple:
 
         J_xx α_x + (J_zz − J_yy) ω_y ω_z − J_xy U_zx + J_xz U_yx + J_yz (U_yy − U_zz)
 
-    Where a second moment L_yy = (J_zz + J_xx − J_yy)/2 or L_zz vanishes, L_yy U_zy − L_zz U_yz is shorter.
+    If a second moment L_yy = (J_zz + J_xx − J_yy)/2 or L_zz vanishes, L_yy U_zy − L_zz U_yz replaces the
+    first two terms and is shorter.
     """
     J = link.inertia
     if all(vanishes(row) for row in J):

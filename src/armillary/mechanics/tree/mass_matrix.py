@@ -1,7 +1,4 @@
-"""The mass matrix of a tree, from composite bodies, and the equations of the modes of its flexible links.
-
-From M u̇ = f to the rates of the speeds: a sparse LDLᵀ factorisation, written out.
-"""
+"""The mass matrix of a tree, the equations of its flexible links' modes, and the solution of M u̇ = f."""
 
 from __future__ import annotations
 
@@ -52,16 +49,15 @@ from armillary.mechanics.tree.tree import (
 
 # The equations of a flexible link's modes, with all that hangs on its nodes.
 #
-# A node moves by the twists φ_p = (θ_p, ψ_p) of its carrier's modes. What hangs there, an inertia that
-# answers an acceleration with a wrench and the wrench w that it takes at rest, joins the modes' equations
-# by
+# A node moves by the twists φ_p = (θ_p, ψ_p) of its carrier's modes. The body that hangs there has an inertia
+# I (acceleration to wrench) and a wrench w at zero acceleration. It adds to the modes' equations
 #
 #     M_pq += φ_q·I φ_p        W_p += I φ_p, carried to the flexible link        f_p −= φ_p·w
 #
-# where W_p is the wrench on the link per unit of ξ̇_p, H_p and P_p to begin with. A body held at one of its
-# own nodes moves by φ_p too, in the axes of what holds it; W_p and M are then those of that motion.
+# where W_p is the wrench on the link per unit of ξ̇_p, initially (H_p, P_p). A flexible body held at one of
+# its own nodes moves by φ_p too, in the axes of the body that holds it; then W_p and M include this motion.
 
-Inertia = Callable[[Triple, Triple], Wrench]
+Inertia = Callable[[Triple, Triple], Wrench]  # the wrench for an acceleration (α, a)
 
 
 class ModalEquations:
@@ -82,7 +78,7 @@ class ModalEquations:
         self.force = {p: force[p] for p in self.active}
 
     def name(self) -> None:
-        """Everything collected as intermediate values."""
+        """Replace all terms by intermediate values."""
         for p in self.active:
             label = f"{self.freedoms[p].index + 1}"
             n, f = self.wrenches[p]
@@ -94,7 +90,7 @@ class ModalEquations:
 
 
 def modal_equations(tree: Tree, forces: Mapping[int, Scalar] | None = None) -> dict[int, ModalEquations]:
-    """Return a block for every flexible link, ``forces`` by speed index where the right sides are wanted."""
+    """Return the equations by flexible link; ``forces`` are right sides by speed index, zero by default."""
     found = {}
     for i, link in enumerate(tree.links):
         modes = link.modes
@@ -107,7 +103,7 @@ def modal_equations(tree: Tree, forces: Mapping[int, Scalar] | None = None) -> d
 def couple_to_modes(
     tree: Tree, index: int, found: dict[int, ModalEquations], inertia: Inertia, wrench: Wrench
 ) -> None:
-    """A flexed link's inertia and wrench in the equations of the modes that move it."""
+    """Add a flexed link's inertia and wrench to the equations of the modes that move it."""
     link = tree.links[index]
     if link.carrier < 0:
         return
@@ -129,20 +125,20 @@ def couple_to_modes(
 
 # The mass matrix of a tree, from composite bodies: Kane's sums over bodies nested along the tree.
 #
-# A partial velocity is the same for all bodies beyond its joint, so the sums over those bodies are taken
-# once, leaves first: composite mass, first moment and inertia, about each joint's point. A column of M is
-# what a unit speed gives the composite body beyond it, (J k, k × h), carried towards the ground; at each
-# joint on the way its component is an element. For a turn the column is read off after the composite has
-# been turned into the parent's axes, where its turned elements are at hand: k is the same in both.
+# A partial velocity is the same for all bodies beyond its joint, so the sums over those bodies are made once,
+# leaves first: composite mass, first moment and inertia, about each joint's point. A column of M is the
+# momentum (J k, k × h) of the composite body beyond a joint for a unit speed, carried towards the ground; its
+# component at each joint on the way is an element. For a turn the column is taken from the composite in the
+# parent's axes, whose elements exist already: k is the same in both axes.
 #
-# Where that column is a moment along the axis alone, (J_kk k, 0), as that of a wheel, a rotor or a balanced
-# last link of a wrist, and nothing else is unknown beyond the joint, its speed can be eliminated at once. The
-# joint passes on its own effort about k, whatever the accelerations are, so the others move J without J_kk;
-# and with c_r = k·ω_r
+# If the column is a moment about the axis alone, (J_kk k, 0), as for a wheel, a rotor or a balanced last link
+# of a wrist, and nothing else is unknown beyond the joint, its speed is eliminated at once. The moment about
+# k equals the joint's effort whatever the accelerations are, so for other joints J is without J_kk; with
+# c_r = k·ω_r
 #
 #     u̇_d = f_d / J_kk − Σ_r c_r u̇_r
 #
-# Elimination from the whole matrix finds the same numbers, after filling in and taking out J_kk c_r c_s.
+# Elimination from the full matrix gives the same numbers, but first adds and then subtracts J_kk c_r c_s.
 
 
 def unknown_freedoms(link: Link) -> list[Freedom]:
@@ -152,7 +148,7 @@ def unknown_freedoms(link: Link) -> list[Freedom]:
 
 @dataclass(frozen=True, eq=False)
 class Composite:
-    """Mass, first moment and inertia of everything from a joint outwards."""
+    """Mass, first moment and inertia of all bodies beyond a joint, about the joint's point."""
 
     mass: Scalar
     first: Triple
@@ -165,24 +161,24 @@ class Composite:
         return cls(link.mass, link.first, link.inertia)
 
     def momentum(self, w: Triple, v: Triple) -> Wrench:
-        """(angular momentum about the joint's point, momentum) for a twist."""
+        """(angular momentum about the joint's point, linear momentum) for a twist."""
         n = add(matrix_vector(self.inertia, w), cross_triples(self.first, v))
         return n, add(scaled(v, self.mass), cross_triples(w, self.first))
 
     def with_names(self, name: str) -> Composite:
-        """Return the same as intermediate values."""
+        """Return the composite with its elements as intermediate values."""
         return Composite(
             self.mass, named(self.first, f"h_{name}"), named_symmetric(self.inertia, f"J_{name}")
         )
 
     def without(self, k: int) -> Composite:
-        """Return the same without its moment of inertia about a coordinate axis."""
+        """Return the composite without its moment of inertia about coordinate axis k."""
         own = scaled(unit(k), times(-1, self.inertia[k][k]))
         x, y, z = (own if i == k else ZEROS for i in range(3))
         return Composite(self.mass, self.first, matrix_sum(self.inertia, (x, y, z)))
 
     def in_parent_axes(self, link: Link) -> Composite:
-        """Return the same in the axes of the link's parent."""
+        """Return the composite in the axes of the link's parent, about the same point."""
         return Composite(
             self.mass,
             named(link.rotation.to_parent(self.first), f"hp_{link.name}"),
@@ -192,7 +188,10 @@ class Composite:
 
 @dataclass(frozen=True, eq=False)
 class SeparateTurn:
-    """A turn with J_k = J_kk k and no first moment across k: J_kk, and c_r by speed index."""
+    """A turn that is eliminated at once: its composite has J k = J_kk k and no first moment across k.
+
+    ``inertia`` is J_kk, and ``row`` has c_r by speed index.
+    """
 
     freedom: Freedom
     inertia: Scalar
@@ -207,8 +206,9 @@ def mass_matrix(tree: Tree) -> dict[tuple[int, int], Scalar]:
 def separated_masses(
     tree: Tree, separable: Collection[int]
 ) -> tuple[dict[tuple[int, int], Scalar], list[SeparateTurn]]:
-    """M of the other speeds with those turns eliminated that can be at once, and these, nearest to the ground
-    first. Only speeds that are ``separable``, by index, are looked at.
+    """Return M without the turns that can be eliminated at once, and these, nearest to the ground first.
+
+    Only speeds with an index in ``separable`` are considered.
     """
     turns: list[SeparateTurn] = []
     coupled: set[int] = set()  # links with unknown motion beyond them that is not separate
@@ -241,7 +241,7 @@ def separated_masses(
 def _separate_turn(
     tree: Tree, index: int, body: Composite, separable: Collection[int]
 ) -> SeparateTurn | None:
-    """Return the turn of a link whose composite body it gives a momentum along its axis alone."""
+    """Return the turn of a link if it can be eliminated at once, else None."""
     link = tree.links[index]
     if link.step != "turn" or link.degrees[0].index not in separable or len(link.degrees) > 1:
         return None
@@ -257,7 +257,7 @@ def _separate_turn(
 
 
 def parent_column(link: Link, own: Composite, turned: Composite, d: Freedom) -> Wrench:
-    """Return a column in the axes of the link's parent, about its origin."""
+    """Return a column of M as a wrench in the axes of the link's parent, about the parent's origin."""
     axis = scaled(unit(d.direction % 3), d.sign)
     if link.step in ("turn", "slide"):  # the axis is constant in the parent
         n, f = _momenta(turned, link.rotation.to_parent(axis), d.direction >= LINEAR)
@@ -269,7 +269,7 @@ def parent_column(link: Link, own: Composite, turned: Composite, d: Freedom) -> 
 
 
 def momentum_column(body: Composite, d: Freedom) -> Wrench:
-    """Return a column of M in the link's axes: the momentum of the composite body at unit speed."""
+    """Return a column of M in the link's axes: the momentum of the composite body at unit speed of d."""
     return _momenta(body, scaled(unit(d.direction % 3), d.sign), d.direction >= LINEAR)
 
 
@@ -293,7 +293,9 @@ def _own_block(link: Link, body: Composite, matrix: dict[tuple[int, int], Scalar
 def _modal_block(
     tree: Tree, index: int, block: ModalEquations, matrix: dict[tuple[int, int], Scalar]
 ) -> None:
-    """Rows of a flexible link's modes: among themselves, with its joint, and towards the ground."""
+    """Set elements of M for a flexible link's modes: with each other, its joint, and joints nearer to the
+    ground.
+    """
     link = tree.links[index]
     block.name()
     for (p, q), value in block.masses.items():
@@ -315,7 +317,7 @@ def carry_column(
     hub: int = -1,
     name: str = "M",
 ) -> Wrench | None:
-    """Adds the elements of a column from a link to the ground, or to a hub; returns the wrench at the hub."""
+    """Add the elements of a column from a link to the ground, or to a hub; return the wrench at the hub."""
     while index != hub:
         link = tree.links[index]
         for other in unknown_freedoms(link):
@@ -332,7 +334,7 @@ def carry_column(
 
 
 def modal_freedoms(tree: Tree, index: int) -> tuple[Freedom, ...]:
-    """Return the modes that move a flexed link."""
+    """Return the modes that move a flexed link, as freedoms."""
     modes = tree.links[tree.links[index].carrier].modes
     return () if modes is None else modes.freedoms
 
@@ -340,13 +342,13 @@ def modal_freedoms(tree: Tree, index: int) -> tuple[Freedom, ...]:
 def set_element(
     matrix: dict[tuple[int, int], Scalar], a: Freedom, b: Freedom, value: Scalar, name: str = "M"
 ) -> None:
-    """An element of M: the sum, where modes meet a joint twice, through a node and through the held body."""
+    """Add a value to an element of M: modes meet a joint twice, through a node and through the held body."""
     i, j = sorted((a.index, b.index))
     matrix[i, j] = fn.named(plus(matrix.get((i, j), 0), value), f"{name}_{i + 1}_{j + 1}")
 
 
 def composite_with_child(parent: Composite, child: Composite, r: Triple) -> Composite:
-    """Return a parent's composite with a child's, which is in the parent's axes about a point at r."""
+    """Return a parent's composite plus a child's, which is in the parent's axes about a point at r."""
     first = add(parent.first, child.first, scaled(r, child.mass))
     shift = matrix_sum(moment_inertia(child.first, r), point_mass_inertia(child.mass, r))
     return Composite(
@@ -354,10 +356,10 @@ def composite_with_child(parent: Composite, child: Composite, r: Triple) -> Comp
     )
 
 
-# Uncoupling of M x = f: a sparse LDLᵀ factorisation, written out.
+# The solution of M x = f: a sparse LDLᵀ factorisation, written out.
 #
-# The mass matrix is symmetric and positive definite, so every order of pivots is safe; the order decides the
-# fill, and so the cost. A pivot that is known to be zero means a speed that moves no inertia, which is an
+# The mass matrix is symmetric and positive definite, so every order of pivots is safe; the order determines
+# the fill, and so the cost. A pivot that is known to be zero means a speed that moves no inertia, which is an
 # error in the model.
 
 ORDERS = ("leaves first", "fewest neighbours", "root first")
@@ -369,8 +371,8 @@ Order = str | Sequence[int]
 class ImplicitEquations:
     """M x = f: a sparse symmetric matrix by (row, column), row ≤ column, and the right side.
 
-    Unknowns go by speed index. ``separate`` unknowns are in no other equation: x_k = b_k − Σ c_kj x_j with
-    (k, b_k, c_k), each after the unknowns it needs.
+    Unknowns are named by speed index. ``separate`` unknowns are not in M: x_k = b_k − Σ c_kj x_j with
+    (k, b_k, c_k), each after the unknowns that it needs.
     """
 
     matrix: dict[tuple[int, int], Scalar]
@@ -381,7 +383,7 @@ class ImplicitEquations:
 
 @dataclass(frozen=True, eq=False)
 class Eliminated:
-    """Unknowns taken out of M x = f one after the other, and the equations that this leaves of the others."""
+    """Unknowns eliminated from M x = f one after the other, and the remaining equations of the others."""
 
     steps: tuple[tuple[int, Scalar, dict[int, Scalar]], ...]  # unknown, 1/pivot, its row
     rows: dict[int, dict[int, Scalar]]
@@ -409,15 +411,13 @@ def uncouple(equations: ImplicitEquations, order: Order) -> dict[int, Scalar]:
 
 
 def eliminate(equations: ImplicitEquations, order: Order, keep: Collection[int] = ()) -> Eliminated:
-    """Return all unknowns but those to keep, eliminated in the given order; kept ones have
-    negative numbers.
-    """
+    """Eliminate all unknowns but those in ``keep``, which have negative numbers, in the given order."""
     rows = _sparse_rows(equations)
     force = dict(equations.force)
     eliminated: list[tuple[int, Scalar, dict[int, Scalar]]] = []
     remaining = set(force).difference(keep)
     while remaining:
-        k = _next(remaining, rows, order)
+        k = _next_unknown(remaining, rows, order)
         remaining.discard(k)
         pivot = rows[k].pop(k, 0)
         inverse = pivot_inverse(pivot, equations.names[k], k)
@@ -428,7 +428,7 @@ def eliminate(equations: ImplicitEquations, order: Order, keep: Collection[int] 
 
 
 def pivot_inverse(pivot: Scalar, speed: str, index: int) -> Scalar:
-    """1/pivot; an error that names the speed where the pivot is known to be zero."""
+    """1/pivot; raise an error that names the speed if the pivot is known to be zero."""
     if is_zero(pivot):
         raise ModelError(
             f"speed '{speed}' moves no mass: the mass matrix is singular; give its body (or one that "
@@ -446,7 +446,7 @@ def _sparse_rows(equations: ImplicitEquations) -> dict[int, dict[int, Scalar]]:
     return rows
 
 
-def _next(remaining: set[int], rows: dict[int, dict[int, Scalar]], order: Order) -> int:
+def _next_unknown(remaining: set[int], rows: dict[int, dict[int, Scalar]], order: Order) -> int:
     if not isinstance(order, str):
         return next(k for k in order if k in remaining)
     if order == "leaves first":
@@ -463,9 +463,9 @@ def _eliminate(
     rows: dict[int, dict[int, Scalar]],
     force: dict[int, Scalar],
 ) -> None:
-    """M_ij −= M_ik M_kj / M_kk and f_i −= M_ik f_k / M_kk for all that couple with k.
+    """M_ij −= M_ik M_kj / M_kk and f_i −= M_ik f_k / M_kk for all i and j that couple with k.
 
-    The equations of kept unknowns stay unnamed sums; the caller names them.
+    Elements between kept unknowns (i, j < 0) stay unnamed sums; the caller names them.
     """
     neighbours = sorted(row)
     for position, i in enumerate(neighbours):
@@ -486,13 +486,13 @@ def _label(i: int) -> str:
 
 # From solved accelerations to the rates of the user's speeds.
 #
-# Formalisms solve for accelerations along each link's own directions; only a drifting body's linear speeds
-# differ from those:
+# Formalisms solve for accelerations along each link's own directions. Only the rates of a drifting body's
+# linear speeds differ from these:
 #
 #     speeds in body axes     u̇ = x + Rᵀg − ω × u
-#     speeds in parent axes   u̇ = Rᵥᵀ (R x + g), with R from the link to its carrier, whose axes Rᵥ turns
-#     from
-#                             those of the parent body
+#     speeds in parent axes   u̇ = Rᵥᵀ (R x + g)
+#
+# with R from the link's axes to its parent link's, and Rᵥ from the parent body's axes to its link's.
 
 
 def speed_rates(tree: Tree, x: dict[int, Scalar]) -> dict[int, Scalar]:

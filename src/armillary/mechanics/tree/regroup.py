@@ -1,4 +1,4 @@
-"""Cheaper equal trees: inertial parameters regrouped, and origins slid to where offsets vanish."""
+"""Equivalent trees that cost less: origins of links moved so that offsets vanish, inertia regrouped."""
 
 from __future__ import annotations
 
@@ -34,30 +34,29 @@ from armillary.mechanics.tree.tree import (
     with_inertia,
 )
 
-# Origins of links slid to where offsets vanish.
+# Origins of links moved so that offsets vanish.
 #
-# The motion of a turning link is the same for every point of its axis as its origin, and that of a sliding
-# link for every point at all. A slide d of the origin, constant in the link's axes, changes constants
-# alone:
+# Each point on the axis of a turning link may be its origin, and any point at all of a sliding link. A shift
+# d of the origin, constant in the link's axes, changes only constants:
 #
 #     offset of the link  + d        of its children, of bodies on it  − d
 #     h' = h − m d        J' = J − 2 (d·h) 1 + (d hᵀ + h dᵀ) + m (d·d 1 − d dᵀ)
 #
-# Each d lets the offset of a child, or a component of it, vanish. It is accepted where fewer components of
-# the offsets around the link are left than before, and as many where the link has one child: then offsets
-# gather towards the ground, where they have no effect. Leaves come first. With several children a mere
-# exchange is not accepted, so that branches that are alike stay alike.
+# Each d makes the offset of a child, or a component of it, vanish. It is accepted if fewer components of the
+# offsets around the link are nonzero than before. If the link has one child, an equal number is accepted too:
+# then offsets gather towards the ground, where they have no effect. With several children it is not, so that
+# branches that are alike stay alike. Leaves come first.
 
 
 def slide_origins(tree: Tree) -> Tree:
-    """Return the tree with origins of turning and sliding links where the fewest offsets are left; exact."""
+    """Return the tree with the origins of turning and sliding links moved so that offsets vanish; exact."""
     links, placements = list(tree.links), dict(tree.placements)
     children: list[list[int]] = [[] for _ in links]
     for i, link in enumerate(links):
         if link.parent >= 0:
             children[link.parent].append(i)
     for i in reversed(range(len(links))):
-        d = _slide(links[i], [links[j].offset for j in children[i]])
+        d = _find_shift(links[i], [links[j].offset for j in children[i]])
         if d is None:
             continue
         links[i] = _move_origin(links[i], d)
@@ -69,8 +68,8 @@ def slide_origins(tree: Tree) -> Tree:
     return replace(tree, links=tuple(links), placements=placements)
 
 
-def _slide(link: Link, offsets: Sequence[Triple]) -> Triple | None:
-    """Return the slide of a link's origin that leaves the fewest components of offsets; None: it stays."""
+def _find_shift(link: Link, offsets: Sequence[Triple]) -> Triple | None:
+    """Return the shift of a link's origin that leaves the fewest components of offsets, or None."""
     if link.step not in ("turn", "slide") or link.modes is not None or not offsets:
         return None
     k = link.freedoms[0].direction % LINEAR
@@ -112,10 +111,10 @@ def _without(r: Triple, d: Triple) -> Triple:
     return joined(plus(a, minus(0, b)) for a, b in zip(r, d, strict=True))
 
 
-# Regrouping of inertial parameters: parts of a child's inertia that its parent can carry.
+# Regrouping of inertial parameters: parts of a child's inertia are moved to its parent.
 #
-# A part of a child's inertia that has the same effect when it is fixed in the parent moves there, leaves
-# first. With m, h, J about the joint's point and k the axis:
+# A part of a child's inertia moves to the parent if it has the same effect when it is fixed there, leaves
+# first. With m, h, J about the joint's point and k the axis, these parts are:
 #
 #     turn      m,  h_k k,  λ (1 − k kᵀ)  for any λ        the child keeps h ⟂ k and J − λ (1 − k kᵀ)
 #     slide     J                                            the child does not turn in its parent
@@ -131,15 +130,15 @@ CHOICES = ("sparsest", "first", "second", "flat")
 
 
 def simplify_tree(tree: Tree) -> Tree:
-    """Return the tree with origins where offsets vanish, and then its inertia regrouped; exact."""
+    """Return the tree after ``slide_origins`` and ``regroup``; exact."""
     return regroup(slide_origins(tree))
 
 
 def regroup(tree: Tree, choice: str = "sparsest") -> Tree:
     """Return the tree with inertia moved towards the ground as far as its joints allow; exact.
 
-    ``choice`` selects λ: J_aa ("first"), J_bb ("second"), the second moment along the axis ("flat"), or
-    for each turn the one of these that leaves the fewest elements ("sparsest").
+    ``choice`` selects λ: J_aa ("first"), J_bb ("second"), the second moment along the axis ("flat"), or for
+    each turn that one of the three which leaves the fewest elements ("sparsest").
     """
     links = list(tree.links)
     for i in reversed(range(len(links))):
@@ -150,14 +149,14 @@ def regroup(tree: Tree, choice: str = "sparsest") -> Tree:
         links[i] = kept
         if child.parent >= 0:
             links[child.parent] = _add_to_parent(links[child.parent], child, mass, first, inertia)
-    return _with_rotors_at_rest(replace(tree, links=tuple(links)))
+    return _stop_rotor_axes(replace(tree, links=tuple(links)))
 
 
-def _with_rotors_at_rest(tree: Tree) -> Tree:
+def _stop_rotor_axes(tree: Tree) -> Tree:
     """Return the tree with non-rotating axes for rotors, whose remaining inertia is axisymmetric.
 
-    A link without mass, first moment and inertia but that about its axis, and with nothing hanging on it,
-    has the same equations in either axes; in those at rest no sine or cosine is needed.
+    A link with no children whose only inertia is the moment about its axis has the same equations in axes
+    that do not turn with it; these need no sine or cosine.
     """
     links, placements = list(tree.links), dict(tree.placements)
     carrying_others = {link.parent for link in links}
@@ -210,9 +209,7 @@ def _split_inertia(child: Link, choice: str) -> tuple[Link, Scalar, Triple, Matr
 
 
 def _sparsest(candidates: Iterable[Scalar], J_aa: Scalar, J_bb: Scalar) -> Scalar:
-    """Return the λ that leaves the fewest diagonal elements in the child, and among those none in
-    the parent.
-    """
+    """Return the λ that leaves the fewest diagonal elements in the child; among equals prefer zero."""
     return min(
         candidates,
         key=lambda moved: (
@@ -228,14 +225,12 @@ def _across(k: int, value: Scalar) -> Matrix:
 
 
 def _add_to_parent(parent: Link, child: Link, mass: Scalar, first: Triple, inertia: Matrix) -> Link:
-    """Return the parent with a child's part, which sits at the joint's point and does not turn relative to
-    it.
-    """
+    """Return the parent with a part of a child's inertia, given about the child's origin in its axes."""
     r = child.offset
     constant = child.constant_rotation
     h = constant.to_parent(first)
     J = constant.symmetric_to_parent(inertia, "")
     if child.step == "slide":
-        return with_inertia(parent, 0, ZEROS, J)  # no mass or moment moves, so the place does not matter
+        return with_inertia(parent, 0, ZEROS, J)  # without mass and first moment, J is the same at any point
     shifted = matrix_sum(point_mass_inertia(mass, r), moment_inertia(h, r))
     return with_inertia(parent, mass, add(h, scaled(r, mass)), matrix_sum(J, shifted))

@@ -1,16 +1,13 @@
-"""The tree of links that formalisms work on, planted from a description.
+"""The tree of links that formalisms work on; ``build.py`` makes it from a description.
 
 A link is a rigid part that moves by one step: a turn, a slide, a tumble or a drift. Joints of several steps
-give massless links in between; fixed bodies join their parent's link. The axes of a link are chosen so that
-its joint's axis is a coordinate axis: a body's axes differ from its link's by a constant rotation,
-which costs nothing while running.
+have massless links in between; fixed bodies belong to their parent's link. The axes of a link are chosen so
+that its joint's axis is a coordinate axis: a body's axes differ from its link's by a constant rotation, which
+costs nothing in a run.
 
-Inertia of one link: second moments of mass, and the modes of a flexible link.
-
-Rotations between a link and its parent, applied to vectors and matrices.
-
-Convention: v_parent = R v_child. A turn about a coordinate axis is never multiplied out as a 3×3 matrix: with
-j, k the other two axes, a symmetric 2×2 block [a h; h b] turns by
+Rotations between a link and its parent have the convention v_parent = R v_child. A turn about a coordinate
+axis is never multiplied out as a 3×3 matrix: with j, k the other two axes, a symmetric 2×2 block [a h; h b]
+turns by
 
     y = s (a − b) + 2c h        a' = a − s y        b' = b + s y        h' = c y − h
 
@@ -18,8 +15,8 @@ in 4 products and 5 sums (2c is shared), a general one [p q; r t] by
 
     y = s (p − t) + c (q + r)   p' = p − s y        t' = t + s y        q' = c y − r       r' = c y − q
 
-These are the identities of the double angle, arranged so that nothing is squared. They carry most of what the
-recursions save.
+These are the identities of the double angle, arranged without squares. Most of the operations that the
+recursions save are saved here.
 """
 
 from __future__ import annotations
@@ -103,12 +100,12 @@ Wrench = tuple[Triple, Triple]
 
 @dataclass(frozen=True, eq=False)
 class LinkModes(Deformation):
-    """Modes of a link: its shape, and their degrees of freedom."""
+    """Modes of a link: its deformation, and the modes' degrees of freedom."""
 
     freedoms: tuple[Freedom, ...] = ()
 
     def map(self, f: ScalarMap) -> LinkModes:
-        """Return the same over other scalars."""
+        """Return the modes with every scalar passed through a function."""
         return LinkModes(**self.fields(f), freedoms=tuple(d.map(f) for d in self.freedoms))
 
     @property
@@ -135,7 +132,7 @@ def modal_wrench(modes: LinkModes, motion: Motion, name: str) -> Wrench:
 
 
 def deformation_wrench(shape: Deformation, xi: Sequence[Scalar], w: Triple, name: str) -> Wrench:
-    """(J̇ω + ω × Hξ + Ḣξ, 2 ω × Pξ + Σ g ξξ): the inertia wrench of modal speeds at steady ξ."""
+    """(J̇ω + ω × Hξ + Ḣξ, 2 ω × Pξ + Σ g ξξ): the inertia wrench of steady modal speeds ξ."""
     drift = named(combined(shape.P, xi), f"Pxi_{name}")
     spin = named(combined(shape.H, xi), f"Hxi_{name}")
     growth = weighted_sum(shape.slopes, xi, f"Jd_{name}")
@@ -144,7 +141,7 @@ def deformation_wrench(shape: Deformation, xi: Sequence[Scalar], w: Triple, name
 
 
 def modal_remainder(modes: LinkModes, motion: Motion, p: int) -> Scalar:
-    """Return the rest of mode p's equation without unknown accelerations and applied forces."""
+    """Return the terms of mode p's equation without unknown accelerations and applied forces."""
     ww, S = motion.products, modes.slopes[p]
     diagonal = sum_of_products((S[i][i], ww[i][i]) for i in range(3))
     rest = sum_of_products((S[i][j], ww[i][j]) for i in range(3) for j in range(i + 1, 3))
@@ -259,7 +256,7 @@ class MatrixRotation:
 
 @dataclass(frozen=True, eq=False)
 class RotationChain:
-    """A constant rotation (parent side) followed by another one: axes that are not the parent's own."""
+    """A constant rotation on the parent's side, and a turn after it: for axes that are not the parent's."""
 
     first: AxisRotation | MatrixRotation | RotationChain
     second: AxisRotation
@@ -323,11 +320,11 @@ class Freedom:
 
     @property
     def armature_effort(self) -> Scalar:
-        """The effort on the armature for the known rate, or the known part of it."""
+        """The effort on the armature for the known rate, or for the known part of the rate."""
         return 0 if self.rate is None else times(self.armature, self.rate)
 
     def map(self, f: ScalarMap) -> Freedom:
-        """Return the same over other scalars."""
+        """Return the freedom with every scalar passed through a function."""
         rate = None if self.rate is None else f(self.rate)
         return replace(self, speed=f(self.speed), rate=rate, armature=f(self.armature))
 
@@ -351,8 +348,8 @@ class Link:
     mass: Scalar = 0
     first: Triple = ZEROS
     inertia: Matrix = (ZEROS, ZEROS, ZEROS)
-    velocity: str = ""  # of a drift: whose axes its linear speeds are in
-    velocity_axes: Rotation = SAME  # of a drift in its parent's axes: those, from the parent's link
+    velocity: str = ""  # of a drift: "body" or "parent", in whose axes its linear speeds are
+    velocity_axes: Rotation = SAME  # of a drift in the parent's axes: from these to the parent link's axes
     modes: LinkModes | None = None
     carrier: int = -1
     columns: tuple[tuple[Triple, Triple], ...] = ()  # (θ, ψ): motion per unit of the carrier's modal speeds
@@ -365,8 +362,8 @@ class Link:
 
     @property
     def constant_rotation(self) -> Rotation:
-        """The rotation of a vector that the step leaves in place into the parent's axes: of a turn, one along
-        its axis, for which only the constant half matters; of a slide or a weld any.
+        """The constant rotation to the parent's axes, for vectors that the step does not turn: for a slide or
+        a weld all vectors, for a turn those along its axis.
         """
         if self.step in ("slide", "fixed"):
             return self.rotation
@@ -402,7 +399,7 @@ def _map_triple(triple: Triple, f: ScalarMap) -> Triple:
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """Where a body sits: v_link = rotation v_body, and its origin's place in the link's axes."""
+    """Where a body is in its link: v_link = rotation v_body, and its origin's place in the link's axes."""
 
     link: int
     rotation: Matrix
@@ -413,7 +410,7 @@ class Placement:
         return add(self.origin, matrix_vector(self.rotation, coordinates))
 
     def turned_inertia(self, inertia: Matrix) -> Matrix:
-        """Return an inertia in the body's axes, in the link's."""
+        """Return an inertia, given in the body's axes, in the link's axes."""
         return (
             inertia
             if self.rotation == IDENTITY
@@ -442,7 +439,7 @@ class Tree:
         return replace(self, links=tuple(link.with_degrees(change) for link in self.links))
 
     def with_dependent_rates(self, rates: Mapping[int, Scalar]) -> Tree:
-        """Return the tree with speeds as dependent ones, by the known parts of their rates."""
+        """Return the tree with some speeds dependent; ``rates``: known parts of their rates by index."""
 
         def dependent(d: Freedom) -> Freedom:
             return replace(d, rate=rates[d.index], dependent=True) if d.index in rates else d
@@ -450,7 +447,7 @@ class Tree:
         return self.with_degrees(dependent)
 
     def map(self, f: ScalarMap) -> Tree:
-        """Return the same tree over other scalars."""
+        """Return the tree with every scalar passed through a function."""
         placements = {
             name: Placement(p.link, MatrixRotation(p.rotation).map(f).matrix, joined(f(x) for x in p.origin))
             for name, p in self.placements.items()
@@ -459,9 +456,7 @@ class Tree:
 
 
 def numeric(tree: Tree, values: dict[Expr | str, object]) -> Tree:
-    """Return the tree with numbers or arrays for its symbols: formalisms then give numbers in place of
-    programs.
-    """
+    """Return the tree with numbers or arrays for its symbols: formalisms then give numbers, not programs."""
     found: list[Expr] = []
 
     def collect(x: Scalar) -> Scalar:
@@ -475,7 +470,7 @@ def numeric(tree: Tree, values: dict[Expr | str, object]) -> Tree:
 
 
 def with_inertia(link: Link, mass: Scalar, first: Triple, inertia: Matrix) -> Link:
-    """Return the link with more mass, first moment and inertia."""
+    """Return the link with mass, first moment and inertia added."""
     return replace(
         link,
         mass=_settle_scalar(plus(link.mass, mass)),

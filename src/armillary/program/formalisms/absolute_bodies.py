@@ -1,4 +1,4 @@
-"""Bodies in absolute coordinates: position of the origin, Euler parameters and modes, each body by itself."""
+"""Bodies in absolute coordinates, each by itself: position of the origin, Euler parameters and modes."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ from armillary.model.joints.free import quaternion_rates, quaternion_rotation
 
 # Modes of flexible parts in absolute coordinates, and the frames of their nodes.
 #
-# Park and Chiou's equation of motion holds an internal force S(u) of flexible members (1987, eq. 2.1). Here a
-# member's deformation is in modes: its amplitudes η and their rates ξ stand beside the place, Euler
-# parameters and speeds of its part, with the kinetic energy of model/flexible/part.py
+# Park and Chiou's equation of motion has an internal force S(u) of flexible members (1987, eq. 2.1). Here the
+# deformation of a part is in modes: amplitudes η and rates ξ are added to the position, Euler parameters and
+# speeds of the part, with the kinetic energy of model/flexible/part.py
 #
 #     T = ½ m v·v + v·R(w × h) + ½ w·Jw + v·R Pξ + w·Hξ + ½ ξ·Mξ          S(u) = Kη + Cξ
 #
@@ -54,13 +54,13 @@ from armillary.model.joints.free import quaternion_rates, quaternion_rotation
 #
 #     R_N = R Exp(b)        p_N = p + R x        w_N = Expᵀ w + Θξ        v_N = v + R(w × x) + R_N Ψξ
 #
-# with x, Exp, and Θ, Ψ (in the node's axes) of model/flexible/deformation.py; joints, constraints, loads on
-# it are those on any other frame.
+# with x, Exp, and Θ, Ψ (in the node's axes) of model/flexible/deformation.py. Joints, constraints and loads
+# treat a node as any other frame.
 
 
 @dataclass(frozen=True, eq=False)
 class AbsoluteModes:
-    """Amplitudes η and rates ξ of a part's modes, the description's own symbols of both, and its shape."""
+    """Amplitudes η and rates ξ of a part's modes, the description's symbols for both, and the deformation."""
 
     eta: tuple[Expr, ...]
     xi: tuple[Expr, ...]
@@ -70,8 +70,8 @@ class AbsoluteModes:
 
 @dataclass(frozen=True, eq=False)
 class NodeFrame:
-    """A node in absolute terms: rotation R and origin in ground axes, spin in its own, velocity in
-    ground axes.
+    """A node in absolute terms: rotation R to ground axes, origin and velocity in ground axes, spin in its
+    own axes.
     """
 
     part: int
@@ -122,9 +122,9 @@ def _strip_step_units(step: Flexed, plain: Undimensioned) -> Flexed:
 def node_load(
     frame: NodeFrame, part: AbsoluteBody, moment: Triple, force: Triple
 ) -> tuple[Triple, list[Scalar]]:
-    """(moment about the part's origin in its axes, forces on its modes) of a wrench on a node.
+    """(moment about the part's origin in its axes, forces on its modes) for a wrench on a node.
 
-    The moment is about the node in its axes, the force in ground axes.
+    The given ``moment`` is about the node in the node's axes, ``force`` is in ground axes.
     """
     own = named(matrix_vector(transposed(part.R), force), "f_part")
     here = named(matrix_vector(transposed(frame.R), force), "f_node")
@@ -134,8 +134,9 @@ def node_load(
 
 
 def modal_mass(part: AbsoluteBody, rows: Sequence[Triple]) -> dict[tuple[Expr, Expr], Scalar]:
-    """Elements of the mass matrix that modes have with v (whose directions are ``rows`` in body axes), with
-    each other and with w.
+    """Elements of the mass matrix between modes and v, modes and modes, modes and w, by pairs of speeds.
+
+    ``rows`` are the directions of v in body axes.
     """
     assert part.modes is not None
     xi, shape = part.modes.xi, part.modes.shape
@@ -149,8 +150,8 @@ def modal_mass(part: AbsoluteBody, rows: Sequence[Triple]) -> dict[tuple[Expr, E
 
 
 def modal_remainders(part: AbsoluteBody) -> tuple[Triple, Triple, list[Scalar]]:
-    """(force, moment) of moving modes, both in body axes, and the remainder of each mode's own equation with
-    S(u), 2 w·Σ ξ A − ½ w·(∂J/∂η) w + Kη + Cξ.
+    """(force, moment, remainders): inertia force and moment of modal speeds in body axes, and the terms
+    2 w·Σ ξ A − ½ w·(∂J/∂η) w + Kη + Cξ of each mode's own equation.
     """
     assert part.modes is not None
     w, shape = part.w, part.modes.shape
@@ -164,21 +165,21 @@ def modal_remainders(part: AbsoluteBody) -> tuple[Triple, Triple, list[Scalar]]:
 
 # Bodies in absolute coordinates: position of the origin and Euler parameters, each body by itself.
 #
-# Coordinates of a body are the place d of its origin in ground axes and its Euler parameters e; speeds are
+# Coordinates of a body are the position d of its origin in ground axes and its Euler parameters e; speeds are
 # the velocity v of the origin in ground axes and the angular velocity w in body axes (Park & Chiou 1987,
-# sections 2 and 5). Where a body is jointed to the ground, d holds only the distances along the joint's
-# slides: directions in which its origin cannot move are no coordinates, and need no constraints. The origin
-# and not the mass centre is taken because joints hold the origin: their constraints then have constant
-# coefficients of v, and a body that is pinned to the ground has no translations at all.
+# sections 2 and 5). If a body's joint is on the ground, d has only the distances along the joint's slides:
+# directions in which the origin cannot move are no coordinates and need no constraints. The origin is used,
+# not the mass centre, because joints hold the origin: their constraints then have constant coefficients of v,
+# and a body that is pinned to the ground has no translations at all.
 #
-# Bodies fixed to another are part of it. A flexible body is a part of its own, with the amplitudes and rates
-# of its modes among its coordinates and speeds (modes.py); so is a body that is fixed to a node. Nodes have
-# indices below that of the ground.
+# A part is a body with all bodies fixed to it. A flexible body is a part with the amplitudes and rates of its
+# modes among its coordinates and speeds; a body that is fixed to a node is another part. Nodes have indices
+# below GROUND.
 
 
 @dataclass(frozen=True, eq=False)
 class JointSteps:
-    """A joint sorted: its slides, its turns, or the one step that turns freely; axes as the parent has
+    """A joint's steps by kind: slides, turns, or one step that turns freely; axes as the description has
     them.
     """
 
@@ -195,7 +196,9 @@ class JointSteps:
 
     @property
     def axes(self) -> list[Triple] | None:
-        """Axes about which the child turns, each in the axes left by those before; None: it turns freely."""
+        """Axes about which the child turns, each in the axes after the turns before; None: it
+        turns freely.
+        """
         if isinstance(self.whole, Tumble) or (isinstance(self.whole, Drift) and len(self.whole.angular) == 3):
             return None
         return [IDENTITY[i] for i in self.whole.angular] if self.whole else [t.axis for t in self.turns]
@@ -203,7 +206,7 @@ class JointSteps:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AbsoluteBody(RigidGroup):
-    """A group of bodies in absolute coordinates: place d, Euler parameters e, velocity v, spin w, modes."""
+    """A part in absolute coordinates: position d, Euler parameters e, velocity v, spin w, modes."""
 
     joint: JointSteps
     basis: tuple[Triple, ...]  # directions of d, in ground axes
@@ -215,11 +218,11 @@ class AbsoluteBody(RigidGroup):
     origin: Triple
     velocity: Triple
     modes: AbsoluteModes | None = None
-    end: NodeFrame | None = None  # the node at which its joint holds it; None: its origin
+    end: NodeFrame | None = None  # the node at which its joint holds it; None: at its origin
 
     @property
     def linear(self) -> tuple[Expr, ...]:
-        """Coordinates whose rates are speeds: places and amplitudes."""
+        """Coordinates whose rates are speeds: d and amplitudes."""
         return self.d if self.modes is None else (*self.d, *self.modes.eta)
 
     @property
@@ -236,12 +239,12 @@ class AbsoluteBody(RigidGroup):
 
     @property
     def deformed_first(self) -> Triple:
-        """h in the present shape."""
+        """h with the present deformation."""
         return self.first if self.modes is None else add(self.first, self.modes.shape.first)
 
     @property
     def deformed_inertia(self) -> Matrix:
-        """J in the present shape."""
+        """J with the present deformation."""
         return self.inertia if self.modes is None else matrix_sum(self.inertia, self.modes.shape.inertia)
 
     def rates(self) -> dict[Expr, Scalar]:
@@ -256,7 +259,7 @@ class AbsoluteBody(RigidGroup):
 
 @dataclass(frozen=True, eq=False)
 class AbsoluteBodies:
-    """All parts of a system, parents first, and where each of its bodies sits."""
+    """All parts of a system, parents first, and the placement of each body in its part."""
 
     parts: tuple[AbsoluteBody, ...]
     placements: dict[str, Placement]
@@ -279,9 +282,7 @@ class AbsoluteBodies:
         return ZEROS if index == GROUND else self._frame(index).velocity
 
     def components(self, vector: Vector, index: int, plain: Undimensioned) -> Triple:
-        """Return a vector in a part's axes (or the ground's), from absolute rotations wherever a frame has
-        one.
-        """
+        """Return a vector in a part's axes (or the ground's), by absolute rotations of parts."""
         own: Triple = ZEROS
         ground: Triple = ZEROS
         for frame, triple in vector.by_frame().items():
@@ -294,7 +295,9 @@ class AbsoluteBodies:
         return add(own, matrix_vector(transposed(self.rotation(index)), named(ground, "in_ground")))
 
     def _home(self, frame: Frame) -> tuple[int, Matrix]:
-        """(part, rotation into its axes) of a frame; one inside a joint belongs to the body before it."""
+        """(part, rotation into its axes) for a frame; a frame inside a joint belongs to the
+        body before it.
+        """
         known: Frame = frame
         while known not in self.frames:
             assert known.parent is not None
@@ -368,7 +371,7 @@ def _joint_steps(body: Body, plain: Undimensioned) -> JointSteps:
     whole: Tumble | Drift | None = None
     for step in body.assembly.steps:
         late = turns or whole
-        if isinstance(step, Flexed):  # where its joint holds the body; always the last
+        if isinstance(step, Flexed):  # a body held at one of its nodes; always the last step
             continue
         if isinstance(step, Slide) and not late:
             slides.append(Slide(_triple(step.axis, plain), plain(step.distance), plain(step.speed)))
@@ -406,7 +409,7 @@ def mass_block(part: AbsoluteBody) -> dict[tuple[Expr, Expr], Scalar]:
 
         m v·v/2 + v·R (w × h) + w·J w/2    gives    [ m EᵀE , −EᵀR h̃ ; · , J ]
 
-    with E the directions of v, and modes as in modes.py.
+    with E the directions of v; modes are added by ``modal_mass``.
     """
     found: dict[tuple[Expr, Expr], Scalar] = {}
     basis, v, w = part.basis, part.v, part.w
@@ -424,8 +427,8 @@ def mass_block(part: AbsoluteBody) -> dict[tuple[Expr, Expr], Scalar]:
 
 
 def inertia_remainder(part: AbsoluteBody) -> tuple[Triple, Triple, list[Scalar]]:
-    """(R (w × (w × h)), w × J w): inertia force in ground axes and moment about the origin in body axes; and
-    the remainders of its modes.
+    """(force, moment, modal): R (w × (w × h)) in ground axes, w × J w about the origin in body axes, both
+    with the parts of modal speeds; and the remainders of the modes' equations.
     """
     h = part.deformed_first
     centrifugal = cross_triples(part.w, named(cross_triples(part.w, h), f"wh_{part.name}"))

@@ -1,22 +1,22 @@
 """Joints between parts in absolute coordinates: their constraints, and their own speeds.
 
-With P the parent's axes, S = R_PᵀR_C the child's rotation in the parent, ρ = R_Pᵀ(p_C − p_P) and w the
-relative angular velocity, both in the parent's axes,
+For a joint between a parent P and a child C, with S = R_PᵀR_C, ρ = R_Pᵀ(p_C − p_P) and w the relative angular
+velocity, both in the parent's axes,
 
     D = ρ − a      displacement from the joint's place      Ḋ = R_Pᵀ(v_C − v_P) − w_P × ρ
     w = S w_C − w_P
 
-translations forbid n·Ḋ along the normals n of the slides (all of v_C − v_P − R_P(w_P × a), in ground axes,
-without slides), rotations
+with a the joint's place in the parent. The constraints set these speeds to zero: for translations n·Ḋ along
+the normals n of the slides (without slides, all of v_C − v_P − R_P(w_P × a) in ground axes), for rotations
 
     no turn        w_C − Oᵀw_P          the orientation O stays
-    one turn       b₁·w, b₂·w           b across the axis
+    one turn       b₁·w, b₂·w           b₁ and b₂ across the axis
     two turns      (S a₂ × a₁)·w        a₁·S a₂ stays
     three, free    nothing
 
-Conversely the joint's own speeds u are linear in Ḋ and w. The same map takes a small displacement that the
-joint's coordinates q do not show to a correction of q: so q follows the absolute coordinates, whose
-constraints alone decide the motion.
+Conversely the joint's speeds u are linear in Ḋ and w. The same linear map turns a small difference between
+the absolute position and the position by the joint's coordinates q into a correction of q. So q follows the
+absolute coordinates, which alone determine the motion.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ class AbsoluteConstraint:
 
 @dataclass(frozen=True, eq=False)
 class _Joint:
-    """A joint as its constraints need it: all axes are expressed in the parent part's axes.
+    """The vectors of a joint for its constraints, in the parent part's axes unless stated.
 
-    ``child`` is the part at its origin, or the node of a part, that the joint holds.
+    ``child`` is the part, if the joint holds its origin, or else the node of the part that the joint holds.
     """
 
     part: AbsoluteBody
@@ -122,9 +122,9 @@ def _joint_of_part(parts: AbsoluteBodies, index: int) -> _Joint:
 
 
 def joint_rows(parts: AbsoluteBodies, index: int) -> list[AbsoluteConstraint]:
-    """Constraints of the joint that carries a part."""
+    """Return the constraints of the joint that carries a part."""
     joint = _joint_of_part(parts, index)
-    bound = joint.part.parent != GROUND or joint.part.end is not None  # else d has the joint's slides alone
+    bound = joint.part.parent != GROUND or joint.part.end is not None  # else d has only the joint's slides
     found = _translation_rows(parts, joint) if bound else []
     found += _rotation_rows(joint)
     return [
@@ -166,13 +166,13 @@ def _rotation_rows(joint: _Joint) -> list[tuple[str, Scalar, Scalar]]:
 
 
 def rotation_vector(small: Matrix) -> Triple:
-    """Return the rotation vector of a rotation that is nearly none: half its skew part."""
+    """Return the rotation vector of a small rotation, from its skew part."""
     pairs = ((2, 1), (0, 2), (1, 0))
     return joined(times(0.5, minus(small[i][j], small[j][i])) for i, j in pairs)
 
 
 def _normals(axes: Sequence[Triple]) -> list[Triple]:
-    """Directions across one or two axes; coordinate axes where they are across."""
+    """Return directions perpendicular to one or two axes; coordinate axes if they are perpendicular."""
     if len(axes) == 2:
         return [cross_triples(axes[0], axes[1])]
     if len(axes) == 3:
@@ -192,8 +192,9 @@ def joint_speeds(parts: AbsoluteBodies, index: int) -> dict[Expr, Expr]:
 
 
 def _speeds(joint: _Joint, rate: Triple, spin: Triple, own_spin: Triple) -> dict[Expr, Expr]:
-    """Speeds u of a joint with this displacement rate and relative spin, in the parent's and the child's
-    axes.
+    """Speeds u of a joint for a displacement rate Ḋ and a relative spin w, in the parent's axes.
+
+    ``own_spin`` is w in the child's axes.
     """
     steps, S, name = joint.part.joint, joint.S, joint.part.name
     found: dict[Expr, Scalar] = {}
@@ -229,7 +230,7 @@ def _turn_rates(joint: _Joint, w: Triple) -> list[Scalar]:
 
 
 def duals(axes: list[Triple], cosine: Scalar | None = None) -> list[Triple]:
-    """Directions g with g_i·a_j = δ_ij in the span of unit axes; ``cosine`` of two axes if it is known."""
+    """Return directions g with g_i·a_j = δ_ij in the span of unit axes; ``cosine`` is a₁·a₂, if known."""
     if len(axes) == 2:
         c = inner(axes[0], axes[1]) if cosine is None else cosine
         if is_zero(c):
@@ -250,13 +251,13 @@ def _is_triad(axes: list[Triple]) -> bool:
     return all(is_zero(inner(axes[i], axes[j])) for i, j in ((0, 1), (0, 2), (1, 2)))
 
 
-# ---------------------------------------------------------------- its coordinates, kept in step
+# ------------------------------------------------ coordinates of a joint, from absolute ones
 
 
 def aligned_coordinates(parts: AbsoluteBodies, index: int, rates: dict[Expr, Expr]) -> dict[Expr, Expr]:
-    """Return the joint's coordinates after one step of Newton's method towards the absolute ones.
+    """Return the joint's coordinates after one step of Newton's method towards the absolute coordinates.
 
-    ``rates`` are q̇ = N(q) u in terms of the joint's speeds. Amplitudes are the absolute ones.
+    ``rates`` are q̇ = N(q) u in terms of the joint's speeds. Modal amplitudes equal the absolute ones.
     """
     joint = _joint_of_part(parts, index)
     part = joint.part

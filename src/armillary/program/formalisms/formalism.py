@@ -1,4 +1,4 @@
-"""A formalism as one object, and a derivation by it under way."""
+"""A formalism as one object, and a derivation in progress."""
 
 from __future__ import annotations
 
@@ -27,25 +27,24 @@ from armillary.untyped import DataTable
 
 @dataclass(frozen=True, eq=False)
 class Formalism:
-    """A way to equations of motion.
+    """A way to derive equations of motion.
 
-    ``kind`` is the class of its equations. It has what follows from their states: uses that they refuse,
-    the family of their integration methods and, by the table ``MODELS`` of the runtime, the class of their
-    model.
+    ``kind`` is the class of its equations, on which depend the uses that they refuse, the family of their
+    integration methods and, by the table ``MODELS`` of the runtime, the class of their model.
     """
 
     name: str
-    theory: str  # its page, docs/theory/….md
+    theory: str  # name of its page in docs/theory
     derive: Callable[[Derivation], DerivedEquations]
     kind: type[DerivedEquations] = DerivedEquations
-    judgement: str = ""  # why it takes nothing that is declared small or large; "" where it does
-    axes: bool = False  # whether angular momenta have axes to choose
+    judgement: str = ""  # reason why it refuses quantities declared small or large; "" if it takes them
+    axes: bool = False  # whether derive(axes=) applies to its angular momenta
     contacts: bool = False  # whether it takes contacts without compliance and brakes that lock
     elimination: bool = False  # whether u̇ is found from M u̇ = f by an elimination of the mass matrix M
     partial_modes: bool = False  # whether it takes complex modes that move in more real shapes than there are
 
     def check_system(self, system: Description) -> None:
-        """An error for a system that this formalism does not take."""
+        """Raise an error for a system that this formalism does not take."""
         if not system.speeds:
             raise ModelError(
                 f"system '{system.name}' has no degree of freedom: give a body a joint such as Revolute('z')"
@@ -65,14 +64,14 @@ class Formalism:
                 )
 
     def check_options(self, declared: Mapping[Expr, int], axes: str) -> None:
-        """An error for options that this formalism does not take."""
+        """Raise an error for options that this formalism does not take."""
         if axes != "ground" and not self.axes:
             raise ModelError(f"axes={axes!r} is for formalism='momentum', not for '{self.name}'")
         if declared and self.judgement:
             raise ModelError(f"'{next(iter(declared))}' is declared small or large, but {self.judgement}")
 
 
-# A derivation under way: the frozen description, the options, first findings, and the time of each stage.
+# A derivation in progress: the frozen description, the options, first results, and the time of each stage.
 
 
 class Clock:
@@ -83,7 +82,7 @@ class Clock:
         self._last = time.perf_counter()
 
     def stage(self, name: str, operations: Operations | None = None) -> None:
-        """The end of a stage."""
+        """Record the end of a stage."""
         now = time.perf_counter()
         self.stages.append(Stage(name, now - self._last, operations))
         self._last = now
@@ -91,7 +90,7 @@ class Clock:
 
 @dataclass(frozen=True, eq=False)
 class Derivation:
-    """The common start of all formalisms."""
+    """The common input of all formalisms."""
 
     formalism: Formalism
     system: Description  # frozen
@@ -119,12 +118,13 @@ class Derivation:
         kind: type[DerivedEquations] | None = None,
         **more: Any,  # fields that only this kind has
     ) -> DerivedEquations:
-        """Equations of the formalism's name and kind, or of these: the wanted expressions improved and put
-        into sections.
+        """Improve the wanted expressions and put them into sections; return the equations.
+
+        ``name`` and ``kind`` replace the formalism's own.
         """
         if self.effort == "high" and not corresponding(self.system, (*wanted.integrated, *wanted.carried)):
-            # Where branches are alike, what one of them gains would make it differ from the others, with
-            # which it is computed in vectors.
+            # Not for systems with branches that are alike: a gain in one branch would make it differ from the
+            # others, with which it is computed in vectors.
             from armillary.program.sections import fewest_operations
 
             rates, gained = fewest_operations(wanted.rates, self.system.parameters)
@@ -148,9 +148,9 @@ class Derivation:
         )
 
 
-_MANY = 500_000  # objects put among the old ones, after which these are collected
+_MANY = 500_000  # objects moved to the old generation, after which a full collection is made
 _put_aside = 0
-_frozen_by_others = False  # once seen, remembered: counting them takes up to a tenth of a second
+_frozen_by_others = False  # kept once seen: counting frozen objects takes up to a tenth of a second
 
 
 @contextmanager
@@ -162,7 +162,7 @@ def derivation() -> Iterator[None]:
 
 @contextmanager
 def without_garbage_collection() -> Iterator[None]:
-    """Disable cyclic garbage collection meanwhile.
+    """Disable cyclic garbage collection within this context.
 
     Expressions hold no cycles. Scanning them took a third of a derivation's time and a tenth of a large
     model's compilation time.
@@ -178,13 +178,15 @@ def without_garbage_collection() -> Iterator[None]:
 
 
 def _put_among_old_objects() -> None:
-    """Objects of a derivation, which all count as young ones, go among the old ones unscanned: the next
-    collections would scan them twice, which takes a tenth of the time of derivation and compilation.
+    """Move all objects to the old generation of the garbage collector without scanning them.
+
+    The objects of a derivation are young; the next collections would scan them twice, which takes a tenth of
+    the time of derivation and compilation.
     """
     global _put_aside, _frozen_by_others
     _frozen_by_others = _frozen_by_others or gc.get_freeze_count() > 0
     if _frozen_by_others:
-        return  # a program has frozen objects of its own, which would be thawed here
+        return  # the user's program has frozen objects, which would be unfrozen here
     _put_aside += gc.get_count()[0]
     if _put_aside > _MANY:
         _put_aside = 0
@@ -194,14 +196,14 @@ def _put_among_old_objects() -> None:
         gc.unfreeze()
 
 
-# Equations whose states are others than the speeds: momenta, or what a formalism chose.
+# Equations whose states are not the speeds: momenta, or states that a formalism chose.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DerivedConvertedEquations(DerivedEquations):
     """Equations of motion in coordinates and quantities converted from speeds; runs start from the speeds.
 
-    ``converted_targets`` gives their targets.
+    ``converted_targets`` makes the targets.
     """
 
     solved: tuple[Expr, ...] = ()  # speeds that are functions of the state
@@ -213,7 +215,7 @@ class DerivedConvertedEquations(DerivedEquations):
 
     @property
     def conversion(self) -> tuple[Expr, ...]:
-        """The part of the state after the coordinates, of coordinates and of speeds as ``targets.inputs``."""
+        """The state after the coordinates, in terms of coordinates and the speeds in ``targets.inputs``."""
         return next(s.results for s in self.targets.stepping if s.name == "momenta")
 
     @property

@@ -1,13 +1,11 @@
 """Hubs and branches of a tree, and the contributions of branches to the equations of their hub.
 
-Articulated inertia: a general symmetric 6×6 matrix at a link's origin, and its transfer to the parent.
-
-About a link's origin, in its own axes, with angular and linear acceleration (α, a) counted beyond the
-remainders:
+An articulated inertia is a general symmetric 6×6 matrix: about a link's origin, in its own axes, with (α, a)
+the angular and linear acceleration without the remainders,
 
     n = J α + H a + p_n        f = Hᵀ α + M a + p_f
 
-Moved to the parent, turned and then shifted by the offset r,
+At the parent, after a rotation to its axes and a shift by the offset r,
 
     M' = M     H' = H + r̃ M     J' = J − H r̃ + r̃ H'ᵀ.
 
@@ -48,8 +46,7 @@ from armillary.mechanics.tree.tree import LINEAR, Freedom, Link, Tree, moment_in
 class Articulated:
     """Articulated inertia at a link's origin, and the wrench p at zero acceleration.
 
-    ``rigid`` is the mass and first moment of a rigid body, if all of the inertia is rigid: H = h̃ and M = m 1
-    are then turned and moved at less cost.
+    ``rigid`` is (m, h) if the inertia is that of a rigid body: H = h̃ and M = m 1 cost less to move then.
     """
 
     J: Matrix
@@ -60,7 +57,7 @@ class Articulated:
     rigid: tuple[Scalar, Triple] | None = None
 
     def with_names(self, name: str) -> Articulated:
-        """Return the same as intermediate values."""
+        """Return the inertia with its elements as intermediate values."""
         if self.rigid is not None:
             mass, first = self.rigid
             J = named_symmetric(self.J, f"J_{name}")
@@ -121,7 +118,7 @@ def _carried_rigid(tree: Tree, index: int, body: Articulated) -> Articulated:
 
 
 def inertia_sum(a: Articulated, b: Articulated) -> Articulated:
-    """Return the sum of two, about the same point."""
+    """Return the sum of two inertias about the same point."""
     if a.rigid is not None and b.rigid is not None:
         mass, first = plus(a.rigid[0], b.rigid[0]), add(a.rigid[1], b.rigid[1])
         return rigid_body(mass, first, matrix_sum(a.J, b.J), add(a.n, b.n), add(a.f, b.f))
@@ -133,7 +130,7 @@ def inertia_sum(a: Articulated, b: Articulated) -> Articulated:
 def acceleration_from_parent(
     link: Link, reached: Sequence[Wrench] | Mapping[int, Wrench]
 ) -> tuple[Triple, Triple]:
-    """(α, a) that the parent's acceleration gives a link."""
+    """(α, a) of a link from its parent's acceleration alone, without its own joint's."""
     if link.parent < 0:
         return ZEROS, ZEROS
     alpha, a = reached[link.parent]
@@ -154,20 +151,20 @@ def _minus_times_tilde(a: Matrix, r: Triple) -> Matrix:
 
 
 def upper(a: Matrix) -> Matrix:
-    """Return a symmetric matrix from its upper half, whose elements may be written differently below."""
+    """Return a symmetric matrix from its upper half; equal elements below may be other expressions."""
     return joined(joined(a[min(i, j)][max(i, j)] for j in range(3)) for i in range(3))
 
 
-# Hubs and branches: the tree as chains of links between the links that carry several.
+# Hubs and branches: the tree as chains of links between hubs.
 #
-# A hub is the ground, a link that turns freely (a drift or a tumble), a flexible link and its nodes, and
-# every link that carries several others. A branch is the chain of links from one hub to the next, which is
-# its last link, or to a leaf.
+# Hubs are the ground, links that turn freely (a drift or a tumble), flexible links and their nodes, and links
+# that carry several others. A branch is the chain of links after one hub up to the next hub, which is its
+# last link, or up to a leaf.
 
 
 @dataclass(frozen=True)
 class TreeBranch:
-    """Links in a row on a hub, which comes before the first; the last may be a hub itself.
+    """A chain of links on a hub, which is the parent of the first; the last may be a hub itself.
 
     The modes of a flexible link are a branch without links.
     """
@@ -178,7 +175,7 @@ class TreeBranch:
 
 
 def branches(tree: Tree) -> list[TreeBranch]:
-    """Return all branches of links, each after the one that leads to its hub."""
+    """Return all branches with links, each after the branch that leads to its hub."""
     hubs = _hubs(tree)
     chains: dict[int, list[int]] = {}
     beginning: dict[int, int] = {}
@@ -194,10 +191,10 @@ def _hubs(tree: Tree) -> set[int]:
     for link in tree.links:
         if link.parent >= 0:
             children[link.parent] += 1
-    return {i for i, link in enumerate(tree.links) if children[i] > 1 or _hub_by_itself(link)}
+    return {i for i, link in enumerate(tree.links) if children[i] > 1 or _is_hub_kind(link)}
 
 
-def _hub_by_itself(link: Link) -> bool:
+def _is_hub_kind(link: Link) -> bool:
     return link.step in ("drift", "tumble") or link.modes is not None or link.carrier >= 0
 
 
@@ -205,10 +202,10 @@ def _hub_by_itself(link: Link) -> bool:
 #
 #     A a + B α = v_trans        C a + D α = v_rot
 #
-# about the hub's origin and in its axes, a and α its linear and angular acceleration beyond the remainders.
+# about the hub's origin and in its axes, with a and α its linear and angular acceleration without remainders.
 # Source: Allard (2018), eqs. 61 to 75.
 
-# Numbers of a hub's six accelerations among the unknowns of a branch, a before α.
+# Indices of a hub's six accelerations among the unknowns of a branch, a before α.
 LINEAR_ROWS, ANGULAR_ROWS = (-6, -5, -4), (-3, -2, -1)
 HUB = (*LINEAR_ROWS, *ANGULAR_ROWS)
 NOTHING = Articulated((ZEROS, ZEROS, ZEROS), (ZEROS, ZEROS, ZEROS), (ZEROS, ZEROS, ZEROS), ZEROS, ZEROS)
@@ -216,7 +213,7 @@ NOTHING = Articulated((ZEROS, ZEROS, ZEROS), (ZEROS, ZEROS, ZEROS), (ZEROS, ZERO
 
 @dataclass(frozen=True, eq=False)
 class Contribution:
-    """Terms that a branch adds to the equations of its hub beyond its inertia as a rigid part of it."""
+    """Terms of a branch in the equations of its hub, without the branch's inertia as a rigid part of it."""
 
     branch: str
     hub: str
@@ -233,12 +230,12 @@ class Contribution:
 
     @property
     def felt(self) -> Articulated:
-        """The same as an articulated inertia, with the wrench at zero acceleration."""
+        """The contribution as an articulated inertia, with the wrench at zero acceleration."""
         return Articulated(self.D, self.C, self.A, scaled(self.v_rot, -1), scaled(self.v_trans, -1))
 
 
 def hub_rows(body: Articulated) -> tuple[dict[tuple[int, int], Scalar], dict[int, Scalar]]:
-    """Elements and right sides of the hub's equations for an articulated inertia at the hub."""
+    """(elements, right sides) of the hub's equations for an articulated inertia at the hub."""
     matrix = {}
     for i in range(3):
         for j in range(3):
@@ -249,7 +246,7 @@ def hub_rows(body: Articulated) -> tuple[dict[tuple[int, int], Scalar], dict[int
 
 
 def left_at_hub(eliminated: Eliminated) -> Articulated:
-    """Return the hub's rows after an elimination, as an articulated inertia and its wrench."""
+    """Return the hub's rows after an elimination, as an articulated inertia."""
 
     def block(rows: tuple[int, ...], columns: tuple[int, ...]) -> Matrix:
         return joined(joined(eliminated.rows[i].get(j, 0) for j in columns) for i in rows)
@@ -267,7 +264,7 @@ def left_at_hub(eliminated: Eliminated) -> Articulated:
 
 
 def contribution(branch: str, hub: str, eliminated: Eliminated) -> Contribution:
-    """Return the hub's rows after the elimination of a branch, shown by name in the generated program."""
+    """Return the hub's rows after the elimination of a branch, with names in the generated program."""
 
     def block(letter: str, rows: tuple[int, ...], columns: tuple[int, ...]) -> Matrix:
         return joined(

@@ -1,14 +1,11 @@
 """The program of a system by one of JPL's formulations, MBDYFR, MBDYFN or MBDYFL.
 
-In MBDYFR a flexible body's coordinates and speeds are the states δ and η of its complex modes: runs start
-from these and show them. In every expression of the description, such as the motion of a node, they keep
-their meaning: amplitudes of the body's own shapes, and their rates.
+In MBDYFR the values of a flexible body's coordinates and speeds are the states δ and η of its complex modes:
+runs start from these and show them. In expressions of the description, such as the motion of a node, the
+symbols keep their meaning: amplitudes of the body's own shapes, and their rates.
 
-The rates of a system's own coordinates and speeds by one of JPL's formulations.
-
-The reference body's three angular speeds take ẇ_0, hinges and rotors their accelerations, modes theirs. Its
-translation is not in JPL's programs; it follows from F/M and the motion of o_0 about the system's mass
-centre.
+The formulations give ẇ_0 of the reference body and the accelerations of hinges, rotors and modes. They leave
+out translation, which follows from F/M and the motion of o_0 about the system's mass centre.
 """
 
 from __future__ import annotations
@@ -63,7 +60,7 @@ from armillary.program.targets.targets import OutputColumn, Targets, targets
 
 
 def derive_appendages(d: Derivation) -> DerivedEquations:
-    """Equations by one of the formulations."""
+    """Derive equations by one of the formulations."""
     wanted, reduction = appendage_targets(d.system, d.configuration, d.formalism.name)
     d.clock.stage(d.formalism.name)
     return d.finish(wanted, reduction, {"small": False})
@@ -84,7 +81,7 @@ MBDYFN, MBDYFL = map(_formulation, ("mbdyfn", "mbdyfl"))
 def appendage_targets(
     system: Description, configuration: Configuration, formalism: str
 ) -> tuple[Targets, Reduction]:
-    """Root expressions of all sections, with the setting that they were read in."""
+    """Return the root expressions of all sections, and the reduction that they were made with."""
 
     reduction = reduce_system(system, Undimensioned(), configuration)
     found = appendage_rates(system, reduction, formalism)
@@ -126,7 +123,7 @@ def appendage_targets(
 
 
 def _check_events(system: Description, found: AppendageRates, formalism: str) -> None:
-    """Errors for events that would change complex modes, whose states are not speeds."""
+    """Raise an error for events that would change complex modes, whose states are not speeds."""
     for event in system.events.values():
         for state in event.changes:
             if state in found.states:
@@ -147,7 +144,7 @@ def _state_after_event(state: Expr, value: Expr, found: AppendageRates, reductio
 
 
 def _vehicle_columns(system: Description, found: AppendageRates) -> list[OutputColumn]:
-    """Return the angular momentum, and torques of prescribed hinges."""
+    """Return the columns of the angular momentum, and of torques at prescribed hinges."""
     units, about = system.units.unit_text(MOMENT * TIME), "about the system's mass centre"
     H = [as_expr(x) for x in found.momentum]
     size = sqrt(as_expr(sum((x * x for x in H), as_expr(0))))
@@ -167,12 +164,12 @@ def _vehicle_columns(system: Description, found: AppendageRates) -> list[OutputC
 
 @dataclass(frozen=True, eq=False)
 class AppendageRates:
-    """Rates by index among the system's speeds, and the different modal states of MBDYFR.
+    """``speeds``: rates by index among the system's speeds.
 
-    There ``states`` has the rates of modal coordinates and speeds, which are δ and η, while ``speeds`` has
-    the second rates of the amplitudes that expressions mean; ``reduction`` reads expressions so. ``momentum``
-    is the angular momentum about the mass centre in the ground's axes. ``torques`` are the torques of
-    prescribed hinges by speed.
+    In MBDYFR ``states`` has the rates of δ and η, by the modal coordinates and speeds of the description,
+    while ``speeds`` has the second rates of the amplitudes; ``reduction`` converts expressions accordingly.
+    ``momentum`` is the angular momentum about the mass centre in the ground's axes. ``torques`` are the
+    torques at prescribed hinges by speed.
     """
 
     speeds: dict[int, Scalar]
@@ -201,7 +198,7 @@ def appendage_rates(system: Description, reduction: Reduction, name: str) -> App
     for g in order:
         for step, torque in zip(found.groups[g].steps, _own(vehicle, solution, order, g), strict=True):
             speeds[index[step.speed]] = next(hinges)
-            if step.speed in system.prescriptions:  # not what events lock: columns stay the same in a run
+            if step.speed in system.prescriptions:  # no locked speeds: a run's columns must not change
                 torques[step.speed] = torque
     for g in order:
         for r in found.groups[g].rotors:
@@ -344,7 +341,7 @@ def _root_rates(
 
 
 def _own(vehicle: Vehicle, solution: VehicleSolution, order: list[int], g: int) -> list[Scalar]:
-    """Torques at a group's hinges."""
+    """Return the torques at a group's hinges."""
     return [
         torque for torque, (k, _) in zip(solution.hinge_torques, vehicle.hinges, strict=True) if order[k] == g
     ]

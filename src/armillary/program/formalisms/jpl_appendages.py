@@ -40,18 +40,18 @@ from armillary.program.formalisms.jpl_vehicle import Appendage, NodeLoad, Partic
 
 # Appendages of MBDYFN and MBDYFL from the flexible parts of a description.
 #
-# They take a part's modes as they are, in the axes of their group and about its o. What makes them JPL's is
-# the reduced modal mass M − PᵀP/M_total: a unit matrix for modes that were normalised so (``total_mass=``),
-# and as good for any other basis of the same shapes. Second-order terms of the part are dropped.
+# An appendage has the part's modes, in the axes of its group and about the group's mass centre o. JPL's
+# programs have the reduced modal mass M − PᵀP/M_total: a unit matrix for modes that were normalised so
+# (``total_mass=``), and valid for any other basis of the same shapes. Second-order terms are dropped.
 
 Pairs = Mapping[str, tuple[Triple, Triple]]  # force and torque on nodes by their keys, in group axes
 
-# Elements of a reduced mass matrix this much smaller than its diagonal are rounding of M − PᵀP/M_total.
+# Elements of a reduced mass matrix below this share of its diagonal are rounding of M − PᵀP/M_total.
 _ROUNDING = 1e-13
 
 
 def columns(matrix: np.ndarray, place: Placement) -> list[Triple]:
-    """Return the columns of a 3 × N array given in a body's axes, in its group's axes; zeros exactly zero."""
+    """Convert the columns of a 3 × N array from a body's to its group's axes; zeros stay exactly zero."""
     return [matrix_vector(place.rotation, numbers(column)) for column in np.asarray(matrix).T]
 
 
@@ -103,25 +103,24 @@ def _plain(matrix: np.ndarray) -> list[list[Scalar]]:
 
 # Appendages of MBDYFR from the flexible parts of a description: complex modes about a nominal spin.
 #
-# Complex modes are those that were given as data. Else as many are computed as the part has real ones, from
-# the masses and inertias of its nodes, the spin and the stiffness between the nodes; where a part has only
-# shapes and a modal stiffness, in the span of these. Each takes the damping ratio of the real mode of its
+# Complex modes may be given as data. Otherwise as many are computed as the part has real modes, from the
+# masses and inertias of its nodes, the spin and the stiffness between the nodes; if a part has only shapes
+# and a modal stiffness, in the span of the shapes. Each gets the damping ratio of the real mode of the same
 # number, counted from the lowest frequency.
 #
-# The part's coordinates and speeds are then the states δ and η. In all expressions of the description they
-# keep their meaning, amplitudes and rates of the part's own shapes φ,
+# The values of the part's coordinates and speeds are then the states δ and η. In expressions of the
+# description the symbols mean amplitudes and rates of the part's own shapes φ,
 #
 #     y = W q        ẏ = W q̇        W = (φᵀ Mn φ)⁻¹ φᵀ Mn
 #
-# which is exact where these shapes span the complex ones: always, where none were cut off.
+# which is exact if these shapes span the complex ones: always, unless some were left out.
 
-# Damping between two modes below this, beside that of each, is rounding.
-_APART = 1e-9
+_APART = 1e-9  # coherence of damping between two modes, up to which it is rounding
 
 
 @dataclass(frozen=True, eq=False)
 class ComplexAppendage:
-    """A flexible body in complex modes: these, their ratios, and W from displacements to amplitudes."""
+    """A flexible body in complex modes: the modes, their damping ratios, and W (``amplitudes``)."""
 
     body: Body
     modes: ComplexModes
@@ -135,7 +134,7 @@ class ComplexAppendage:
         )
 
     def rate(self, delta: list[Scalar], eta: list[Scalar]) -> list[Scalar]:
-        """ẏ = −2 W (Γ σ δ + Ψ σ η); with δ̇ and η̇ the second rate."""
+        """ẏ = −2 W (Γ σ δ + Ψ σ η); for arguments δ̇ and η̇ it is ÿ."""
         shapes = np.hstack([self.modes.gamma, self.modes.psi]) * np.tile(self.modes.frequencies, 2)
         return _apply_matrix(-2 * self.amplitudes @ shapes, [*delta, *eta])
 
@@ -155,7 +154,7 @@ def _apply_matrix(matrix: Array, values: list[Scalar]) -> list[Scalar]:
 
 
 def _without_rounding(matrix: Array) -> Array:
-    """Zeros where an element is nothing beside the largest: each would cost operations while running."""
+    """Replace elements below 1e-14 of the largest by zeros: each would cost operations in a run."""
     return np.where(np.abs(matrix) > 1e-14 * np.abs(matrix).max(initial=0.0), matrix, 0.0)
 
 
@@ -192,7 +191,7 @@ def complex_appendage(body: Body, total_mass: Scalar) -> ComplexAppendage:
 
 
 def _check_mass(part: FlexiblePart, total_mass: float, where: str) -> None:
-    """Raise ModelError if complex modes belong to another vehicle."""
+    """Raise ModelError if complex modes are for another vehicle's mass."""
     if part.total_mass is not None and abs(part.total_mass - total_mass) > 0.01 * total_mass:
         raise ModelError(
             f"{where}: its complex modes are those on a vehicle of mass {part.total_mass:g}, but this one "
@@ -201,7 +200,7 @@ def _check_mass(part: FlexiblePart, total_mass: float, where: str) -> None:
 
 
 def _ratios(part: FlexiblePart, where: str) -> Array:
-    """Damping ratios φᵀCφ / 2ω, lowest first, of the real modes that the part was given by."""
+    """Damping ratios φᵀCφ / 2ω of the part's real modes, lowest frequency first."""
     rates, modes = uncouple_modes(reduced_mass(part.M, part.P, part.total_mass, where), part.K)
     damping = modes.T @ part.C @ modes
     worst, p, q = coherence(damping)
@@ -217,9 +216,9 @@ def _ratios(part: FlexiblePart, where: str) -> Array:
 
 
 def _basis(part: FlexiblePart, lumps: Lumps, Mn: Array, where: str) -> tuple[Array, Array]:
-    """(displacements that can move, columns; the stiffness in them).
+    """(columns that span the displacements that can move, the stiffness in terms of these columns).
 
-    Displacements without mass follow the others statically, or stay where nothing holds them.
+    Displacements without mass follow the others statically; they stay zero if they have no stiffness.
     """
     if lumps.stiffness is None:
         return lumps.shapes, part.K
@@ -239,7 +238,7 @@ def _basis(part: FlexiblePart, lumps: Lumps, Mn: Array, where: str) -> tuple[Arr
 def spinning_appendage(
     found: ComplexAppendage, place: Placement, group: HingedGroup, pairs: Pairs, read: Reader
 ) -> SpinningAppendage:
-    """Return the appendage in its group's axes and about its o."""
+    """Return the appendage in its group's axes and about the group's o."""
     flex = found.body.flex
     assert flex is not None and flex.part.lumps is not None
     part, lumps, modes = flex.part, flex.part.lumps, found.modes
@@ -285,7 +284,7 @@ def _double_shapes(modes: ComplexModes, rows: slice) -> Array:
 
 
 def _lump(node: FlexibleNode, lumps: Lumps, body: Body) -> int:
-    """Return the lump at a node."""
+    """Return the index of the lump at a node."""
     distances = np.linalg.norm(lumps.positions - node.position, axis=1)
     s = int(np.argmin(distances))
     if distances[s] > 1e-12 * (1 + np.abs(lumps.positions).max()):

@@ -62,7 +62,7 @@ from armillary.program.formalisms.jpl_vehicle import (
 
 
 class Blocks:
-    """A vehicle at one state: D, Φ and X in the reference axes, and sums of them along the tree.
+    """D, Φ and X of a vehicle at one state in the reference axes, and sums of them along the tree.
 
     ``shifts`` are the vectors c_k, and ``augmented`` the inertias Φ_kk, in the axes of their own bodies.
     """
@@ -107,7 +107,7 @@ class Blocks:
 
     @cached_property
     def sums(self) -> list[list[Matrix]]:
-        """Σ X_kr over all k beyond connection a and all r beyond connection b; 0 stands for everything."""
+        """Σ X_kr, as [a][b], over all k beyond connection a and all r beyond b; 0 means all substructures."""
         reach = [[r for r in range(self.count) if self.vehicle.beyond(k, r)] for k in range(self.count)]
         found: list[list[Matrix]] = [[ZERO_MATRIX] * self.count for _ in range(self.count)]
         for a in range(self.count):
@@ -118,7 +118,9 @@ class Blocks:
         return found
 
     def matrix(self) -> dict[tuple[int, int], Scalar]:
-        """Return the rows and columns of the reference body (0 to 2) and the hinges (3 on), row ≤ column."""
+        """Return A for the reference body (0 to 2) and the hinges (from 3), by (row, column),
+        row ≤ column.
+        """
         found = {(i, j): self.sums[0][0][i][j] for i in range(3) for j in range(i, 3)}
         hinges = self.vehicle.hinges
         for j, (b, hinge) in enumerate(hinges):
@@ -131,11 +133,11 @@ class Blocks:
         return found
 
     def reach(self, k: int, connection: int) -> Triple:
-        """Σ_r e(h,r) D_rk for the hinges of a connection; 0 stands for all r."""
+        """Σ_r e(h,r) D_rk for the hinges of a connection; connection 0 means all r."""
         return add(*(self.D[r][k] for r in range(self.count) if self.vehicle.beyond(connection, r)))
 
     def gyration(self, k: int, gained: Sequence[Triple]) -> Triple:
-        """Σ_r X_kr S_r."""
+        """Σ_r X_kr S_r, with S given by body."""
         return add(*(matrix_vector(self.X[k][r], s) for r, s in enumerate(gained)))
 
     def hinge_rows(self, E: Sequence[Triple]) -> dict[int, Scalar]:
@@ -164,12 +166,13 @@ class ReferenceLoads:
 def reference_loads(
     blocks: Blocks, deflections: Sequence[Sequence[tuple[NodeLoad, Triple]]]
 ) -> ReferenceLoads:
-    """Loads of a vehicle; ``deflections`` gives for each substructure its loaded nodes and where they moved.
+    """Return the loads of a vehicle; ``deflections`` are (load, displacement) of nodes by substructure.
 
         T_k = torque + Σ t_s + Σ (r_s + u_s) × f_s + c_k × F_k
 
-    The report's text takes the torque about the true mass centre; its programs shift it from o, as here.
-    Moments are taken in the body's axes: the first-order attitudes of MBDYFL do not keep cross products.
+    In the report's text the torque is about the true mass centre; in its programs about o and then shifted,
+    as here. Cross products are made in the body's axes, since the first-order attitudes of MBDYFL do not
+    preserve them.
     """
     forces, moments = [], []
     for k, part in enumerate(blocks.vehicle.substructures):
@@ -195,14 +198,16 @@ def load_moment(blocks: Blocks, loads: ReferenceLoads, k: int) -> Triple:
 
 # The assembled equations of a formulation: solution, momentum and hinge torques.
 #
-# The unknowns are ẇ_0 (0 to 2), the hinge accelerations, then those of the modes, appendage after appendage.
-# With a prescribed hinge its row goes, and its column times γ̈ moves to the right side of every other row,
-# those of the modes included (where the original programs exchanged two subscripts).
+# The unknowns are ẇ_0 (0 to 2), the hinge accelerations, then the modal accelerations, appendage after
+# appendage. The row of a prescribed hinge is dropped, and its column times γ̈ moves to the right side of every
+# other row, also of the modes' rows (where the original programs exchanged two subscripts).
 
 
 @dataclass(frozen=True, eq=False)
 class Assembled:
-    """A x = b with every hinge in it. ``motion`` are the rates that A's first rows turn into momentum."""
+    """A x = b with all hinges. ``motion`` has the rates in the order of x: A's rows 0 to 2 times these are
+    the angular momentum.
+    """
 
     matrix: dict[tuple[int, int], Scalar]
     force: dict[int, Scalar]
@@ -220,11 +225,11 @@ class Assembled:
 
     @property
     def momentum(self) -> Triple:
-        """Angular momentum about the system's mass centre in the reference axes, rotors not counted."""
+        """Angular momentum about the system's mass centre in the reference axes, without rotors."""
         return joined(self.row(i, self.motion) for i in range(3))
 
     def solve(self) -> list[Scalar]:
-        """Return all accelerations, given ones in their places."""
+        """Return all accelerations, including given ones."""
         free = [i for i in range(len(self.motion)) if i not in self.given]
         force = {
             i: minus(self.force[i], total([times(self.element(i, j), a) for j, a in self.given.items()]))
@@ -235,8 +240,8 @@ class Assembled:
         return [self.given[i] if i in self.given else x[i] for i in range(len(self.motion))]
 
     def hinge_torques(self, x: list[Scalar], applied: list[Scalar]) -> list[Scalar]:
-        """Torques at the hinges: the applied torque, plus for a prescribed hinge the torque of its motion,
-        from its dropped row.
+        """Return the torques at the hinges: the applied torque, and for a prescribed hinge also the torque
+        that its motion needs, from its dropped row.
         """
         found = []
         for h, torque in enumerate(applied, start=3):
@@ -245,21 +250,24 @@ class Assembled:
         return found
 
 
-# The rows and columns of modes in the system matrix, alike in all three formulations.
+# The rows and columns of modes in the system matrix, which all three formulations share.
 #
 # A modal unknown gives its substructure k a momentum p and an angular momentum h about o_k. Beyond hinge h_j
 # its effect is Y_j = e(j,k) h + [Σ_r e(j,r) D_rk] p, and
 #
 #     A_0m = Y_0        A_jm = g_j·Y_j        A_ml = −p_m·p_l / M   for another appendage,
 #
-# since the vehicle as a whole is free: appendages are coupled through the motion of the mass centre.
+# since the vehicle is free in space: appendages are coupled through the motion of the mass centre.
 #
-# Source: Fleischer and Likins (1975), eqs. 42 and 69, with the path e taken to the carrying body.
+# Source: Fleischer and Likins (1975), eqs. 42 and 69, with e for the body that carries the appendage.
 
 
 @dataclass(frozen=True, eq=False)
 class ModalColumns:
-    """The modal unknowns of an appendage on substructure k, in its axes; ``rates`` carry their momenta."""
+    """The columns of an appendage's modes on substructure k, in its axes.
+
+    ``momenta`` p and ``moments`` h are per unit of ``rates``; ``mass`` is A_mm.
+    """
 
     k: int
     momenta: Modes
@@ -271,9 +279,9 @@ class ModalColumns:
 def connection_carries(
     vehicle: Vehicle, ends: Sequence[int], appendages: Sequence[ModalColumns], number: int
 ) -> list[bool]:
-    """e(j,k): whether each connection lies between the reference body and the one that carries an appendage.
+    """Return e(j,k): whether each connection lies between the reference body and an appendage's body k.
 
-    The report's listings have the appendage's own number in place of k, which spoiled its Fig. 9.
+    The report's listings have the appendage's number in place of k, which makes its Fig. 9 wrong.
     """
     return [vehicle.beyond(a, appendages[number].k) for a in ends]
 
@@ -286,7 +294,7 @@ def assemble_equations(
 ) -> Assembled:
     """Return all equations, from the right sides of the hinge rows and the modal forces of each appendage.
 
-    Rates of hinges carry the modes along: −Σ_j Y_jᵀ s_j joins the modal forces.
+    The terms −Σ_j Y_jᵀ s_j of hinge rates are added to the modal forces here.
     """
     vehicle, turned = blocks.vehicle, blocks.attitude
     hinges = vehicle.hinges
@@ -326,13 +334,13 @@ def assemble_equations(
 #
 #     p = Σ m φ        h = Σ (m r × φ + I θ)        J' = Σ (m (2 r·φ 1 − r φᵀ − φ rᵀ) + [θ] I − I [θ])
 #
-# are constants. The deformation needs no more than these, however many nodes there are: J' is the change of
-# inertia by the shape, and ½ w·J' w is the work on it of the inertia forces −m w × (w × r) and −w × I w.
+# are constants. The equations need only these, whatever the number of nodes: J' is the change of inertia by
+# the shape, and ½ w·J' w is the work on the shape of the inertia forces −m w × (w × r) and −w × I w.
 
 
 @dataclass(frozen=True, eq=False)
 class ShapeIntegrals:
-    """p, h and J' of each shape."""
+    """p (``momenta``), h (``moments``) and J' (``slopes``) of each shape."""
 
     momenta: list[Triple]
     moments: list[Triple]
@@ -341,7 +349,7 @@ class ShapeIntegrals:
 
 @dataclass(frozen=True, eq=False)
 class AppendageDeformation:
-    """An appendage at its states: M_k c, M_k ċ, the change of inertia and its rate, angular momentum."""
+    """An appendage's M_k c, M_k ċ, change of inertia, its rate, and angular momentum at given states."""
 
     shift: Triple
     shift_rate: Triple
@@ -351,7 +359,7 @@ class AppendageDeformation:
 
 
 def shape_integrals(part: SpinningAppendage) -> tuple[ShapeIntegrals, ShapeIntegrals]:
-    """Shape integrals of Γ, whose mode drives δ, then of Ψ, whose mode drives η."""
+    """Return the shape integrals of Γ, for the equations of δ, then of Ψ, for the equations of η."""
     count = range(len(part.frequencies))
     sides = []
     for shapes in (
@@ -401,7 +409,10 @@ def appendage_deformation(part: SpinningAppendage, columns: ModalColumns, name: 
 
 
 def inertia_work(slope: Matrix, squares: Sequence[Scalar], nominal: Triple) -> Scalar:
-    """½ (w·J' w − Ω·J' Ω): the work of the inertia forces beyond the nominal ones; ``squares`` of w."""
+    """½ (w·J' w − Ω·J' Ω): the work of the inertia forces less that of the nominal ones, at the spin Ω.
+
+    ``squares`` are ``squares_of(w)``.
+    """
     half = [slope[i][j] if i != j else times(0.5, slope[i][i]) for i, j in SIX]
     return inner(half, [minus(x, y) for x, y in zip(squares, squares_of(nominal), strict=True)])
 

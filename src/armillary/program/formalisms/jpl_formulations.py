@@ -1,4 +1,4 @@
-"""The three formulations MBDYFR, MBDYFN and MBDYFL: right sides and modal columns; what follows from them."""
+"""The three formulations MBDYFR, MBDYFN and MBDYFL: right sides and modal columns, and their solution."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ from armillary.program.formalisms.jpl_vehicle import (
     with_rotors,
 )
 
-# MBDYFN: a nonlinear tree whose appendages sit on bodies that nominally do not rotate.
+# MBDYFN: a nonlinear tree; appendages are on bodies that nominally do not rotate.
 #
 # With F the bodies that carry appendages, c_k = −(1/M_k) Σ P η, and X as in jpl_blocks.py with the undeformed
 # inertia,
@@ -68,10 +68,10 @@ from armillary.program.formalisms.jpl_vehicle import (
 #     A_0m = Y_0m      A_hm = g_h·Y_hm      A_mm = modal mass      A_ml = −P_mᵀ P_l / M
 #     Q_m = −C η̇ − K η + φᵀλ − P_mᵀ (F/M + Σ_{r∉F} w_r × (w_r × D_rk)) − Σ_h Y_hmᵀ s_h
 #
-# The report has M_k where the whole mass M stands before D × (w × (w × D)), keeps the gyroscopic term for k
-# in F, lets its sum run over r = k, and its listings mix the signs of [D] P; an independent nonlinear model
-# settles all of these. In its hinge-mode coupling the programs test the path to the appendage's number in
-# place of its body. Source: Fleischer and Likins (1975), eqs. 64 to 70.
+# The report differs, and an independent nonlinear model confirms the equations here: the report has M_k in
+# place of the total mass M before D × (w × (w × D)), keeps the gyroscopic term for k in F, includes r = k in
+# the sum, and its listings mix the signs of [D] P. In the coupling of hinges and modes its programs use the
+# appendage's number in place of its body's. Source: Fleischer and Likins (1975), eqs. 64 to 70.
 
 
 def assemble_mbdyfn(vehicle: Vehicle) -> Assembled:
@@ -103,7 +103,7 @@ def shifts(vehicle: Vehicle) -> list[Triple]:
 
 
 def deflections(vehicle: Vehicle) -> list[list[tuple[NodeLoad, Triple]]]:
-    """Loaded nodes of each substructure with their displacements u = φ η."""
+    """Return (load, displacement u = φ η) of the loaded nodes of each substructure."""
     return [
         [(load, combined(load.shape, a.coordinates)) for a in part.appendages for load in a.loads]
         for part in vehicle.substructures
@@ -122,7 +122,7 @@ def modal_force(part: Appendage, pull: Triple) -> list[Scalar]:
 
 
 def _mbdyfn_moment(blocks: Blocks, loads: ReferenceLoads, k: int) -> Triple:
-    """E_k."""
+    """E_k of MBDYFN."""
     part = blocks.vehicle.substructures[k]
     swings = []
     if part.appendages:
@@ -149,11 +149,11 @@ def _swinging(blocks: Blocks, k: int) -> Triple:
     )
 
 
-# MBDYFL: everything small, on the vehicle of MBDYFN.
+# MBDYFL: the vehicle of MBDYFN with all motions small.
 #
-# The matrix is that of MBDYFN with all angles and deflections zero, so it is constant and factored once. The
-# right side has no products of rates; attitudes in it are products of 1 + γ_h [g_h], so a few second-order
-# terms stay.
+# The matrix of MBDYFN is taken with all angles and deflections zero, so it is constant and factorised once.
+# The right side has no products of rates; its attitudes are products of 1 + γ_h [g_h], so a few second-order
+# terms remain.
 #
 #     E_k = T_k + Σ_r D_kr × F_r + c_k × (M_k/M F − F_k)        Q_m = −C η̇ − K η + φᵀλ − P_mᵀ F/M
 #
@@ -196,9 +196,9 @@ def assemble_mbdyfl(vehicle: Vehicle) -> Assembled:
 # Damping takes −ξσ on δ and η, so that λ = −ξσ ± iσ: with it q̇ is not quite the rate of q (for Ω = 0 it is
 # dq/dt + ξσq). Terms (w_k − Ω) q and ẇ_k q are dropped in the modal rows.
 #
-# The report's eqs. 28, 29 and 42 have M_k for M, its listing a minus before σ in the imaginary rows (the
-# modes would diverge) and D_k0 for D_kk; its programs test the path to the appendage's number in place of
-# its body, which spoiled the report's Fig. 9. Source: Fleischer and Likins (1975), eqs. 26 to 63.
+# The report's eqs. 28, 29 and 42 have M_k for M; its listing has a minus before σ in the imaginary rows (the
+# modes would diverge) and D_k0 for D_kk; its programs use the appendage's number in place of its body's,
+# which makes the report's Fig. 9 wrong. Source: Fleischer and Likins (1975), eqs. 26 to 63.
 
 
 def assemble_mbdyfr(vehicle: Vehicle) -> Assembled:
@@ -259,7 +259,7 @@ def _mbdyfr_moment(
     swings: list[tuple[int, Triple]],
     k: int,
 ) -> Triple:
-    """E_k."""
+    """E_k of MBDYFR."""
     turned, w, M = blocks.attitude, blocks.attitude.w[k], blocks.vehicle.mass
     terms = [cross_triples(blocks.D[k][r], a) for r, a in swings]
     for r in range(blocks.count):
@@ -282,7 +282,7 @@ def _spin(blocks: Blocks, k: int) -> Triple:
 
 
 def _pull(blocks: Blocks, loads: ReferenceLoads, others: list[Triple], k: int) -> Triple:
-    """V except for its nominal part: F/M + Σ_r w_r × (w_r × D_rk) + (1/M) Σ a of the others, in body axes."""
+    """V without its nominal part: F/M + Σ_r w_r × (w_r × D_rk) + (1/M) Σ a of ``others``, in body axes."""
     M = blocks.vehicle.mass
     swung = [blocks.spinning(k, r) for r in range(blocks.count)]
     pull = add(scaled(loads.total, 1 / M), *swung, scaled(add(*others), 1 / M))
@@ -292,7 +292,7 @@ def _pull(blocks: Blocks, loads: ReferenceLoads, others: list[Triple], k: int) -
 def _modal_force(
     part: SpinningAppendage, columns: jpl_blocks.ModalColumns, V: Triple, own: Triple
 ) -> list[Scalar]:
-    """Q^R, then Q^I, without the terms of hinge rates."""
+    """Return Q^R, then Q^I, without the terms of hinge rates."""
     N = len(part.frequencies)
     squares = [fn.named(x, "ww") for x in squares_of(own)]
     slopes = [slope for side in shape_integrals(part) for slope in side.slopes]
@@ -324,7 +324,7 @@ class Formulation:
 
     assembled: Callable[[Vehicle], Assembled]
     complex_modes: bool = False  # whether its modal states are δ and η of complex modes
-    rate_products: bool = True  # whether it has them, and finite turns
+    rate_products: bool = True  # whether it has products of rates, and finite turns
 
 
 FORMULATIONS = {
@@ -402,10 +402,9 @@ def _origin(
     modes: list[list[Scalar]],
     formulation: Formulation,
 ) -> Triple:
-    """Acceleration of o_0: the system's mass centre moves by F/M, and from it Σ_r D_r0 + Σ_r (M_r/M) c_r
-    leads to o_0.
+    """Acceleration of o_0: the system's mass centre has F/M, and Σ_r D_r0 + Σ_r (M_r/M) c_r leads to o_0.
 
-    JPL's programs leave translation to their caller; this is its kinematics, with every term.
+    JPL's programs leave translation to their caller; this is the kinematics with all terms.
     """
     M = vehicle.mass
     terms: list[Triple] = []

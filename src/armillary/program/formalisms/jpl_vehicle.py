@@ -1,12 +1,11 @@
 """JPL's trees of rigid bodies with flexible appendages: the vehicle, its attitudes and barycentres.
 
-A description (or plain numbers) becomes a ``Vehicle`` (here; from a System by jpl_substructures.py and
-jpl_appendages.py). Its barycentres and attitude give the blocks of one symmetric matrix (jpl_blocks.py), to
-which each formulation adds modal columns and its right side (jpl_formulations.py), and finds accelerations,
-momentum and torques; jpl.py makes of them the rates of a system's own speeds. Complex modes come from
-model/flexible/modal_data.py.
+A ``Vehicle`` (here) is made from a System by jpl_substructures.py and jpl_appendages.py. Its barycentres and
+attitude give the blocks of one symmetric matrix (jpl_blocks.py). Each formulation (jpl_formulations.py) adds
+modal columns and its right side, and finds accelerations, momentum and torques; jpl.py converts these to the
+rates of the system's own speeds. Complex modes come from model/flexible/modal_data.py.
 
-Source: Fleischer and Likins (1975), JPL TR 32-1598, with its errors corrected where each formula stands.
+Source: Fleischer and Likins (1975), JPL TR 32-1598; each correction of its errors is stated at the formula.
 """
 
 from __future__ import annotations
@@ -44,12 +43,12 @@ from armillary.algebra.triples import (
 )
 from armillary.model.joints.base import principal_rotation
 
-# A vehicle as JPL's subroutines see it: substructures in a tree, hinges, appendages, rotors, loads.
+# A vehicle as in JPL's subroutines: substructures in a tree, hinges, appendages, rotors, loads.
 #
-# Every scalar may be a number or an expression. Substructure 0 is the reference body, free in space; each
-# other one hangs on an earlier one by one to three hinges through a common point. A substructure is a rigid
-# body with its appendages and the transverse inertia of its rotors; o is its mass centre while undeformed.
-# Its vectors are in its own axes.
+# Every scalar may be a number or an expression. Substructure 0 is the reference body, free in space; every
+# other substructure is connected to an earlier one by one to three hinges through a common point. A
+# substructure is a rigid body with its appendages and the transverse inertia of its rotors; o is its mass
+# centre while undeformed. Its vectors are in its own axes.
 #
 # Source: Fleischer and Likins (1975), JPL TR 32-1598, sections II.A and III.B.
 
@@ -80,8 +79,7 @@ class Hinge:
 class Rotor:
     """A balanced axisymmetric rotor about an axis of its body, by its axial inertia.
 
-    ``torque`` is all that acts on it along its axis; it is of no account where the relative ``acceleration``
-    is given.
+    ``torque`` is the total along its axis; it is ignored if the relative ``acceleration`` is given.
     """
 
     axis: Triple
@@ -93,8 +91,10 @@ class Rotor:
 
 @dataclass(frozen=True, eq=False)
 class NodeLoad:
-    """A force and a torque at a node r of an appendage, whose modes move it by ``shape``, turn it by
-    ``rotation``. In MBDYFR these are 2 (Ψ, −Γ): columns for δ, then for η.
+    """A force and a torque at a node of an appendage, at ``place`` r from o.
+
+    The modes displace the node by ``shape`` and turn it by ``rotation``. In MBDYFR these are 2 (Ψ, −Γ):
+    columns for δ, then for η.
     """
 
     place: Triple
@@ -106,9 +106,9 @@ class NodeLoad:
 
 @dataclass(frozen=True, eq=False)
 class Appendage:
-    """An appendage in real modes with coordinates η and rates η̇, from the substructure's o.
+    """An appendage in real modes with coordinates η and rates η̇, about the substructure's o.
 
-    P = Σ m φ and ``moment`` Δ = Σ (m r × φ + I θ), column by column. ``mass`` is the modal matrix of
+    P = Σ m φ and ``moment`` Δ = Σ (m r × φ + I θ), a column per mode. ``mass`` is the modal matrix of
     Mn (1 − S Sᵀ Mn / M) with the mass M of the whole vehicle: a unit matrix for JPL's own modes.
     """
 
@@ -124,8 +124,9 @@ class Appendage:
 
 @dataclass(frozen=True, eq=False)
 class Particle:
-    """A nodal body: mass, inertia, place from o while deformed by the nominal spin, and the complex modes
-    Ψ + iΓ of its displacement and rotation.
+    """A nodal body: mass, inertia, place from o as deformed by the nominal spin, and complex modes Ψ + iΓ.
+
+    ``psi`` and ``gamma`` are displacements, ``psi_turn`` and ``gamma_turn`` rotations.
     """
 
     mass: Scalar
@@ -154,10 +155,10 @@ class SpinningAppendage:
 class Substructure:
     """A rigid body with its appendages and rotors.
 
-    ``outward`` leads from the inboard o to the hinge point, in inboard axes; ``inward`` from the own o to the
-    same point. ``turned`` is a constant rotation after the hinges. ``torque`` is about o, ``force`` through
-    it; loads on nodes are not in them. ``mass`` and ``inertia`` (about o) include everything, undeformed,
-    less the rotors' axial inertia.
+    ``outward`` leads from the inboard body's o to the hinge point, in inboard axes; ``inward`` from this
+    body's o to the hinge point. ``turned`` is a constant rotation after the hinges. ``torque`` is about o,
+    and ``force`` acts at o; both exclude loads on nodes. ``mass`` and ``inertia`` (about o) include
+    appendages, undeformed, and rotors without their axial inertia.
     """
 
     name: str
@@ -183,21 +184,21 @@ class Vehicle:
 
     @property
     def mass(self) -> Scalar:
-        """M, of everything."""
+        """M, the mass of the whole vehicle."""
         return total([s.mass for s in self.substructures])
 
     @property
     def hinges(self) -> list[tuple[int, Hinge]]:
-        """(substructure beyond it, hinge), in order."""
+        """(index of the substructure beyond the hinge, hinge), in order."""
         return [(k, h) for k, s in enumerate(self.substructures) for h in s.hinges]
 
     @property
     def appendages(self) -> list[tuple[int, VehicleAppendage]]:
-        """(carrying substructure, appendage), in order."""
+        """(index of the carrying substructure, appendage), in order."""
         return [(k, a) for k, s in enumerate(self.substructures) for a in s.appendages]
 
     def beyond(self, k: int, r: int) -> bool:
-        """Return whether r is k or hangs on it, however far: the path elements e(h, r) of k's hinges."""
+        """Return whether r is k or is carried by k: the path elements e(h, r) for the hinges h of k."""
         while r > k:
             r = self.substructures[r].inboard
         return r == k
@@ -214,7 +215,7 @@ class Vehicle:
 
 @dataclass(frozen=True, eq=False)
 class Attitude:
-    """R[k] takes components in body k to those in body 0; axes g and s by hinge, w and S = Σ s by body."""
+    """R[k] converts components from body k to body 0; g and s are by hinge, w and S = Σ s by body."""
 
     R: list[Matrix]
     g: list[Triple]
@@ -232,7 +233,7 @@ class Attitude:
 
 
 def attitude(vehicle: Vehicle, turning: str = "finite") -> Attitude:
-    """Attitude and rates of a vehicle.
+    """Return the attitude and rates of a vehicle.
 
     ``turning`` is "finite", "first" (each turn as 1 + γ [g], whose products keep some second-order terms; no
     rate products) or "none" (all angles zero, no rate products).
@@ -268,7 +269,7 @@ def attitude(vehicle: Vehicle, turning: str = "finite") -> Attitude:
 
 
 def _hinge_rotation(hinge: Hinge, turning: str) -> Matrix:
-    """v_before = turn v_after: 1 + sin γ [g] + (1 − cos γ) [g][g]."""
+    """1 + sin γ [g] + (1 − cos γ) [g][g], which converts from the axes after the hinge to those before it."""
     if turning == "none":
         return IDENTITY
     g = hinge.axis
@@ -327,16 +328,17 @@ def _towards(vehicle: Vehicle, k: int, j: int) -> Triple:
     return vehicle.substructures[j].outward
 
 
-# Rotors inside bodies: free, driven or of given speed.
+# Rotors in bodies: free, driven or with given speed.
 #
 # A rotor of axial inertia G about a, with relative rate ψ̇ and a torque τ along its axis, obeys τ = G (ψ̈ +
-# a·ẇ_k). Where τ is known, the torque on body k without the rotor's axial inertia is
+# a·ẇ_k). If τ is known, the body's inertia is taken without the rotor's axial inertia, and the torque on the
+# body is
 #
 #     −a τ − w_k × a G (a·w_k + ψ̇)
 #
-# and where ψ̈ is known, the torque on body k with it is −a G ψ̈ − w_k × a G ψ̇. (The report has the first
-# with the inertia of the second, which is 7 per cent wrong in a test against explicit rotor bodies.) Both
-# are torques to the equations, so all formulations keep them whole.
+# If ψ̈ is known, the body's inertia includes the rotor's axial inertia, and the torque is −a G ψ̈ − w_k × a G
+# ψ̇. (The report has the first torque with the second inertia, which is 7 per cent wrong in a test against
+# explicit rotor bodies.) Both enter the equations as torques, so no formulation drops terms of them.
 #
 # Source: Fleischer and Likins (1975), sections III.A and III.B.
 
@@ -376,7 +378,7 @@ def rotor_acceleration(rotor: Rotor, dw: Triple) -> Scalar:
 
 
 def rotor_momentum(vehicle: Vehicle, turned: Attitude) -> Triple:
-    """Angular momentum that rotors add to the vehicle of ``with_rotors``, in the reference axes."""
+    """Angular momentum of rotors beyond that of the vehicle of ``with_rotors``, in the reference axes."""
     found: Triple = (0, 0, 0)
     for k, part in enumerate(vehicle.substructures):
         w = turned.back(k, turned.w[k])

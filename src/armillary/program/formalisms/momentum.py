@@ -1,7 +1,7 @@
 """The program of a system whose states are coordinates and momenta.
 
-The speeds are functions of these, solved for in every evaluation, and stand wherever the description holds
-speeds. Two sections more than in other programs, for the runtime:
+The speeds are functions of the states, solved for in every evaluation, and replace the speeds of the
+description. The runtime uses two more sections than other programs have:
 
     momenta         the momenta from coordinates and speeds; the speeds are inputs that follow the state
     accelerations   u̇, the derivative of the speeds along the rates of the state: exact
@@ -47,9 +47,9 @@ from armillary.program.passes import Constants, Graph, hoist
 from armillary.program.targets.targets import OutputColumn, Targets, converted_targets, targets
 from armillary.untyped import DataTable
 
-# Speeds up to which a matrix may be cheaper than the recursion. The Stanford arm (6 speeds) takes 173 + and
-# 237 × with the one and 200 + and 271 × with the other, hub and panels (12 speeds) 561 + and 727 ×, or 429 +
-# and 547 ×.
+# Most speeds for which solving by a matrix is tried besides the recursion. The Stanford arm (6 speeds) takes
+# 173 + and 237 × with a matrix, 200 + and 271 × by recursion; hub and panels (12 speeds) 561 + and 727 × with
+# a matrix, 429 + and 547 × by recursion.
 _FEW = 12
 
 
@@ -64,7 +64,7 @@ class DerivedMomentumEquations(DerivedConvertedEquations):
         "FMU with locks": "has momenta as states and events that lock or unlock joints; FMUs take speeds "
         "there: derive it with another formalism, such as 'kane'",
     }
-    conjugate: tuple[Expr, ...] = ()  # momenta conjugate to these, from coordinates and speeds
+    conjugate: tuple[Expr, ...] = ()  # momenta conjugate to the free speeds, from coordinates and speeds
 
     @property
     def momenta(self) -> tuple[str, ...]:
@@ -75,8 +75,8 @@ class DerivedMomentumEquations(DerivedConvertedEquations):
     def momentum_matrix(self) -> tuple[tuple[Expr, ...], ...]:
         """A, with p = A u + b for the momenta p conjugate to the free speeds u: ∂p/∂u, row by row.
 
-        It is the mass matrix, found from momenta alone. Its symmetry is not built in but follows from the
-        momenta being conjugate.
+        It is the mass matrix, found from momenta alone. Its symmetry is not imposed: it is a check that the
+        momenta are conjugate.
         """
         return tuple(tuple(gradient(p, self.solved)) for p in self.conjugate)
 
@@ -85,7 +85,7 @@ AXES = ("ground", "body")
 
 
 def derive_momentum(d: Derivation) -> DerivedEquations:
-    """Equations in coordinates and momenta."""
+    """Derive equations in coordinates and momenta."""
     system = d.system
     if d.axes not in AXES:
         raise ModelError(f"axes={d.axes!r} of angular momenta are neither 'ground' nor 'body'")
@@ -115,17 +115,17 @@ MOMENTUM = Formalism(
 
 @dataclass(frozen=True, eq=False)
 class _Form:
-    """A system in momenta; everything by the index of the speed that a momentum stands for."""
+    """A system in momenta; tables are by the index of the speed whose place a momentum takes."""
 
-    tree: Tree  # with its speeds solved for
+    tree: Tree  # with speeds as functions of the states
     reduction: Reduction
-    names: dict[int, str]  # of the states
-    p: dict[int, Expr]  # the states
+    names: dict[int, str]  # names of the states
+    p: dict[int, Expr]  # the states: momenta
     u: dict[int, Expr]  # speeds, from coordinates and states
-    rates: dict[int, Expr]  # of the states
+    rates: dict[int, Expr]  # rates of the states
     conjugate: dict[int, Expr]  # conjugate momenta, from coordinates and speeds
     by_speeds: dict[int, Expr]  # the states, from coordinates and speeds
-    shown: dict[int, tuple[str, Expr]]  # columns of a run: names and values, whatever is locked
+    shown: dict[int, tuple[str, Expr]]  # columns of a run: names and values, the same for all locks
 
     @cached_property
     def cost(self) -> float:
@@ -141,9 +141,9 @@ def momentum_targets(
     regrouped: bool,
     axes: str = "ground",
 ) -> tuple[Targets, DataTable]:
-    """Return root expressions of all sections, and what the equations hold besides.
+    """Return the root expressions of all sections, and the other fields of the equations.
 
-    ``axes``, "ground" or "body", express the angular momentum of bodies that turn freely on the ground.
+    ``axes``, "ground" or "body", are those of the angular momentum of bodies that turn freely on the ground.
     """
     ways = WAYS if len(reduction.independent(system)) <= _FEW else ("recursion",)
     forms = [_form(system, reduction, configuration, regrouped, way, axes) for way in ways]
@@ -217,8 +217,8 @@ def _form(
     weighed = weights(tree, falls)
     rates = conjugate_rates(relative, motions, wrenches, weighed, external, loads, turning) | of_roots
 
-    # Columns are the same in every configuration, so that legs of a run fit together: names are those of the
-    # system without locks.
+    # Columns must be the same in every configuration, so that legs of a run fit together: they have the names
+    # of the system without locks.
     unlocked = free_roots(tree, masses, configuration.locked) if axes == "ground" else []
     now = conjugate_momenta(relative, motions, wrenches)
     now |= _of_roots(unlocked, tree, masses, composite_momenta(tree, velocities(tree)))
@@ -242,7 +242,7 @@ def _form(
 def _seen_from_centres(
     tree: Tree, roots: Sequence[FreeRoot], masses: Sequence[Weight], of_roots: Mapping[int, Scalar]
 ) -> dict[int, Scalar]:
-    """Conjugate momenta of the motion that the roots' mass centres see."""
+    """Return the conjugate momenta of the motion relative to the roots' mass centres."""
     drifts: dict[int, Scalar] = {}
     for root in roots:
         P, _ = root.vectors(tree, of_roots)
@@ -256,7 +256,7 @@ def _seen_from_centres(
 def _of_roots(
     roots: Sequence[FreeRoot], tree: Tree, masses: Sequence[Weight], wrenches: Sequence[Wrench]
 ) -> dict[int, Scalar]:
-    """P and H of every root, by the indices of the speeds whose momenta they replace."""
+    """Return P and H of every root, by the indices of the speeds whose momenta they replace."""
     found: dict[int, Scalar] = {}
     for root in roots:
         found |= root.by_index(tree, *root.states(tree, masses, wrenches))
@@ -264,7 +264,7 @@ def _of_roots(
 
 
 def _names(system: Description, tree: Tree, roots: Sequence[FreeRoot]) -> dict[int, str]:
-    """Names of momenta: "p(A.u1)", and "momentum x", "angular momentum x" of what hangs on a root."""
+    """Return names of momenta: "p(A.u1)", and "momentum x" and "angular momentum x" of a root's bodies."""
     names = {i: f"p({u.data.name})" for i, u in enumerate(system.speeds)}
     alone = sum(link.parent < 0 for link in tree.links) == 1
     for root in roots:
@@ -298,7 +298,7 @@ def _momentum_columns(system: Description, form: _Form) -> list[OutputColumn]:
 
 
 def _all_accelerations(system: Description, form: _Form) -> dict[int, Scalar]:
-    """u̇ of all speeds by index: derivatives along the rates of the state, and given rates unchanged."""
+    """u̇ of all speeds by index: derivatives along the rates of the state, or given rates."""
     along = _coordinate_rates(system, form.reduction, form.reduction.plain)
     along |= {p: form.rates[i] for i, p in form.p.items()}
     found: dict[int, Scalar] = dict(zip(form.u, directional_derivatives(form.u.values(), along), strict=True))

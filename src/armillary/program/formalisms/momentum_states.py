@@ -44,32 +44,31 @@ from armillary.program.formalisms import recursive
 
 # Momenta as states: one per degree of freedom, conjugate to its speed.
 #
-# With ω, v the velocity of a link and its origin, and (n, f) the angular momentum about that origin and the
-# momentum of everything from its joint outwards, all in the link's axes,
+# With ω and v the angular velocity of a link and the velocity of its origin, and (n, f) the angular momentum
+# about that origin and the momentum of all links from its joint outwards, all in the link's axes,
 #
 #     p_d = s_d·(n, f) + a_d u_d                s_d: the link's direction of freedom d, constant in its axes;
 #                                               a_d: the armature of its joint
 #     p_d' = s_d·( N − ω × n − v × f,  F − ω × f ) + τ_d
 #
-# N, F are the external loads on what is beyond the joint, about the same origin, and τ_d is what acts along
-# the freedom itself. Constraint forces have no part along s_d. Modes have momenta too: see
-# momentum_modes.py.
+# N, F are the external loads on the links beyond the joint, about the same origin, and τ_d is the generalised
+# force along the freedom. Constraint forces have no component along s_d. Modes have momenta too, see below.
 #
-# The momenta are linear in the speeds, p = A u + b, with A the mass matrix, symmetric, and b of the
-# prescribed speeds: u is solved for, and A is never differentiated. A can be written out and factorised;
-# or, as it is the matrix of the equations of motion too, u is found joint by joint, like accelerations at
+# The momenta are linear in the speeds, p = A u + b, with A the symmetric mass matrix and b from the
+# prescribed speeds. u is solved for, so A is never differentiated. Either A is written out and factorised;
+# or, since A is also the matrix of the equations of motion, u is found joint by joint, like accelerations at
 # rest under the forces p − b.
 #
-# Source: Stoneking (2010), momentum state dynamics, with the composite turning with its own frame and the
-# axes' rates kept, which the slides leave out. That p is conjugate to u, and so A symmetric, is what makes
-# all joint reactions drop out.
+# Source: Stoneking (2010), momentum state dynamics; added here are the rotation of the composite's axes and
+# the rates of the axes, which the slides leave out. All joint reactions drop out because p is conjugate to u,
+# and so A symmetric.
 
 WAYS = ("matrix", "recursion")  # of solving for the speeds
 
 
 @dataclass(frozen=True, eq=False)
 class Weight:
-    """Mass and first moment of everything from a joint outwards, and free fall, in the link's axes."""
+    """Mass and first moment of all links from a joint outwards, and free fall, in the link's axes."""
 
     mass: Scalar
     first: Triple
@@ -104,9 +103,9 @@ def _own_speeds(link: Link, first: int) -> Triple:
 
 
 def composite_momenta(tree: Tree, motions: Sequence[Velocity]) -> list[Wrench]:
-    """(n, f) of everything from each joint outwards, about the link's origin and in its axes.
+    """(n, f) of all links from each joint outwards, about the link's origin and in its axes.
 
-    A link's own part is n = Jω + h × v and f = m v + ω × h, and what its modes add.
+    A link's own part is n = Jω + h × v and f = m v + ω × h, plus the momentum of its modes.
     """
     own: list[Wrench] = []
     for link, motion in zip(tree.links, motions, strict=True):
@@ -139,7 +138,7 @@ def weights(tree: Tree, falls_of: Mapping[int, Triple] | None = None) -> list[We
 
 
 def external_loads(tree: Tree, applied: AppliedLoads) -> list[Wrench]:
-    """(N, F) of the applied loads, gravity not among them, on everything from each joint outwards."""
+    """(N, F) of the applied loads, without gravity, on all links from each joint outwards."""
     return accumulated_wrenches(
         tree, [applied.wrenches.get(i, (ZEROS, ZEROS)) for i in range(len(tree.links))], "e"
     )
@@ -178,7 +177,7 @@ def conjugate_rates(
 
 
 def _balance(motion: Velocity, momentum: Wrench, weight: Weight, external: Wrench) -> Wrench:
-    """External loads, weight included, less the terms of turning and moving axes."""
+    """( N − ω × n − v × f, F − ω × f ), with the weight included in N and F."""
     n, f = momentum
     turned = add(cross_triples(motion.w, n), cross_triples(motion.v, f))
     couple = add(external[0], cross_triples(weight.first, weight.fall), scaled(turned, -1))
@@ -187,7 +186,7 @@ def _balance(motion: Velocity, momentum: Wrench, weight: Weight, external: Wrenc
 
 
 def solved_speeds(tree: Tree, momenta: Mapping[int, Scalar], way: str) -> dict[int, Scalar]:
-    """u by speed index from conjugate momenta, A u = p − b, with A written out or joint by joint."""
+    """u by speed index from conjugate momenta, A u = p − b; ``way`` is one of WAYS."""
     unknown = sorted(
         (d for link in tree.links for d in link.degrees if not d.prescribed), key=lambda d: d.index
     )
@@ -203,19 +202,19 @@ def solved_speeds(tree: Tree, momenta: Mapping[int, Scalar], way: str) -> dict[i
 
 # Conjugate momenta of modes, their rates, and the momentum of modal speeds.
 #
-# With the modal integrals of model/flexible/part.py in their present shape, and columns φ_p = (Jl θ_p, ψ_p),
-# in its axes, by which mode p moves a link k that hangs at one of its nodes (or itself, where it is held at
-# one),
+# With the modal integrals of model/flexible/part.py at the present deformation, and columns
+# φ_p = (Jl θ_p, ψ_p), by which mode p moves a link k at one of the nodes (or the flexible link itself, if it
+# is held at a node), in the axes of link k,
 #
 #     π_p = P_p·v + H_p·ω + (Mξ)_p + Σ_k φ_p·(n, f)_k
 #     π_p' = ½ ω·(∂J/∂η_p) ω + v·(ω × P_p) + ω·(∂H/∂η_p) ξ + v·(∂P/∂η_p) ξ + P_p·g − (Kη + Cξ)_p + applied
 #            + Σ_k [ φ̇_p·(n, f)_k + φ_p·(N − ω × n − v × f, F − ω × f)_k ]
 #
-# (n, f)_k is the composite momentum from link k outwards. Without its part in π_p, which the slides leave
-# out, the rate would hold the reactions at all joints of the body.
+# (n, f)_k is the composite momentum from link k outwards. The slides leave its part in π_p out; then the rate
+# would contain the reactions at all joints of the body.
 #
-# Source: Stoneking (2010), momentum state dynamics, with second-order terms, the turning of the modes and the
-# conjugate momenta.
+# Source: Stoneking (2010), momentum state dynamics; second-order terms, rotations by modes and the conjugate
+# momenta are added here.
 
 Columns = tuple[tuple[Triple, Triple], ...]
 
@@ -229,7 +228,7 @@ class Velocity:
 
 
 def flexed_velocity(tree: Tree, link: Link) -> Velocity:
-    """Motion of a link relative to its parent by the modes that move it; zero without such modes."""
+    """Velocity of a link relative to its parent by the modes that move it; zero without such modes."""
     modes = tree.links[link.carrier].modes if link.columns else None
     if modes is None:
         return Velocity(ZEROS, ZEROS)
@@ -293,7 +292,7 @@ def modal_rates(
 
 
 def column_rates(tree: Tree, rates: Mapping[Expr, Expr]) -> dict[int, Columns]:
-    """φ̇ of every link that modes move, from the rates of coordinates; both of the tree's scalars."""
+    """φ̇ of every link that is moved by modes, from the rates of the tree's coordinates."""
     found: dict[int, Columns] = {}
     for i, link in enumerate(tree.links):
         if link.columns:
@@ -310,34 +309,34 @@ def _join(found: dict[int, Scalar], more: Mapping[int, Scalar]) -> None:
         found[index] = plus(found[index], value)
 
 
-# Bodies that the ground holds nowhere, or at one point: momenta of all that hangs on them, in ground axes.
+# Bodies that are free, or held at one point, on the ground: momenta of all their bodies, in ground axes.
 #
 # For a body that turns freely on the ground the states are not the projections on its axes, but
 #
-#     P        the momentum of everything that hangs on it, where it is free to move
-#     H        its angular momentum about the common mass centre, or about the point that is held
+#     P        the momentum of the body and all bodies on it, if it is free to move
+#     H        their angular momentum about the common mass centre, or about the point that is held
 #
-# both in the ground's axes. Their rates are the external force and torque alone, so that without such they
-# stay what they are to the last bit, whatever the method and the step. With R the body's rotation, n its
-# composite angular momentum about its origin, in its axes, and c from there to the mass centre,
+# both in the ground's axes. Their rates are the external force and torque alone: without these, P and H stay
+# constant to the last bit, for every method and step. With R the body's rotation, n its composite angular
+# momentum about its origin, in its axes, and c from its origin to the mass centre,
 #
 #     H = R n − c × P
 #
 # About the mass centre uniform gravity has no torque.
 #
-# All other momenta of a body that is free to move are those relative to its mass centre: with the velocity
-# P/m of that taken from every other, the whole has no momentum, and A u = p has zeros for the three that
-# move it and Rᵀ H for those that turn it. On an orbit a hinge's momentum would else be the small difference
-# of terms with 7 km/s in them. Seen from the mass centre, which falls with g + F/m, gravity is −F/m (F:
-# applied force).
+# All other momenta on a body that is free to move are relative to the mass centre: the velocity P/m of the
+# mass centre is subtracted from all velocities, so the total momentum is zero, and A u = p has zeros for the
+# body's three linear speeds and Rᵀ H for its three angular ones. Otherwise, on an orbit, a hinge's momentum
+# would be the small difference of terms that contain 7 km/s. Relative to the mass centre, which falls with
+# g + F/m, gravity is −F/m (F: applied force).
 
 Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, eq=False)
 class FreeRoot:
-    """A body that turns freely on the ground: its link, and the links whose slides carry it; ``held`` where
-    its origin does not move.
+    """A body that turns freely on the ground: its link, and the links of the slides that carry it; ``held``
+    if its origin does not move.
     """
 
     name: str
@@ -346,15 +345,15 @@ class FreeRoot:
     held: bool
 
     def indices(self, tree: Tree) -> list[int]:
-        """Indices of the speeds in place of whose momenta P and H are states: in the same order."""
+        """Return the indices of the speeds whose momenta are replaced by P and H, in this order."""
         return sorted(d.index for i in (*self.slides, self.link) for d in tree.links[i].freedoms)
 
     def by_index(self, tree: Tree, P: Sequence[Item], H: Sequence[Item]) -> dict[int, Item]:
-        """P and H by those indices."""
+        """Return the elements of P and H by ``indices``."""
         return dict(zip(self.indices(tree), H if self.held else (*P, *H), strict=True))
 
     def vectors(self, tree: Tree, values: Mapping[int, Scalar]) -> tuple[Triple, Triple]:
-        """P and H from values by those indices."""
+        """Return P and H from values by ``indices``."""
         found = [values[i] for i in self.indices(tree)]
         return (ZEROS if self.held else joined(found[:3])), joined(found[-3:])
 
@@ -367,7 +366,7 @@ class FreeRoot:
         return P, n if self.held else add(n, scaled(cross_triples(self._centre(tree, masses), P), -1))
 
     def conjugate(self, tree: Tree, H: Triple) -> dict[int, Scalar]:
-        """Conjugate momenta of this body's own speeds relative to the mass centre, by index."""
+        """Return the conjugate momenta of this body's speeds in the motion relative to the mass centre."""
         n = from_ground(tree, self.link, H)
         found = {d.index: component_along(d, n, ZEROS) for d in tree.links[self.link].freedoms}
         for i in self.slides:
@@ -375,7 +374,7 @@ class FreeRoot:
         return found
 
     def drifting(self, tree: Tree, masses: Sequence[Weight], P: Triple) -> dict[int, Scalar]:
-        """Return the velocity P/m of the mass centre in this body's own speeds, by index."""
+        """Return the velocity P/m of the mass centre as values of this body's linear speeds, by index."""
         if self.held:
             return {}
         v = named(scaled(P, 1 / masses[self.base].mass), f"vc_{self.name}")
@@ -388,7 +387,7 @@ class FreeRoot:
         }
 
     def fall(self, tree: Tree, masses: Sequence[Weight], force: Triple) -> dict[int, Triple]:
-        """Gravity relative to the mass centre, by the link on the ground; ``force`` is P' with weight."""
+        """Return gravity relative to the mass centre, by the link on the ground; ``force`` is P'."""
         if self.held:
             return {}
         mass = masses[self.base].mass
@@ -412,11 +411,11 @@ class FreeRoot:
 
     @property
     def base(self) -> int:
-        """The link that carries all of the mass: regrouping moves it as far as the last slide."""
+        """The link with the mass of all: regrouping moves mass to the last slide, but no further."""
         return self.slides[-1] if self.slides else self.link
 
     def _centre(self, tree: Tree, masses: Sequence[Weight]) -> Triple:
-        """From the body's origin to the common mass centre, in the ground's axes."""
+        """Vector from the body's origin to the common mass centre, in the ground's axes."""
         first = to_ground(tree, self.link, masses[self.link].first)
         return named(scaled(first, 1 / masses[self.base].mass), f"c_{self.name}")
 
@@ -460,7 +459,7 @@ def _orthogonal(tree: Tree, slides: Sequence[int]) -> bool:
 
 
 def _along_freedoms(tree: Tree, index: int, forces: Mapping[int, Scalar]) -> Wrench:
-    """Generalised forces of a link's freedoms as a wrench in its axes."""
+    """Return the generalised forces along a link's freedoms as a wrench in its axes."""
     n, f = ZEROS, ZEROS
     for d in tree.links[index].freedoms:
         part = scaled(scaled(unit(d.direction % 3), d.sign), forces.get(d.index, 0))

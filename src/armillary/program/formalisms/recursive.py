@@ -58,19 +58,21 @@ from armillary.program.formalisms.hubs import (
     upper,
 )
 
-# Modes eliminated onto their link, as joints are by the recursion.
+# Elimination of the modes of a flexible link, like the elimination of joints in the recursion.
 #
-# A mode's row Σ M_pq ξ̇_q + W_p·(α, a) = f_p gives ξ̇_p; put into the link's equations it leaves
+# A mode's row Σ M_pq ξ̇_q + W_p·(α, a) = f_p gives ξ̇_p; substituted in the link's equations it leaves
 #
 #     J − W_n W_nᵀ/M_pp  …        n + W_n f_p/M_pp  …
 #
-# Modes of a free flexible body are not coupled to one another, so each costs a few operations; what hangs on
-# a node couples them.
+# Modes of a free flexible body are not coupled to one another, so each costs a few operations; bodies on its
+# nodes couple them.
 
 
 @dataclass(frozen=True, eq=False)
 class ModalAcceleration:
-    """A mode's acceleration: value − gain·(α, a) of its link − Σ gain_q ξ̇_q of modes that are found first."""
+    """A mode's acceleration: value − gain·(α, a) of its link − Σ others_q ξ̇_q of modes that
+    are found first.
+    """
 
     freedom: Freedom
     value: Scalar
@@ -157,19 +159,19 @@ def flexed_acceleration(
     return named(add(alpha, turning), f"al_{link.name}"), named(add(a, moving), f"al_{link.name}")
 
 
-# Links that gears tie together, eliminated as one group in the recursion.
+# Links that are connected by gears, eliminated as one group in the recursion.
 #
-# With x the independent unknowns of a group, k the constant factors of its joints' accelerations in them, and
-# (α, a) the acceleration of the hub on which the group hangs, beyond the remainders,
+# With x the independent unknowns of a group, k the constant factors of its joints' accelerations in terms of
+# x, and (α, a) the acceleration of the hub that carries the group, without the remainders,
 #
 #     M x + Wᵀ (α, a) = f      W = Σ_d k_d U_d      M_rs = Σ_d k_dr s_d·(own_s + below_s) + k_ds s_d·below_r
 #
 # U_d is the column of the articulated inertia beyond joint d for a unit acceleration along it, carried to the
-# hub; own_s that of a link's own joints for unknown s, and below_s what arrives there from links beyond it.
-# The inertia beyond the group is articulated already. Eliminating x leaves I − W M⁻¹ Wᵀ and p + W M⁻¹ f on
-# the hub, as one degree of freedom does in recursive.py.
+# hub; own_s is the wrench on a link from its own joints per unit of unknown s, and below_s the wrench from
+# links beyond it. Links beyond the group are eliminated already. Eliminating x leaves I − W M⁻¹ Wᵀ and
+# p + W M⁻¹ f on the hub, as for a single degree of freedom below.
 #
-# Source: Jain (2012), constraint embedding, with Kane's remainders taken out beforehand.
+# Source: Jain (2012), constraint embedding, with Kane's remainders separated beforehand.
 
 _NOTHING: Wrench = (ZEROS, ZEROS)
 
@@ -187,7 +189,7 @@ class GearGroup:
         self.eliminated: Eliminated | None = None
 
     def gather(self, index: int, body: Articulated) -> None:
-        """The equations of a link's joints, with the articulated inertia at the link."""
+        """Add the equations of a link's joints, from the articulated inertia at the link."""
         joints = unknown_freedoms(self.tree.links[index])
         below = self.arrived.pop(index, {})
         own: dict[int, Wrench] = {}
@@ -203,7 +205,7 @@ class GearGroup:
         self._carry(index, own, below)
 
     def shares(self, d: Freedom) -> Mapping[int, Scalar]:
-        """Factors of a joint's acceleration in the unknowns."""
+        """Return the factors of a joint's acceleration in terms of the unknowns."""
         return self.gears.factors.get(d.index, {d.index: 1})
 
     def _add_rows(self, d: Freedom, own: Mapping[int, Wrench], below: Mapping[int, Wrench]) -> None:
@@ -233,7 +235,7 @@ class GearGroup:
             known[s] = wrench_sum(known.get(s, _NOTHING), there)
 
     def eliminate(self) -> Articulated | None:
-        """Elimination of the unknowns: the articulated inertia left on the hub, None on the ground."""
+        """Eliminate the unknowns; return the articulated inertia left on the hub, or None on the ground."""
         hub = self.cluster.hub
         matrix = {key: fn.named(x, f"M_{key[0] + 1}_{key[1] + 1}") for key, x in self.matrix.items()}
         force = {s: fn.named(x, f"e_{s + 1}") for s, x in self.force.items()}
@@ -269,32 +271,32 @@ def _scale_wrench(a: Wrench, k: Scalar) -> Wrench:
 
 # Articulated bodies: the equations uncoupled joint by joint, at a cost linear in the number of links.
 #
-# For a link about its origin, in its own axes, with angular and linear acceleration (α, a) counted beyond the
+# For a link about its origin, in its own axes, with (α, a) its angular and linear acceleration without the
 # remainders:
 #
 #     n = J α + H a + p_n        f = Hᵀ α + M a + p_f
 #
-# J, H, M is the articulated inertia, starting as the rigid one (J, h̃, m 1). A degree of freedom along
-# direction d with unknown x and applied force τ has U·(α, a) + D x = τ − p_d, U the d-th column and D its
-# d-th element; eliminating x leaves
+# J, H, M is the articulated inertia I, initially the rigid inertia (J, h̃, m 1). A degree of freedom along
+# direction d with unknown x and applied force τ has U·(α, a) + D x = τ − p_d, with U the d-th column of I and
+# D its d-th element; eliminating x leaves
 #
 #     I − U Uᵀ/D,   p + U (τ − p_d)/D
 #
-# whose d-th row and column vanish. The rest goes to the parent, turned and moved. With an armature A of the
-# joint, D is U_d + A, and what is left in the d-th row and column is A Uᵀ/D, of p_d it is τ − A (τ − p_d)/D.
+# whose d-th row and column are zero. The rest is carried to the parent. With an armature A of the joint, D is
+# U_d + A, the d-th row and column become A Uᵀ/D, and p_d becomes τ − A (τ − p_d)/D.
 #
-# Source: Featherstone (1983), with two changes. All acceleration remainders are taken out beforehand (Kane),
-# so that no articulated inertia is ever multiplied with a bias acceleration, and remainders meet only the
-# regrouped rigid inertias, which are sparse.
+# Source: Featherstone (1983), but with all acceleration remainders separated beforehand (Kane): no
+# articulated inertia is ever multiplied with a bias acceleration, and remainders multiply only the regrouped
+# rigid inertias, which are sparse.
 
 _NO_GEARS = Gears()
 
 
 @dataclass(frozen=True, eq=False)
 class JointAcceleration:
-    """Acceleration along one direction, value − gain·(α, a); x is this less the parent's part.
+    """Acceleration along one direction, value − gain·(α, a); x is this less the component of (α, a).
 
-    The gain of the direction itself is −A/D of its armature.
+    The gain of the direction itself is −A/D, with the armature A.
     """
 
     freedom: Freedom
@@ -305,9 +307,9 @@ class JointAcceleration:
 def accelerations(
     tree: Tree, applied: AppliedLoads, *, at_rest: bool = False, gears: Gears = _NO_GEARS
 ) -> dict[int, Scalar]:
-    """x by speed index; ``at_rest``: at rest and without gravity, from the applied loads alone.
+    """x by speed index; if ``at_rest``, from the applied loads alone, at rest and without gravity.
 
-    Speeds that ``gears`` tie together are eliminated with their group of links; see ``GearGroup``.
+    Speeds that ``gears`` connect are eliminated with their group of links; see ``GearGroup``.
     """
     groups = [GearGroup(tree, cluster, gears, applied.forces, at_rest) for cluster in gears.clusters]
     inside = {i: group for group in groups for i in group.cluster.links}
@@ -354,7 +356,7 @@ def _rigid(tree: Tree, applied: AppliedLoads, at_rest: bool) -> list[Articulated
 def _eliminate_freedom(
     body: Articulated, d: Freedom, applied: Scalar
 ) -> tuple[Articulated, JointAcceleration]:
-    """Return the inertia without one degree of freedom, and how to find its acceleration."""
+    """Eliminate one degree of freedom; return the remaining inertia and the formula of its acceleration."""
     k, linear = d.direction % 3, d.direction >= LINEAR
     U = (*(row[k] for row in body.H), *body.M[k]) if linear else (*body.J[k], *body.H[k])
     D = plus(U[d.direction], d.armature)
@@ -400,7 +402,7 @@ def _moves_rotor(d: Freedom) -> bool:
 
 
 def _armature_row(d: Freedom, gain: tuple[Scalar, ...]) -> list[Scalar]:
-    """Return a U/D: the row of the eliminated direction that an armature leaves in the inertia."""
+    """Return A U/D: the row of the eliminated direction that an armature leaves in the inertia."""
     row = [times(d.armature, g) for g in gain]
     row[d.direction] = plus(d.armature, row[d.direction])
     return row
@@ -417,7 +419,7 @@ def _less_freedom(
     *,
     symmetric: bool = True,
 ) -> Matrix:
-    """a − u gᵀ with the given row and column of the eliminated direction, exact zeros without armature."""
+    """a − u gᵀ, with ``left`` in the row and column of the eliminated direction: zeros without armature."""
     out: list[list[Scalar]] = [[0] * 3 for _ in range(3)]
     for i in range(3):
         for j in range(i if symmetric else 0, 3):
@@ -439,7 +441,7 @@ def _outward(
     bent: dict[int, list[ModalAcceleration]],
     inside: dict[int, GearGroup],
 ) -> dict[int, Scalar]:
-    """x of every joint and mode, ground first, with the accelerations that they give the links."""
+    """x of every joint and mode, from the ground outwards."""
     x: dict[int, Scalar] = {}
     reached: list[tuple[Triple, Triple]] = []
     for i, link in enumerate(tree.links):
@@ -475,7 +477,9 @@ def _moved_together(
     arrived: tuple[Triple, Triple],
     x: dict[int, Scalar],
 ) -> tuple[Triple, Triple]:
-    """(α, a) of a link of a group, whose accelerations are found when its first link is reached."""
+    """(α, a) of a link of a group; at the group's first link, all accelerations of the group
+    are solved for.
+    """
     if i == group.cluster.links[0]:
         x |= group.solve(*(reached[group.cluster.hub] if group.cluster.hub >= 0 else (ZEROS, ZEROS)))
     moved = [*arrived[0], *arrived[1]]

@@ -1,16 +1,15 @@
 """The program of a system in redundant coordinates.
 
-State: absolute coordinates, the joints' coordinates, absolute speeds, the user's own states, and then what a
-step hands to the next: accelerations, multipliers and rates of the
-user's own states. Besides the sections of every program there are three
-that integrators call,
+State: absolute coordinates, the joints' coordinates, absolute speeds, the user's own states, and then values
+that a step passes to the next: accelerations, multipliers and rates of the user's own states. Besides the
+sections of every program there are three that integrators call,
 
     solve       v̇ and λ of the bordered equations, for given λ₀, targets, weight and softness; then the rates
                 of the user's own states
-    residuals   the constraints' positions, then their speeds: all zero where they hold
+    residuals   the constraints' positions, then their speeds: zero if they hold
     place       absolute coordinates and speeds from joint coordinates and speeds
 
-whose further inputs follow the state in one work vector: the joints' speeds, λ₀, ρ, the weight of the motion,
+whose other inputs follow the state in one work vector: the joints' speeds, λ₀, ρ, the weight of the motion,
 and σ of constraints with and without a position form.
 """
 
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
     from armillary.program.formalisms.redundant_equations import Redundant
 
 # σ of the exact equations, in units of 1/(total mass): far above rounding, so that redundant constraints
-# share their force in a definite way, and far below anything that a result shows.
+# share their force in a definite way, and far below any effect on results.
 EXACT = 1e-12
 
 
@@ -81,7 +80,7 @@ class DerivedRedundantEquations(DerivedEquations):
 
 
 def derive_redundant(d: Derivation) -> DerivedEquations:
-    """Equations in absolute coordinates with multipliers."""
+    """Derive equations in absolute coordinates with multipliers."""
     plain = Undimensioned()
     wanted, redundant = redundant_targets(d.system, plain)
     d.clock.stage("redundant")
@@ -93,7 +92,7 @@ REDUNDANT = Formalism("redundant", "redundant", derive_redundant, DerivedRedunda
 
 
 def redundant_targets(system: Description, plain: Undimensioned) -> tuple[Targets, Redundant]:
-    """Root expressions of all sections."""
+    """Return the root expressions of all sections, and the system in redundant coordinates."""
     from armillary.program.formalisms.redundant_equations import redundant_equations
 
     r = redundant_equations(system, plain)
@@ -133,7 +132,7 @@ def redundant_targets(system: Description, plain: Undimensioned) -> tuple[Target
             )
     own_rates = resolve_expressions(
         list(own.values())
-    )  # in terms of v̇ and λ, which each section finds its own way
+    )  # in terms of v̇ and λ, for which each section has its own expressions
     rates = [
         *(r.rates[c] for c in coordinates),
         *exact[: len(r.speeds)],
@@ -178,7 +177,7 @@ def redundant_targets(system: Description, plain: Undimensioned) -> tuple[Target
         carried=carried,
         inputs=(*(plain(u) for u in system.speeds), *r.inputs.all),
         stepping=_stepping(system, r, plain, dict(zip(own, own_rates, strict=True))),
-        search=False,  # it finds one to three per cent, for half of the derivation's time
+        search=False,  # it would save one to three per cent, for half of the derivation's time
     )
     return wanted, r
 
@@ -231,7 +230,7 @@ def _stepping(
 
 
 def _after(changes: dict[Expr, Expr], r: Redundant, state: tuple[Expr, ...]) -> list[Expr]:
-    """Return the state after an event: where it moves joints, all parts are placed again."""
+    """Return the state after an event; if it sets joint coordinates or speeds, all parts are placed again."""
     moved = [s for s in changes if s in r.joint_speeds or s in r.joints]
     if not moved:
         return [changes.get(s, s) for s in state]
@@ -243,7 +242,7 @@ def _after(changes: dict[Expr, Expr], r: Redundant, state: tuple[Expr, ...]) -> 
 
 
 def _own_columns(r: Redundant) -> list[OutputColumn]:
-    """Constraint errors, the error of unit length, and the multipliers."""
+    """Return columns of constraint errors, the error of Euler parameters' length, and the multipliers."""
 
     def norm(values: list[Expr]) -> Expr:
         found: Expr = sqrt(as_expr(sum((x * x for x in values), ZERO)))

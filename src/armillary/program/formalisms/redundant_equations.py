@@ -54,7 +54,7 @@ from armillary.program.formalisms.absolute_joints import (
     joint_speeds,
 )
 
-# Forces on parts in absolute coordinates: gravity and loads, less inertia that the speeds alone decide.
+# Forces on parts in absolute coordinates: gravity and loads, less the inertia terms of speeds.
 
 
 def forces(
@@ -123,23 +123,23 @@ def _wrench(
 #     [ B  −σ ] [ λ ] = [ ρ − φ γ − σ λ₀  ]
 #
 # with the inputs λ₀, ρ, φ and σ of `Inputs`. The matrix is eliminated leaves first, each part followed by the
-# constraints of its joint: the cost grows with the number of parts, and only the user's own constraints,
-# eliminated last, see each other. No pivot vanishes: M is positive definite, and a joint's constraints are
-# independent in the speeds of the part that it carries.
+# constraints of its joint: the cost is linear in the number of parts, and only the user's own constraints,
+# eliminated last, are coupled to each other. No pivot vanishes: M is positive definite, and a joint's
+# constraints are independent in the speeds of the part that the joint carries.
 #
-# A part without mass or inertia of its own leaves M singular although the motion is determined. There α BᵀB
-# is added to M, and α Bᵀ(ρ − φ γ) to f, over the constraints that touch it: where B v̇ = ρ − φ γ nothing
-# changes, and the sum is positive definite wherever the constraints and other parts' inertia decide the
-# motion. The armature a of a joint's speed u = B v adds a BᵀB to M in the same way.
+# A part without mass or inertia makes M singular although the motion is determined. Then α BᵀB is added to M,
+# and α Bᵀ(ρ − φ γ) to f, for the constraints of this part: this changes nothing if B v̇ = ρ − φ γ, and the
+# sum is positive definite if the constraints and other parts' inertia determine the motion. The armature a of
+# a joint's speed u = B v adds a BᵀB to M in the same way.
 
-SINGULAR = 1e-12  # of the largest eigenvalue: a mass matrix with a smaller one counts as singular
+SINGULAR = 1e-12  # share of the largest eigenvalue, below which an eigenvalue makes M count as singular
 
 Form = dict[Expr, Scalar]  # coefficients of a constraint by absolute speed
 
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """Symbols that the solution takes besides the state."""
+    """Inputs of the solution besides the state."""
 
     multipliers: tuple[Expr, ...]  # λ₀
     targets: tuple[Expr, ...]  # ρ
@@ -166,23 +166,23 @@ class Bordered:
         self.matrix: dict[tuple[Expr, Expr], Scalar] = {}
         for part in parts.parts:
             self.matrix |= mass_block(part)
-        # Values that constraints prescribe for B v̇ (or for Bv, or for the gap's rate).
+        # Right sides of the constraints, for B v̇ (or, in projections, for B v or the gap's rate).
         self.goals = [
             fn.named(minus(rho, times(inputs.weight, gamma)), "goal")
             for rho, gamma in zip(inputs.targets, gammas, strict=True)
         ]
-        self.added: dict[Expr, Scalar] = {}  # what armatures and the support of massless parts add to f
+        self.added: dict[Expr, Scalar] = {}  # terms of armatures and massless parts in f
         self.order = {v: i for i, v in enumerate(v for p in parts.parts for v in p.speeds)}
         self.length2 = _squared_length(parts.parts)
         self.turning = {w for part in parts.parts for w in part.w}
 
     def add_armature(self, inertia: Scalar, form: Form, gamma: Scalar) -> None:
-        """a u̇ in the equation of a joint's speed u = B v: a BᵀB more in M, −a Bᵀ γ in f, u̇ = B v̇ + γ."""
+        """Add a u̇ to the equation of a joint's speed u = B v, u̇ = B v̇ + γ: a BᵀB to M, −a Bᵀ γ to f."""
         self._add_square(inertia, form, times(self.inputs.weight, times(gamma, -1)))
         self.matrix = {key: fn.named(x, "M") for key, x in self.matrix.items()}
 
     def _add_square(self, alpha: Scalar, form: Form, goal: Scalar) -> None:
-        """α BᵀB more in M and α Bᵀ goal in f."""
+        """Add α BᵀB to M and α Bᵀ goal to f."""
         for a, x in form.items():
             pushed = times(alpha, x)
             self.added[a] = plus(self.added.get(a, 0), times(pushed, goal))
@@ -191,11 +191,11 @@ class Bordered:
                     self.matrix[a, b] = plus(self.matrix.get((a, b), 0), times(pushed, y))
 
     def _turns(self, form: Form) -> bool:
-        """Return whether a constraint is one of rotations alone, whose multiplier is a moment."""
+        """Return whether a constraint is on rotations alone, so that its multiplier is a moment."""
         return self.turning.issuperset(form)
 
     def support(self, values: dict[Expr, float]) -> None:
-        """M with the constraints of parts added that have no mass or inertia of their own."""
+        """Add the constraints of parts without mass or inertia to M; ``values`` are those of symbols."""
         weak = [p for p in self.parts.parts if _singular(p, values)]
         if not weak:
             return
@@ -209,7 +209,7 @@ class Bordered:
         self._check(weak, values)
 
     def _check(self, weak: list[AbsoluteBody], values: dict[Expr, float]) -> None:
-        """An error where the constraints leave a massless part to itself."""
+        """Raise an error if constraints do not determine the motion of a massless part."""
         order = self.order
         M = _matrix_numbers(self.matrix, order, values)
         size = np.sqrt(np.maximum(np.diag(M), 0.0))
@@ -265,7 +265,7 @@ def _pair(i: int, j: int) -> tuple[int, int]:
 
 
 def total_mass(parts: Iterable[AbsoluteBody]) -> Expr:
-    """Mass of all parts; 1 where none has any."""
+    """Mass of all parts; 1 if all are massless."""
     mass = as_expr(sum((as_expr(p.mass) for p in parts), ZERO))
     return UNIT if is_zero(mass) else mass
 
@@ -291,7 +291,7 @@ def _singular(part: AbsoluteBody, values: dict[Expr, float]) -> bool:
 def _matrix_numbers(
     matrix: dict[tuple[Expr, Expr], Scalar], order: dict[Expr, int], at: dict[Expr, float]
 ) -> np.ndarray:
-    """Return a symmetric matrix with these values of its symbols; one for those without a value."""
+    """Return a symmetric matrix as numbers; symbols without a value are set to one."""
     elements = [as_expr(x) for x in matrix.values()]
     missing = {s: 1.0 for s in symbols(*elements) if s not in at}
     found = np.zeros((len(order), len(order)))
@@ -305,9 +305,9 @@ def _matrix_numbers(
 #     M v̇ + Bᵀλ = f              motion, part by part; f holds loads less inertia remainders
 #     B v̇ − σ λ = −γ − σ λ₀      constraints B v + b(t) = 0, differentiated: γ = Ḃ v + ḃ
 #
-# (Park & Chiou 1987, eqs. 2.1 and 4.5, in bordered form, with one sign of Bᵀλ throughout. This λ of theirs is
-# minus what the constraint exerts; outputs and the theory's pages have the latter.) One number σ makes
-# this every system that the integrators need:
+# (Park & Chiou 1987, eqs. 2.1 and 4.5, in bordered form, with one sign of Bᵀλ throughout. Their λ is minus
+# the force that the constraint exerts; outputs and the theory pages have that force.) The number σ selects
+# the system that an integrator needs:
 #
 #     σ = 0      λ keeps the constraints exactly
 #     σ = ε/δ    the staggered equation (ε + δ B M⁻¹Bᵀ) λ = δ r + ε λ₀
@@ -319,9 +319,7 @@ def _matrix_numbers(
 
 @dataclass(frozen=True, eq=False)
 class Redundant:
-    """A system in redundant coordinates, as expressions.
-
-    ``speeds`` v, ``rates`` and the rest are in terms of absolute coordinates and speeds and of the joints'
+    """A system in redundant coordinates, as expressions of absolute coordinates and speeds and of the joints'
     coordinates; ``joint_speeds`` and ``joint_accelerations`` replace the description's u and u̇.
     """
 
@@ -344,9 +342,7 @@ class Redundant:
     total_mass: Expr
 
     def exact(self, softness: Expr) -> list[Expr]:
-        """v̇ and λ that keep the constraints, with a σ so small that it only decides between redundant
-        ones.
-        """
+        """v̇ and λ that keep the constraints; a small σ only makes forces of redundant constraints unique."""
         given: dict[Expr, Expr] = dict(zip(self.inputs.multipliers, self.multipliers, strict=True))
         given |= dict.fromkeys(self.inputs.targets, ZERO)
         given |= {self.inputs.weight: UNIT} | dict.fromkeys(self.inputs.softness, softness)
@@ -427,7 +423,7 @@ def _symbols(system: Description, names: Iterable[str]) -> tuple[Expr, ...]:
 def _constraint_rows(
     system: Description, parts: AbsoluteBodies, u: dict[Expr, Expr], plain: Undimensioned
 ) -> list[AbsoluteConstraint]:
-    """Return all constraints: of each joint, of given and locked speeds, and the user's own."""
+    """Return all constraints: those of joints, of given and locked speeds, and the user's own."""
     rows = [row for i in range(len(parts.parts)) for row in joint_rows(parts, i)]
     owners = {plain(s): i for i, part in enumerate(parts.parts) for s in part.body.speeds}
     for given in system.prescriptions.values():
@@ -450,7 +446,7 @@ def _constraint_rows(
 
 
 def _form(speed: Expr, speeds: Iterable[Expr]) -> Form:
-    """Coefficients of the absolute speeds in a constraint."""
+    """Return the coefficients of the absolute speeds in a constraint."""
     present = set(symbols(speed))
     found = {v: derivative(speed, v) for v in speeds if v in present}
     return {v: fn.named(c, "B") for v, c in found.items() if not is_zero(c)}

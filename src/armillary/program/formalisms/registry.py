@@ -1,4 +1,4 @@
-"""The formalisms by name: a new one is a line of the list here."""
+"""The formalisms by name; a new formalism is added to the list here."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Passes that make a program cheaper: each a pure function from graph to graph, exact up to rounding.
 
-Enters: a ``Graph`` of root expressions whose ``let`` nodes are the intermediate values. Leaves: one that
-computes the same with fewer operations. Whole equal expressions need no pass, they are the same node. Read
-``graph.py`` first, then ``inline.py``; ``sequence.py`` runs the passes in order and undoes a pass that does
+Enters: a ``Graph`` of root expressions whose ``let`` nodes are the intermediate values. Leaves: a graph that
+computes the same roots with fewer operations. Equal expressions need no pass: they are the same node. Read
+``graph.py`` first, then ``rewrites.py``; ``sequence.py`` runs the passes in order and undoes a pass that does
 not reduce the count.
 """
 

@@ -30,10 +30,10 @@ from armillary.model.units import text_number
 from armillary.runtime.inputs.signal import Signal, SignalPieces, time_scale
 from armillary.runtime.models.parameters import plain_number
 from armillary.settings import RunSettings
+from armillary.solver.thresholds import APART
 from armillary.untyped import DataTable, Given
 
 _EVEN = 1e-9  # by which breaks may differ from even spacing, relative to it: they are looked at anyway
-APART = 64 * 2.0**-52  # stops closer than this, relative to the time, are one
 
 
 @dataclass(frozen=True, eq=False)

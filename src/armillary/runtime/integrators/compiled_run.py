@@ -21,8 +21,8 @@ from armillary.runtime.integrators.records import (
     Stepping,
 )
 from armillary.runtime.integrators.settings import IntegrationSettings, check_rows, most_rows
-from armillary.runtime.language.language import LOGGED
-from armillary.runtime.loop.layout import (
+from armillary.solver.language.language import LOGGED
+from armillary.solver.llvm.layout import (
     FUNCTIONS,
     PASSED,
     SECTIONS,
@@ -31,11 +31,11 @@ from armillary.runtime.loop.layout import (
     Phase,
     Reason,
 )
-from armillary.runtime.loop.thresholds import LEAST_ERROR
+from armillary.solver.thresholds import LEAST_ERROR
 from armillary.untyped import Given
 
 if TYPE_CHECKING:
-    from armillary.runtime.loop.machine_code import Loop
+    from armillary.solver.llvm.compiled_loop import Loop
 
 _FIRST_ROWS = 1024
 _MOST_ROWS_AT_ONCE = 1 << 20
@@ -93,7 +93,7 @@ def _plan(
     if key in functions.plans:
         found: _Plan = functions.plans[key]
         return found
-    from armillary.runtime.loop.machine_code import compiled_loop  # llvmlite is slow to import
+    from armillary.solver.llvm.compiled_loop import compiled_loop  # llvmlite is slow to import
 
     shape = LoopShape(
         tableau,

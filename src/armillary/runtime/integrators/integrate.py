@@ -13,7 +13,6 @@ from dataclasses import replace
 import numpy as np
 
 from armillary.errors import ArmillaryError
-from armillary.runtime.integrators import STIFF
 from armillary.runtime.integrators.compiled_run import CompiledRun
 from armillary.runtime.integrators.records import (
     Functions,
@@ -23,8 +22,9 @@ from armillary.runtime.integrators.records import (
     Stepping,
 )
 from armillary.runtime.integrators.settings import IntegrationSettings
-from armillary.runtime.loop.layout import Reason
-from armillary.runtime.loop.thresholds import FIRST_STEPS
+from armillary.solver.llvm.layout import Reason
+from armillary.solver.methods.registry import STIFF
+from armillary.solver.thresholds import FIRST_STEPS
 
 Lasts = Callable[[float, np.ndarray, np.ndarray], bool]  # of a time, a state and memory
 Supply = Callable[[CompiledRun], RunChanges]  # tables with what a run lacks
@@ -110,7 +110,7 @@ def drive(
 
     ``supply`` adds what the run lacks for changes of configuration to its tables; an error of it ends the run
     there. Two ``methods`` take turns: an explicit one, by which the run begins, and a linearly implicit one
-    while the run is stiff; see runtime/solver/linearly_implicit.py.
+    while the run is stiff; see solver/linearly_implicit.py.
     """
     failure = ""
     taken: list[tuple[float, str]] | None = None

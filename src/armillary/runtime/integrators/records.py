@@ -12,8 +12,7 @@ import numpy as np
 
 from armillary.program.sparse_rates import SparseStructure
 from armillary.runtime.addresses import address, kept_with_owner
-from armillary.runtime.loop.layout import ChangeShape, Scheme
-from armillary.runtime.loop.tableau import Rosenbrock, Tableau
+from armillary.solver.llvm.layout import ChangeShape, Scheme
 
 IntegrationStatus = Literal[
     "finished",
@@ -85,7 +84,7 @@ class Stepping:
 
 
 class Outlook(NamedTuple):
-    """Data of places where constraints lose rank in a run, by the names of runtime/solver/record.py."""
+    """Data of places where constraints lose rank in a run, by the names of solver/record.py."""
 
     look: float = -inf
     share: float = 1.0
@@ -97,7 +96,7 @@ class Outlook(NamedTuple):
 
 @dataclass(frozen=True)
 class RunChanges:
-    """The configurations that a run may enter without leaving its loop: see loop/layout.py for the tables.
+    """The configurations that a run may enter without leaving its loop; tables are in solver/llvm/layout.py.
 
     ``states`` and ``events`` are the counts of the largest configuration, ``start`` is the number of the
     first one; ``complete`` tables have the sections of changes, which are not compiled for runs that never
@@ -127,7 +126,7 @@ class RunChanges:
 
 
 class Lack(NamedTuple):
-    """What a run lacks for a change of configuration (runtime/solver/changes.py), and where it stands: the
+    """What a run lacks for a change of configuration (solver/changes.py), and where it stands: the
     number of the present configuration and of the one in question, the locks after the events of the instant
     and while their impulse acts, the rows and dependent speeds of a choice, the events, the motion.
     """
@@ -144,31 +143,6 @@ class Lack(NamedTuple):
     t: float
     motion: np.ndarray
     memory: np.ndarray
-
-
-@dataclass(frozen=True)
-class Method:
-    """A way to integrate: a tableau for the compiled loops, explicit or linearly implicit (``rosenbrock``). A
-    method integrates only equations whose ``method_family`` is its ``family``, "" for most. Exported programs
-    have the ``exported`` methods.
-    """
-
-    name: str
-    order: int
-    adaptive: bool
-    description: str
-    tableau: Tableau | None = None
-    family: str = ""
-    exported: bool = False
-    rosenbrock: Rosenbrock | None = None
-    begins_with: str = ""  # the explicit method that steps until a run is stiff
-
-    @property
-    def coefficients(self) -> Tableau | Rosenbrock:
-        """The tableau, of whichever kind."""
-        found = self.tableau or self.rosenbrock
-        assert found is not None
-        return found
 
 
 @dataclass

@@ -12,17 +12,16 @@ import numpy as np
 
 from armillary.algebra.arguments import count, one_of, reals
 from armillary.errors import ArmillaryError
-from armillary.runtime.integrators import (
+from armillary.settings import KEPT, RunSettings
+from armillary.solver.methods.registry import (
     FORMER_METHODS,
     METHODS,
-    Method,
     check_family,
     replace_former_method,
     usual_method,
 )
-from armillary.runtime.loop.layout import SNAP
-from armillary.runtime.loop.thresholds import LONGEST_WITH_CONTACTS
-from armillary.settings import KEPT, RunSettings
+from armillary.solver.methods.tableau import Method
+from armillary.solver.thresholds import LONGEST_WITH_CONTACTS, SNAP
 from armillary.untyped import Given
 
 # More than this is a mistake rather than a wish: it takes the machine down before it is of use to anybody.

@@ -45,10 +45,9 @@ from armillary.program.sensitivities import (
     jump_check,
     sensitive_equations,
 )
-from armillary.runtime.integrators import Stepping
 from armillary.runtime.integrators.integrate import integrate
+from armillary.runtime.integrators.records import Stepping
 from armillary.runtime.integrators.settings import complete_settings
-from armillary.runtime.loop.layout import Scheme
 from armillary.runtime.models.compiled import CompiledModel, Compiler
 from armillary.runtime.models.configured_program import as_program_of, driven_equations
 from armillary.runtime.models.instance import Instance
@@ -56,12 +55,13 @@ from armillary.runtime.models.legs import RunLegs
 from armillary.runtime.models.parameters import check_physical
 from armillary.runtime.models.run_record import blank_run, recorded_run, run_info
 from armillary.runtime.progress import progress_line
-from armillary.runtime.solver import contact_code as contact_code  # implements blocks of programs
 from armillary.runtime.start.derivatives import Along, StartDerivatives
 from armillary.runtime.start.initial import Place, initial_memory, vector
 from armillary.runtime.start.mass_centres import OnStart, values_from_hook
 from armillary.runtime.start.redundant import RedundantStart
 from armillary.settings import Initial, RunSettings
+from armillary.solver.llvm import contact_code as contact_code  # implements blocks of programs
+from armillary.solver.llvm.layout import Scheme
 from armillary.untyped import AnyFunction, DataMapping, DataTable, Given
 
 if TYPE_CHECKING:

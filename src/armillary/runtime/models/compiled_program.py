@@ -36,11 +36,11 @@ from armillary.program.equations import NOT_PICKLED, DerivedEquations
 from armillary.program.passes.graph import Operations
 from armillary.program.pieces import with_functions
 from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, INTERNAL_EVENTS, POOR_PIVOT
-from armillary.runtime.integrators import Functions
-from armillary.runtime.loop.thresholds import LANDING
+from armillary.runtime.integrators.records import Functions
 from armillary.runtime.models.configurations import NEARLY, changes_configuration
 from armillary.runtime.models.parameters import parameter_table
 from armillary.runtime.start.initial import initial_memory
+from armillary.solver.thresholds import LANDING
 from armillary.untyped import DataMapping
 
 _REALS = ctypes.POINTER(ctypes.c_double)
@@ -327,7 +327,12 @@ class ModelFunctions:
 
     def address(self, name: str) -> int:
         """Address of a function (t, state and inputs, constants, memory, results), for compiled loops."""
-        return self._code.address(name)
+        return (self._code if self._places else self._of_one_place).address(name)
+
+    @cached_property
+    def _of_one_place(self) -> Compiled:
+        """The functions of one place, where only those of several rows are compiled."""
+        return Compiled(process_text(self.equations.program))
 
     def length(self, name: str) -> int:
         """Number of results of a function."""

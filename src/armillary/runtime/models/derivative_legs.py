@@ -22,10 +22,9 @@ from armillary.program.targets.targets import (
     LOST_RANK,
     PIVOT_SIGN,
 )
-from armillary.runtime.integrators import Integration
 from armillary.runtime.integrators.compiled_run import CompiledRun
+from armillary.runtime.integrators.records import Integration
 from armillary.runtime.integrators.settings import IntegrationSettings
-from armillary.runtime.loop.thresholds import EPSILON, MIDDLE, SOON
 from armillary.runtime.models.configurations import Configurations
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.legs import (
@@ -39,6 +38,7 @@ from armillary.runtime.models.legs import (
 )
 from armillary.runtime.models.run_changes import ConfigurationSupply, known_changes, single_changes
 from armillary.runtime.start.initial import Place
+from armillary.solver.thresholds import EPSILON, MIDDLE, SOON
 
 _CAREFUL = "dop853"  # the method of the motion without derivatives
 

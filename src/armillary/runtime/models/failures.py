@@ -38,8 +38,10 @@ from armillary.model.description import AMBIGUOUS, FAILED, JAMMED, JAMS, WITHOUT
 from armillary.model.quantities import kinetic_energy
 from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
-from armillary.runtime.integrators import Integration
-from armillary.runtime.loop.thresholds import (
+from armillary.runtime.integrators.records import Integration
+from armillary.runtime.models.instance import Instance
+from armillary.runtime.start.initial import Place
+from armillary.solver.thresholds import (
     COARSE,
     FALLEN,
     FARTHEST,
@@ -48,8 +50,6 @@ from armillary.runtime.loop.thresholds import (
     SPEED_JUMP,
     WEAK,
 )
-from armillary.runtime.models.instance import Instance
-from armillary.runtime.start.initial import Place
 from armillary.untyped import Given
 
 _JUMPS = 5  # first jumps of speeds in a run that are checked

@@ -32,12 +32,12 @@ from armillary.program.program import Program
 from armillary.program.targets.targets import CONSTRAINT_RANK, LOST_RANK
 from armillary.runtime.addresses import address, kept_with_owner
 from armillary.runtime.inputs.reading import DrivenInputs
-from armillary.runtime.loop.thresholds import WEAK
 from armillary.runtime.start.initial import Place
+from armillary.solver.thresholds import WEAK
 from armillary.untyped import DataMapping
 
 if TYPE_CHECKING:
-    from armillary.runtime.integrators import Integration
+    from armillary.runtime.integrators.records import Integration
     from armillary.runtime.models.configured_program import ConfiguredProgram
 
 

@@ -23,16 +23,15 @@ from armillary.errors import ArmillaryError
 from armillary.mechanics.constraints.reduction import Configuration
 from armillary.model.description import EventRecord
 from armillary.program.targets.targets import CONSTRAINT_RANK, PIVOT_SIGN
-from armillary.runtime.integrators import Integration
 from armillary.runtime.integrators.compiled_run import CompiledRun
 from armillary.runtime.integrators.integrate import Lasts, Supply, integrate
-from armillary.runtime.integrators.records import Outlook, RunChanges
+from armillary.runtime.integrators.records import Integration, Outlook, RunChanges
 from armillary.runtime.integrators.settings import IntegrationSettings, check_rows
-from armillary.runtime.loop.thresholds import AROUND, NO_STRENGTH, STRIDE
 from armillary.runtime.models.configurations import Configurations
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.run_changes import ConfigurationSupply
 from armillary.runtime.start.initial import Place
+from armillary.solver.thresholds import AROUND, NO_STRENGTH, STRIDE
 
 Report = Callable[[float], None] | None  # called with the time reached
 

@@ -21,7 +21,6 @@ from armillary.runtime.integrators.compiled_run import CompiledRun
 from armillary.runtime.integrators.integrate import drive
 from armillary.runtime.integrators.records import Integration
 from armillary.runtime.integrators.settings import IntegrationSettings
-from armillary.runtime.loop.thresholds import FIRST_STEPS, NOWHERE
 from armillary.runtime.models.failures import watch_start
 from armillary.runtime.models.legs import ConfigurationRun, RunLegs, judged_leg
 from armillary.runtime.models.run_changes import ConfigurationSupply, known_changes
@@ -35,6 +34,7 @@ from armillary.runtime.progress import progress_line
 from armillary.runtime.start.assembly import Bench
 from armillary.runtime.start.initial import Place, initial_memory
 from armillary.settings import RunSettings
+from armillary.solver.thresholds import FIRST_STEPS, NOWHERE
 from armillary.untyped import Given
 
 if TYPE_CHECKING:

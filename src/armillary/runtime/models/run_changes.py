@@ -6,7 +6,7 @@ it there.
 
 What a run lacks for a change of configuration, added to its tables while its loop waits.
 
-The compiled loop makes every change of configuration (runtime/solver/changes.py). Where its tables lack
+The compiled loop makes every change of configuration (solver/changes.py). Where its tables lack
 something it returns with the state before the change; the missing part is derived, compiled and added here,
 or loops are closed, or an error says why the change cannot be made. Then the loop is entered again and makes
 the change from its beginning, as later runs do that find all in their tables.
@@ -32,11 +32,18 @@ from armillary.program.equations import DerivedEquations
 from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, INTERNAL_EVENTS, PIVOT_SIGN
 from armillary.runtime.addresses import address
 from armillary.runtime.integrators.compiled_run import CompiledRun
-from armillary.runtime.integrators.methods.dop853 import TABLEAU
-from armillary.runtime.integrators.methods.gauss import collocation_tables
 from armillary.runtime.integrators.records import Lack, RunChanges
-from armillary.runtime.language import language
-from armillary.runtime.language.language import (
+from armillary.runtime.models.configurations import (
+    Configurations,
+    adjusts,
+    changes_configuration,
+    elimination_steps,
+    reclosing_names,
+)
+from armillary.runtime.models.instance import Instance
+from armillary.runtime.start.initial import Place
+from armillary.solver.language import language
+from armillary.solver.language.language import (
     ADJUSTS,
     CHOOSES,
     ELSEWHERE,
@@ -49,17 +56,10 @@ from armillary.runtime.language.language import (
     REFUSED,
     WEAKENS,
 )
-from armillary.runtime.loop.layout import HEAD, INSTALLED, SECTIONS, STAGES, ChangeShape
-from armillary.runtime.loop.thresholds import LOOKS
-from armillary.runtime.models.configurations import (
-    Configurations,
-    adjusts,
-    changes_configuration,
-    elimination_steps,
-    reclosing_names,
-)
-from armillary.runtime.models.instance import Instance
-from armillary.runtime.start.initial import Place
+from armillary.solver.llvm.layout import HEAD, INSTALLED, SECTIONS, STAGES, ChangeShape
+from armillary.solver.methods.dop853 import TABLEAU
+from armillary.solver.methods.gauss import collocation_tables
+from armillary.solver.thresholds import LOOKS
 
 if TYPE_CHECKING:
     from armillary.runtime.models.configured_program import ConfiguredProgram
@@ -284,7 +284,7 @@ def configuration_numbers(
 
 
 def partition_numbers(equations: DerivedEquations) -> dict[str, list[int]]:
-    """Return the numbers of one configuration for choices beyond the table (runtime/solver/choices.py)."""
+    """Return the numbers of one configuration for choices beyond the table (solver/choices.py)."""
     layout, steps = equations.reduction.layout, elimination_steps(equations)
     elements = layout.jacobian if layout is not None else ()
     of_row, rows = dict(steps), len(equations.reduction.rows)
@@ -303,7 +303,7 @@ def partition_numbers(equations: DerivedEquations) -> dict[str, list[int]]:
 
 def near_place(event: EventRecord, equations: DerivedEquations) -> int:
     """Return the effect of an event near a place where rank is lost
-    (runtime/solver/passages.py). An event that sets only memories on which no rate depends
+    (solver/passages.py). An event that sets only memories on which no rate depends
     leaves the motion unchanged; others cannot change it there.
     """
     if event.name == PIVOT_SIGN:
@@ -395,7 +395,7 @@ def change_shape(equations: DerivedEquations) -> tuple[ChangeShape, Sequence[str
 
 def event_role(event: EventRecord, equations: DerivedEquations, recloses: bool) -> int:
     """Return the effect of an event on the configuration, by the names of
-    runtime/language/language.py.
+    solver/language/language.py.
     """
     if event.name in INTERNAL_EVENTS:
         return {DEPENDENT_SPEEDS: CHOOSES, CONSTRAINT_RANK: WEAKENS}.get(event.name, ELSEWHERE)

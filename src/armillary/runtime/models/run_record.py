@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armillary.errors import SimulationError
-from armillary.runtime.integrators import METHODS, Integration
+from armillary.runtime.integrators.records import Integration
 from armillary.runtime.models.configurations import Configurations
 from armillary.runtime.models.failures import doubtful_contacts, raise_for, sound_part
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.legs import RunLegs
+from armillary.solver.methods.registry import METHODS
 from armillary.untyped import DataMapping, DataTable
 from armillary.version import VERSION
 

@@ -1,7 +1,7 @@
 """Initial values that agree with the constraints of a model, from rough or incomplete ones.
 
 Values that the user names stay; dependent values are found by the compiled functions of
-runtime/solver/assembly/assembly.py. This module sets their records and reports errors if loops stay open.
+solver/assembly/assembly.py. This module sets their records and reports errors if loops stay open.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from armillary.errors import ArmillaryError, ParameterError, outside
 from armillary.mechanics.constraints.loop_motion import gap_text, movable_speeds, redundant_text
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.addresses import address
-from armillary.runtime.language.language import CLOSED, CONTRADICTED, NOT_REDUNDANT
 from armillary.runtime.start.initial import Place
-from armillary.runtime.start.loop_code import loop_code
-from armillary.runtime.start.loop_layout import FIELDS, TABLES, VECTORS
+from armillary.solver.language.language import CLOSED, CONTRADICTED, NOT_REDUNDANT
+from armillary.solver.llvm.closing_code import loop_code
+from armillary.solver.llvm.closing_layout import FIELDS, TABLES, VECTORS
 
 if TYPE_CHECKING:
     from armillary.runtime.models.instance import Instance

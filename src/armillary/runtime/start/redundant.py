@@ -15,10 +15,10 @@ from armillary.algebra.expression import as_expr
 from armillary.algebra.walk import Undimensioned
 from armillary.errors import ParameterError
 from armillary.program.formalisms.redundant import EXACT
-from armillary.runtime.loop.layout import RIGID
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.initial import state_number, vector
 from armillary.settings import Initial
+from armillary.solver.llvm.layout import RIGID
 from armillary.untyped import DataMapping
 
 if TYPE_CHECKING:

@@ -1,1 +1,0 @@
-"""Compiled integration loops: their layout, steps, events and formulas."""

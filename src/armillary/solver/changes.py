@@ -1,0 +1,421 @@
+"""Changes of configuration inside a run, in the small language of language.py.
+
+A configuration is a set of locked joints and a choice of dependent speeds; each has its own program, with the
+sections of every program and five more (program/configurations). The motion [q, u, z] has all coordinates,
+all speeds of the system and the user's own states, in one layout for all of them:
+
+    leave          the motion at a state of the present configuration
+    enter          the state of a configuration at a motion
+    impulse        all speeds after the locks of a configuration have closed
+    adjust         the least changes of speeds with which a motion satisfies the constraints
+    ratings        how good each choice of dependent speeds with the same locks is at a motion
+
+Events cause a change by their role: a user's event that locks, unlocks or sets the speed of a joint that is
+released at its time, or the internal one for a choice of dependent speeds that has become poor. All events of
+one instant act together. A joint that is released at an instant at which another one locks is held through
+the impulse, unless its speed is set. Where events set dependent speeds, these stay as set, and the others are
+changed as little as possible. If the configuration that is needed is not available, the state stays as it is
+before the change. An exported program ends there. In the process the run is LACKING: the process derives what
+it lacks, or closes loops, adds that to the tables (runtime/models/run_changes.py) and enters the
+loop again, which makes the change from its beginning.
+
+With the locks that are requested, the choice of dependent speeds that comes first in the table of
+configurations is taken if it is good, else the best rated of the others there. The process and exported
+programs have the same table, so they make the same choices. Where none of the table is good, an exported
+program ends, and the process makes a choice for this place (choices.py).
+
+Where constraints grow weak, the run is watched for a place at which they lose rank: by the time at which the
+strength of the weakest of them, extrapolated with its slope and bend, is zero (forecasts.py).
+Such a place is passed in one step (passages.py); a program that does not pass them ends close
+to it.
+"""
+
+from __future__ import annotations
+
+from armillary.mechanics.constraints.closing_thresholds import AGREEING
+from armillary.solver.choices import choose_speeds, has_choice
+from armillary.solver.forecasts import begin_after, horizon, rank_lost_after, strength
+from armillary.solver.language.language import *
+from armillary.solver.passages import plan_passage, refuse_place
+from armillary.solver.record import RunRecord
+from armillary.solver.thresholds import (
+    AROUND,
+    CHOICE_MARGIN,
+    LOOK_FAR,
+    NO_STRENGTH,
+    POOR_CHOICE,
+    SOON,
+    STRIDE,
+    WEAK_RANK,
+)
+
+
+def note_lack(run: RunRecord, what: whole, c: whole) -> None:
+    """Note what the process has to add, concerning the locks of a configuration."""
+    run.lack = what
+    run.lack_in = c
+
+
+def read_requests(run: RunRecord) -> truth:
+    """Read the requirements of the events that happen now: the locks after them, and the locks held through
+    the impulse. Return false if they cannot be met here.
+    """
+    if LOCKING_EVENTS:
+        for j in range(N_LOCKABLE):
+            run.after[j] = LOCKED[j]
+            run.closing[j] = False
+            run.opening[j] = False
+            run.setting[j] = False
+    for k in range(N_EVENTS):
+        if run.crossed[k] <= 0:
+            continue
+        if ROLE[k] == ELSEWHERE:
+            if PARTITIONED:
+                run.lack = LACKS_NOTHING
+            return False
+        if LOCKING_EVENTS and ROLE[k] == LOCKING:
+            for j in range(N_LOCKABLE):
+                run.closing[j] = run.closing[j] or LOCKS[at(k, N_LOCKABLE, j)]
+                run.opening[j] = run.opening[j] or UNLOCKS[at(k, N_LOCKABLE, j)]
+    if LOCKING_EVENTS:
+        for j in range(N_LOCKABLE):
+            if run.closing[j] and run.opening[j]:
+                return False
+            run.after[j] = (LOCKED[j] or run.closing[j]) and not run.opening[j]
+        for k in range(N_OWN_EVENTS):
+            if run.crossed[k] <= 0:
+                continue
+            for j in range(N_LOCKABLE):
+                run.setting[j] = run.setting[j] or SETS[at(k, N_LOCKABLE, j)]
+                if MOVES[at(k, N_LOCKABLE, j)] and run.after[j]:
+                    return False
+        for j in range(N_LOCKABLE):
+            run.held[j] = run.after[j] or (LOCKED[j] and not run.setting[j])
+    return True
+
+
+def set_speeds(run: RunRecord) -> None:
+    """Speeds that events of this instant set and that are no states: of joints that are released now, and
+    dependent ones.
+    """
+    for s in range(N_SETTINGS):
+        if run.crossed[SETTING_EVENT[s]] > 0:
+            run.motion[N_OWN_MOTION + s] = run.set_to[SETTING_SPEED[s]]
+            if SETTING_ACTS[s]:
+                run.motion[N_COORDINATES + SETTING_SPEED[s]] = run.motion[N_OWN_MOTION + s]
+
+
+def change_others(run: RunRecord) -> real:
+    """Change speeds so that they satisfy the constraints, except for speeds that stay. Return the largest
+    change, infinite if some are not numbers.
+    """
+    largest: real = 0.0
+    total: real = 0.0
+    run.speeds = adjust(run.configuration, run.t, run.motion)
+    for j in range(N_SPEEDS):
+        run.motion[N_COORDINATES + j] = run.motion[N_COORDINATES + j] + run.speeds[j]
+        largest = max(largest, abs(run.speeds[j]))
+        total = total + 0.0 * run.speeds[j]
+    if isnan(total):
+        largest = INFINITY
+    return largest
+
+
+def adjust_others(run: RunRecord) -> truth:
+    """Make the speeds satisfy the constraints; speeds that events of this instant set stay. Return false if
+    the set speeds contradict each other; if not, the second change removes rounding errors only and is small.
+    """
+    for s in range(N_SETTINGS):
+        if run.crossed[SETTING_EVENT[s]] > 0:
+            run.motion[N_OWN_MOTION + N_SETTINGS + SETTING_SPEED[s]] = 0.0
+    first: real = 0.0
+    first = change_others(run)
+    second: real = 0.0
+    second = change_others(run)
+    largest: real = first
+    for j in range(N_SPEEDS):
+        largest = max(largest, abs(run.motion[N_COORDINATES + j]))
+    return second <= AGREEING * largest and largest < INFINITY
+
+
+def has_locks(run: RunRecord, c: whole, held: truth) -> truth:
+    """Return whether a configuration has the locks that are held through the impulse, or those after it."""
+    for j in range(N_LOCKABLE):
+        wanted: truth = run.held[j] if held else run.after[j]
+        if not agree(wanted, LOCKED_IN[at(c, N_LOCKABLE, j)]):
+            return False
+    return True
+
+
+def with_locks(run: RunRecord, held: truth) -> whole:
+    """Return the first configuration with the required locks, or NONE."""
+    for c in range(N_CONFIGURATIONS):
+        if has_locks(run, c, held):
+            return c
+    return NONE
+
+
+def strike(run: RunRecord) -> truth:
+    """Return the impulse of locks that close; false where its configuration is not at hand."""
+    struck: truth = False
+    for j in range(N_LOCKABLE):
+        struck = struck or (run.after[j] and not LOCKED[j])
+    if not struck:
+        return True
+    c: whole = with_locks(run, True)
+    if PARTITIONED and c == NONE:
+        note_lack(run, LACKS_HELD_LOCKS, run.configuration)
+    if CHOICES:
+        before: whole = run.configuration
+        own: whole = c
+        if own != NONE:
+            c = suitable(run, own)
+            install(run, before)
+            if PARTITIONED:
+                run.pairs = 0
+    if c == NONE:
+        return False
+    if not STRIKES[c]:
+        return False
+    run.speeds = impulse(c, run.t, run.motion)
+    for i in range(N_SPEEDS):
+        run.motion[N_COORDINATES + i] = run.speeds[i]
+    return True
+
+
+def with_choice(run: RunRecord, c: whole) -> whole:
+    """Return the configuration with the locks of another and the dependent speeds that were chosen."""
+    for other in range(N_CONFIGURATIONS):
+        found: truth = has_choice(run, other)
+        for j in range(N_LOCKABLE):
+            found = found and agree(LOCKED_IN[at(c, N_LOCKABLE, j)], LOCKED_IN[at(other, N_LOCKABLE, j)])
+        if found:
+            return other
+    return NONE
+
+
+def suitable(run: RunRecord, c: whole) -> whole:
+    """Return the configuration itself if its dependent speeds are a good choice at the motion, else the one
+    of the table with the same locks whose rating is largest there. If none of these is good, the process
+    makes a choice for this place. Return NONE if the configuration is not available; one of them is left
+    installed.
+    """
+    install(run, c)
+    if CHOICE_EVENT[c] == NONE:
+        return c
+    run.stage = enter(c, run.t, run.motion)
+    run.g = events(run.t, run.stage)
+    if run.g[CHOICE_EVENT[c]] > CHOICE_MARGIN:
+        return c
+    best: whole = NONE
+    if RATED:
+        if PARTITIONED and GROUP_SIZE[c] < 0:
+            note_lack(run, LACKS_RATINGS, c)
+            return NONE
+        if GROUP_SIZE[c] > 0:
+            run.rating = ratings(run.t, run.motion)
+        most: real = POOR_CHOICE + CHOICE_MARGIN
+        good: truth = False
+        for i in range(N_MEMBERS):
+            if below(i, GROUP_SIZE[c]):
+                other: whole = MEMBER[at(c, N_MEMBERS, i)]
+                if other != c and run.rating[i] > most:
+                    good = True
+                    most = run.rating[i]
+                    best = other
+                    if PARTITIONED:
+                        run.lack_member = i
+        if PARTITIONED and good and best == NONE:
+            note_lack(run, LACKS_MEMBER, c)
+        if good:
+            return best
+    if PARTITIONED:
+        chosen: truth = False
+        chosen = choose_speeds(run, run.stage)
+        best = with_choice(run, c) if chosen else NONE
+        if best == NONE:
+            what: whole = LACKS_CHOICE if chosen else LACKS_RANK
+            note_lack(run, what, c)
+    return best
+
+
+def next_configuration(run: RunRecord) -> whole:
+    """Return the configuration after the events of this instant, installed, with its state in `stage`; NONE
+    if it is not available.
+    """
+    c: whole = run.configuration
+    if LOCKING_EVENTS:
+        same: truth = True
+        for j in range(N_LOCKABLE):
+            same = same and agree(run.after[j], LOCKED[j])
+        if not same:
+            c = with_locks(run, False)
+        if PARTITIONED and c == NONE:
+            note_lack(run, LACKS_LOCKS, run.configuration)
+        if c == NONE:
+            return NONE
+    if CHOICES:
+        own: whole = c
+        c = suitable(run, own)
+    if c != NONE:
+        install(run, c)
+        run.stage = enter(c, run.t, run.motion)
+    return c
+
+
+def chooses_in_place(run: RunRecord) -> truth:
+    """Return whether other dependent speeds are required so near a place where rank is lost that none are
+    better: a run that went on with others would leave its branch of motion there.
+    """
+    if RANK_EVENT[run.configuration] == NONE or CHOICE_EVENT[run.configuration] == NONE:
+        return False
+    if run.crossed[CHOICE_EVENT[run.configuration]] <= 0:
+        return False
+    run.g = events(run.t, run.state)
+    return strength(run) <= NO_STRENGTH
+
+
+def take_closed_motion(run: RunRecord) -> truth:
+    """Take the motion whose loops the process has closed after events of this instant. Return false if it
+    has not done so yet.
+    """
+    if run.closed_now:
+        for i in range(N_OWN_MOTION):
+            run.motion[i] = run.closed[i]
+        return True
+    for k in range(N_OWN_EVENTS):
+        if run.crossed[k] > 0 and RECLOSES[k]:
+            note_lack(run, LACKS_CLOSING, run.configuration)
+            return False
+    return True
+
+
+def end_at_change(run: RunRecord) -> None:
+    """End the run, or its call in the process, at an event that requires what is not available."""
+    if PARTITIONED and run.lack != LACKS_NOTHING:
+        run.status = LACKING
+        return
+    run.status = EVENT
+    run.failed = CHOICE_EVENT[run.configuration]
+    for k in range(N_EVENTS):
+        if run.crossed[k] > 0 and ROLE[k] != ORDINARY:
+            run.failed = k
+
+
+def change(run: RunRecord) -> None:
+    """Change the configuration for the events that happen now; end the run if no fitting one is available."""
+    before: whole = run.configuration
+    possible: truth = False
+    if PASSING:
+        refused: truth = False
+        refused = chooses_in_place(run)
+        if refused:
+            refuse_place(run)
+            return
+    if PARTITIONED:
+        run.pairs = 0
+        note_lack(run, LACKS_SECTIONS, before)
+    # The only one may be right after loops were closed again, or speeds adjusted.
+    if (PARTITIONED and not run.complete) or (
+        not PARTITIONED and not RECLOSING and not (ADJUSTING and run.adjusting) and N_CONFIGURATIONS < 2
+    ):
+        end_at_change(run)
+        return
+    if PARTITIONED:
+        note_lack(run, LACKS_AGREEMENT, before)
+    possible = read_requests(run)
+    if ADJUSTING and RECLOSING and run.adjusting:
+        for i in range(N_COORDINATES):  # which may have been closed again
+            run.motion[i] = run.state[i]
+    else:
+        run.motion = leave(run.t, run.state)
+    if SETTINGS:
+        set_speeds(run)
+    if PARTITIONED and possible:
+        possible = take_closed_motion(run)
+    if ADJUSTING and possible and run.adjusting and not (PARTITIONED and run.closed_now):
+        possible = adjust_others(run)
+        if PARTITIONED and not possible:  # the process finds out why, or how loops can be closed
+            note_lack(run, LACKS_CLOSING, before)
+    if LOCKING_EVENTS and possible:
+        possible = strike(run)
+    c: whole = NONE
+    if possible:
+        c = next_configuration(run)
+    if c == NONE:
+        install(run, before)
+        end_at_change(run)
+        return
+    run.state = run.stage
+    run.look = -INFINITY
+    if PARTITIONED:
+        run.closed_now = False
+    for k in range(N_EVENTS):
+        if not below(k, N_OWN_EVENTS):  # numbers of internal events are those of the configuration
+            run.crossed[k] = 0
+            run.side[k] = 0
+    if c != before:
+        report_change(run)
+
+
+def choose_start(run: RunRecord) -> None:
+    """The configuration in which a run starts: the first, or one with a better choice of dependent speeds."""
+    run.motion = leave(run.t, run.state)
+    choose_for_motion(run)
+
+
+def choose_for_motion(run: RunRecord) -> None:
+    """The configuration in which a run starts from its motion, in all speeds. Where the first choice is
+    exactly singular, dependent speeds do not follow from a state, and the run ends.
+    """
+    before: whole = run.configuration
+    c: whole = NONE
+    if PARTITIONED:
+        note_lack(run, LACKS_SECTIONS, before)
+        if not run.complete:
+            run.status = LACKING
+            return
+    if LOCKING_EVENTS:
+        for j in range(N_LOCKABLE):
+            run.after[j] = LOCKED[j]
+    c = next_configuration(run)
+    if c == NONE or not is_finite(run.stage):
+        if PARTITIONED and c != NONE:
+            note_lack(run, LACKS_RANK, c)
+        install(run, before)
+        run.status = LACKING if PARTITIONED else EVENT
+        run.failed = CHOICE_EVENT[before]
+        return
+    run.state = run.stage
+
+
+def watch_rank(run: RunRecord) -> None:
+    """A look ahead where the constraints are weak, when one is due: the next step leads across where they
+    soon lose rank. It comes before the memory is updated, which happens once at each time.
+    """
+    if run.restart:
+        run.g = events(run.t, run.state)
+    if run.g[RANK_EVENT[run.configuration]] > 1e-6 * WEAK_RANK:
+        run.look = -INFINITY
+        return
+    if run.t < run.look - 16.0 * EPSILON * abs(run.t):
+        return
+    left: real = strength(run)
+    run.k0 = derivatives(run.t, run.state)
+    ahead: real = INFINITY
+    ahead = rank_lost_after(run)
+    run.restart = True  # derivatives and event functions are computed again
+    if not (ahead < INFINITY):
+        # The root of the strength is about the distance to a place; loads may turn the motion towards it.
+        nearer: real = max(0.5 * sqrt(max(left, 0.0)), LOOK_FAR)
+        run.look = run.t + horizon(run, min(AROUND, nearer))
+        return
+    share: real = run.share if PASSING else 1.0
+    wait: real = begin_after(run, ahead, share * STRIDE)
+    run.look = run.t + 0.5 * wait
+    if wait <= SOON * ahead:
+        if PASSING:
+            plan_passage(run, ahead)
+        else:
+            run.status = EVENT
+            run.failed = RANK_EVENT[run.configuration]

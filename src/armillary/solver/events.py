@@ -1,0 +1,566 @@
+"""Events, in the small language of language.py: sign changes of functions g_k(t, state), found at the ends of
+steps and located inside them.
+
+Each event keeps the sign that its function last had. A step that ends with the other sign, or on zero
+exactly, holds an event if its direction is wanted; the root is located on the dense output, to 4 units in the
+last place of t, at its far side. All events that have changed sign by then happen together, in the order of
+their numbers; the step is cut there, and the rest is a new beginning.
+
+An event as close to a grid point of a fixed step, or to the end of the run, as rounding can bring it
+(`closeness`), before or after, happens there: no sliver of a step is left, and a clock that ticks at grid
+points ticks at all of them. Rows as close to an event show the state after it; so that none is written too
+soon, every step is searched a little beyond its end.
+
+An event that has just fired has no sign, unless firing has put its function clearly back to where it came
+from; nor has one whose function is exactly zero at the start. It takes the first nonzero sign met afterwards
+and cannot happen at once again. In that first step the functions are evaluated not only at its end but at
+2^-10, 2^-9, ... 1/2 of it, for a bounce may well be shorter than a step. Where the last two firings were
+closer together than a step, that begins at 2^-10 of the time between them; there only a return to the side
+that the event came from counts, for at such short times rounding may still hold the function beyond zero.
+Otherwise two changes inside one step are not seen: `max_step` bounds that. A jump of g_j that `fire` or
+`update` itself makes is no event.
+
+An event with the direction ENDS_STATUS ends a status of contacts. Its function is positive as long as the
+status holds, so it has this sign after every event, whatever rounding makes of it: else a contact that
+begins on its surface and returns would not be seen.
+
+A function with the direction FINDS_LOWEST is the rate of a gap. It never happens; where it rises through zero
+inside a step, the gap is lowest there, and the functions of contacts are evaluated at that place, too: else a
+point that grazes its surface and leaves it within one step would not be seen.
+
+Inside a step the state comes from the dense output, whose error nothing controls. Events of the user's own
+accept it, for they are to be zeros of their functions. Where a run goes on in another program (LANDS), the
+step is taken again, to end there: the dense output of a step that reaches into the neighbourhood of a
+singular place lost several hundred times the tolerance in energy (a ball rolling along a slot).
+
+Events that come faster and faster, such as the bounces of a ball that comes to rest, have a limit that no
+sequence of events leads across. Firings of one event are a streak while the time between two of them, the
+gap, neither doubles nor drops below 1e-3 of the one before. Three things show an accumulation:
+
+    piled up    The gap is down to 1e-9 of the longest in its streak.
+    stuck       A hundred gaps in a row are below 1e-6 of the longest in their streak, which came to that
+                within 5000 firings (a shaft that spins up needs millions: its gaps fall as 1/sqrt(n)), or
+                below 64 units in the last place of t (two relays that undo each other).
+    passed      The gap is down to 1e-3; right after the last firing g went back to the side it came from
+                (by the straight line along the derivative), and at the first look it is on the other side
+                all the same: it has crossed unseen. That is the ball that falls through the floor.
+
+A clock, a relay whose function stays beyond zero, a burst after a pause and an oscillation through zero do
+none of it. An event that takes away all of the speed (restitution 0; in effect all below 1e-3) cannot be told
+from one that lets its body go on, and is not an accumulation.
+"""
+
+from __future__ import annotations
+
+from armillary.solver.forecasts import horizon, longest_step, shorter_helps, strength
+from armillary.solver.language.language import *
+from armillary.solver.record import RunRecord
+from armillary.solver.step_control import probe
+from armillary.solver.thresholds import (
+    AROUND,
+    BELIEVED,
+    CASCADE,
+    CHOICE_MARGIN,
+    CLEAR,
+    FIRST_LOOK,
+    LEAST_RATIO,
+    LITTLE_STRENGTH,
+    LONGEST_STREAK,
+    MOST_LOOKS,
+    MOST_RATIO,
+    MOST_STUCK,
+    PILED_UP,
+    SNAP,
+    STUCK,
+    STUCK_ULPS,
+    SUSPECT,
+)
+
+
+def sign_of(x: real) -> whole:
+    """-1, 0 or 1; 0 where x is not a number."""
+    found: whole = 0
+    if x > 0.0:
+        found = 1
+    if x < 0.0:
+        found = -1
+    return found
+
+
+def events_inside(run: RunRecord, x: real) -> None:
+    """The event functions at t_old + x."""
+    probe(run, x)
+    run.g = events(run.t_old + x, run.point)
+
+
+def closeness(run: RunRecord) -> real:
+    """Return the distance below which two times near the end of the step just taken count as one."""
+    ulp: real = EPSILON * max(abs(run.t_old), abs(run.t))
+    step: real = run.h_taken if adaptive(run) else run.step
+    return max(16.0 * ulp, min(float(run.firings + 16) * ulp, SNAP * step))
+
+
+def locate(run: RunRecord, k: whole, left: real, right: real) -> real:
+    """Return the time of event k within the step: regula falsi (Illinois), every third turn a bisection."""
+    low: real = left
+    high: real = right
+    tolerance: real = 4.0 * EPSILON * max(abs(run.t_old), abs(run.t_old + run.h_taken))
+    kept: whole = 0
+    third: whole = 0
+    events_inside(run, low)
+    g_low: real = run.g[k]
+    events_inside(run, high)
+    g_high: real = run.g[k]
+    while high - low > tolerance:
+        x: real = low + 0.5 * (high - low)
+        if third != 2 and differs(g_high, g_low):
+            x = high - g_high * (high - low) / (g_high - g_low)
+            x = min(max(x, low + 0.5 * tolerance), high - 0.5 * tolerance)
+        events_inside(run, x)
+        third = 0 if third == 2 else third + 1
+        if sign_of(run.g[k]) != run.sign[k]:
+            high = x
+            g_high = run.g[k]
+            if kept < 0:
+                g_low = 0.5 * g_low
+            kept = -1
+        else:
+            low = x
+            g_low = run.g[k]
+            if kept > 0:
+                g_high = 0.5 * g_high
+            kept = 1
+    return high
+
+
+def record(run: RunRecord) -> None:
+    """The times of the events that happen now, and the end of the run for one that accumulates."""
+    run.shortest = INFINITY
+    for k in range(N_EVENTS):
+        if run.crossed[k] <= 0:
+            continue
+        gap: real = run.t - run.last[k]
+        goes_on: truth = gap < MOST_RATIO * run.gap[k] and gap > LEAST_RATIO * run.gap[k]
+        run.streak[k] = run.streak[k] + 1 if goes_on else 0
+        run.longest[k] = max(gap, run.longest[k]) if goes_on else gap
+        falling: truth = run.streak[k] >= 1 and run.streak[k] <= LONGEST_STREAK
+        brief: truth = gap <= STUCK_ULPS * EPSILON * abs(run.t) or (falling and gap <= STUCK * run.longest[k])
+        piling: truth = run.streak[k] >= 1 and gap <= PILED_UP * run.longest[k]
+        # A slip in a plane turns faster and faster as it ends, and a decision may need a few turns.
+        if DIRECTION[k] == ENDS_STATUS:
+            brief = gap <= STUCK_ULPS * EPSILON * abs(run.t)
+            piling = piling and run.streak[k] >= CASCADE
+        run.stuck[k] = run.stuck[k] + 1 if brief else 0
+        run.last[k] = run.t
+        run.gap[k] = gap
+        run.shortest = min(gap, run.shortest)
+        if piling or run.stuck[k] > MOST_STUCK:
+            run.status = ACCUMULATES
+            run.failed = k
+
+
+def land(run: RunRecord, h: real) -> None:
+    """The step just taken, taken again with length h, which is shorter and so more accurate."""
+    run.state = run.base
+    stages(run, run.t_old, h)
+    if end_enters_error(run):
+        run.k_end = derivatives(run.t_old + h, run.trial)
+    run.state = run.trial
+    run.state = normalise(run.t_old + h, run.state)
+    run.finish = run.state
+    if not end_enters_error(run):
+        run.k_end = derivatives(run.t_old + h, run.state)
+    run.h_taken = h
+    run.prepared = False
+
+
+def leads_nowhere(run: RunRecord, k: whole, x: real) -> truth:
+    """Return whether an event of the user's own so far into the step just taken, which may have jumped over
+    several places of lost rank, is next to one: no step leads on from there, but one across has it inside.
+    """
+    if run.passing or not below(k, N_OWN_EVENTS) or RANK_EVENT[run.configuration] == NONE:
+        return False
+    events_inside(run, x)
+    return strength(run) <= LITTLE_STRENGTH
+
+
+def retreat(run: RunRecord, place: real) -> None:
+    """The step just taken, taken back, for it has jumped over a place where constraints lose rank or another
+    choice of dependent speeds is better: short steps lead there, and shorter ones where these jump, too.
+    """
+    run.state = run.base
+    run.t = run.t_old
+    run.phase = READY
+    run.prepared = False
+    run.wary = True
+    run.steps = run.steps - 1
+    if adaptive(run):
+        run.rejected = run.rejected + 1
+    elif run.at_grid:
+        run.index = run.index - 1
+    for k in range(N_EVENTS):
+        run.sign[k] = run.sign_old[k]
+        run.crossed[k] = 0
+    reach: real = min(horizon(run, AROUND), run.h_taken)
+    again: truth = run.t < run.short_end
+    latest: real = run.t + place + reach
+    run.short_begin = max(run.t, run.t + place - reach)
+    run.short_end = max(latest, run.short_end) if again else latest
+    run.short_step = reach / 6.0
+    if ADAPTIVE:
+        run.h = min(run.h, longest_step(run))
+
+
+def cut(run: RunRecord, high: real) -> None:
+    """Shorten the step to its first event; crossed is left only at the events that happen there."""
+    near: real = closeness(run)
+    place: real = high
+    first: whole = NONE
+    for k in range(N_EVENTS):
+        if run.crossed[k] <= 0:
+            continue
+        later: truth = run.crossed[k] == 2
+        left: real = run.h_taken if later else run.low[k]
+        right: real = run.h_taken + near if later else high
+        x: real = high
+        if adaptive(run) or not later:
+            x = locate(run, k, left, right)
+        if x < place or first == NONE:
+            place = x
+            first = k
+    if PASSING and shorter_helps(run, place):
+        back: truth = NEAR_PLACE[first] == FLIPS
+        if not back:
+            back = leads_nowhere(run, first, place)
+        if back:
+            retreat(run, place)
+            return
+    # A time to be met: the end of the run, and with a fixed step every grid point.
+    goal: real = run.t_end if adaptive(run) else run.t
+    t_event: real = run.t_old + place
+    met: truth = abs(goal - t_event) <= near
+    if met:
+        t_event = goal
+        place = goal - run.t_old
+    if PASSING and run.passing and t_event > run.t_end:
+        return
+    if differs(t_event, run.t):
+        lands: truth = False
+        if LANDING_EVENTS:
+            lands = LANDS[first]
+        if lands:
+            land(run, place)
+        else:
+            probe(run, place)
+            run.state = run.point
+        run.t = t_event
+        if not adaptive(run):
+            if run.at_grid:  # else the step led to a jump before the grid point
+                run.index = run.index - 1
+            run.at_grid = False
+    run.near = near
+    run.blind = 0.0
+    run.g = events(run.t, run.state)
+    for k in range(N_EVENTS):
+        now: truth = run.crossed[k] > 0 and (sign_of(run.g[k]) != run.sign[k] or k == first)
+        early: truth = run.crossed[k] == 2 and met
+        if early:
+            run.blind = 2.0 * near
+        if early or now:
+            run.side[k] = run.sign[k]
+        run.crossed[k] = 1 if early or now else 0
+    run.pending = True
+    run.restart = True
+    if ADAPTIVE:
+        run.choose_step = True
+    record(run)
+
+
+def is_left(run: RunRecord, t_new: real, h: real) -> truth:
+    """Return whether a run on lanes is left before a step, to the trial state: an event function changes its
+    sign in it, or may right after it, as `look_beyond` finds out. There times are taken as one that are no
+    closer than any run takes them.
+    """
+    run.trial = normalise(t_new, run.trial)
+    run.g = events(t_new, run.trial)
+    near: real = max(16.0 * EPSILON * max(abs(run.t), abs(t_new)), SNAP * h)
+    found: truth = rank_may_fall(run, t_new, h)
+    for k in range(N_EVENTS):
+        if not (run.g[k] * float(run.sign[k]) > 0.0):
+            found = True
+        if abs(run.g[k]) * h <= 4.0 * near * abs(run.g[k] - run.g_start[k]):
+            found = True
+    if found:
+        run.released = True
+    return found
+
+
+def look_beyond(run: RunRecord) -> truth:
+    """Return whether a function that would, at its mean rate, cross right after the step does so."""
+    near: real = closeness(run)
+    maybe: truth = False
+    found: truth = False
+    for k in range(N_EVENTS):
+        hardly: truth = abs(run.g[k]) * run.h_taken <= 4.0 * near * abs(run.g[k] - run.g_start[k])
+        wanted: truth = run.sign[k] != 0 and DIRECTION[k] * run.sign[k] <= 0
+        if run.crossed[k] == 0 and wanted and hardly and DIRECTION[k] != FINDS_LOWEST:
+            run.crossed[k] = -1
+            maybe = True
+    if not maybe:
+        return False
+    events_inside(run, run.h_taken + near)
+    for k in range(N_EVENTS):
+        if run.crossed[k] >= 0:
+            continue
+        crosses: truth = sign_of(run.g[k]) != run.sign[k] and not isnan(run.g[k])
+        run.crossed[k] = 2 if crosses else 0
+        found = found or crosses
+    run.g = events(run.t, run.finish)
+    return found
+
+
+def first_place(run: RunRecord) -> real:
+    """Where in the first step after an event its functions are evaluated first."""
+    least: real = max(FIRST_LOOK * run.shortest, 16.0 * EPSILON * abs(run.t))
+    x: real = FIRST_LOOK * run.h_taken
+    while x > least:
+        x = 0.5 * x
+    while x < run.blind and x < run.h_taken:
+        x = 2.0 * x
+    run.shortest = INFINITY
+    run.blind = 0.0
+    return x
+
+
+def pace_of_looks(run: RunRecord) -> real:
+    """Return the distance between evaluations of the event functions in a step: in one so long that it may
+    jump over two places where rank is lost, pivots have their other sign between these.
+    """
+    looks: real = 1.0
+    if RANK_EVENT[run.configuration] != NONE:
+        looks = min(1.0 + floor(run.h_taken / horizon(run, BELIEVED)), MOST_LOOKS)
+    return run.h_taken / looks
+
+
+def next_look(run: RunRecord, x: real, pace: real) -> real:
+    """Where the event functions are evaluated after a place in the step: at twice as far, or so far beyond
+    it; and in a step across a place where rank is lost, from where on searched ones are known, only where
+    they are sound.
+    """
+    following: real = min(2.0 * x, x + pace)
+    if following > run.h_taken - 0.5 * pace and x < run.h_taken:
+        following = run.h_taken
+    if PASSING and run.passing:
+        if run.searched > 0.0 or not (x > 0.0):
+            following = run.h_taken
+        for i in range(N_LOOKS):
+            sound: real = LOOK[i] * run.h_taken
+            if sound > x:
+                following = min(following, sound)
+    return following
+
+
+def lowest_place(run: RunRecord, x: real) -> real:
+    """Return where, before a place in the step, a gap is lowest and its contact does not stay open; the place
+    itself if there is none. `g` has the functions at the place.
+    """
+    place: real = x
+    for k in range(N_EVENTS):
+        rises: truth = run.sign[k] < 0 and run.g[k] > 0.0
+        if DIRECTION[k] == FINDS_LOWEST and rises:
+            before: real = 4.0 * EPSILON * max(abs(run.t_old), abs(run.t_old + run.h_taken))
+            lowest: real = 0.0
+            lowest = locate(run, k, run.low[k], x)
+            lowest = lowest - before
+            if lowest > run.low[k] and lowest < place:
+                events_inside(run, lowest)
+                for j in range(N_EVENTS):
+                    if DIRECTION[j] == ENDS_STATUS and run.g[j] < 0.0:
+                        place = lowest
+            events_at(run, x)
+    return place
+
+
+def events_at(run: RunRecord, x: real) -> None:
+    """Evaluate the event functions inside of a step or at its end."""
+    if x >= run.h_taken:
+        run.g = events(run.t, run.finish)
+    else:
+        events_inside(run, x)
+
+
+def scan(run: RunRecord) -> None:
+    """The step just taken, searched for events; if there are any, it is cut at the first of them. Across a
+    place where rank is lost, events of the user's own count alone.
+    """
+    signless: truth = False
+    if PASSING:
+        run.sign_old = run.sign
+    for k in range(N_EVENTS):
+        run.low[k] = 0.0
+        if PASSING and run.passing:
+            run.low[k] = run.searched
+        run.crossed[k] = 0
+        signless = signless or run.sign[k] == 0
+    x: real = run.h_taken
+    if PASSING:
+        pace: real = run.h_taken
+        if run.passing:
+            x = next_look(run, run.searched, pace)
+        else:
+            pace = pace_of_looks(run)
+            x = pace
+    if signless and not (PASSING and run.passing and run.searched > 0.0):
+        x = first_place(run)
+    found: truth = False
+    unseen: whole = NONE
+    while True:
+        ended: truth = x >= run.h_taken
+        early: truth = x < FIRST_LOOK * run.h_taken
+        events_at(run, x)
+        if CONTACTS:
+            lowest: real = 0.0
+            lowest = lowest_place(run, x)
+            if lowest < x:
+                x = lowest
+                continue
+        for k in range(N_EVENTS):
+            now: whole = sign_of(run.g[k])
+            before: whole = run.sign[k]
+            if DIRECTION[k] == FINDS_LOWEST:
+                run.sign[k] = now if now != 0 else before
+                run.low[k] = x
+                continue
+            changed: truth = now != before and not isnan(run.g[k])
+            if DIRECTION[k] == ENDS_STATUS:
+                changed = now < 0
+            wanted: truth = DIRECTION[k] * before <= 0
+            if PASSING and run.passing:
+                wanted = wanted and below(k, N_OWN_EVENTS)
+            if changed and before != 0 and wanted:
+                run.crossed[k] = 1
+                found = True
+                continue
+            if changed and (before != 0 or not early or now == run.side[k]):
+                if before == 0 and run.returning[k] and now != run.side[k]:
+                    unseen = k
+                run.sign[k] = now
+            run.low[k] = x
+        if found or ended:
+            break
+        x = next_look(run, x, pace) if PASSING else 2.0 * x
+    if unseen != NONE:  # the step led past an event: it is taken back
+        run.state = run.base
+        run.t = run.t_old
+        run.status = ACCUMULATES
+        run.failed = unseen
+        run.phase = READY
+        return
+    beyond: truth = False
+    if x >= run.h_taken and not (PASSING and run.passing):
+        beyond = look_beyond(run)
+    if found or beyond:
+        cut(run, x)
+    else:
+        run.g_start = run.g
+
+
+def close_if_set(run: RunRecord) -> None:
+    """Close the loops again if events of this instant have set coordinates; set coordinates stay."""
+    again: truth = False
+    for i in range(N_COORDINATES):
+        run.set_now[i] = False
+        for k in range(N_EVENTS):
+            if run.crossed[k] > 0 and SETS_PLACE[at(k, N_COORDINATES, i)]:
+                run.set_now[i] = True
+                again = True
+    if again:
+        close_again(run)
+        if CONFIGURATIONS:  # another choice of dependent speeds may be needed there
+            run.changing = True
+
+
+def leave_if_adjusting(run: RunRecord) -> None:
+    """Note whether events of this instant set dependent speeds; keep the motion before loops are closed."""
+    run.adjusting = False
+    for k in range(N_OWN_EVENTS):
+        run.adjusting = run.adjusting or (run.crossed[k] > 0 and ROLE[k] == ADJUSTS)
+    if RECLOSING and run.adjusting:
+        run.motion = leave(run.t, run.state)
+
+
+def read_settings(run: RunRecord, k: whole) -> None:
+    """Read the speeds that an event sets and that may be no states, from the values before the event."""
+    if not below(k, N_OWN_EVENTS):
+        return
+    left: truth = False
+    for s in range(N_SETTINGS):
+        if SETTING_EVENT[s] == k:
+            if not left:
+                run.motion = leave(run.t, run.state)
+            left = True
+            run.set_to[SETTING_SPEED[s]] = run.motion[N_OWN_MOTION + s]
+
+
+def fire_pending(run: RunRecord) -> None:
+    """The events that happen now, with the state and memory that follow them."""
+    run.pending = False
+    for k in range(N_EVENTS):
+        if run.crossed[k] <= 0:
+            continue
+        run.firings = run.firings + 1
+        report(run, k)
+        if CONFIGURATIONS:
+            if ROLE[k] == WEAKENS:
+                run.look = run.t
+            elif ROLE[k] != ORDINARY:
+                run.changing = True
+                if SETTINGS:
+                    read_settings(run, k)
+        run.memory, run.state = fire(k, run.t, run.state)
+        if STOPS[k]:
+            run.status = EVENT
+            run.failed = k
+    if ADJUSTING:
+        leave_if_adjusting(run)
+    if RECLOSING:
+        close_if_set(run)
+
+
+def adopt_signs(run: RunRecord) -> None:
+    """The signs from which the next step's changes are counted."""
+    run.g = events(run.t, run.state)
+    for k in range(N_EVENTS):
+        now: whole = sign_of(run.g[k])
+        back: truth = now == run.side[k] and abs(run.g[k]) > CLEAR * abs(run.g_start[k])
+        run.sign[k] = 0 if run.crossed[k] > 0 and not back else now
+        if DIRECTION[k] == ENDS_STATUS:
+            run.sign[k] = 1
+        if DIRECTION[k] == FINDS_LOWEST and now == 0:
+            run.sign[k] = 1
+        run.crossed[k] = 0
+    run.g_start = run.g
+
+
+def check_choice(run: RunRecord) -> None:
+    """The end of a run whose only choice of dependent speeds is poor where it begins, at first or after an
+    event: its function does not cross zero any more.
+    """
+    if not (run.g[FIRST + GUARD] > CHOICE_MARGIN):
+        run.status = EVENT
+        run.failed = FIRST + GUARD
+
+
+def mark_returning(run: RunRecord) -> None:
+    """Events whose function, after one of ever shorter gaps, goes back to the side it came from."""
+    suspects: truth = False
+    for k in range(N_EVENTS):
+        run.returning[k] = run.sign[k] == 0 and run.streak[k] >= 1 and run.gap[k] <= SUSPECT * run.longest[k]
+        suspects = suspects or run.returning[k]
+    if not suspects:
+        return
+    ahead: real = FIRST_LOOK * run.h_taken
+    run.stage = run.state + ahead * run.k0
+    run.g = events(run.t + ahead, run.stage)
+    for k in range(N_EVENTS):
+        run.returning[k] = run.returning[k] and (run.g[k] - run.g_start[k]) * float(run.side[k]) > 0.0

@@ -1,0 +1,397 @@
+"""The solver, read from its files in solver.
+
+`read_solver` takes the functions that a program needs, decides what depends on its features, and finds what
+printers need: the types of locals, which functions change the run, and an order in which every function
+stands before its callers.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+import numpy as np
+
+from armillary.mechanics.constraints import closing_thresholds, dependent_speeds
+from armillary.mechanics.contact import contact_thresholds
+from armillary.numerics import roots_thresholds
+from armillary.solver import thresholds
+from armillary.solver.language import language
+from armillary.solver.language.fields import Field, read_fields, read_source
+from armillary.solver.methods.method_text import exported_methods, fields, source
+from armillary.solver.methods.tableau import Method
+
+MODEL = (
+    *("derivatives", "outputs", "events", "update", "normalise", "fire", "pivot_shares", "partial_rates"),
+    *("leave", "enter", "impulse", "adjust", "geometry", "ratings", "loop_figures"),
+    *("condition_values", "condition_slopes", "path_figures"),
+)
+# Features of the solver; those that a system decides are words of export/text/source.py.
+FEATURES = tuple(name for name, value in vars(language).items() if value is True)
+_OF_SYSTEMS = (
+    *("events", "update", "normalise", "jumps", "masses", "configurations", "landing_events", "rated"),
+    *("contacts", "locking_events", "settings", "adjusting", "choices", "reclosing", "passing", "clocked"),
+    *("late_search", "implicit", "differentiated", "driven", "sparse"),
+)
+OF_METHODS = ("adaptive", "end_enters_error", "has_two_errors")  # false for all fixed steps
+VECTORS = tuple(name for name, value in vars(language).items() if value is np.ndarray)
+# What is described: the file of its record, and those of its functions.
+_RUN = (
+    *("record.py", "step_control.py", "choices.py", "forecasts.py", "events.py", "passages.py", "changes.py"),
+    *("armillary.numerics:elimination.py", "linearly_implicit.py", "steps.py", "rows.py"),
+)
+ROOTS = ("armillary.numerics:factors.py", "armillary.numerics:roots.py")
+ROOTS_RECORD = "armillary.numerics:roots_record.py"
+_LOOPS = (f"{ROOTS_RECORD},assembly.py", *ROOTS, "armillary.numerics:scatter.py", "assembly.py")
+# The first file has the record, and functions too.
+_CONTACTS = (
+    *("armillary.mechanics.contact:problem.py",) * 2,
+    "armillary.mechanics.contact:held_rows.py",
+    "armillary.mechanics.contact:independent_rows.py",
+    "armillary.mechanics.contact:statuses.py",
+    "armillary.mechanics.contact:status_search.py",
+)
+# Constants, as numbers of the same names in other places: reals, but for counts of events.
+_COUNTS = ("CASCADE", "MOST_STUCK", "LONGEST_STREAK")
+CONSTANTS: dict[str, float] = {}
+for module in (
+    thresholds,
+    dependent_speeds,
+    closing_thresholds,
+    contact_thresholds,
+    roots_thresholds,
+):
+    named = {
+        k: v if k in _COUNTS else float(v)
+        for k, v in vars(module).items()
+        if k.isupper() and not isinstance(v, dict | tuple)
+    }
+    if twice := CONSTANTS.keys() & named.keys():
+        raise TypeError(f"{module.__name__}: {sorted(twice)} would replace constants of other files")
+    CONSTANTS |= named
+# Of single precision: the rounding, and thresholds that are larger there.
+SINGLE = (
+    closing_thresholds.SINGLE
+    | thresholds.SINGLE
+    | roots_thresholds.SINGLE
+    | {"EPSILON": 2.0**-23, "SNAP": 1e-3, "NO_DIAGONAL": 1e-4}
+)
+
+
+@dataclass(frozen=True)
+class Description:
+    """Files of a method: those of its record, whose fields are joined, and those of its functions."""
+
+    record: tuple[str, ...]
+    functions: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SolverFunction:
+    """A function of the solver: arguments (without the run) and locals by name, with their types."""
+
+    name: str
+    about: str
+    arguments: Mapping[str, str]
+    result: str | None
+    takes_run: bool
+    changes_run: bool
+    locals: Mapping[str, str]
+    body: Sequence[ast.stmt]
+
+
+@dataclass(frozen=True)
+class Solver:
+    """The solver of one program: the record of a run, the functions in order, the constants they use."""
+
+    fields: Sequence[Field]
+    functions: Mapping[str, SolverFunction]
+    constants: Mapping[str, float]
+    comments: Mapping[ast.stmt, str]
+
+
+def in_single(solver: Solver) -> Solver:
+    """Return the same functions with the constants of single precision."""
+    return replace(
+        solver, constants={name: SINGLE.get(name, value) for name, value in solver.constants.items()}
+    )
+
+
+def solver_for(
+    has: Collection[str],
+    adaptive: bool,
+    wanted: Sequence[str],
+    *,
+    always_dense: bool = True,
+    methods: Sequence[Method] = (),
+    facts: Mapping[str, bool] | None = None,
+    guard: int | None = None,
+    given: Collection[str] = (),
+) -> Solver:
+    """Return the solver of a system that ``has`` these things, with the exported methods or some of them; it
+    keeps every step's dense output, or decides in each run whether it is needed, unless ``facts`` decide it.
+    ``guard``: the event for the only choice of dependent speeds that it holds. ``given``: functions that the
+    program has from elsewhere.
+    """
+    features = {word.upper() for word in _OF_SYSTEMS if word in has}
+    features |= {"ADAPTIVE"} if adaptive else set()
+    features |= {"ALWAYS_DENSE"} if always_dense else set()
+    features |= {"GUARDED"} if guard is not None else set()
+    methods = methods or exported_methods(adaptive, "IMPLICIT" in features)
+    found = read_solver(features, methods, wanted, facts=facts, given=given)
+    return found if guard is None else replace(found, constants={**found.constants, "GUARD": guard})
+
+
+def read_solver(
+    features: Collection[str],
+    methods: Sequence[Method],
+    wanted: Sequence[str],
+    *,
+    facts: Mapping[str, bool] | None = None,
+    given: Collection[str] = (),
+    commented: bool = True,
+) -> Solver:
+    """Read the functions `wanted` and the functions they call, for a program with these features and methods.
+
+    ``facts`` are functions of the method, fields of the run and tables whose values are decided; functions
+    that are ``given`` are not read. Without comments, reading takes half of the time. A solver is kept once
+    it is read, since reading takes 20 ms.
+    """
+    decided = tuple(sorted((facts or {}).items()))
+    return _read(
+        _RUN, frozenset(features), tuple(methods), tuple(wanted), decided, frozenset(given), commented
+    )
+
+
+def read_assembly(features: Collection[str], wanted: Sequence[str], *, commented: bool = True) -> Solver:
+    """Read the functions `wanted` that close loops at the start of a run, and the functions they call."""
+    return _read(_LOOPS, frozenset(features), (), tuple(wanted), (), frozenset(), commented)
+
+
+def loop_fields(features: Collection[str]) -> list[Field]:
+    """Return the fields of the record of loops that are closed."""
+    return [f for f in read_fields(_LOOPS[0]) if f.is_there(features)]
+
+
+def read_contacts(wanted: Sequence[str], *, commented: bool = True) -> Solver:
+    """Read the functions `wanted` that find forces and impulses of contacts, and the functions they call."""
+    return _read(_CONTACTS, frozenset(), (), tuple(wanted), (), frozenset(), commented)
+
+
+def read_described(description: Description, features: Collection[str], wanted: Sequence[str]) -> Solver:
+    """Read the functions `wanted` of a method and the functions they call."""
+    described = (",".join(description.record), *description.functions)
+    return _read(described, frozenset(features), (), tuple(wanted), (), frozenset(), False)
+
+
+def described_sources() -> str:
+    """Return the text that decides the code of contacts."""
+    thresholds = _CONTACTS[0].replace("problem", "contact_thresholds")
+    return "".join(read_source(name) for name in (*_CONTACTS, thresholds))
+
+
+@cache
+def _read(
+    described: tuple[str, ...],
+    features: frozenset[str],
+    methods: tuple[Method, ...],
+    wanted: tuple[str, ...],
+    facts: tuple[tuple[str, bool], ...],
+    given: frozenset[str],
+    commented: bool,
+) -> Solver:
+    features |= {"FURTHER_TERMS"} if any(m.coefficients.dense for m in methods) else set()
+    features |= {"MULTISTEP"} if any(m.coefficients.multistep for m in methods) else set()
+    fold = _Fold(features, dict(facts))
+    comments: dict[ast.stmt, str] = {}
+    texts = _function_texts(described[1:]) | _method_functions(methods)
+
+    def nodes_of(name: str) -> list[ast.AST] | None:
+        """Return the nodes of a function as this program has it; only functions that are needed
+        are parsed.
+        """
+        if name in given or name not in texts:
+            return None
+        tree = ast.parse(texts[name])
+        if commented:
+            comments.update(_comments(tree, texts[name]))
+        return list(ast.walk(fold.visit(tree.body[0])))
+
+    folded: dict[str, list[ast.AST]] = {}
+    order = list(_order_functions(wanted, nodes_of, folded))
+    changing = _find_changing_functions({name: folded[name] for name in order})
+    functions = {name: _function(folded[name], name in changing) for name in order}
+    dropped = {"dense"} if "ALWAYS_DENSE" in features else set()
+    record = [f for f in read_fields(described[0]) if f.is_there(features) and f.name not in dropped]
+    record += [Field(name, kind, "") for name, kind in (fields(methods) if methods else {}).items()]
+    used = {n.id for name in order for n in folded[name] if isinstance(n, ast.Name)}
+    return Solver(record, functions, {k: v for k, v in CONSTANTS.items() if k in used}, comments)
+
+
+@cache
+def _function_texts(names: tuple[str, ...]) -> dict[str, str]:
+    """Return the text of each function of some files."""
+    texts = [read_source(name) for name in names]
+    return {name: text for each in texts for name, text in _functions(each).items()}
+
+
+@cache
+def _method_functions(methods: tuple[Method, ...]) -> dict[str, str]:
+    """Return the text of each function of some methods."""
+    return _functions(source(methods)) if methods else {}
+
+
+def _functions(text: str) -> dict[str, str]:
+    """Return the text of each function of a module: from its first line to the next that begins
+    a statement.
+    """
+    pieces = re.split(r"^(?=[A-Za-z_@\"#])", text, flags=re.MULTILINE)
+    return {found[1]: piece for piece in pieces if (found := re.match(r"def (\w+)", piece))}
+
+
+class _Fold(ast.NodeTransformer):
+    """A transformer that decides conditions on features and drops the excluded code."""
+
+    def __init__(self, features: Collection[str], facts: Mapping[str, bool]) -> None:
+        self.features = features
+        self.facts = {"dense": True, **facts} if "ALWAYS_DENSE" in features else facts
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return ast.Constant(node.id in self.features) if node.id in FEATURES else node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        decided = node.attr in self.facts and isinstance(node.ctx, ast.Load)
+        return ast.Constant(self.facts[node.attr]) if decided else node
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        self.generic_visit(node)
+        table = node.value.id if isinstance(node.value, ast.Name) else ""
+        return ast.Constant(self.facts[table]) if table in self.facts else node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        name = called(node)
+        if name in self.facts:
+            return ast.Constant(self.facts[name])
+        return ast.Constant(False) if name in OF_METHODS and "ADAPTIVE" not in self.features else node
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Not) and isinstance(node.operand, ast.Constant):
+            return ast.Constant(not node.operand.value)
+        return node
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        self.generic_visit(node)
+        decisive = isinstance(node.op, ast.Or)
+        left = [v for v in node.values if not (isinstance(v, ast.Constant) and v.value is not decisive)]
+        if any(isinstance(v, ast.Constant) for v in left):
+            return ast.Constant(decisive)
+        if len(left) <= 1:
+            return left[0] if left else ast.Constant(not decisive)
+        node.values = left
+        return node
+
+    def visit_If(self, node: ast.If) -> ast.If | list[ast.stmt] | None:
+        self.generic_visit(node)
+        if isinstance(node.test, ast.Constant):
+            return node.body if node.test.value else node.orelse
+        return node if node.body else None
+
+    def visit_While(self, node: ast.While) -> ast.While | None:
+        self.generic_visit(node)
+        return None if isinstance(node.test, ast.Constant) and not node.test.value else node
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        self.generic_visit(node)
+        if isinstance(node.test, ast.Constant):
+            return node.body if node.test.value else node.orelse
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt | None:
+        self.generic_visit(node)
+        call = called(node.value)
+        return None if call == "normalise" and "NORMALISE" not in self.features else node
+
+
+def called(node: ast.expr | None) -> str:
+    """Return the name of the function that an expression calls, or an empty text."""
+    return node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+
+
+def _order_functions(
+    wanted: Sequence[str],
+    nodes_of: Callable[[str], list[ast.AST] | None],
+    folded: dict[str, list[ast.AST]],
+) -> Iterator[str]:
+    """Yield the needed functions, each after the functions it calls; ``folded`` gets the nodes of each."""
+    for name in wanted:
+        nodes = None if name in folded else nodes_of(name)
+        if nodes is None:
+            continue
+        folded[name] = nodes
+        calls = [called(node) for node in nodes if isinstance(node, ast.Call)]
+        yield from _order_functions(calls, nodes_of, folded)
+        yield name
+
+
+def _find_changing_functions(definitions: Mapping[str, Sequence[ast.AST]]) -> set[str]:
+    """Return the functions that change the run, themselves or through others; callees must come first."""
+    found = {"report", "close_again"}
+    for name, nodes in definitions.items():
+        for node in nodes:
+            stored = isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, ast.Store)
+            if stored or (isinstance(node, ast.Call) and called(node) in found):
+                found.add(name)
+                break
+    return found
+
+
+def _function(nodes: Sequence[ast.AST], changes: bool) -> SolverFunction:
+    node = nodes[0]
+    assert isinstance(node, ast.FunctionDef)
+    arguments = {a.arg: ast.unparse(a.annotation) for a in node.args.args if a.annotation}
+    takes_run = arguments.pop("run", None) is not None
+    local: dict[str, str] = {}
+    for inner in nodes:
+        if isinstance(inner, ast.AnnAssign) and isinstance(inner.target, ast.Name):
+            local[inner.target.id] = ast.unparse(inner.annotation)
+        if isinstance(inner, ast.For) and isinstance(inner.target, ast.Name):
+            local[inner.target.id] = "index"
+    result = ast.unparse(node.returns) if node.returns else "None"
+    about = " ".join((ast.get_docstring(node) or "").split())
+    kind = None if result == "None" else result
+    return SolverFunction(node.name, about, arguments, kind, takes_run, changes, local, node.body[1:])
+
+
+def _comments(tree: ast.Module, text: str) -> dict[ast.stmt, str]:
+    """Comments by the statement on whose line they stand, or before which."""
+    by_line = dict(_comment_lines(text))
+    found: dict[ast.stmt, str] = {}
+    statements = [n for n in _statements(tree) if n.col_offset]
+    for node in sorted(statements, key=lambda n: n.lineno):
+        here = by_line.pop(node.lineno, "") or by_line.pop(node.lineno - 1, "")
+        if here:
+            found[node] = here
+    return found
+
+
+@cache
+def _comment_lines(text: str) -> dict[int, str]:
+    return {
+        t.start[0]: t.string.lstrip("# ")
+        for t in tokenize.generate_tokens(io.StringIO(text).readline)
+        if t.type == tokenize.COMMENT
+    }
+
+
+def _statements(block: ast.AST) -> Iterator[ast.stmt]:
+    """The statements of a block and of those within it."""
+    for node in (*getattr(block, "body", ()), *getattr(block, "orelse", ())):
+        yield node
+        yield from _statements(node)

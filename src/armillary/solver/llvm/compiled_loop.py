@@ -1,0 +1,115 @@
+"""Integration loops as machine code, compiled at their first use or taken from the cache."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import cache, lru_cache
+from pathlib import Path
+
+from armillary.cache import digest
+from armillary.llvm.jit import (
+    GENERAL,
+    PLAIN,
+    Passes,
+    engine,
+    holds_addresses,
+    machine_settings,
+    quick,
+    vectorise_functions,
+)
+from armillary.solver.llvm.layout import Control, LoopShape, Reason
+
+_REASONS = tuple(Reason)
+# Files of other packages that define numbers of the loop's functions.
+CONSTANTS_FROM = (
+    "numerics/roots_thresholds.py",
+    "mechanics/constraints/dependent_speeds.py",
+    "mechanics/constraints/closing_thresholds.py",
+    "mechanics/contact/blocks.py",
+    "mechanics/contact/contact_thresholds.py",
+    "program/sparse_rates.py",
+    "program/targets/targets.py",
+)
+# Functions of dense equations: with LLVM's vectors they take 0.7 of the time (40 unknowns). All functions
+# with these vectors take 1.9 s to compile in place of 0.5, and sparse equations gain nothing from them.
+_OVER_MATRICES = ("set_system", "eliminate_columns", "solve_columns", "solve_unknowns")
+
+
+class Loop:
+    """A compiled loop; its code is freed with it."""
+
+    def __init__(self, shape: LoopShape, model: str = "") -> None:
+        def texts() -> list[str]:
+            from armillary.llvm.building.builder import (
+                power_text,  # neither is needed where the code is in the cache
+            )
+            from armillary.solver.llvm.loop import emit_loop
+
+            made = [str(emit_loop(shape, linked=bool(model)).module)]
+            if passes == GENERAL and shape.implicit and not shape.sparse:
+                made = vectorise_functions(made[0], _OVER_MATRICES)
+            if shape.adaptive:
+                made.append(power_text(1)[1])
+            return [*made, model] if model else made
+
+        vectors = shape.states > 12
+        own_size = Passes(3, loops=vectors, straight=vectors)
+        passes = (PLAIN if shape.plain else GENERAL) if shape.general else own_size
+        name = "" if holds_addresses(model) else f"loop {loop_sources()} {shape!r} {model}"
+        self._engine = engine(name, texts, 3, passes)
+        kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.POINTER(Control), ctypes.c_void_p)
+        address = self._engine.get_function_address
+        drive, choosing = address("armillary_drive"), shape.changes and not shape.changes.listed
+        self.addresses: tuple[int, int] = drive, address("armillary_choose_for_motion") if choosing else 0
+        self._drive: Callable[..., int] = kind(drive)
+        self._choose = ctypes.CFUNCTYPE(None, ctypes.POINTER(Control), ctypes.c_void_p)(self.addresses[1])
+        search = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.POINTER(Control), *[ctypes.c_void_p] * 2)
+        self._may_jump: Callable[..., int] | None = None
+        if not model:
+            self._may_jump = search(self._engine.get_function_address("armillary_may_jump"))
+
+    def __call__(self, control: Control, workspace: int) -> Reason:
+        return _REASONS[self._drive(ctypes.byref(control), workspace)]
+
+    def choose_for_motion(self, control: Control, workspace: int) -> None:
+        """Choose the configuration in which a run starts from its motion; see solver/changes.py."""
+        self._choose(ctypes.byref(control), workspace)
+
+    def may_jump(self, control: Control, workspace: int, kinds: int) -> bool:
+        """Return True if the speeds of some kind may jump in the rows of a run; see loop.py."""
+        return self._may_jump is None or bool(self._may_jump(ctypes.byref(control), workspace, kinds))
+
+
+@cache
+def loop_sources() -> str:
+    """Return a digest of the files from which loops are made, and of files with their constants."""
+    package = Path(__file__).parents[2]
+    files = [
+        file for folder in ("llvm", "numerics", "solver") for file in sorted((package / folder).rglob("*.py"))
+    ]
+    files += [package / name for name in CONSTANTS_FROM]
+    return digest(*(file.read_text(encoding="utf-8") for file in files))
+
+
+def compiled_loop(shape: LoopShape, model: str = "") -> Loop:
+    """Return the loop for a shape, compiled at its first use in this process; the 64 last used are kept.
+
+    General loops run about as long as loops made for one size (ns per step on an arm64 core, interleaved;
+    pendulum, four-bar, Stanford arm, quadruped), with the same results to the last bit:
+
+        states               2      4     12     37
+        rk4, own size      249    834    738   2145
+        rk4, general       284    960    775   2185
+        dopri5, own size   501   1187   1298   3445
+        dopri5, general    550   1270   1272   3480
+
+    `model` is LLVM text that defines the generated functions, to be linked with the loop instead of called by
+    address; where nothing is optimised, calls cost less than compiling the functions once more.
+    """
+    return _load_loop(shape.any_size(), "" if quick() else model, machine_settings())
+
+
+@lru_cache(maxsize=64)
+def _load_loop(shape: LoopShape, model: str, chosen: tuple[object, ...]) -> Loop:
+    return Loop(shape, model)

@@ -1,0 +1,275 @@
+"""Functions of a loop under construction, with their view of a run: fields, vectors, and the generated code.
+
+Every function here takes the addresses of a run's `Control` and workspace first. In their code
+
+    f["t"]              is a field of Control, read or written
+    f.vector("state")   a vector in the workspace
+    f.size("events")    a size
+    f.derivatives(…)    a call of the generated function
+
+A `Stepper` is such a function that makes steps of one run, or of as many as there are lanes. What a step is,
+solver says: machine code of it is written over any such function. Sums over states are here, in one
+order for all of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+
+from armillary.llvm.building.builder import Code, Operand, Span, Value
+from armillary.llvm.building.emitter import (
+    ADDRESS,
+    NOTHING,
+    REAL,
+    WHOLE,
+    Callee,
+    Function,
+    FunctionType,
+    Raw,
+    constant,
+)
+from armillary.llvm.building.routines import RecordFunction, RecordModule
+from armillary.program.sparse_rates import TABLES
+from armillary.solver.llvm.layout import ADDRESSES, FIELDS, FUNCTIONS, HEAD, REALS, SECTIONS, LoopShape
+
+
+class Stepper(Code):
+    """A function under construction with access to a run: its sizes, its numbers, and its derivatives."""
+
+    shared: Collection[str] = ()  # on lanes: numbers that are alike in all runs that go on
+
+    @property
+    def states(self) -> int:
+        raise NotImplementedError
+
+    def each_state(self) -> Iterator[Value]:
+        """A loop over all states, one or several at a time."""
+        with self.each(self.states) as m:
+            yield m
+
+    def total_of_states(self, term: Callable[[Value], Value]) -> Value:
+        """Return a sum over all states."""
+        return self.total(self.states, term)
+
+    def __getitem__(self, name: str) -> Value:
+        raise NotImplementedError
+
+    def __setitem__(self, name: str, value: Operand) -> None:
+        raise NotImplementedError
+
+    def keeps(self, name: str) -> bool:
+        """Return whether the loop has a place for a number of the run."""
+        raise NotImplementedError
+
+    def vector(self, name: str) -> Span:
+        raise NotImplementedError
+
+    def derivatives(self, t: Value, state: Span, result: Span) -> None:
+        raise NotImplementedError
+
+    def normalise_where(self, where: Value | None, t: Value, state: str) -> None:
+        """A vector normalised, in lanes where a condition holds."""
+        raise NotImplementedError
+
+    def rates(self, name: str, m: Value) -> Value:
+        """Of the state m in a vector of derivatives computed just before."""
+        return self.vector(name)[m]
+
+
+def not_finite(f: Stepper, *vectors: Span) -> Value:
+    """Return whether some number of the vectors, each of as many as there are states, is not finite."""
+    found = f.total_of_states(lambda m: 0.0 * sum((v[m] for v in vectors[1:]), vectors[0][m]))
+    return found.differs(0.0)
+
+
+def squares(f: Stepper, values: Span) -> Value:
+    """Sum of (value / tolerated error)² over the states."""
+    tolerated = f.vector("tolerated")
+
+    def square(m: Value) -> Value:
+        ratio = values[m] / tolerated[m]
+        return ratio * ratio
+
+    return f.total_of_states(square)
+
+
+SHORT = "i32"  # of tables, which are read in every step: half of the memory of whole numbers
+_ORDINARY = (REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS)  # t, state, constants, memory, result
+SIGNATURES = {name: FunctionType(NOTHING, _ORDINARY) for name in FUNCTIONS} | {
+    "fire": FunctionType(NOTHING, (WHOLE, *_ORDINARY, ADDRESS)),
+    "normalise": FunctionType(NOTHING, (REAL, ADDRESS, ADDRESS, ADDRESS)),
+}
+
+
+class LoopModule(RecordModule):
+    """The module of one loop: its shape, its workspace and its functions.
+
+    `linked` calls the generated functions by name, to be linked in, instead of by the addresses in Control.
+    """
+
+    def __init__(self, shape: LoopShape, linked: bool = False) -> None:
+        super().__init__(FIELDS, REALS, ADDRESSES)
+        self.shape = shape
+        self.linked = linked
+        self.offsets = {} if shape.general else shape.layout()[0]
+        self.sizes = {} if shape.general else shape.sizes()
+        # Of a general loop: how many vectors of each size come before a vector.
+        self.before: dict[str, list[tuple[str, int]]] = {}
+        passed: Counter[str] = Counter()
+        for name, size in shape.lengths().items():
+            self.before[name] = list(passed.items())
+            passed[size] += 1
+
+    def function(
+        self, name: str, result: str = NOTHING, arguments: tuple[str, ...] = (), *, rare: bool = False
+    ) -> LoopFunction:
+        return LoopFunction(self, self.write_function(name, result, arguments, rare))
+
+
+class LoopFunction(RecordFunction, Stepper):
+    """One function of a loop under construction."""
+
+    def __init__(self, program: LoopModule, function: Function) -> None:
+        super().__init__(program, function)
+        self.shape = program.shape
+        self._sizes: dict[str, Value] = {}
+        self._vectors: dict[str, Span] = {}
+        self._tables: dict[str, Raw] = {}
+
+    def size(self, name: str) -> Value:
+        """Return the length of vectors of one kind, or another whole number that depends on the model."""
+        if not self.shape.general:
+            return self.whole(self.program.sizes[name])
+        if name == "used":  # changes with the configuration
+            return self["used"]
+        if name not in self._sizes:
+            with self.builder.on_entry():
+                if name == "states":
+                    self._sizes[name] = self.size("fours") * 4
+                elif name == "partials":
+                    states = self.size("states")
+                    self._sizes[name] = states * (states + 1)
+                elif name == "entry_values":
+                    self._sizes[name] = self.size("entries") + self.size("states")
+                elif name in HEAD:
+                    figures = Span(self, self["figures"].raw, single=True)
+                    self._sizes[name] = figures[HEAD.index(name)].to_whole()
+                else:
+                    self._sizes[name] = self["fours" if name == "fours" else f"n_{name}"]
+        return self._sizes[name]
+
+    @property
+    def states(self) -> int:
+        return self.shape.states
+
+    def each_state(self) -> Iterator[Value]:
+        return self.each_pair(self.size("fours")) if self.shape.general else super().each_state()
+
+    def total_of_states(self, term: Callable[[Value], Value]) -> Value:
+        return (
+            self.total_of_fours(self.size("fours"), term)
+            if self.shape.general
+            else super().total_of_states(term)
+        )
+
+    def vector(self, name: str) -> Span:
+        if name == "row":  # the next one
+            return Span(self, self.outside("samples").at(self["filled"] * self.size("outputs")))
+        if not self.shape.general:
+            offset = self.whole(self.program.offsets[name])
+            return Span(self, self.builder.place(self.workspace, offset.raw, REAL))
+        if name not in self._vectors:
+            with self.builder.on_entry():
+                before = [self.size(size) * n for size, n in self.program.before[name]]
+                offset = sum(before, self.whole(0))
+                self._vectors[name] = Span(self, self.builder.place(self.workspace, offset.raw, REAL))
+        return self._vectors[name]
+
+    def structure(self, table: str, index: Value) -> Value:
+        """Return an entry of a table of sparse equations; the places of the tables stand before them."""
+        if table not in self._tables:
+            with self.builder.on_entry():
+                head = self["structure"].raw
+                place = constant(WHOLE, TABLES.index(table))
+                first = self._structure_entry(head, place)
+                self._tables[table] = self.builder.place(head, first, SHORT)
+        return Value(self, self._structure_entry(self._tables[table], index.raw))
+
+    def _structure_entry(self, table: Raw, index: Raw) -> Raw:
+        found = self.builder.load(self.builder.place(table, index, SHORT), SHORT)
+        return self.builder.convert("sext", found, WHOLE)
+
+    def rates(self, name: str, m: Value) -> Value:
+        found = self.vector(name)
+        return found.one_by_one(m) if self.shape.general else found[m]
+
+    # The generated code
+
+    def _call_generated(self, name: str, *arguments: Raw) -> None:
+        kind = SIGNATURES[name]
+        if self.program.linked:
+            callee = self.program.module.declare_function(name, kind).callee
+        else:
+            callee = Callee(kind, self[name].raw.name)
+        self.builder.call(callee, arguments)
+
+    def _ordinary(self, name: str, t: Value, state: Span, memory: str, result: Raw) -> None:
+        memory_address = self.vector(memory).address
+        self._call_generated(name, t.raw, state.address, self["constants"].raw, memory_address, result)
+
+    def derivatives(self, t: Value, state: Span, result: Span) -> None:
+        self._ordinary("derivatives", t, state, "memory", result.address)
+        self["evaluations"] = self["evaluations"] + 1
+
+    def partial_rates(self, t: Value, state: Span, result: Span) -> None:
+        """∂f/∂y column after column, then ∂f/∂t."""
+        self._ordinary("partial_rates", t, state, "memory", result.address)
+
+    def outputs(self, t: Value, state: Span, memory: Span, result: Span) -> None:
+        if not self.shape.outputs:
+            return
+        constants, place = self["constants"].raw, result.address
+        self._call_generated("outputs", t.raw, state.address, constants, memory.address, place)
+        if self.shape.general:
+            self.expect_stores(result, self.size("outputs"))
+
+    def events(self, t: Value, state: Span) -> None:
+        """The event functions at a point, into the vector g."""
+        self._ordinary("events", t, state, "memory", self.vector("g").address)
+
+    def update(self, t: Value, state: Span) -> None:
+        self._ordinary("update", t, state, "memory", self.vector("new_memory").address)
+
+    def fire(self, event: Value, t: Value, state: Span, new_state: Span) -> None:
+        memory, new_memory = self.vector("memory").address, self.vector("new_memory").address
+        constants = self["constants"].raw
+        self._call_generated(
+            "fire", event.raw, t.raw, state.address, constants, memory, new_memory, new_state.address
+        )
+
+    def solve(self, t: Value, work: Span, answer: Span) -> None:
+        """Accelerations and multipliers of redundant coordinates."""
+        self._ordinary("solve", t, work, "memory", answer.address)
+        self["evaluations"] = self["evaluations"] + 1
+
+    def residuals(self, t: Value, work: Span, gaps: Span) -> None:
+        """Positions, then speeds, of all constraints on redundant coordinates."""
+        self._ordinary("residuals", t, work, "memory", gaps.address)
+
+    def normalise(self, t: Value, state: Span) -> None:
+        """The state back to where its constraints hold: unit Euler parameters, closed loops."""
+        if self.shape.normalise:
+            memory = self.vector("memory").address
+            self._call_generated("normalise", t.raw, state.address, self["constants"].raw, memory)
+
+    def of_configuration(self, name: str, c: Value, t: Value, given: Span, result: Span) -> None:
+        """A section of the changes of a configuration."""
+        table, first = self.outside("sections"), c * len(SECTIONS)
+        own = {"ratings": "rating_constants", "geometry": "constants"}.get(name, "change_constants")
+        function, constants = (
+            self.builder.load(table.at(first + SECTIONS.index(part)), ADDRESS) for part in (name, own)
+        )
+        memory = self.vector("memory").address
+        arguments = (t.raw, given.address, constants, memory, result.address)
+        self.builder.call(Callee(FunctionType(NOTHING, _ORDINARY), function.name), arguments)

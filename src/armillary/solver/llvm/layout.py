@@ -1,0 +1,413 @@
+"""The sizes for which a loop is compiled, and the places of its numbers.
+
+Everything that a loop keeps between two calls is in two blocks of memory that the caller owns: `Control`, a
+record of scalars and addresses, and a workspace of reals. Both are made from the record from which exported
+programs are printed, too (solver/record.py): a new field is one line there. So a run can be left
+after any step and taken up again, bit for bit, and many runs can share one compiled loop. A `general` loop
+reads its sizes from `Control` too, so that one serves all models: it is compiled once for a method and what
+the models have (events, memory, …), and then lies in the cache.
+
+The layout of a redundant model's state, and of the work vector that its sections read; see
+program/formalisms/redundant.py.
+
+    state   coordinates d, e of each part | joints' coordinates | speeds v, w of each part |
+            the user's own states | accelerations | λ | rates of the user's own states
+    work    a state | joints' speeds | λ₀ | ρ | weight | σ of constraints with a position form, and of others
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from itertools import accumulate
+
+from armillary.solver.language.fields import read_fields
+from armillary.solver.methods.tableau import Rosenbrock, Tableau
+from armillary.solver.thresholds import LOOKS
+
+# σ that leaves a multiplier where it is: so much larger than all else in a matrix that the rest is rounding.
+RIGID = 1e60
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """The scheme of a redundant model: with "staggered" or "projected" steps."""
+
+    kind: str
+    translations: tuple[int, ...]  # how many translations each part has
+    joints: int  # coordinates of joints
+    joint_speeds: int
+    rows: int
+    own: int = 0  # states of the user's own
+    passes: int = 1
+    implicit: bool = False  # translations by the mid-point rule in place of central differences
+
+    @property
+    def coordinates(self) -> int:
+        return sum(self.translations) + 4 * len(self.translations)
+
+    @property
+    def speeds(self) -> int:
+        return sum(self.translations) + 3 * len(self.translations)
+
+    @property
+    def first_speed(self) -> int:
+        return self.coordinates + self.joints
+
+    @property
+    def first_own(self) -> int:
+        """Where the user's own states start."""
+        return self.first_speed + self.speeds
+
+    @property
+    def first_acceleration(self) -> int:
+        return self.first_own + self.own
+
+    @property
+    def ahead(self) -> int:
+        """The distance from a speed to its acceleration."""
+        return self.first_acceleration - self.first_speed
+
+    @property
+    def answer(self) -> int:
+        """Length of what `solve` gives: accelerations, multipliers, rates of the user's own states."""
+        return self.speeds + self.rows + self.own
+
+    @property
+    def first_multiplier(self) -> int:
+        return self.first_acceleration + self.speeds
+
+    @property
+    def first_rate(self) -> int:
+        """Where the rates of the user's own states start."""
+        return self.first_multiplier + self.rows
+
+    @property
+    def states(self) -> int:
+        return self.first_rate + self.own
+
+    @property
+    def first_given(self) -> int:
+        """Where λ₀ starts in the work vector."""
+        return self.states + self.joint_speeds
+
+    @property
+    def first_target(self) -> int:
+        return self.first_given + self.rows
+
+    @property
+    def weight(self) -> int:
+        return self.first_target + self.rows
+
+    @property
+    def work(self) -> int:
+        """Length of the work vector."""
+        return self.weight + 3
+
+    def parts(self) -> list[tuple[int, int, int]]:
+        """(first coordinate, first speed, number of translations) of each part."""
+        places = accumulate((k + 4 for k in self.translations), initial=0)
+        speeds = accumulate((k + 3 for k in self.translations), initial=self.first_speed)
+        return list(zip(places, speeds, self.translations, strict=False))
+
+
+class Reason(IntEnum):
+    """Why a call of the loop came back. The first group ends a run; after the second it is called again."""
+
+    RUNNING = 0
+    FINISHED = 1
+    EVENT = 2
+    DIVERGED = 3
+    TOO_SMALL = 4
+    ACCUMULATES = 5  # one event happens faster and faster: see solver/events.py
+
+    PAUSED = 6  # the budget of steps is spent
+    FULL = 7  # no room for another row, or for another set of events
+    LACKING = 8  # a change of configuration needs what the tables do not have: see solver/changes.py
+
+
+class Phase(IntEnum):
+    """Where the loop stands at its present time; see loop.py."""
+
+    READY = 0  # to take the next step
+    SETTLED = 1  # the row at this time is due
+    ARRIVED = 2  # rows inside the step just taken are due, then events and memory
+
+
+# Features of the solver (language/language.py) that a loop may have.
+_LOOP_FEATURES = frozenset((
+    *("PROCESS", "EVENTS", "CONTACTS", "UPDATE", "NORMALISE", "JUMPS", "ADAPTIVE", "LANDING_EVENTS"),
+    *("SCHEME", "CONFIGURATIONS", "LOCKING_EVENTS", "SETTINGS", "CHOICES", "RATED", "ADJUSTING"),
+    *("PARTITIONED", "PASSING", "IMPLICIT", "SPARSE", "DIFFERENTIATED", "DRIVEN", "WATCHED", "KINKS"),
+    "MULTISTEP",
+))  # fmt: skip
+_Number = type[ctypes.c_double] | type[ctypes.c_int64] | type[ctypes.c_void_p]
+_NUMBERS: dict[str, _Number] = {
+    "real": ctypes.c_double, "whole": ctypes.c_int64, "count": ctypes.c_int64, "truth": ctypes.c_int64,
+    "address": ctypes.c_void_p,
+}  # fmt: skip
+# The name of the size of each type of vectors; whole numbers and truth values are reals in the workspace.
+VECTOR_SIZES = {
+    **dict.fromkeys(("States", "StateNumbers"), "states"), "Partials": "partials", "Memory": "memory",
+    **dict.fromkeys(("Reals", "Wholes", "Truths"), "events"),
+    "SchemeWork": "work", "SchemeAnswer": "answer", "SchemeGaps": "gaps", "SchemeSettings": "settings",
+    "Motion": "motion", "Ratings": "members", "Geometry": "geometry",
+    **dict.fromkeys(("Speeds", "SpeedNumbers"), "speeds"), "Jacobian": "jacobian",
+    **dict.fromkeys(("RowNumbers", "RowReals"), "rows"), "Locks": "lockable",
+    "Slopes": "slopes", "Nests": "nests",
+    "Entries": "entry_values", "Factors": "factors", "Unknowns": "unknowns",
+    **dict.fromkeys(("Outputs", "OutputFlags"), "outputs"),
+}  # fmt: skip
+_SIZES = [*dict.fromkeys(VECTOR_SIZES.values())]
+_TYPES = {"atol": "States"}  # other than in exported programs
+_SCALARS = {
+    f.name: f.type
+    for f in read_fields()
+    if f.type in _NUMBERS and f.name not in _TYPES and f.is_there(_LOOP_FEATURES)
+}
+REALS = tuple(name for name, kind in _SCALARS.items() if kind == "real")
+ADDRESSES = tuple(name for name, kind in _SCALARS.items() if kind == "address")
+FUNCTIONS = (
+    *("derivatives", "outputs", "events", "update", "fire", "normalise", "solve", "residuals"),
+    "partial_rates",
+)
+FIELDS = {name: place for place, name in enumerate(_SCALARS)}
+
+
+class Control(ctypes.Structure):
+    """The scalars of one run; every field takes eight bytes."""
+
+    __slots__ = ()  # an error where a name that is no field is set
+    _fields_ = [(name, _NUMBERS[kind]) for name, kind in _SCALARS.items()]
+
+
+# What a configuration brings: the addresses that become those of Control, and those of its changes.
+INSTALLED = (
+    *("constants", "derivatives", "outputs", "events", "update", "fire", "normalise"),
+    *("partial_rates", "structure"),
+)
+SECTIONS = (
+    *(*INSTALLED, "geometry", "leave", "enter", "impulse", "adjust", "change_constants"),
+    *("ratings", "rating_constants"),
+)
+ROOM_FOR_CONFIGURATIONS = 64  # in the tables of a run, or twice as many, and so on
+# Of the step across a place where rank is lost, dop853: rates that are kept, and coefficients of its dense
+# output beyond the cubic polynomial. It is logged by this number.
+STAGES, AT_END, NESTS, PASSED = 16, 12, 4, -1000
+# Lengths of its tables; see solver/language/language.py.
+ACROSS = {
+    "stage_time": STAGES,
+    "stage_weight": STAGES * STAGES,
+    "error_weight": STAGES,
+    "low_error_weight": STAGES,
+    "nest_weight": NESTS * STAGES,
+    "look": len(LOOKS),
+    "gauss_time": NESTS,
+    "gauss_weight": NESTS * NESTS,
+    "gauss_end": NESTS,
+    "gauss_first_rate": NESTS,
+    "gauss_last_rate": NESTS,
+    "gauss_nest": NESTS,
+}
+
+
+@dataclass(frozen=True)
+class ChangeShape:
+    """Sizes of what all configurations of a system have in common."""
+
+    coordinates: int
+    speeds: int
+    motion: int
+    settings: int  # speeds that events set and that may be no states before, at the end of a motion
+    adjusting: int  # after them, a number for each speed, where events may set dependent ones; else zero
+    lockable: int
+    own_events: int  # of the user's own: they come first in every configuration
+    members: int  # configurations of the table with the same locks, at most
+    rows: int  # of constraints, where choices beyond the table are made; else zero, as the next two
+    elements: int  # of their matrix, at most
+    geometry: int  # numbers that constraints are made of, at most
+    passing: int  # states of runs that may pass places where constraints lose rank; else zero
+    listed: int = 0  # configurations of a table that has all of them; 0: others may follow
+    room: int = ROOM_FOR_CONFIGURATIONS  # of a table to which others may be added
+
+    def any_size(self) -> ChangeShape:
+        """This shape without sizes."""
+        sizes = dict.fromkeys(vars(self), 0)
+        return ChangeShape(**(sizes | {"listed": min(self.listed, 1), "adjusting": min(self.adjusting, 1)}))
+
+    def sizes(self) -> dict[str, int]:
+        found = {**vars(self), "jacobian": self.rows * self.speeds}
+        found |= {"slopes": STAGES * self.passing, "nests": NESTS * self.passing}
+        return {**found, "own_motion": self.motion - self.settings - self.adjusting}
+
+    def figures(self, events: int) -> tuple[dict[str, int], int]:
+        """Where each table of numbers by configuration begins, and the length of all. The first has sizes and
+        these places, in the order of `HEAD`.
+        """
+        many = self.listed or self.room
+        lengths = {"head": len(HEAD)}
+        lengths |= dict.fromkeys(("role", "direction", "ends", "lands", "recloses"), many * events)
+        lengths["locked"] = many * self.lockable
+        lengths |= dict.fromkeys(("used", "watched", "strikes", "choice", "rank", "group_size"), many)
+        lengths |= dict.fromkeys(("elements", "first_element"), many)
+        lengths |= dict.fromkeys(("row_of", "speed_of"), many * self.elements)
+        lengths |= dict.fromkeys(("speed_of_row", "row_of_step", "speed_of_step"), many * self.rows)
+        lengths |= {"speed_kind": self.speeds, "is_modal": self.speeds, "member": many * self.members}
+        lengths |= dict.fromkeys(("locks", "unlocks", "sets", "moves"), self.own_events * self.lockable)
+        lengths |= dict.fromkeys(("setting_event", "setting_speed"), self.settings)
+        lengths["setting_acts"] = many * self.settings
+        lengths["state_size"] = many * self.sizes()["own_motion"]
+        lengths["near_place"] = 0 if self.listed and not self.passing else many * events
+        lengths |= {name: length if self.passing else 0 for name, length in ACROSS.items()}
+        return _offsets(lengths)
+
+    def first_size(self, events: int, configuration: int) -> int:
+        """Where the sizes of the states of a configuration begin."""
+        return self.figures(events)[0]["state_size"] + configuration * self.sizes()["own_motion"]
+
+    def head(self, events: int) -> list[int]:
+        found = {**self.sizes(), **{f"first {name}": at for name, at in self.figures(events)[0].items()}}
+        return [found[name] for name in HEAD]
+
+
+FIGURES = (
+    *("role", "direction", "ends", "lands", "recloses", "locked", "used", "watched", "strikes", "choice"),
+    *("rank", "is_modal"),
+    *("group_size", "member", "locks", "unlocks", "elements", "first_element", "row_of", "speed_of"),
+    *("speed_of_row", "row_of_step", "speed_of_step", "speed_kind", "sets", "moves"),
+    *("setting_event", "setting_speed", "setting_acts", "state_size", "near_place", *ACROSS),
+)
+HEAD = (
+    *("coordinates", "speeds", "motion", "lockable", "own_events", "members", "rows", "elements"),
+    *("geometry", "listed", "jacobian", "settings", "own_motion", "slopes", "nests"),
+    *(f"first {name}" for name in FIGURES),
+)
+
+
+def _offsets(lengths: dict[str, int]) -> tuple[dict[str, int], int]:
+    offsets, end = {}, 0
+    for name, length in lengths.items():
+        offsets[name], end = end, end + length
+    return offsets, end
+
+
+@dataclass(frozen=True)
+class LoopShape:
+    """The sizes and the method a loop is compiled for; `dense`: values inside a step can be requested.
+
+    A `general` loop is compiled for the shape `any_size`, which fits all sizes.
+    """
+
+    tableau: Tableau | Rosenbrock
+    states: int
+    memory: int
+    outputs: int
+    events: int
+    update: bool
+    fire: bool
+    normalise: bool
+    dense: bool
+    scheme: Scheme | None = None  # of redundant coordinates
+    stops: bool = False  # whether inputs over time jump: no step leads across such a time
+    changes: ChangeShape | None = None  # of configuration
+    general: bool = False
+    differentiated: bool = False  # of linearly implicit methods: the program has its partial derivatives
+    sparse: tuple[int, int, int] | None = None  # unknowns, entries, factors, where its equations are sparse
+    driven: bool = False  # and reads inputs from data over time
+    watched: bool = False  # stiffness is watched, for a change between two methods
+    kinks: bool = False  # whether derivatives of the motion follow its states
+
+    def any_size(self) -> LoopShape:
+        """This shape with sizes that only say whether there is something; itself where they matter."""
+        if not self.general:
+            return self
+        outputs, events = min(self.outputs, 1), min(self.events, 1)
+        changes = self.changes and self.changes.any_size()
+        sparse = self.sparse and (0, 0, 0)
+        return replace(
+            self, states=0, memory=0, outputs=outputs, events=events, changes=changes, sparse=sparse
+        )
+
+    @property
+    def partitioned(self) -> bool:
+        """Whether configurations beyond a table can follow."""
+        return self.changes is not None and not self.changes.listed
+
+    @property
+    def passing(self) -> bool:
+        """Whether places of lost rank are passed."""
+        return self.partitioned or (self.changes is not None and self.changes.passing > 0)
+
+    @property
+    def plain(self) -> bool:
+        """Whether steps are of one size and nothing happens between them but rows."""
+        return not (self.implicit or self.adaptive or self.events or self.scheme or self.changes)
+
+    @property
+    def fours(self) -> int:
+        return max(1, -(-self.states // 4))
+
+    @property
+    def adaptive(self) -> bool:
+        return self.tableau.control is not None
+
+    @property
+    def implicit(self) -> bool:
+        """Whether the method is linearly implicit."""
+        return isinstance(self.tableau, Rosenbrock)
+
+    @property
+    def features(self) -> frozenset[str]:
+        """The features of the solver that this loop has."""
+        changes = self.changes
+        having = {
+            "PROCESS": True, "LOCKING_EVENTS": True, "SETTINGS": True, "CHOICES": True, "RATED": True,
+            "STEPS_ONLY": not self.dense, "EVENTS": self.events > 0, "CONTACTS": self.events > 0,
+            "UPDATE": self.update, "NORMALISE": self.normalise, "JUMPS": self.stops,
+            "ADAPTIVE": self.adaptive, "LANDING_EVENTS": self.scheme is None,
+            "SCHEME": self.scheme is not None, "CONFIGURATIONS": changes is not None,
+            "ADJUSTING": changes is not None and changes.adjusting > 0,
+            "PARTITIONED": self.partitioned, "PASSING": self.passing,
+            "IMPLICIT": self.implicit, "DIFFERENTIATED": self.differentiated, "DRIVEN": self.driven,
+            "SPARSE": self.sparse is not None, "WATCHED": self.watched, "KINKS": self.adaptive and self.kinks,
+            "MULTISTEP": self.tableau.multistep,
+        }  # fmt: skip
+        return frozenset(name for name, there in having.items() if there)
+
+    @property
+    def method_vectors(self) -> list[str]:
+        """The vectors of the method's stages and dense output, without the vectors common to all methods."""
+        return self.tableau.vectors if self.dense else self.tableau.stage_vectors
+
+    def lengths(self) -> dict[str, str]:
+        """Return the vectors of the workspace in their order, each with the name of its size; states come
+        first.
+
+        Vectors of one size are side by side, frequently used sizes first: in a general loop the place of a
+        vector is a sum over the sizes before it, which each function computes (events last: rk4 of a
+        slider-crank took 1.12 times as long).
+        """
+        features = self.features
+        declared = {f.name: _TYPES.get(f.name, f.type) for f in read_fields() if f.is_there(features)}
+        found = {name: VECTOR_SIZES[kind] for name, kind in declared.items() if kind in VECTOR_SIZES}
+        found |= dict.fromkeys(self.method_vectors, "states")
+        return dict(sorted(found.items(), key=lambda item: _SIZES.index(item[1])))
+
+    def sizes(self) -> dict[str, int]:
+        """Sizes by name."""
+        found = {"states": 4 * self.fours if self.general else self.states, "used": self.states}
+        found |= {"memory": self.memory, "events": self.events, "outputs": self.outputs}
+        found["partials"] = found["states"] * (found["states"] + 1)
+        if self.sparse:
+            found["unknowns"], found["entries"], found["factors"] = self.sparse
+            found["entry_values"] = found["entries"] + found["states"]
+        if self.scheme:
+            s = self.scheme
+            found |= {"work": s.work, "answer": s.answer, "gaps": 2 * s.rows, "settings": 2}
+        return {**found, **(self.changes.sizes() if self.changes else {})}
+
+    def layout(self) -> tuple[dict[str, int], int]:
+        """Return the offset of each vector in the workspace, and the length of the whole."""
+        sizes = self.sizes()
+        return _offsets({name: sizes[size] for name, size in self.lengths().items()})

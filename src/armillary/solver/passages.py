@@ -1,0 +1,508 @@
+"""One step across a place where the constraints lose rank, in the small language of language.py.
+
+Several branches of motion meet at such a place, the flat position of a parallelogram for example. Along each
+of them the motion is smooth, though its equations are 0/0 in that place, so one step of high order passes it,
+placed so that no stage comes near. Loops are closed at every stage: rows that are nearly dependent would make
+much of a small gap.
+
+Dormand and Prince's method of order eight has no stage between 0.34 and 0.59 of its step (Hairer, Nørsett &
+Wanner 1993, II.5), so the place is put in the middle of that, whatever the method of the run. Rows near the
+place are found from rows around it, by a polynomial. Events near the place that leave the motion unchanged
+happen inside the step; others end it. A step that is too rough is tried again from nearer by, shorter.
+
+A run that begins, or begins again, right before a place has no room for that. It leaves by a step of
+Gauss' method, a collocation, which needs no rates where it begins: its stages are improved in turn until they
+settle, on the branch along which the speeds lead.
+"""
+
+from __future__ import annotations
+
+from armillary.solver.choices import measure_sizes, read_rows, row_square, turn_rows
+from armillary.solver.events import scan, sign_of
+from armillary.solver.forecasts import begin_after, extrapolate, horizon, strength
+from armillary.solver.language.language import *
+from armillary.solver.record import RunRecord
+from armillary.solver.step_control import probe
+from armillary.solver.thresholds import (
+    BEFORE_STAGES,
+    BENT,
+    BESIDE,
+    BLIND,
+    IMPROVEMENTS,
+    IN_PLACE,
+    JUST_AFTER,
+    JUST_BEFORE,
+    LOOK_AGAIN,
+    MIDDLE,
+    RANK_LEFT,
+    RANK_SMALL,
+    ROUGH,
+    SHORTER,
+    SHORTEST,
+    SOON,
+    STEADY,
+    STRIDE,
+    STRIDES,
+    TORN,
+    WELL_AFTER,
+    WELL_BEFORE,
+)
+
+
+def measure_lengths(run: RunRecord) -> None:
+    """Lengths of the rows of J, in terms of the sizes of speeds."""
+    measure_sizes(run)
+    for i in range(N_ROWS):
+        total: real = 0.0
+        for j in range(N_SPEEDS):
+            part: real = run.jacobian[at(i, N_SPEEDS, j)] / run.size[SPEED_KIND[j]]
+            total = total + part * part
+        run.length[i] = sqrt(total) if total > 0.0 else 1.0
+
+
+def least_singular_value(run: RunRecord) -> real:
+    """Return the smallest singular value of J without redundant rows, in terms of these sizes and lengths."""
+    for i in range(N_ROWS):
+        run.right[i] = 0.0
+        for j in range(N_SPEEDS):
+            place: whole = at(i, N_SPEEDS, j)
+            part: real = run.jacobian[place] / run.size[SPEED_KIND[j]] / run.length[i]
+            run.left[place] = part if SPEED_OF_ROW[i] != NONE else 0.0
+    turn_rows(run, FIRST, N_ROWS)
+    least: real = INFINITY
+    for i in range(N_ROWS):
+        if SPEED_OF_ROW[i] != NONE:
+            least = min(least, sqrt(row_square(run, i)))
+    return least
+
+
+def rank_falls(run: RunRecord) -> truth:
+    """Return whether the constraints do lose rank where a forecast says: the smallest singular value of J
+    falls.
+
+    The strength of a row depends on the choice of dependent speeds and may fall where J is of full rank. At
+    the place, extrapolated to second order from where the step across begins, little must be left.
+    """
+    extrapolate(run, run.singular - run.t)
+    run.stage = normalise(run.singular, run.stage)
+    if not is_finite(run.stage):
+        return True
+    now: real = 0.0
+    then: real = 0.0
+    read_rows(run, run.t, run.state)
+    measure_lengths(run)
+    now = least_singular_value(run)
+    read_rows(run, run.singular, run.stage)
+    then = least_singular_value(run)
+    return then <= RANK_LEFT * now or now <= RANK_SMALL
+
+
+def refuse_place(run: RunRecord) -> None:
+    """The end of a run at a place that no step leads across."""
+    run.status = EVENT
+    run.failed = RANK_EVENT[run.configuration]
+    run.refused = run.failed
+
+
+def plan_passage(run: RunRecord, ahead: real) -> None:
+    """The next step leads across a place so long ahead, if rank is lost there; else it is looked for again
+    a little later.
+    """
+    run.singular = run.t + ahead
+    falls: truth = False
+    falls = rank_falls(run)
+    if falls:
+        run.across = ahead / MIDDLE
+        run.at_grid = True  # memory is updated where it begins
+    else:
+        run.look = run.t + max(0.5 * ahead, horizon(run, LOOK_AGAIN))
+
+
+def take_stages(run: RunRecord, h: real) -> None:
+    """Find the rates at all stages of the step, also at its end and for its dense output. The state reached
+    is in `trial`, with its loops closed in `finish`.
+    """
+    for i in range(N_STAGES):
+        for m in range(N_STATES):
+            total: real = 0.0
+            for j in range(N_STAGES):
+                if j == i:
+                    break
+                total = total + STAGE_WEIGHT[at(i, N_STAGES, j)] * run.slopes[at(j, N_STATES, m)]
+            run.stage[m] = run.state[m] + h * total
+        t: real = run.t + STAGE_TIME[i] * h
+        if AT_END[i]:
+            run.trial = run.stage
+        run.stage = normalise(t, run.stage)
+        if AT_END[i]:
+            run.finish = run.stage
+        run.point = derivatives(t, run.stage)
+        for m in range(N_STATES):
+            run.slopes[at(i, N_STATES, m)] = run.point[m]
+
+
+def is_sound(run: RunRecord, h: real) -> truth:
+    """Return whether the step is accurate by its own estimate, e5^2/sqrt(e5^2 + 0.01 e3^2), and its end
+    closed.
+    """
+    high: real = 0.0
+    low: real = 0.0
+    gap: real = 0.0
+    for m in range(N_STATES):
+        scale: real = STATE_SIZE[m] + max(abs(run.state[m]), abs(run.trial[m]))
+        error: real = 0.0
+        other: real = 0.0
+        for j in range(N_STAGES):
+            error = error + ERROR_WEIGHT[j] * run.slopes[at(j, N_STATES, m)]
+            other = other + LOW_ERROR_WEIGHT[j] * run.slopes[at(j, N_STATES, m)]
+        high = high + (error / scale) * (error / scale)
+        low = low + (other / scale) * (other / scale)
+        gap = max(gap, abs(run.finish[m] - run.trial[m]) / STATE_SIZE[m])
+    estimate: real = high + low
+    if high + low > 0.0:
+        estimate = h * high / sqrt((high + 0.01 * low) * float(run.used))
+    return estimate <= ROUGH and gap <= TORN and is_finite(run.trial)
+
+
+def keep_nests(run: RunRecord, h: real) -> None:
+    """The coefficients of the dense output of the step."""
+    run.prepared = True
+    run.nest0 = run.trial - run.state
+    for i in range(N_STAGES):
+        for m in range(N_STATES):
+            if i == FIRST:
+                run.nest1[m] = h * run.slopes[at(i, N_STATES, m)] - run.nest0[m]
+            if AT_END[i]:
+                run.nest2[m] = run.nest0[m] - h * run.slopes[at(i, N_STATES, m)] - run.nest1[m]
+    for n in range(N_NESTS):
+        for m in range(N_STATES):
+            total: real = 0.0
+            for j in range(N_STAGES):
+                total = total + NEST_WEIGHT[at(n, N_STAGES, j)] * run.slopes[at(j, N_STATES, m)]
+            run.nests[at(n, N_STATES, m)] = h * total
+
+
+def shorten(run: RunRecord) -> None:
+    """A shorter step across, from nearer by; the run ends where that is of no use any more."""
+    ahead: real = run.singular - run.t
+    wait: real = 0.0
+    while run.share >= SHORTEST and wait <= SOON * ahead:
+        run.share = 0.5 * run.share
+        wait = begin_after(run, ahead, run.share * STRIDE)
+    if run.share < SHORTEST:
+        refuse_place(run)
+        return
+    run.look = run.t + 0.5 * wait
+    if ADAPTIVE:
+        run.h = min(run.h, run.look - run.t)
+
+
+def judge_events(run: RunRecord) -> None:
+    """Judge the events that were found in the step. Near the place, events that leave the motion unchanged
+    happen inside the step; events that change it cannot happen in the place itself.
+    """
+    if not run.pending:
+        return
+    off: real = abs((run.t - run.singular) / run.h_taken)
+    run.continues = off < BLIND
+    for k in range(N_EVENTS):
+        if below(k, N_OWN_EVENTS) and run.crossed[k] > 0:
+            if NEAR_PLACE[k] != PASSES:
+                run.continues = False
+            if NEAR_PLACE[k] == REFUSED and off < IN_PLACE:
+                run.status = EVENT
+                run.failed = k
+                run.refused = k
+    run.searched = run.t - run.t_old
+
+
+def search(run: RunRecord) -> None:
+    """The step just taken, searched for events; one across a place, from where they are known."""
+    if PASSING and run.passing:
+        run.at_grid = False
+        run.continues = False
+    scan(run)
+    if PASSING and run.passing:
+        end_search(run)
+
+
+def end_search(run: RunRecord) -> None:
+    """The end of a step across after it was searched; memory is updated wherever it ends. The end of the
+    run may be in the place: the step was taken beyond it, with no stage near, and goes on where the run gets
+    a later end.
+    """
+    if run.t > run.t_end:
+        probe(run, run.t_end - run.t_old)
+        run.state = run.point
+        run.t = run.t_end
+        run.near = 0.0
+        run.continues = True
+        run.sign = run.sign_old
+        for k in range(N_EVENTS):
+            run.crossed[k] = 0
+    else:
+        judge_events(run)
+    run.at_grid = True
+
+
+def find_events(run: RunRecord) -> None:
+    """The events in the step just taken, found now or in the next turn."""
+    if LATE_SEARCH:
+        run.unsearched = True
+    elif PASSING:
+        search(run)
+    else:
+        scan(run)
+
+
+def signed_root(run: RunRecord, part: real) -> real:
+    """Return the root of the strength of the weakest constraint at a part of the step, negative after the
+    place.
+    """
+    probe(run, part * run.h_taken)
+    run.g = events(run.t_old + part * run.h_taken, run.point)
+    root: real = sqrt(max(strength(run), 0.0))
+    if part > MIDDLE:
+        root = -root
+    return root
+
+
+def locate_place(run: RunRecord) -> None:
+    """Locate the place in the step just taken, which begins where the forecast was made, up to an eighth of a
+    radian earlier: the root of the strength, with its sign, is zero there. A cubic through two values before
+    and two after it; the forecast stays if they do not fall in order.
+    """
+    a: real = 0.0
+    b: real = 0.0
+    c: real = 0.0
+    d: real = 0.0
+    a = signed_root(run, WELL_BEFORE)
+    b = signed_root(run, JUST_BEFORE)
+    c = signed_root(run, JUST_AFTER)
+    d = signed_root(run, WELL_AFTER)
+    if not (a > b and b > c and c > d):
+        return
+    part: real = WELL_BEFORE * (b / (b - a)) * (c / (c - a)) * (d / (d - a))
+    part = part + JUST_BEFORE * (a / (a - b)) * (c / (c - b)) * (d / (d - b))
+    part = part + JUST_AFTER * (a / (a - c)) * (b / (b - c)) * (d / (d - c))
+    part = part + WELL_AFTER * (a / (a - d)) * (b / (b - d)) * (c / (c - d))
+    if part > JUST_BEFORE and part < JUST_AFTER:
+        run.singular = run.t_old + part * run.h_taken
+
+
+def cross(run: RunRecord) -> None:
+    """The step across, or the same to be tried from nearer by."""
+    sound: truth = False
+    h: real = 0.0
+    h = step_from_beside(run)
+    if not (h > 0.0):
+        h = run.across
+        take_stages(run, h)
+        sound = is_sound(run, h)
+        if sound:
+            keep_nests(run, h)
+        else:
+            run.across = 0.0
+            shorten(run)
+            return
+    run.across = 0.0
+    t_new: real = run.t + h
+    run.base = run.state
+    run.state = run.finish
+    run.t_old = run.t
+    run.t = t_new
+    run.arrival = t_new
+    run.h_taken = h
+    run.near = 0.0
+    run.share = 1.0
+    run.passing = True
+    run.wary = True
+    run.searched = 0.0
+    run.look = -INFINITY
+    run.steps = run.steps + 1
+    run.phase = ARRIVED
+    run.restart = True
+    if ADAPTIVE:
+        run.choose_step = True
+    if run.singular - run.t_old > BLIND * h:
+        locate_place(run)
+    if run.singular <= run.t_end:
+        report_passage(run)
+    find_events(run)
+
+
+def adopt_signs_inside(run: RunRecord) -> None:
+    """The signs of event functions at a time inside the step."""
+    run.g = events(run.t, run.state)
+    for k in range(N_EVENTS):
+        run.sign[k] = sign_of(run.g[k])
+
+
+def continue_across(run: RunRecord) -> None:
+    """Take the rest of the step after an event that left the motion unchanged, or after the end of the run
+    has been moved: no run can begin near the place.
+    """
+    happened: truth = False
+    for k in range(N_EVENTS):
+        happened = happened or run.crossed[k] > 0
+    if happened:
+        adopt_signs_inside(run)
+    run.t = run.arrival
+    run.state = run.finish
+    run.near = 0.0
+    run.phase = ARRIVED
+    find_events(run)
+
+
+def change_inputs(run: RunRecord) -> None:
+    """Inputs that change at a time inside the step: the run begins again there, unless that is near the place
+    or so shortly before it that another step across would be too short; then they act after the step.
+    """
+    if not run.continues:
+        return
+    ahead: real = run.singular - run.t
+    if ahead < -BLIND * run.h_taken or ahead > MIDDLE * horizon(run, SHORTER * STRIDE):
+        run.continues = False
+        return
+    run.searched = run.t - run.t_old
+    adopt_signs_inside(run)
+
+
+def is_near_place(run: RunRecord, t: real) -> truth:
+    """Return whether a row at a time in the step just taken is found from rows around it."""
+    return run.passing and abs((t - run.singular) / run.h_taken) < BLIND
+
+
+def row_near_place(run: RunRecord, t: real) -> None:
+    """Find a row by Lagrange's interpolation through the rows around; values that are the same in all of them
+    stay so. The first row is left out if the step begins beside the place.
+    """
+    x: real = (t - run.t_old) / run.h_taken
+    left_out: truth = run.singular - run.t_old < BLIND * run.h_taken
+    empty: truth = True
+    for i in range(N_LOOKS):
+        if left_out and i == FIRST:
+            continue
+        weight: real = 1.0
+        for b in range(N_LOOKS):
+            if b != i and not (left_out and b == FIRST):
+                weight = weight * ((x - LOOK[b]) / (LOOK[i] - LOOK[b]))
+        probe(run, LOOK[i] * run.h_taken)
+        run.seen = outputs(run.t_old + LOOK[i] * run.h_taken, run.point, run.memory)
+        for c in range(N_OUTPUTS):
+            if empty:
+                run.shown[c] = 0.0
+                run.alike[c] = True
+                run.first_seen[c] = run.seen[c]
+            run.alike[c] = run.alike[c] and not differs(run.seen[c], run.first_seen[c])
+            run.shown[c] = run.shown[c] + weight * run.seen[c]
+        empty = False
+    for c in range(N_OUTPUTS):
+        if run.alike[c]:
+            run.shown[c] = run.first_seen[c]
+
+
+def settle_stages(run: RunRecord, h: real) -> truth:
+    """Return the rates at the stages of a step from beside the place, by Gauss' method; whether
+    they settle.
+    """
+    for i in range(N_NESTS):
+        for m in range(N_STATES):
+            run.slopes[at(i, N_STATES, m)] = run.k0[m] if below(m, N_COORDINATES) else 0.0
+    turn: real = 0.0
+    largest: real = INFINITY
+    while turn < IMPROVEMENTS and largest > STEADY:
+        turn = turn + 1.0
+        largest = 0.0
+        for i in range(N_NESTS):
+            for m in range(N_STATES):
+                total: real = 0.0
+                for j in range(N_NESTS):
+                    total = total + GAUSS_WEIGHT[at(i, N_NESTS, j)] * run.slopes[at(j, N_STATES, m)]
+                run.stage[m] = run.state[m] + h * total
+            t: real = run.t + GAUSS_TIME[i] * h
+            run.stage = normalise(t, run.stage)
+            run.point = derivatives(t, run.stage)
+            for m in range(N_STATES):
+                shift: real = h * abs(run.point[m] - run.slopes[at(i, N_STATES, m)])
+                shift = shift / (STATE_SIZE[m] + abs(run.state[m]))
+                if shift > largest or isnan(shift):
+                    largest = shift
+                run.slopes[at(i, N_STATES, m)] = run.point[m]
+    return largest <= STEADY
+
+
+def keep_gauss(run: RunRecord, h: real) -> truth:
+    """Return the end and the dense output of a step by Gauss' method; whether it is smooth and its end
+    closed.
+    """
+    curved: real = 0.0
+    gap: real = 0.0
+    for m in range(N_STATES):
+        to_end: real = 0.0
+        rate_there: real = 0.0
+        rate_beyond: real = 0.0
+        highest: real = 0.0
+        for j in range(N_NESTS):
+            rate: real = h * run.slopes[at(j, N_STATES, m)]
+            to_end = to_end + GAUSS_END[j] * rate
+            rate_there = rate_there + GAUSS_FIRST_RATE[j] * rate
+            rate_beyond = rate_beyond + GAUSS_LAST_RATE[j] * rate
+            highest = highest + GAUSS_NEST[j] * rate
+        run.trial[m] = run.state[m] + to_end
+        run.nest0[m] = to_end
+        run.nest1[m] = rate_there - to_end
+        run.nest2[m] = to_end - rate_beyond - run.nest1[m]
+        for n in range(N_NESTS):
+            run.nests[at(n, N_STATES, m)] = 0.0 if below(n, N_NESTS - 1) else highest
+        curved = max(curved, abs(highest) / (STATE_SIZE[m] + abs(run.state[m])))
+    run.prepared = True
+    run.finish = run.trial
+    run.finish = normalise(run.t + h, run.finish)
+    for m in range(N_STATES):
+        gap = max(gap, abs(run.finish[m] - run.trial[m]) / STATE_SIZE[m])
+    return curved <= BENT and gap <= TORN and is_finite(run.trial)
+
+
+def stride_from_beside(run: RunRecord) -> real:
+    """Seconds of the usual step across, from right before the place: accelerations are those a little later,
+    since they are not sound there. 0 where the place is not as near.
+    """
+    fast: real = 1e-300
+    quickens: real = 1e-300
+    for i in range(N_COORDINATES):
+        fast = max(fast, abs(run.k0[i]) / STATE_SIZE[i])
+    if not ((run.singular - run.t) * fast <= BESIDE):
+        return 0.0
+    run.stage = run.state
+    for i in range(N_COORDINATES):
+        run.stage[i] = run.state[i] + 4.0 * BESIDE / fast * run.k0[i]
+    run.stage = normalise(run.t, run.stage)
+    run.point = derivatives(run.t, run.stage)
+    for i in range(N_STATES):
+        if not below(i, N_COORDINATES):
+            quickens = max(quickens, abs(run.point[i]) / STATE_SIZE[i])
+    return min(STRIDE / fast, sqrt(2.0 * STRIDE / quickens))
+
+
+def step_from_beside(run: RunRecord) -> real:
+    """Return the length of a step by which the run leaves a place right ahead, which is taken; 0 where none
+    does. The place is well before its first stage, and no data jump on the way.
+    """
+    sound: truth = False
+    h: real = 0.0
+    h = stride_from_beside(run)
+    tried: real = 0.0
+    while tried < STRIDES and run.singular - run.t < BEFORE_STAGES * h:
+        tried = tried + 1.0
+        sound = True
+        if JUMPS:
+            sound = run.stop > run.t + h
+        if sound:
+            sound = settle_stages(run, h)
+        if sound:
+            sound = keep_gauss(run, h)
+        if sound:
+            return h
+        h = 0.5 * h
+    return 0.0

@@ -1,0 +1,200 @@
+"""Single functions of the solver, written in a part of Python, and run as Python on small records."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import product
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from armillary.mechanics.constraints.dependent_speeds import partition
+from armillary.runtime.models.derivative_legs import DerivativeLegs
+from armillary.solver import changes, choices, events, rows
+
+Names = Callable[..., None]
+
+
+@pytest.fixture
+def given(monkeypatch: pytest.MonkeyPatch) -> Names:
+    """Gives values to the names that a module of the solver has from the language."""
+
+    def give(module: ModuleType, **names: Any) -> None:
+        for name, value in names.items():
+            monkeypatch.setattr(module, name, value, raising=False)
+
+    return give
+
+
+@pytest.mark.parametrize(
+    ("t0", "t_end", "sample", "rows_so_far", "due"),
+    [
+        (0.0, 0.3, 0.1, 0, 0.0),
+        (0.0, 0.3, 0.1, 2, 0.2),
+        (0.0, 0.3, 0.1, 3, 0.3),  # the end itself, not 3 · 0.1 = 0.30000000000000004
+        (0.0, 0.3, 0.1, 4, math.inf),
+        (0.0, 0.35, 0.1, 3, 3 * 0.1),  # the end is on no row
+        (0.0, 0.35, 0.1, 4, math.inf),
+        (5.0, 6.0, 0.25, 4, 6.0),
+        (5.0, 6.0, 0.25, 1, 5.25),
+    ],
+)
+def test_rows_are_due_at_multiples_and_at_the_end(
+    t0: float, t_end: float, sample: float, rows_so_far: int, due: float, given: Names
+) -> None:
+    given(rows, floor=math.floor)
+    run = SimpleNamespace(every_step=False, t0=t0, t_end=t_end, sample=sample, rows=rows_so_far)
+    assert rows.next_due(run) == due
+    run.every_step = True
+    assert rows.next_due(run) == math.inf
+
+
+@pytest.mark.parametrize("power", [15, 25, 1 / 15])
+def test_events_are_located_in_few_evaluations_from_either_side(power: float, given: Names) -> None:
+    """Crossings of xᵖ − 0.4ᵖ and of its negative, to the last digits: 28 evaluations at most. Bisection alone
+    takes 52, and the secant keeps one end on such functions; without halving its value 35 are needed.
+    """
+    looks: list[float] = []
+
+    def events_inside(run: Any, x: float) -> None:
+        looks.append(x)
+        run.g = [run.side * (x**power - 0.4**power)]
+
+    given(
+        events, events_inside=events_inside, differs=lambda a, b: a != b, sign_of=lambda g: (g > 0) - (g < 0)
+    )
+    for side in (1.0, -1.0):
+        looks.clear()
+        run = SimpleNamespace(t_old=0.0, h_taken=1.0, sign=[-side], side=side)
+        assert events.locate(run, 0, 0.0, 1.0) == pytest.approx(0.4, abs=1e-14)
+        assert len(looks) <= 30
+
+
+def test_only_crossings_in_the_direction_of_an_event_are_looked_for_beyond_a_step(given: Names) -> None:
+    """All functions are about to change their sign: those count whose sign is not zero and whose direction,
+    if they have one, is the one in which they go.
+    """
+    cases = list(product((-1, 0, 1), (-1, 0, 1)))  # directions, signs
+
+    def events_inside(run: Any, x: float) -> None:
+        assert x == 0.5 + 1e-9
+        run.g = [-1e-12 * (sign or 1) for _, sign in cases]
+
+    given(
+        events,
+        N_EVENTS=len(cases),
+        DIRECTION=[direction for direction, _ in cases],
+        closeness=lambda run: 1e-9,
+        events_inside=events_inside,
+        sign_of=lambda g: (g > 0) - (g < 0),
+        isnan=math.isnan,
+        events=lambda t, state: [1e-12 * sign for _, sign in cases],
+    )
+    run = SimpleNamespace(
+        g=[1e-12 * sign for _, sign in cases],
+        g_start=[float(sign) for _, sign in cases],
+        sign=[sign for _, sign in cases],
+        crossed=[0] * len(cases),
+        h_taken=0.5,
+        t=1.0,
+        finish=[],
+    )
+    assert events.look_beyond(run)
+    found = [case for case, crossed in zip(cases, run.crossed, strict=True) if crossed == 2]
+    assert found == [(-1, 1), (0, -1), (0, 1), (1, -1)]
+
+
+@pytest.mark.parametrize(
+    ("locks", "unlocks", "possible", "after"),
+    [
+        ([True, False], [False, True], True, [True, False]),
+        ([True, True], [False, False], True, [True, True]),
+        ([False, False], [False, False], True, [False, True]),
+        ([False, True], [False, True], False, None),  # one event locks what another releases
+        ([True, True], [True, False], False, None),
+    ],
+)
+def test_events_of_one_instant_that_contradict_each_other_are_not_met(
+    locks: list[bool], unlocks: list[bool], possible: bool, after: list[bool] | None, given: Names
+) -> None:
+    """Two joints, of which the second is locked: one event locks, another releases."""
+    given(
+        changes,
+        LOCKING_EVENTS=True, N_LOCKABLE=2, N_EVENTS=2, N_OWN_EVENTS=0, LOCKED=[False, True],
+        ELSEWHERE=0, LOCKING=1, ROLE=[1, 1], LOCKS=[*locks, False, False], UNLOCKS=[False, False, *unlocks],
+        at=lambda k, width, j: k * width + j,
+    )  # fmt: skip
+    names = ("after", "closing", "opening", "setting", "held")
+    run = SimpleNamespace(crossed=[1, 1], **{name: [False, False] for name in names})
+    assert changes.read_requests(run) == possible
+    assert after is None or run.after == after
+
+
+@pytest.mark.parametrize(
+    ("t", "grid_point"),
+    [(1.0, 1.0), (1.0 + 3 * 0.1, 1.3), (1.3 + 1e-15, 1.3), (1.3 + 1e-6, 1.4), (1.301, 1.4), (1.399999, 1.4)],
+)
+def test_legs_of_fixed_steps_return_to_the_grid(t: float, grid_point: float) -> None:
+    """The grid is that of the run's start; a time as close to one of its points as rounding is there."""
+    runner = SimpleNamespace(grid=0.1, t0=1.0)
+    assert DerivativeLegs._on_grid(runner, t) == pytest.approx(grid_point, abs=1e-12)
+    assert DerivativeLegs._on_grid(SimpleNamespace(grid=0.0, t0=1.0), t) == t
+
+
+@dataclass
+class Settings:
+    t0: float
+    t_end: float
+    sample: np.ndarray
+    max_steps: int
+
+
+def test_the_steps_of_all_legs_are_counted_together() -> None:
+    """Rejected ones as well; rows that are due at the place where a leg begins are its first ones."""
+    parts = [SimpleNamespace(steps=5, rejected=2), SimpleNamespace(steps=11, rejected=1)]
+    runner = SimpleNamespace(
+        settings=Settings(0.0, 9.0, np.array([]), 100),
+        legs=SimpleNamespace(parts=parts),
+        place=SimpleNamespace(t=2.0),
+        near=1e-9,
+    )
+    part = DerivativeLegs._part(runner, 4.0, np.array([2.0 + 1e-10, 3.0]))
+    assert (part.t0, part.t_end, part.max_steps) == (2.0, 4.0, 100 - 19)
+    assert part.sample.tolist() == [2.0, 3.0]
+
+
+@pytest.mark.parametrize(("small", "all_kept"), [(1.0, True), (0.01, False)])
+def test_speeds_are_chosen_as_in_derivations_modes_last(small: float, all_kept: bool, given: Names) -> None:
+    """Random rows of length one, in which joints have factors as large as modes or small ones: the choice is
+    that of `partition`, which gives up a mode only where joints alone are far worse.
+    """
+    rng = np.random.default_rng(5)
+    count, speeds, modal, kept = 2, 6, {3, 4, 5}, []
+
+    class Copies(SimpleNamespace):
+        def __setattr__(self, name: str, value: Any) -> None:
+            super().__setattr__(name, value.copy() if isinstance(value, np.ndarray) else value)
+
+    for module in (choices,):
+        given(
+            module, N_ROWS=count, N_SPEEDS=speeds, at=lambda i, n, j: i * n + j, below=lambda i, n: i < n,
+            sqrt=math.sqrt, measure_rows=lambda run, state: None, SPEED_OF_ROW=[-1] * count,
+            IS_MODAL=[j in modal for j in range(speeds)],
+        )  # fmt: skip
+    for _ in range(20):
+        J = rng.normal(size=(count, speeds)) * np.where([j in modal for j in range(speeds)], 1.0, small)
+        J /= np.linalg.norm(J, axis=1, keepdims=True)
+        numbers = {
+            name: np.zeros(speeds, dtype=int)
+            for name in ("row_taken", "speed_taken", "pair_row", "pair_speed", "preferred", "allowed")
+        }
+        run = Copies(jacobian=J.ravel(), left=J.ravel(), right=np.zeros(count), pairs=0, **numbers)
+        assert choices.choose_speeds(run, None)
+        found = list(zip(run.pair_row[: run.pairs].tolist(), run.pair_speed.tolist(), strict=False))
+        assert found == partition(J, np.ones(speeds), (), (), modal)
+        kept.append(modal.isdisjoint(speed for _, speed in found))
+    assert all(kept) is all_kept
