@@ -1,4 +1,4 @@
-"""The result of an optimisation: the motion as a run, its cost, and where constraints are violated."""
+"""The result of an optimisation: the motion as a run, its cost, and the violated constraints."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from armillary.control.interior_point import Solution
     from armillary.control.optimize import Motion
 
-_SHOWN = 3  # constraints that a message names
-_BETWEEN = np.array([0.0, 0.25, 0.5, 0.75])  # samples of the run in each interval
+_SHOWN = 3  # most constraints that a message names
+_BETWEEN = np.array([0.0, 0.25, 0.5, 0.75])  # times of the run's samples in each interval
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Optimum:
-    """An optimal motion. ``run`` has all outputs, plots, saves and animates like any other.
+    """An optimal motion as a ``run`` with all outputs, which plots, saves and animates like any other.
 
-    ``solved`` is true where the motion obeys all constraints and no other near it costs less;
+    ``solved`` is true if the motion satisfies all constraints and no neighbouring motion costs less;
     otherwise ``message`` gives the reason and names the violated constraints. ``errors`` are estimates of the
-    error of the states on each mesh that was used, relative to their sizes.
+    error of the states, relative to their sizes, on each mesh that was used.
     """
 
     run: Run
@@ -90,7 +90,7 @@ class PhasedOptimum:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """How a search over all phases ended."""
+    """The end of a search over all phases: solution, violations by name, iterations and mesh errors."""
 
     solution: Solution
     violations: dict[str, float]
@@ -125,7 +125,7 @@ def optimum_of(
 def violations(
     problems: Sequence[Problem], program: PhasedProgram, limits: Limits, z: np.ndarray
 ) -> dict[str, float]:
-    """Return the largest violation of each kind of constraint, in the model's own units, the
+    """Return the largest violation of each kind of constraint, in the model's own units,
     largest first.
     """
     c = program.constraints(z)
