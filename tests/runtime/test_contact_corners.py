@@ -466,3 +466,14 @@ def test_a_run_goes_on_when_all_motion_has_ended_late() -> None:
     run = s.derive().compile().simulate(1e9, initial={"b.u1": 1e-9})
     assert run.info["status"] == "finished"
     assert run["b.q1"][-1] == pytest.approx(0.25, rel=1e-9)
+
+
+def test_a_brake_slips_under_the_smallest_load_beyond_its_capacity() -> None:
+    """Accelerations below 1e-18, in any units, were none, so the brake bore twice its capacity."""
+    s = arm.System("weak")
+    body = s.body("b", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    s.force("pull", 1e-31, s.ground.x, at=body)
+    s.brake("grip", "b.q1", capacity=5e-32)
+    run = s.derive().compile().simulate(1e9, atol=1e-24)
+    assert abs(run["grip"]).max() <= 5e-32 * (1 + 1e-9)
+    assert run["b.q1"][-1] == pytest.approx(0.5 * 5e-32 * 1e18, rel=1e-9)
