@@ -36,7 +36,7 @@ LAYOUT = RoutineLayout(
 def text() -> str:
     """Return the LLVM text of all routines, ``armillary_interior_NAME(fields)``."""
     module = IRModule()
-    for name, write in _ROUTINES.items():
+    for name, write in ROUTINES.items():
         f = routine(module, LAYOUT, f"interior_{name}", NOTHING, public=True)
         write(f)
         f.give()
@@ -182,11 +182,11 @@ def _accept(f: Routine) -> None:
         duals[b] = f.least(moved, centre * near)
 
 
-_ROUTINES = {"measure": _measure, "prepare": _prepare, "aim": _aim, "move": _move, "accept": _accept}
+ROUTINES = {"measure": _measure, "prepare": _prepare, "aim": _aim, "move": _move, "accept": _accept}
 
 
 @cache
 def method() -> RoutineMethod:
     """Return the compiled routines, made once for all models."""
-    names = [f"interior_{name}" for name in _ROUTINES]
+    names = [f"interior_{name}" for name in ROUTINES]
     return compiled_method("interior point", text, [Path(__file__)], names, of_all_models=True)

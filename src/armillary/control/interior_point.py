@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armillary.control.interior_code import FOUND, LAYOUT, SETTINGS, method
+from armillary.control.interior_code import FOUND, LAYOUT, ROUTINES, SETTINGS, method
 from armillary.control.scaled_program import ScaledProgram
 from armillary.llvm.building.routines import whole_array
 
@@ -78,16 +78,17 @@ class _Vectors:
             "jacobian_columns": whole_array(p.jacobian_columns), "bounded": whole_array(self.bounded),
         }  # fmt: skip
         arrays = {name: a for name, a in vars(self).items() if name in LAYOUT.addresses}
-        self._fields = LAYOUT.fields({
+        fields = LAYOUT.fields({
             "variables": n, "rows": m, "free": len(p.free), "slacks": len(p.slacked),
             "elements": len(p.jacobian_rows), "lows": len(lows), "bounds": bounds, **arrays, **self._indices,
         })  # fmt: skip
+        self._routines = {name: method().bind(f"interior_{name}", fields) for name in ROUTINES}
 
     def run(self, routine: str, **settings: float) -> dict[str, float]:
         """Set settings and call a routine; return the numbers of FOUND."""
         for name, value in settings.items():
             self.settings[SETTINGS.index(name)] = value
-        method()(f"interior_{routine}", self._fields)
+        self._routines[routine]()
         return dict(zip(FOUND, self.found.tolist(), strict=True))
 
     def gaps_at(self, x: np.ndarray) -> np.ndarray:

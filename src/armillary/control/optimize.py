@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.algebra.arguments import checked_names, count, from_zero, one_of, several, table
+from armillary.algebra.arguments import checked_names, count, from_zero, one_of, reals, several, table
 from armillary.control.interior_point import InteriorPoint, Solution
 from armillary.control.nonlinear_program import Limits, NonlinearProgram, PhasedProgram
 from armillary.control.optimum import (
@@ -23,7 +23,7 @@ from armillary.control.problem import FREE, Problem, Range, read_problem
 from armillary.control.scaled_program import ScaledProgram
 from armillary.control.scheme import SCHEMES, Mesh
 from armillary.control.shooting import ShootingProgram, make_program, run_errors, uniform_mesh
-from armillary.errors import ArmillaryError, ParameterError
+from armillary.errors import ArmillaryError, ParameterError, shown
 from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel, compiled_model
 from armillary.untyped import DataMapping, DataTable, Given
@@ -33,7 +33,7 @@ _PLACES = (  # nodes and weights of Gauss quadrature with 4 points, on [0, 1]
     1 + np.array([-0.8611363115940526, -0.3399810435848563, 0.3399810435848563, 0.8611363115940526])
 ) / 2
 _SHARES = np.array([0.3478548451374538, 0.6521451548625461, 0.6521451548625461, 0.3478548451374538]) / 2
-_PLAIN = 30.0
+_PLAIN = 30.0  # sizes within this factor of 1 are reduced; see _phase_scale
 _PARTS = 6  # most parts into which one refinement divides an interval
 
 
@@ -108,7 +108,13 @@ class Search:
     def __post_init__(self) -> None:
         one_of(self.method, tuple(SCHEMES), "method=")
         one_of(self.solver, SOLVERS, "solver=")
-        from_zero(self.tolerance, "tolerance")
+        if not from_zero(self.tolerance, "tolerance=") or self.accuracy == 0:
+            raise ParameterError("tolerance= and accuracy= must be more than zero")
+        if self.accuracy is not None:
+            from_zero(self.accuracy, "accuracy=")
+        for name, value in (("refinements=", self.refinements), ("iterations=", self.iterations)):
+            if from_zero(value, name) % 1:
+                raise ParameterError(f"{name} must be a whole number, not {shown(value)}")
 
 
 def optimize(
@@ -268,9 +274,9 @@ def solve(
     if search.solver == "ipopt":
         from armillary.control.ipopt import solve_by_ipopt
 
-        return solve_by_ipopt(program, limits, start, search.tolerance, search.iterations, warm)
+        return solve_by_ipopt(program, limits, start, search.tolerance, int(search.iterations), warm)
     scaled = ScaledProgram(program, limits, variable_scale(program, limits, start), start)
-    return InteriorPoint(scaled, search.tolerance, search.iterations, 1e-4 if warm else 0.1).solve(start)
+    return InteriorPoint(scaled, search.tolerance, int(search.iterations), 1e-4 if warm else 0.1).solve(start)
 
 
 def variable_scale(program: PhasedProgram, limits: Limits, start: np.ndarray) -> np.ndarray:
@@ -283,11 +289,11 @@ def variable_scale(program: PhasedProgram, limits: Limits, start: np.ndarray) ->
 
 
 def _phase_scale(program: NonlinearProgram, sizes: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """Return the sizes of one phase; those within a factor of ``_PLAIN`` of 1 count with their fourth root.
+    """Return the scales of one phase: sizes, but their fourth root within a factor ``_PLAIN`` of 1.
 
-    Bounds that are wide for a motion would make its changes small. The problems of
-    ``examples/optimal_motions.py``, four meshes each, take 927 iterations in all; 2,085 with sizes as they
-    are (the minimum-time slew 208 of them, and 1,318).
+    With bounds that are wide for a motion, sizes themselves would make its changes small. The problems of
+    ``examples/optimal_motions.py``, four meshes each, take 927 iterations in all (the minimum-time slew 208),
+    and 2,085 (1,318) with the sizes themselves.
     """
     x, v, p = program.split(sizes)
     x, v = (np.broadcast_to(a.max(axis=0), a.shape) for a in (x, v))
@@ -362,7 +368,9 @@ def first_motion(problem: Problem, mesh: Mesh, guess: object) -> Motion:
         for name, column in given.items():
             if name not in known:
                 raise ParameterError(f"guess=: '{problem.system}' has no state, input or unknown '{name}'")
-            values = np.array(column, dtype=float, ndmin=1)
+            values = np.atleast_1d(reals(column, f"guess= of '{name}'", ParameterError))
+            if values.ndim > 1 or not values.size:
+                raise ParameterError(f"guess= of '{name}' must be a number or a column, at least one number")
             if not np.isfinite(values).all():
                 raise ParameterError(f"guess= of '{name}' has an element that is not a finite number")
             columns[name] = np.interp(points, np.linspace(0, 1, len(values)), values)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armillary.algebra.walk import operands_first
 from armillary.control.nonlinear_program import Limits, NonlinearProgram, PhasedProgram
 from armillary.control.plant import motion_run
 from armillary.control.problem import Problem
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from armillary.control.optimize import Motion
 
 _SHOWN = 3  # most constraints that a message names
+_JUMPING = {name: name for name in ("select", "sign", "floor", "ceil", "mod")}
+_JUMPING |= {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 _BETWEEN = np.array([0.0, 0.25, 0.5, 0.75])  # times of the run's samples in each interval
 
 
@@ -179,11 +182,24 @@ def message_of(problems: Sequence[Problem], how: Outcome) -> str:
     if solution.status == "infeasible":
         return (
             f"no motion of {systems} that obeys all constraints was found; at the best point "
-            f"violated by: {named}. Relax a bound, give more time, or another guess="
+            f"violated by: {named}. Relax a bound, give more time, or another guess={_jumps(problems)}"
         )
     reason = {
         "iterations": "not converged in so many iterations=",
         "interrupted": "interrupted; this is the best point so far",
         "no progress": f"no further progress (slope {solution.optimality:.2g})",
     }[solution.status]
+    reason += _jumps(problems)
     return f"{reason}; violated by: {named}" if solution.violation > 1e-6 and named else reason
+
+
+def _jumps(problems: Sequence[Problem]) -> str:
+    """Return the warning about functions of the rates, the cost or the path that may jump."""
+    nodes = operands_first([r for p in problems for r in p.functions.inside.results])
+    found = sorted({_JUMPING[n.data] for n in nodes if n.kind == "call" and n.data in _JUMPING})
+    if not found:
+        return ""
+    return (
+        f". The rates, the cost or a path constraint may jump at {', '.join(found)}: make them smooth, or "
+        "make phases of the sides (control.optimize_phases)"
+    )

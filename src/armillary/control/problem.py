@@ -82,6 +82,9 @@ def read_problem(
     """
     equations = model.equations
     check_smooth(equations)
+    began = real(t0, "t0=", ParameterError)
+    if not np.isfinite(began):
+        raise ParameterError(f"t0= must be finite, not {began}")
     reader = ExpressionReader(equations, table(free, "free="), parameters)
     states, steered = state_ports(equations), input_ports(equations, several_names(inputs))
     along = _ranges(bounds, (*states, *steered), "bounds=")
@@ -108,7 +111,7 @@ def read_problem(
     )  # fmt: skip
     return Problem(
         equations.system.name, states, steered, reader.ports, along, first, last, conditions,
-        first_conditions, last_conditions, arriving, float(t0), _duration(duration), functions,
+        first_conditions, last_conditions, arriving, began, _duration(duration), functions,
     )  # fmt: skip
 
 

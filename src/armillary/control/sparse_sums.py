@@ -112,13 +112,13 @@ class SparseSums:
             "constant": real_array(constant[order]), "timed": real_array(timed[order]),
             "duration": self._duration, "source": source, "out": self.out,
         }  # fmt: skip
-        self._fields = _LAYOUT.fields({"count": count, **self._arrays})
-        self._entry = "add_products" if np.any(other) else "add_terms"
+        fields = _LAYOUT.fields({"count": count, **self._arrays})
+        self._add = _method().bind("add_products" if np.any(other) else "add_terms", fields)
 
     def run(self, duration: float) -> None:
         """Compute all sums, in ``out``."""
         self._duration[0] = duration
-        _method()(self._entry, self._fields)
+        self._add()
 
     def __call__(self, duration: float) -> np.ndarray:
         """Return all sums, in a new array."""

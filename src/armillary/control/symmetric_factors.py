@@ -73,14 +73,14 @@ class SymmetricFactors:
         self.order, self.groups = len(group), int(group.max(initial=0)) + 1
         entered = np.minimum(group[rows], group[columns])
         self._sorted = np.argsort(entered, kind="stable")
-        self.place = np.empty(len(rows), dtype=int)  # of each element in ``values``
+        self.place = np.empty(len(rows), dtype=int)  # index of each element in ``values``
         self.place[self._sorted] = np.arange(len(rows))
         self.values = np.zeros(max(len(rows), 1))
         self._starts = whole_array(np.searchsorted(entered[self._sorted], np.arange(self.groups + 1)))
         first = np.array(group)
         np.minimum.at(first, rows, entered)
         np.minimum.at(first, columns, entered)
-        each = group - first + 1  # groups that need a variable
+        each = group - first + 1  # number of groups that need each variable
         variable = np.repeat(np.arange(self.order), each)
         needed = np.arange(len(variable)) - np.repeat(np.cumsum(each) - each - first, each)
         plan = np.lexsort((variable, group[variable] == needed, needed))
@@ -112,14 +112,16 @@ class SymmetricFactors:
         self._work |= {
             "listed": np.empty(self.groups * width, dtype=np.int64), "factors": np.empty(self.order * width)
         }  # fmt: skip
-        self._fields = _LAYOUT.fields(self._work)
+        fields, method = _LAYOUT.fields(self._work), _method()
+        self._factor = method.bind("factor_symmetric", fields)
+        self._solve = method.bind("solve_refined", fields)
 
     def factor(self, values: np.ndarray | None = None) -> Inertia:
         """Factor the matrix with given elements, by default those in ``values``; return its inertia."""
         if values is not None:
             self.values[: len(self._sorted)] = values[self._sorted]
         while True:
-            _method()("factor_symmetric", self._fields)
+            self._factor()
             positive, negative, zero, wide = self._counts.tolist()
             if not wide or self._width == self.order:
                 return Inertia(positive, negative, zero)
@@ -128,7 +130,7 @@ class SymmetricFactors:
     def solve(self, right: np.ndarray) -> np.ndarray:
         """Return the solution for one right-hand side, with iterative refinement."""
         self._right[:] = right
-        _method()("solve_refined", self._fields)
+        self._solve()
         return self._found.copy()
 
 

@@ -539,6 +539,18 @@ class RoutineMethod:
     def __call__(self, entry: str, fields: np.ndarray) -> None:
         self.entries[entry](fields.ctypes.data)
 
+    def bind(self, entry: str, fields: np.ndarray) -> Callable[[], None]:
+        """Return a function that calls an entry with the same fields each time.
+
+        It keeps their address: to get it from NumPy takes as long as the code of a small problem.
+        """
+        call, address = self.entries[entry], fields.ctypes.data
+
+        def run(kept: np.ndarray = fields) -> None:
+            call(address)
+
+        return run
+
 
 def compiled_method(
     name: str,
