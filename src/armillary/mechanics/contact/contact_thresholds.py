@@ -35,8 +35,8 @@ HOLDS = 1e-10  # share of a row's size to which rows hold, unless they contradic
 CONTRADICTORY = 1e-8  # share of the fastest row's size, by which redundant rows may contradict each other
 NEARLY = 1e-4  # motion of a row at rest during relaxation, as a share of its size
 ROUNDING_SHARE = 1e-5  # least size of any row, as a share of the fastest row's, as far as rounding goes
-# In any units: keeps contacts closed whose load is only rounding. Motions of 1e-9 m in 1e9 s have accelerations
-# of 1e-27; with 1e-18 brakes held these with any force.
+# In any units: keeps contacts closed whose load is only rounding. Motions of 1e-9 m in 1e9 s have
+# accelerations of 1e-27; with 1e-18 brakes held these with any force.
 NO_MOTION = 1e-60
 NO_FORCE = 1e-150  # in any units: squares of smaller forces underflow
 # A slide jams if its normal force exceeds JAM times the force for its acceleration without forces, and JAM
