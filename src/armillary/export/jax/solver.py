@@ -31,7 +31,7 @@ WIDTH = 110
 
 
 def solver_values(made: Source) -> dict[str, str]:
-    """Return values for the template: step functions of all methods, their names, and times of jumps."""
+    """Return values for the template of rollouts: step functions, their names, and times of jumps."""
     methods = exported_methods(False, made.stiff, multistep=False)
     explicit = [m for m in methods if not m.rosenbrock]
     printer = JaxSolverPrinter(read_solver((), explicit, [f"{m.name}_stages" for m in explicit]))
@@ -47,7 +47,7 @@ def solver_values(made: Source) -> dict[str, str]:
 
 
 def implicit_text() -> str:
-    """Return the class of linearly implicit methods, and their stages."""
+    """Return the text of the class of linearly implicit methods, and of the function of their stages."""
     return template(__package__, "implicit.txt").rstrip("\n")
 
 
@@ -73,7 +73,7 @@ def run_values(made: Source, has: Collection[str], named: Named) -> dict[str, st
     methods = exported_methods(True, made.stiff, multistep=False)
     wanted = ["start_run", "turn" if "reclosing" in has else "find_row"]
     loops = made.assembly.solver if made.assembly is not None else NO_SOLVER
-    described = {word for word in has if word not in ("implicit", "driven")}  # stages: implicit.txt
+    described = {word for word in has if word not in ("implicit", "driven")}  # implicit.txt has the stages
     found_solver = solver_for(described, True, wanted, methods=methods, guard=made.guard, given=GIVEN)
     printer = FlowPrinter(found_solver, loops.functions)
     found, every = change_tables(made), (made, *made.others)
@@ -139,7 +139,7 @@ def _list_items(texts: Sequence[str]) -> str:
 
 
 class JaxSolverPrinter(PythonSolverPrinter):
-    """Printer of step functions whose vectors are whole arrays."""
+    """Printer of step functions, with one array operation per vector."""
 
     def field(self, name: str) -> str:
         return name
@@ -164,10 +164,10 @@ class JaxSolverPrinter(PythonSolverPrinter):
 
 # The solver of contacts in JAX.
 #
-# Forces at given statuses are found by functions of a dictionary of arrays (flow.py), which can be
-# compiled, mapped and differentiated forward. Statuses are decided only at events, by the functions of
-# exported Python; compiled code calls them on the host, since XLA would copy them to each call site and take
-# half a minute to compile each copy.
+# Functions of a dictionary of arrays (flow.py) find forces at given statuses; these can be compiled, mapped
+# and differentiated forward. Statuses are decided only at events, by the functions of exported Python, which
+# compiled code calls on the host: XLA would copy them to each call site and take half a minute to compile
+# each copy.
 
 _RATES, _FORCES, _DECISION = "contact_rates", "contact_forces", "contact_problem"
 
@@ -195,7 +195,7 @@ def _contact_solver(source: ContactSource, width: int) -> list[str]:
 
 
 def _data_text(printer: JaxContacts, width: int) -> str:
-    """Return the text of sizes and tables."""
+    """Return the text of the sizes and tables of contacts."""
     source = printer.source
     lines = [f"{printer.names[name]} = {size}" for name, size in source.sizes.items()]
     for name, numbers in source.whole_tables(0).items():
@@ -206,7 +206,7 @@ def _data_text(printer: JaxContacts, width: int) -> str:
 
 
 def _decision(name: str, source: ContactSource) -> str:
-    """Return the text of the function that decides contact statuses, and of its derivative."""
+    """Return the text of a function that decides contact statuses, and of its derivative."""
     block = source.block
     taken = {p.field: p for p in source.takes(f"{name}_on_host")}
     given = {p.field: p for p in source.gives(f"{name}_on_host")}
