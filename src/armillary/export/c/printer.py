@@ -386,7 +386,7 @@ _OF_CONFIGURATIONS = {
     **{name: name.lower() for name in ("RANK_EVENT", "GROUP_SIZE", "MEMBER", "SETS", "MOVES")},
     **{name: name.lower() for name in ("SETTING_EVENT", "SETTING_SPEED", "SETTING_ACTS")},
     **{name.upper(): name for name in (*OF_PASSING, "first_element", "speed_kind", "at_end")},
-    **{name: name.lower() for name in ("STATE_SIZE", *ACROSS)},
+    **{name: name.lower() for name in ("STATE_SIZE", "TURNS_ROWS", *ACROSS)},
     "STOPS": "present(run)->ends",
 }
 _EXTENTS = {

@@ -23,7 +23,7 @@ from armillary.export.text.configurations import (
     has_function,
     implicit_tables,
     passing_numbers,
-    state_size_table,
+    state_tables,
 )
 from armillary.export.text.files import fill, template
 from armillary.export.text.printer import wrap_statement
@@ -197,7 +197,7 @@ def _configuration_tables(models: Sequence[CModel], code: str) -> str:
         shared |= passing_numbers(every)
     read = code + "used_states[ watched_events["  # read by the fixed text; names alone occur in comments
     texts += [_array_text(name, values) for name, values in shared.items() if re.search(rf"\b{name}\[", read)]
-    reals = {"state_size": state_size_table(every)} | (across_tables() if model.source.passing else {})
+    reals = state_tables(every) | (across_tables() if model.source.passing else {})
     texts += [_array_text(name, values, "double") for name, values in reals.items() if f"{name}[" in read]
     texts += [
         "static const configuration configurations[] = {\n" + "\n".join(entries) + "\n};\n",

@@ -391,7 +391,11 @@ class _KernelPrinter(CSolverPrinter):
         self.names = {**self.names, **tables, "JUMP_TIME": "every.jumps"}
 
     def of_present(self, name: str, index: ast.expr) -> str:
-        widths = {"LOCKED": "LOCKABLE", "SETTING_ACTS": "SETTINGS", "STATE_SIZE": "OWN_MOTION"}
+        widths = {
+            "LOCKED": "LOCKABLE",
+            "SETTING_ACTS": "SETTINGS",
+            **dict.fromkeys(("STATE_SIZE", "TURNS_ROWS"), "OWN_MOTION"),
+        }
         table, width = "LOCKED_IN" if name == "LOCKED" else name, widths.get(name, "EVENTS_ROOM")
         return f"T_{table}[run->configuration * MODEL_{width} + {self.expression(index, 6)}]"
 
@@ -449,7 +453,7 @@ def _size_lines(program: Program, changes: ChangeTables | None) -> str:
 _TABLES = (
     *("DIRECTION", "STOPS", "LANDS", "ROLE", "LOCKED_IN", "LOCKS", "UNLOCKS", "STRIKES", "CHOICE_EVENT"),
     *("RANK_EVENT", "GROUP_SIZE", "MEMBER", "SETS", "MOVES", "SETTING_EVENT", "SETTING_SPEED"),
-    *("SETTING_ACTS", "STATE_SIZE"),
+    *("SETTING_ACTS", "STATE_SIZE", "TURNS_ROWS"),
 )
 
 

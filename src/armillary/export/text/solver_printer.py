@@ -34,7 +34,7 @@ _PRESENT = {
     "SETTING_ACTS": ("", "N_SETTINGS"),
     **dict.fromkeys(("ROW_OF", "SPEED_OF"), ("", "N_ELEMENTS")),
     "SPEED_OF_ROW": ("", "N_ROWS"),
-    "STATE_SIZE": ("", "N_OWN_MOTION"),
+    **dict.fromkeys(("STATE_SIZE", "TURNS_ROWS"), ("", "N_OWN_MOTION")),
 }  # fmt: skip
 
 

@@ -78,6 +78,7 @@ TABLES: dict[str, Table] = {
     "SPEED_KIND": _number(lambda f, j: figure(f, "speed_kind", j)),
     "IS_MODAL": _is("is_modal"),
     "STATE_SIZE": lambda f, i: figure(f, "state_size", f["configuration"] * f.size("own_motion") + i),
+    "TURNS_ROWS": lambda f, i: figure(f, "turns_rows", f["configuration"] * f.size("own_motion") + i),
     "NEAR_PLACE": _number(_of_event("near_place")),
     # mypy does not infer a lambda with a default argument, which binds the variable of the loop.
     **{name.upper(): lambda f, i, name=name: figure(f, name, i) for name in ACROSS},  # type: ignore[misc]

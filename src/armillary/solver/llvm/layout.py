@@ -257,7 +257,7 @@ class ChangeShape:
         lengths |= dict.fromkeys(("locks", "unlocks", "sets", "moves"), self.own_events * self.lockable)
         lengths |= dict.fromkeys(("setting_event", "setting_speed"), self.settings)
         lengths["setting_acts"] = many * self.settings
-        lengths["state_size"] = many * self.sizes()["own_motion"]
+        lengths |= dict.fromkeys(("state_size", "turns_rows"), many * self.sizes()["own_motion"])
         lengths["near_place"] = 0 if self.listed and not self.passing else many * events
         lengths |= {name: length if self.passing else 0 for name, length in ACROSS.items()}
         return _offsets(lengths)
@@ -276,7 +276,7 @@ FIGURES = (
     *("rank", "is_modal"),
     *("group_size", "member", "locks", "unlocks", "elements", "first_element", "row_of", "speed_of"),
     *("speed_of_row", "row_of_step", "speed_of_step", "speed_kind", "sets", "moves"),
-    *("setting_event", "setting_speed", "setting_acts", "state_size", "near_place", *ACROSS),
+    *("setting_event", "setting_speed", "setting_acts", "state_size", "turns_rows", "near_place", *ACROSS),
 )
 HEAD = (
     *("coordinates", "speeds", "motion", "lockable", "own_events", "members", "rows", "elements"),
