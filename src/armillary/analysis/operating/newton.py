@@ -26,7 +26,7 @@ OPEN = 1e-9  # the same share, below which the conditions do not determine a dir
 NEWTON, REST = 80.0, 200.0  # most steps of `newton` and of `rest`
 EPSILON = 2.0**-52
 _HERE = "armillary.analysis.operating"
-_DESCRIPTION = Description((ROOTS_RECORD, f"{_HERE}:search_record.py"), (*ROOTS, f"{_HERE}:search.py"))
+_DESCRIPTION = Description((ROOTS_RECORD, f"{_HERE}:search.py"), (*ROOTS, f"{_HERE}:search.py"))
 _TABLES = (
     *("ROW_LIST", "UNKNOWN_LIST", "IS_ANGLE", "MOVED_LIST", "CLOSED_LIST", "FLAT"),
     *("DIRECTION_COLUMN", "DIRECTION_END", "ENTRY_ROW", "ENTRY_END"),

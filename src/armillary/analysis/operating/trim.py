@@ -331,6 +331,6 @@ def _why_not(made: Problem, root: Root) -> str:
             f"memory={{'{apart}_status': 1}})"
         )
     return (
-        f"no operating point of '{name}' was found{count}. Nearest to one{bound}, what cannot be met is"
+        f"no operating point of '{name}' was found{count}. At the nearest point{bound} these conditions fail:"
         f"{''.join(lines)}\n{made.remedy(worst)}{wider}, or start elsewhere with starts="
     )

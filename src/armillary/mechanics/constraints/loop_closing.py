@@ -28,8 +28,8 @@ from armillary.mechanics.constraints.dependent_speeds import Evaluate, largest_o
 from armillary.mechanics.constraints.rows import ConstraintRow, speed_places
 from armillary.model.description import Description
 from armillary.model.units import default_value
+from armillary.numerics.language import Roots
 from armillary.numerics.python_functions import python_functions, set_lengths
-from armillary.numerics.roots_record import Roots
 
 # Sizes of coordinates of different kinds: motions of equal effect, which replace units in comparisons.
 #

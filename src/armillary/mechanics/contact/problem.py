@@ -100,14 +100,17 @@ class Contacts:
     known: ContactRows  # 1 for rows that are known to be independent or redundant
     place: Wholes  # of each row among the independent ones, or NONE
     base: Wholes  # the independent rows
-    base_row: ContactTerms  # their rows of J
+    # Of independent rows beside friction of slides: their rows of J without what others before them have, and
+    # what these would have as columns.
+    base_row: ContactTerms
+    base_column: ContactTerms
     way: ContactTerms  # their directions
     inverse: ContactSpeeds  # of their pivots
     push: ContactSpeeds  # along their directions
     gain: ContactSpeeds  # speeds that the last corrections change
     upper: ContactTerms  # columns in terms of their directions
     own: ContactRows  # the diagonal
-    lower: ContactTerms  # all rows in terms of the directions
+    lower: ContactTerms  # all rows, or their columns, in terms of the directions
     ease: ContactRows  # Σ⁻¹
     load: ContactSpeeds  # of the factors of Lᵀ Σ⁻¹ L
     best: ContactRows  # forces that were improved so far
