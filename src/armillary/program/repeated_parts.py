@@ -199,13 +199,13 @@ class _Growth:
 
     def _in_lanes(self, column: tuple[int, ...]) -> tuple[int, ...]:
         """Return operations in the order of the lanes of what they touch, where these are all different."""
-        seen = [self._touched(i) for i in column]
+        seen = [self._lanes_beside(i) for i in column]
         order = [next(iter(lanes)) if len(lanes) == 1 else -1 for lanes in seen]
         if sorted(order) != list(range(self.lanes)):
             return column
         return tuple([column[order.index(lane)] for lane in range(self.lanes)])
 
-    def _touched(self, i: int) -> set[int]:
+    def _lanes_beside(self, i: int) -> set[int]:
         near = (*self.graph.operands[i], *self.graph.users[i])
         return {self.lane[x] for x, _ in near if x in self.lane}
 
@@ -240,7 +240,7 @@ class _Growth:
         taken = 0
         for distance in (DISTANCE, 1, 0):
             numbers = self.graph.numbers[distance]
-            rows = [self._unclaimed(i, edges, numbers, distance) for i in column]
+            rows = [self._free_operations_beside(i, edges, numbers, distance) for i in column]
             if not all(rows):
                 return taken
             for key, members in rows[0].items():
@@ -249,10 +249,10 @@ class _Growth:
                     taken += self._take(tuple([found[0] for found in (members, *others)]))
         return taken
 
-    def _unclaimed(
+    def _free_operations_beside(
         self, i: int, edges: Sequence[list[_Edge]], numbers: list[int], distance: int
     ) -> dict[object, list[int]]:
-        """Operations beside one that are in no pack, by what they do and touch."""
+        """Return the operations beside operation i that are in no pack, by their kind and the packs beside them."""
         found: dict[object, list[int]] = {}
         for x, edge in edges[i]:
             if x not in self.columns:
