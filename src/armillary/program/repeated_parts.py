@@ -252,7 +252,7 @@ class _Growth:
     def _free_operations_beside(
         self, i: int, edges: Sequence[list[_Edge]], numbers: list[int], distance: int
     ) -> dict[object, list[int]]:
-        """Return the operations beside operation i that are in no pack, by their kind and the packs beside them."""
+        """Return operations in no pack beside operation i, by their kind and the packs beside them."""
         found: dict[object, list[int]] = {}
         for x, edge in edges[i]:
             if x not in self.columns:
