@@ -372,7 +372,8 @@ def __getattr__(name: str) -> Any:  # a public class, function or module
     module = next((module for module, names in _LATER.items() if name in names.split()), None)
     if module is None:
         hint = ""
-        # Lower case: perhaps a module about to be imported; an underscore first: a question of a tool.
+        # No hint for lower-case words, which may be modules about to be imported, nor for names that begin
+        # with an underscore, which tools ask for.
         if name[0].isupper() or (name[0] != "_" and "_" in name):
             from armillary.errors import nearest
 

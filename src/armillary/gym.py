@@ -182,7 +182,7 @@ class ModelEnvironments(gymnasium.vector.VectorEnv):  # type: ignore[misc]  # th
 
 
 class ModelEnvironment(gymnasium.Env):  # type: ignore[misc]  # the library may not be installed
-    """One copy of a model as a `gymnasium.Env`; arguments are those of `ModelEnvironments` after ``envs``."""
+    """One copy of a model as a `gymnasium.Env`; takes the arguments of `ModelEnvironments` but ``envs``."""
 
     def __init__(self, model: object, **how: LibraryObject) -> None:
         self._copies = ModelEnvironments(model, 1, **how)

@@ -195,7 +195,7 @@ def several(value: object, what: str, error: Error = ArmillaryError) -> list[Giv
 
 
 def pair(value: object, what: str) -> tuple[Given, Given]:
-    """Return the value if it is a tuple of two, the key of a table of rows and columns."""
+    """Return the value if it is a tuple of two names, those of a row and a column of a table."""
     if not isinstance(value, tuple) or len(value) != 2:
         raise ArmillaryError(f"{what} are given by two names, ['of', 'by'], not by {shown(value)}")
     return value

@@ -5,8 +5,8 @@ must be forces: k is a force per length, c a force per speed (as AUTOSIM does: S
 
 The dimension of a node is a product of a known dimension and powers of unknown ones, one unknown per symbol
 without a dimension. Each sum, comparison or dimensionless argument gives an equation between two such
-products. They are linear in the exponents with the same coefficients for mass, length and time, so one sparse
-elimination over exact fractions solves all.
+products. For the exponents of mass, length and time in the unknown dimensions they are three
+linear systems with the same coefficients, so one sparse elimination over exact fractions solves all.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def holds_bare_numbers(node: Expr) -> bool:
     """
     if node.kind == "number":
         return node.dimension is ONE
-    if node.kind == "product":  # the sign of a sum
+    if node.kind == "product":  # such as −(x + 1): a sum with its sign
         return node.data[1] == (1,) and node.args[0].kind == "sum" and holds_bare_numbers(node.args[0])
     return node.kind == "sum" and (node.data[0] != 0 or any([a.dimension is None for a in node.args]))
 
@@ -143,8 +143,8 @@ def _form(node: Expr, forms: dict[Expr, Monomial], system: _System, where: str) 
 def _may_be_bare_number(node: Expr) -> bool:
     """Return whether the number of a product may have unstated units.
 
-    If the dimension of the product is unknown and no factor holds an undeclared symbol, the node cannot show
-    it: the products with a bare number and with a dimensionless one are the same node.
+    The node does not show this if the dimension of the product is unknown and no factor holds an undeclared
+    symbol: the products with a bare number and with a dimensionless one are the same node.
     """
     bare = node.unit is ONE and node.dimension is None and abs(node.data[0]) != 1
     return bare and not any([base.undeclared for base in node.args])
@@ -182,7 +182,7 @@ def _call_form(node: Expr, forms: dict[Expr, Monomial], system: _System, where: 
     if name in _EQUATE_ALL:
         shared = _equal_terms(node.args, forms, system, where, node)
         return shared if name in ("min", "max", "mod") else _NUMBER if name == "atan2" else _bare(node)
-    return _bare(node)  # sign, and, or, not: 1 or 0 may stand for anything
+    return _bare(node)  # 'sign', 'and', 'or' and 'not' give bare numbers, which may stand for anything
 
 
 def _bare(node: Expr) -> Monomial:

@@ -62,7 +62,7 @@ def factors(e: AnyNode) -> Iterable[tuple[AnyNode, float]]:
 
 
 def unlike(terms: Sequence[tuple[Node, float]]) -> bool:
-    """Return whether no two terms differ in constant factors alone, as is usual; this makes no node."""
+    """Return whether all terms differ in more than constant factors, as they usually do; make no node."""
     return len({_variable_factors(e) for e, _ in terms}) == len(terms)
 
 
@@ -168,7 +168,8 @@ def pair_node(args: tuple[NodeType, NodeType], sign: int, dimension: Dimension |
     return intern(type(args[0]), "sum", args, data, dimension, (*args, sign))
 
 
-# NumPy operations on expressions: scalars mix; for functions and arrays the error names the alternative.
+# NumPy operations on expressions: NumPy's scalars are taken as numbers; for its functions and for arrays, an
+# error names the alternative.
 
 _OPERATIONS = {
     "add": operator.add,

@@ -13,7 +13,7 @@ from armillary.algebra.terms import sum_of_two
 
 # Sums and products of any scalar (expressions, numbers, arrays), leaving out known zeros.
 
-Scalar = Expr | float  # numbers in arrays pass, too
+Scalar = Expr | float  # NumPy's numbers and arrays are accepted, too
 ScalarMap = Callable[[Scalar], Scalar]
 
 

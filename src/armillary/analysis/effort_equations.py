@@ -1,6 +1,6 @@
 """Efforts as expressions of time, coordinates, independent speeds and their rates.
 
-The description's own speeds are used with every formalism of the model. In a tree the efforts come from
+The description's own speeds are used with every formalism of the model. In a tree the efforts τ come from
 ``mechanics/tree/inverse_dynamics.py``. Under constraints, with u̇_d = Σ A_dr u̇_r + c_d for dependent speeds,
 
     e_r = τ_r + Σ_d A_dr τ_d        J_dᵀ λ = τ_d        e_g = τ_g − Σ_k J_kg λ_k
@@ -55,8 +55,8 @@ class InverseEquations:
     """Inverse dynamics of a system as expressions.
 
     ``equations`` are in the description's coordinates and speeds; ``rates`` are the symbols of u̇ of the
-    independent speeds. ``tau`` has, by speed index, the effort that the motion still needs along every speed
-    of the tree, with ``loads`` applied and the efforts ``acting`` along speeds.
+    independent speeds. ``tau`` has, by speed index, the effort along every speed of the tree that the
+    motion needs beyond the ``loads`` and the efforts ``acting`` along speeds.
     """
 
     equations: DerivedEquations
@@ -103,7 +103,7 @@ class InverseEquations:
     def reactions(self, bodies: Collection[str], constraints: Collection[str]) -> list[Expr]:
         """Force and moment through the joints of bodies, in their axes, then the forces of constraints.
 
-        They include the effort along the joint. The inertia is as described, without regrouping.
+        Force and moment include the effort along the joint. The inertia is as described, without regrouping.
         """
         system, reduction = self.equations.system, self.reduction
         with derivation(), neglect_as_in_derivation(self.equations):
@@ -193,7 +193,9 @@ def moving_tree(
 
 
 def _dependent_rates(reduction: Reduction, rates: Mapping[int, Expr]) -> dict[int, Scalar]:
-    """u̇ of dependent speeds; the factors relate rates without the ``corrections`` of drifting bodies."""
+    """u̇ of dependent speeds; the factors relate rates from which the ``corrections`` of
+    drifting bodies are subtracted.
+    """
     factors = reduction.elimination.factors
     if not factors:
         return {}
@@ -204,7 +206,9 @@ def _dependent_rates(reduction: Reduction, rates: Mapping[int, Expr]) -> dict[in
 
 
 def described_equations(equations: DerivedEquations) -> DerivedEquations:
-    """Return equations in the description's own coordinates and speeds, without sections."""
+    """Return equations in the description's own coordinates and speeds; new ones have no rates, outputs or
+    events among their targets.
+    """
     system = equations.system
     if _is_described(equations):
         return equations

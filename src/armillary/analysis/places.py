@@ -1,7 +1,7 @@
 """Pieces of the equations of motion at places that a user gives, and the check for smooth models.
 
 Places are coordinates, speeds and their rates: one of each, or many in rows. Whatever the states of the
-formalism, coordinates, speeds and states are those of Kane's equations, in the model's own units. Pieces are
+formalism, coordinates, speeds and states belong to Kane's equations, in the model's own units. Pieces are
 functions of time, coordinates and speeds, each compiled when it is first called.
 
 A smooth model has rates that are smooth functions of states and inputs, as optimisers and regulators need.

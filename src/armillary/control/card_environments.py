@@ -1,6 +1,6 @@
 """Copies of a model as environments on a GPU: a step of all copies is one kernel, arrays stay there.
 
-Arguments and their meaning are those of `armillary.gym.ModelEnvironments`; only CuPy is needed. Actions,
+Arguments mean the same as in `armillary.gym.ModelEnvironments`; only CuPy is needed. Actions,
 observations, rewards and ends are CuPy arrays, which other libraries accept by DLPack without a copy. When a
 copy of the model ended, the kernel draws its next start and parameters, from a seed, its number and episode.
 """

@@ -109,7 +109,7 @@ def roll(
     limits: tuple[np.ndarray, np.ndarray],
     sizes: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return motions (sizes × steps + 1 × states) and inputs (sizes × steps × inputs), for all α.
+    """Return motions, sizes × (steps + 1) × states, and inputs, sizes × steps × inputs, for all α.
 
     ``around`` is (x̄, v̄), ``law`` is (d, K), ``sizes`` has the α.
     """

@@ -292,7 +292,7 @@ class InteriorPoint:
     def _accepts(self, point: _Point, theta: float, phi: float, rate: float, size: float) -> bool:
         """Return whether the filter accepts a point.
 
-        The current point joins the filter unless the new one is accepted for its barrier function (Armijo).
+        If it accepts the point, and not for its barrier function (Armijo), the current one joins the filter.
         """
         now, value = point.theta, point.phi
         if not now <= self.theta_max or any(now >= t and value >= f for t, f in self.filter):

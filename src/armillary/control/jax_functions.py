@@ -29,7 +29,7 @@ from armillary.untyped import LibraryObject
 class JaxFunctions(LibraryFunctions):
     """Functions of JAX arrays: x states, v inputs, p parameters, all in the model's own units.
 
-    Functions and names are those of `LibraryFunctions`.
+    `LibraryFunctions` describes the functions and names.
     """
 
 

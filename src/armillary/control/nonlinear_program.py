@@ -5,6 +5,7 @@
     minimise  T Σ b_k L_k + φ(x_0, …) + φ(x_N, …)
     subject to  E X − T W F = 0,  path constraints at all points,  conditions at both ends
 
+E and W are the mesh's matrices of differences and of integration, b its weights, L the running cost.
 Functions at all points are evaluated by compiled loops (``point_values.py``); rows and matrices are sums of
 their values with constant coefficients (``sparse_sums.py``).
 
@@ -150,8 +151,8 @@ class NonlinearProgram:
         """Group numbers of variables and rows, sorted by time; those common to all points are last.
 
         Factors of matrices in this order fill in only near the diagonal and at the border. A group is an
-        interval without its end: with points as separate groups, which delay pivots, factors take a third
-        longer.
+        interval without its end; with each point as a group, more pivots are delayed, and the factors take a
+        third more time.
         """
         K, last = self.K, self.mesh.intervals
         point = np.arange(K) // len(self.mesh.own)

@@ -281,7 +281,7 @@ def second_derivatives(
     The result is an array of rates and outputs × variables × variables, in stated units. With ``weights``
     of rates and outputs the Hessian of their weighted sum; with ``along``, a direction of states and
     inputs, the product of each Hessian with it, without making the matrices. ``at`` is as for
-    ``linearize``, states as for ``model.derivatives``.
+    ``linearize``; the states are those of ``model.derivatives``.
     """
     chosen = (inputs, "inputs="), (outputs, "outputs=")
     made = _functions(model, *(tuple(map(str, several(group, what))) for group, what in chosen))

@@ -92,7 +92,7 @@ class PredictiveRegulator:
     def input(self, state: object) -> np.ndarray:
         """Return the inputs at a state: numbers in the order of ``states``, or a mapping by name.
 
-        States that a mapping leaves out are those of the operating point.
+        States that a mapping leaves out come from the operating point.
         """
         found: np.ndarray = self.plan(state)[0]
         return found

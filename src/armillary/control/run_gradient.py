@@ -1,4 +1,4 @@
-"""The gradient of a scalar of a run by its start, parameters and inputs, by one run and one pass back.
+"""The gradient of a scalar of a run by its start, parameters and inputs, found in one run and one pass back.
 
     J = ∫ cost dt + Σ sample_cost(samples) + final_cost(end)
 
@@ -198,7 +198,7 @@ class _GradientRun:
         return self.driven.signals[name].interpolation or memory.interpolation or "linear"
 
     def _check_signals(self) -> None:
-        """Raise an error for signals that are differentiated by, if their values have no derivatives here."""
+        """Raise an error if derivatives by the values of a signal are wanted that are not available here."""
         signals = self.driven.signals if self.driven else {}
         for name in (d.name for d in self.directions if d.name in signals):
             if (how := self._interpolation(name)) not in ("hold", "linear"):
@@ -238,7 +238,7 @@ class _GradientRun:
 
         model, every_step = self.model, replace(settings, sample=None)
         legs = self._legs(every_step)
-        known = model._with_parameters(self.values)  # for the run in the message if this one fails
+        known = model._with_parameters(self.values)  # for the run in the error if it fails
         recorded_run(known.blank, legs.result(), run_info(known.blank, settings.summary, model.tier), legs,
                      self.start.note, settings.integrator.adaptive)  # fmt: skip
         if legs.notes:
@@ -381,7 +381,9 @@ class _GradientRun:
             )
 
     def _input_names(self) -> tuple[str, ...]:
-        """Return the memories whose values the run map gets: driven, differentiated by, or with a start."""
+        """Return the memories that the run map takes as inputs: with data, with derivatives by them, or with
+        a computed start.
+        """
         chosen = {d.name for d in self.directions if d.role == "memory"}
         driven = set(self.driven.pieces) if self.driven else set()
         memories = self.equations.system.memories

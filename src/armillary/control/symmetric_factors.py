@@ -166,11 +166,11 @@ class _Front:
     def set_steps(self, steps: Value) -> None:
         self._put_state(1, steps)
 
-    def held(self) -> Value:
+    def open_variables(self) -> Value:
         """Return the number of variables that the last group has left."""
         return self._state(2)
 
-    def set_held(self, held: Value) -> None:
+    def set_open_variables(self, held: Value) -> None:
         self._put_state(2, held)
 
     def subtract(self, i: Value, count: Value, *products: tuple[Value, Span]) -> None:
@@ -207,7 +207,7 @@ def _begin_text(module: IRModule) -> Routine:
     """
     f = routine(module, _LAYOUT, "begin_group", NOTHING, WHOLE)
     front, group = _Front(f), f.argument(1)
-    size, held = Local(f, f.whole(0)), front.held()
+    size, held = Local(f, f.whole(0)), front.open_variables()
 
     def enter(variable: Value) -> None:
         with f.when(size.get() >= f["width"]):
@@ -274,7 +274,7 @@ def _finish_text(module: IRModule) -> Routine:
         for k in f.each_pair((i + 4).whole_quotient(f.whole(4))):
             kept[k] = row[k]
         f.put_index("carried", i, f.index("members", i))
-    front.set_held(left)
+    front.set_open_variables(left)
     f.put_index("sizes", group, size)
     listed = group * f["width"]
     with f.each(size) as i:

@@ -26,7 +26,7 @@ from armillary.untyped import LibraryObject
 class TorchFunctions(LibraryFunctions):
     """Functions of tensors: x states, v inputs, p parameters, all in the model's own units.
 
-    Functions and names are those of `LibraryFunctions`.
+    `LibraryFunctions` describes the functions and names.
     """
 
 

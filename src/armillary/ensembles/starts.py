@@ -203,7 +203,7 @@ class Starts(VariedValues):
         known = {name: inside[name] for name in (*values, *self.columns["parameters"])}
         self._exclude_massless(known)
         if self.model.may_refuse:
-            self._exclude_refused(known)
+            self._exclude_unsuitable_runs(known)
 
     def _exclude_negative(self, inside: DataTable) -> None:
         """Exclude runs whose parameters give a body a negative mass or moment of inertia."""
@@ -221,7 +221,7 @@ class Starts(VariedValues):
             if not self.unable[i]:
                 self._fail(i, with_these(why))
 
-    def _exclude_refused(self, inside: DataTable) -> None:
+    def _exclude_unsuitable_runs(self, inside: DataTable) -> None:
         """Exclude runs that this kind of model refuses.
 
         Of many runs a few distant ones are checked first, the others only if one of these is refused.

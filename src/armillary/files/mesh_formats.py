@@ -1,9 +1,9 @@
-"""Triangles of mesh files, by the suffix of the file, and the formats.
+"""Triangles of mesh files: readers of their formats, chosen by the suffix of the file.
 
 Triangles of COLLADA files (.dae): geometries at their nodes, in metres, with paints of materials.
 
-Axes are the file's, for any <up_axis>, as in programs for robots (RViz, Gazebo); lengths are multiplied by
-<unit meter="…">. The XML is read as in robot files: without entities or document types.
+Axes come from the file, whatever its <up_axis>, as in programs for robots (RViz, Gazebo); lengths are
+multiplied by <unit meter="…">. The XML is read as in robot files: without entities or document types.
 
 Source: Khronos Group (2008), COLLADA 1.5 Specification, chapter 5.
 
@@ -14,7 +14,7 @@ files are not opened. Axes and lengths are the file's: metres, y upwards.
 
 Source: Khronos Group (2021), glTF 2.0 Specification, sections 3.5 to 3.9 and 4.4.
 
-Triangles of mesh files by their suffix: STL (binary and text), OBJ, MSH as MuJoCo wrote it, GLB and DAE.
+Suffixes that are read: STL (binary and text), OBJ, MSH as MuJoCo wrote it, GLB and DAE.
 
 Corners and faces are read, and of OBJ, GLB and DAE the colours and textures of materials; normals are not.
 Nothing in a file is executed, fetched or expanded.
@@ -54,7 +54,7 @@ from armillary.untyped import DataTable
 
 _POLYGONS = ("triangles", "polylist", "polygons", "tristrips", "trifans")
 _NONE = np.zeros((0, 3), dtype=np.int64)
-_NODES, _DEEPEST = 30_000, 200  # nodes, counted as often as they are instanced, and nodes in each other
+_NODES, _DEEPEST = 30_000, 200  # most nodes (each counted per instance), and levels of them
 
 
 def read_dae(data: bytes, beside: Beside) -> Iterator[Patch]:
@@ -156,7 +156,7 @@ class _ColladaScene:
         return {i.attributes.get("symbol", ""): i.attributes.get("target", "") for i in found}
 
     def paint(self, symbol: str, bound: dict[str, str]) -> Paint:
-        """Return the diffuse colour of a material, or its texture; `None` if it has neither."""
+        """Return the diffuse colour of a material, or its texture; an empty paint if it has neither."""
         target = bound.get(symbol, f"#{symbol}").removeprefix("#")
         effect = _first(self.known.get(target), "instance_effect")
         profile = _first(self.known.get((effect.attributes["url"])[1:]) if effect else None, "profile_COMMON")
@@ -353,8 +353,8 @@ class _GltfFile:
             yield Patch(corners, faces, paint, self.texture_coordinates(primitive, used, faces))
 
     def paint(self, primitive: DataTable) -> tuple[Paint, DataTable]:
-        """Return the base colour of a material times its texture, in sRGB, and how the texture is used; none
-        without both.
+        """Return the base colour of a material times its texture, in sRGB, and how the texture is used; empty
+        where there is neither.
         """
         if "material" not in primitive:
             return Paint(), {}
@@ -367,7 +367,7 @@ class _GltfFile:
         return Paint(hex_colour(srgb(factor))), {}
 
     def image(self, used: DataTable) -> bytes:
-        """Return the bytes of an image inside the file; none without one."""
+        """Return the bytes of an image inside the file; no bytes if there is none."""
         if "index" not in used or "source" not in (found := self.json["textures"][used["index"]]):
             return b""
         image = self.json["images"][found["source"]]
@@ -381,7 +381,7 @@ class _GltfFile:
     def texture_coordinates(
         self, primitive: DataTable, used: DataTable, faces: np.ndarray
     ) -> np.ndarray | None:
-        """Places in the picture of the corners of faces, with KHR_texture_transform."""
+        """Return where in the picture the corners of faces are, after KHR_texture_transform."""
         change = used.get("extensions", {}).get("KHR_texture_transform", {})
         name = f"TEXCOORD_{change.get('texCoord', used.get('texCoord', 0))}"
         if name not in primitive["attributes"]:
@@ -490,7 +490,7 @@ def read_surface(path: Path, picture: Path | None = None) -> Surface:
 
 
 def _image(path: Path) -> bytes:
-    """Return the bytes of a picture; `None` if it cannot be read."""
+    """Return the bytes of a picture; no bytes if it cannot be read."""
     try:
         return read_limited(path, LARGEST)
     except ValueError:
@@ -498,7 +498,7 @@ def _image(path: Path) -> bytes:
 
 
 def _beside(path: Path, name: str) -> bytes:
-    """Return a file that another names, inside the folder above its own; empty where it cannot be read."""
+    """Return the bytes of a file that another one names, inside the folder above the latter's; else none."""
     folder = path.resolve().parent
     try:
         other = (folder / name.replace("\\", "/")).resolve()
@@ -527,7 +527,7 @@ def _together(patches: Iterable[Patch]) -> Surface:
 
 
 def _texture_coordinates(patch: Patch, count: int) -> tuple[Paint, np.ndarray]:
-    """Return the paint of a patch, without a picture where places in it are missing, and these places."""
+    """Return the paint of a patch and its places in the picture; without them, the paint has no picture."""
     spots = patch.mapped
     if spots is None or spots.shape != (count, 3, 2) or not np.isfinite(spots).all():
         return patch.paint._replace(image=b""), np.zeros((count, 3, 2))
@@ -536,7 +536,7 @@ def _texture_coordinates(patch: Patch, count: int) -> tuple[Paint, np.ndarray]:
 
 def check_triangles(vertices: np.ndarray, faces: np.ndarray) -> Triangles:
     """Corners and faces as arrays, which must be finite and refer to each other."""
-    # Single precision, as in MuJoCo: with the last digits of an OBJ file masses would differ by 1e-7.
+    # Single precision, as in MuJoCo: with all digits of an OBJ file masses would differ from its by 1e-7.
     with np.errstate(over="ignore"):  # what is beyond it becomes infinite, which is refused below
         corners = np.asarray(vertices, dtype=np.float32).reshape(-1, 3).astype(float)
     triangles = np.asarray(faces, dtype=np.int64).reshape(-1, 3)

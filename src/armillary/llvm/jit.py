@@ -59,7 +59,10 @@ class Compiled:
 
 
 class Passes(NamedTuple):
-    """LLVM's standard pipeline of a level, with or without vectorisation of loops and straight-line code."""
+    """LLVM's standard pipeline of a level, with or without vectorisation of loops and straight-line code.
+
+    Negative levels are no levels of LLVM: they identify the lists of passes below (``_chosen_passes``).
+    """
 
     speed: int
     loops: bool = True
@@ -75,15 +78,15 @@ UNBRANCHED = Passes(-1)
 # and take a tenth of LLVM's time.
 ARRANGED = Passes(-2)
 # Passes for code with loops that runs once in a run, with half the compile time of LLVM's pipeline of level
-# 1. Loops of a platform with six legs close in 61 µs, with that pipeline in 50.
+# 1. Kinematic loops of a platform with six legs are closed in 61 µs, with that pipeline in 50.
 BRANCHED = Passes(-3)
 # Passes for general loops: variables become registers and operations are simplified; functions marked small
 # (optsize) are only translated. The loops run as fast as with LLVM's pipeline of level 3 and compile in a
 # quarter of the time.
 GENERAL = Passes(-4)
 # Passes for loops with short fixed steps in one function: in addition, fields are kept in registers between
-# operations. Runs of the arm take 0.985 of the time, and compilation no longer. Loops with adaptive steps
-# would compile in 1.5 times the time.
+# operations. Runs of the arm take 0.985 of the time, and compilation as long as before. Loops with adaptive
+# steps would compile in 1.5 times the time.
 PLAIN = Passes(-5)
 
 
@@ -137,10 +140,10 @@ def engine(
     "" for code of this process only. ``adjust`` changes the linked module before it is optimised. Code
     ``of_all_models`` is optimised in every tier.
 
-    In the small code model constants would be operands of instructions; in the default one of a JIT the
-    address of each is loaded first: 29 of the Stanford arm's 496 instructions, a few nanoseconds. But code
-    and constants are separate blocks, and in a process with many mappings (JAX) they may be further apart
-    than the small model reaches, which crashes the process.
+    The code model is the default one of a JIT, in which the address of each constant is loaded first: 29 of
+    the Stanford arm's 496 instructions, a few nanoseconds. In the small model constants would be operands of
+    instructions, but code and constants are separate blocks, which in a process with many mappings (JAX) may
+    be further apart than that model reaches; this crashes the process.
     """
     _check_stack()
     llvm = prepare_llvm()
@@ -267,11 +270,11 @@ def without_fusion(text: str) -> str:
 
 
 def registers(packs: bool = False) -> int:
-    """Return the number of registers for doubles to arrange sections for; 0 if LLVM schedules them.
+    """Return for how many registers of doubles sections are arranged here; 0 if LLVM schedules them.
 
-    With 16 registers, and without Armillary's machine code, LLVM's code is as fast (chains) or faster (trees,
-    by a third): most instructions of x86-64 take an operand from memory. With ``packs`` in 32 registers it is
-    faster by a twelfth.
+    Where Armillary writes no machine code, lines arranged for 16 registers are no faster than LLVM's own
+    order (chains), or slower (trees: LLVM is faster by a third), since most instructions of x86-64 take an
+    operand from memory. With ``packs`` LLVM is faster by a twelfth even in 32 registers.
     """
     triple = _host().triple
     if quick():
@@ -290,8 +293,8 @@ def _has(*names: str) -> bool:
 def encodes() -> str:
     """Return the instruction set, "arm64" or "x86_64", for which Armillary writes machine code; else "".
 
-    LLVM writes all code in the quick tier, without fusing, and on Windows, where large stack frames need
-    more.
+    LLVM writes all code in the quick tier, where operations may not be fused, and on Windows, where large
+    stack frames need further code.
     """
     triple = _host().triple
     if "windows" in triple or not _fuses() or quick():

@@ -27,10 +27,10 @@ from armillary.llvm.vector_math import ATAN_SERIES, PI_OVER_4
 #     a·b + c = (p + c) + e,   p + e = a·b without error (Dekker 1971)
 #
 # which has the same result if p + c is exact. That holds wherever these functions use it: to subtract a
-# product from a nearby number, or its rounded value from a product. For products of a whole number n and π/2,
-# in sines, π/2 is h + l with h of 33 bits, and (x − n·h) − n·l has no rounding for |n| < 2²⁰: all numbers are
-# multiples of 2⁻⁵³, and the differences are below 1. The rest of sine and cosine rounds products: errors are
-# below 1.3 ulp, not 1, and derivatives of an arm take 0.9 of the time.
+# product from a number near it, or to find the rounding error of a product. For products of a whole number n
+# and π/2, in sines, π/2 is h + l with h of 33 bits, and (x − n·h) − n·l has no rounding for |n| < 2²⁰: all
+# numbers are multiples of 2⁻⁵³, and the differences are below 1. The rest of sine and cosine rounds products:
+# errors are below 1.3 ulp, not 1, and derivatives of an arm take 0.9 of the time.
 
 # Functions of the host: the name in the code, the host's module and function.
 HOSTS = {
@@ -39,7 +39,7 @@ HOSTS = {
     "far_tan": ("Math", "tan"),
     "fmod": ("Math", "fmod"),
 }
-_LIBRARY = re.compile(r"call double @(sin|cos|tan)\((?=double %x\d)")  # on the lanes of an argument
+_LIBRARY = re.compile(r"call double @(sin|cos|tan)\((?=double %x\d)")  # calls with one lane of an argument
 _SPLIT = 2.0**27 + 1.0
 _FUSED = re.compile(r"@llvm\.fma\.(v(\d+))?f64")
 _HIGH = floor(PI_OVER_2[0] * 2.0**32) * 2.0**-32  # its first 33 bits
@@ -106,10 +106,10 @@ define double @atan(double %x) nounwind {
 
 
 def _atan2() -> str:
-    """Return the angle of (x, y) within 1.5 ulp, from one rounded quotient; see ``atan2`` of vector_math.py.
+    """Return a function for the angle of (x, y) within 1.5 ulp, from one rounded quotient.
 
-    That function's corrections of the quotient take twice as long without fused operations. It is called if x
-    and y are both tiny, huge or not finite.
+    In ``atan2`` of vector_math.py the quotient is corrected, which takes twice as long without fused
+    operations. That one is called if x and y are both tiny, or if one of them is huge or not finite.
     """
     v = Instructions(1, single=True)
     a, b = v.size("%y"), v.size("%x")

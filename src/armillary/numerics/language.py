@@ -37,7 +37,7 @@ differentiate: Callable[[Roots], None]  # set the matrix of derivatives at the p
 displace: Callable[[Roots], None]  # find the place to which a step leads; set the step to the actual change
 accept: Callable[[Roots], None]  # make that the place, with its residuals
 arrive: Callable[[Roots], None]  # make that the place; its residuals are not known yet
-set_radius: Callable[[Roots], None]  # set the radius of the first step, whose factors are known
+set_radius: Callable[[Roots], None]  # set the radius of the first step, when the matrix is factorised
 
 
 def at(i: whole, n: whole, j: whole) -> whole:
@@ -76,7 +76,7 @@ class Roots:
     gauss: real  # length of the step without damping
     turned: Steps  # the step on its way from the factors to the unknowns
     lengths: Steps  # squares of the lengths of the remaining columns
-    fresh: Steps  # these squares as last computed from elements; later a row added to the triangle
+    fresh: Steps  # these squares as last computed from elements; reused for a row added to the triangle
     side: Steps  # right side of the triangle of a damped step
     if BOUNDED:
         value: Steps  # values of the unknowns, in their own units

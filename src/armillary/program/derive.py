@@ -1,4 +1,4 @@
-"""From a description to equations: the pipeline, as a list of stages."""
+"""From a description to equations: checks and the choice of a formalism, and the costs of all of them."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ class RunValue(NamedTuple):
 
 @dataclass(frozen=True)
 class RunValues:
-    """All values of a run by name; values that are not given are those of the model."""
+    """All values of a run by name; values that are not given come from the model."""
 
     parameters: dict[str, RunValue]
     initial: dict[str, RunValue]

@@ -1,6 +1,4 @@
-"""Run files, and their JSON schema.
-
-Run files: which model, which values, how to integrate, what to keep.
+"""Run files: which model, which values, how to integrate, what to keep; and their JSON schema.
 
     model = "car.toml"              # relative to this file; or the name of an example
     title = "step steer"
@@ -27,13 +25,11 @@ Run files: which model, which values, how to integrate, what to keep.
     file = "step.nc"
     select = ["r", "Ay", "RB.*"]
 
-    [linearize]                     # options of the command of that name, here of armillary linearize
+    [linearize]                     # options of a command, here of `armillary linearize`
     inputs = ["STEER"]
 
 A run file is data: nothing in it is executed. Its own form is checked here, its values against the model in
-`resolve.py`.
-
-The JSON schema of run files, for editors that complete and check them.
+`resolve.py`. Editors use the JSON schema to complete and check run files.
 """
 
 from __future__ import annotations
@@ -180,7 +176,7 @@ class RunFile:
         return replace(self, **tables)
 
     def under(self, other: RunFile) -> RunFile:
-        """Return the same, but with what another run file sets wherever that sets something."""
+        """Return this run file, in which values that another run file sets replace or complete its own."""
         attributes = _ATTRIBUTES.values()
         both: DataTable = {a: {**getattr(self, a), **getattr(other, a)} for a in attributes}
         return replace(self, **both)
@@ -190,8 +186,8 @@ _ATTRIBUTES = {table: table for table in TABLES} | {"run": "settings"}
 
 
 def parse_setting(text: str) -> tuple[str, Given]:
-    """Return the name and value of "SPEED=60 mile/hour" or "run.step=1e-3"; it is a number, true or false
-    where it reads so.
+    """Return the name and value of "SPEED=60 mile/hour" or "run.step=1e-3"; a value that reads as a number,
+    true or false becomes one, any other stays text.
     """
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
@@ -244,7 +240,9 @@ def unknown_keys(document: Document, known: Iterable[str]) -> list[str]:
 
 
 def table_problems(document: Document, tables: Mapping[str, Collection[str] | None]) -> list[str]:
-    """Errors for tables that are none, and for keys in them that are not known; None: any key."""
+    """Return errors for entries that should be tables and are not, and for unknown keys in tables; a table
+    whose known keys are None may have any.
+    """
     found = []
     for table, known in tables.items():
         values = document.data.get(table, {})

@@ -20,10 +20,10 @@ from the rows before (Gauss's elimination row by row, without exchange), with a 
 there are several configurations, the tables are those of the present one.
 
 The last part watches stiffness.
-An explicit method is limited by stability where h λ stays at the edge of its region of stability. Of dop853,
-whose last stage and end are both at t + h,
+An explicit method is limited by stability where h λ stays at the edge of its region of stability. For dop853,
+whose last stage g and end y₁ are both at t + h, this is so if
 
-    λ ≈ ‖f(y₁) − f(g)‖ / ‖y₁ − g‖,    h λ > 6.1 in fifteen steps, before six in a row that are below
+    λ ≈ ‖f(y₁) − f(g)‖ / ‖y₁ − g‖,    h λ > 6.1 in fifteen steps, counted anew after six in a row below
 
 (Hairer, Nørsett, Wanner 1993, IV.2 of the second volume, and dop853.f; norms relative to the tolerated
 errors). Then a linearly implicit method takes over. While it steps, λ is found from its partial derivatives
@@ -31,7 +31,7 @@ by powers,
 
     λ ≈ ( ‖J² v‖ / ‖v‖ )^½,    v ← J² v
 
-one product of squares a step: J² leads from coordinates to coordinates, so that units do not matter. Where
+with one product J² v a step: J² leads from coordinates to coordinates, so units do not matter. Where
 h λ < 3 in as many steps in a row as `patience` says, an explicit step of that length would be stable, and
 dop853 takes over again; each time twice as many steps are required.
 """
@@ -52,8 +52,8 @@ from armillary.solver.thresholds import (
 
 
 def factorise_entries(run: RunRecord) -> None:
-    """Factorise the equations for the step's `shift`; a pivot that cancels makes the step not finite, and so
-    the next trial is shorter.
+    """Factorise the equations for the step's `shift`; a pivot that cancels to
+    rounding errors becomes NaN, so the step is refused and the next trial is shorter.
     """
     count: whole = N_UNKNOWNS
     if CONFIGURATIONS:
@@ -106,7 +106,9 @@ def solve_entries(run: RunRecord) -> None:
 
 
 def multiply_entries(run: RunRecord) -> None:
-    """Set `image` to the product of df/dy and the fast direction: values follow from each other."""
+    """Set `image` to the product of df/dy and the fast direction; intermediate values are found one from
+    another, in the order `FORWARD`.
+    """
     count: whole = N_UNKNOWNS
     if CONFIGURATIONS:
         count = EXTENT[FIRST]
@@ -277,8 +279,9 @@ def begin_stages(run: RunRecord, t: real, shift: real) -> None:
 
 
 def blame_rates(run: RunRecord, h: real) -> None:
-    """Name the first state whose rate is not finite a step ahead, else the state with the largest rate there:
-    the equations spread a value that is not finite to all states.
+    """Name the first state whose rate is not finite an explicit step ahead, else the state with the largest
+    rate there. The failed step itself does not show it: its equations spread a value that is not finite to
+    all.
     """
     run.stage = run.state + h * run.k0
     run.right_side = derivatives(run.t + h, run.stage)

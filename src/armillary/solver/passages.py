@@ -2,8 +2,8 @@
 
 Several branches of motion meet at such a place, the flat position of a parallelogram for example. Along each
 of them the motion is smooth, though its equations are 0/0 in that place, so one step of high order passes it,
-placed so that no stage comes near. Loops are closed at every stage: rows that are nearly dependent would make
-much of a small gap.
+placed so that no stage comes near. Loops are closed at every stage, since rows that are nearly dependent
+would amplify a small gap.
 
 Dormand and Prince's method of order eight has no stage between 0.34 and 0.59 of its step (Hairer, Nørsett &
 Wanner 1993, II.5), so the place is put in the middle of that, whatever the method of the run. Rows near the
@@ -68,7 +68,9 @@ def measure_lengths(run: RunRecord) -> None:
 
 
 def least_singular_value(run: RunRecord) -> real:
-    """Return the smallest singular value of J without redundant rows, in terms of these sizes and lengths."""
+    """Return the smallest singular value of J without redundant rows, scaled by the sizes of speeds and the
+    lengths of rows that `measure_lengths` has set.
+    """
     for i in range(N_ROWS):
         run.right[i] = 0.0
         for j in range(N_SPEEDS):
@@ -112,8 +114,8 @@ def refuse_place(run: RunRecord) -> None:
 
 
 def plan_passage(run: RunRecord, ahead: real) -> None:
-    """The next step leads across a place so long ahead, if rank is lost there; else it is looked for again
-    a little later.
+    """Make the next step lead across the place that is ``ahead`` seconds away, if rank is lost there; else
+    look for it again a little later.
     """
     run.singular = run.t + ahead
     falls: truth = False
@@ -224,7 +226,7 @@ def judge_events(run: RunRecord) -> None:
 
 
 def search(run: RunRecord) -> None:
-    """The step just taken, searched for events; one across a place, from where they are known."""
+    """Search the last step for events; a step across a place, from the time up to which they are known."""
     if PASSING and run.passing:
         run.at_grid = False
         run.continues = False
@@ -234,9 +236,9 @@ def search(run: RunRecord) -> None:
 
 
 def end_search(run: RunRecord) -> None:
-    """The end of a step across after it was searched; memory is updated wherever it ends. The end of the
-    run may be in the place: the step was taken beyond it, with no stage near, and goes on where the run gets
-    a later end.
+    """Finish a step across after the search of it; memory is updated wherever the step ends. If the run ends
+    inside the step, maybe in the place itself, the state is that of the dense output; the rest of the step is
+    kept for a run that gets a later end.
     """
     if run.t > run.t_end:
         probe(run, run.t_end - run.t_old)
@@ -275,9 +277,9 @@ def signed_root(run: RunRecord, part: real) -> real:
 
 
 def locate_place(run: RunRecord) -> None:
-    """Locate the place in the step just taken, which begins where the forecast was made, up to an eighth of a
-    radian earlier: the root of the strength, with its sign, is zero there. A cubic through two values before
-    and two after it; the forecast stays if they do not fall in order.
+    """Locate the place in the step just taken, better than the forecast, which was made up to an eighth of a
+    radian earlier: where the root of the strength, with its sign, is zero by a cubic through two values
+    before and two after it. If these four do not fall in order, the forecast stays.
     """
     a: real = 0.0
     b: real = 0.0
@@ -298,7 +300,7 @@ def locate_place(run: RunRecord) -> None:
 
 
 def cross(run: RunRecord) -> None:
-    """The step across, or the same to be tried from nearer by."""
+    """Take the step across; if it is not sound, plan a shorter one from nearer by."""
     sound: truth = False
     h: real = 0.0
     h = step_from_beside(run)
@@ -410,7 +412,7 @@ def row_near_place(run: RunRecord, t: real) -> None:
 
 
 def settle_stages(run: RunRecord, h: real) -> truth:
-    """Return the rates at the stages of a step from beside the place, by Gauss' method; whether
+    """Find the rates at the stages of a step from beside the place, by Gauss' method; return whether
     they settle.
     """
     for i in range(N_NESTS):
@@ -440,7 +442,7 @@ def settle_stages(run: RunRecord, h: real) -> truth:
 
 
 def keep_gauss(run: RunRecord, h: real) -> truth:
-    """Return the end and the dense output of a step by Gauss' method; whether it is smooth and its end
+    """Set the end and the dense output of a step by Gauss' method; return whether it is smooth and its end
     closed.
     """
     curved: real = 0.0
@@ -472,8 +474,8 @@ def keep_gauss(run: RunRecord, h: real) -> truth:
 
 
 def stride_from_beside(run: RunRecord) -> real:
-    """Seconds of the usual step across, from right before the place: accelerations are those a little later,
-    since they are not sound there. 0 where the place is not as near.
+    """Return the duration of the usual step across, seen from right before the place; 0 if it is not that
+    near. Accelerations are taken from a little later, since they are not sound this near to the place.
     """
     fast: real = fastest_turn(run)
     if not ((run.singular - run.t) * fast <= BESIDE):
@@ -487,8 +489,9 @@ def stride_from_beside(run: RunRecord) -> real:
 
 
 def step_from_beside(run: RunRecord) -> real:
-    """Return the length of a step by which the run leaves a place right ahead, which is taken; 0 where none
-    does. The place is well before its first stage, and no data jump on the way.
+    """Find a sound step by which the run leaves a place right ahead, keep its end and dense output, and
+    return its duration; 0 if there is none. The place is well before its first stage, and no data jump on the
+    way.
     """
     sound: truth = False
     h: real = 0.0

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 # Columns of a dataset that are read when they are used: a study of 1e9 runs has 8 GB of each.
 
-_DENSE = 1000  # rows between two that are wanted, up to which all are read
+_DENSE = 1000  # gap, per wanted row, up to which all rows between are read, too
 _REMEMBERED = 64 * 2**20  # bytes of numbers that are kept for the next column
 
 
@@ -127,8 +127,8 @@ def lazy_array(array: LibraryObject, guard: Callable[[], AbstractContextManager[
 
 
 def consolidate(folder: Folder, definition: Definition) -> None:
-    """The table and the columns of the store, group by group of runs: memory for one group is enough; and
-    last the states of their files.
+    """Write the table and the columns of the store, one group of runs after the other, so that memory for one
+    group is enough; at last write the states of these files.
     """
     pa = require("pyarrow", extra="data", purpose="Parquet files")
     parquet = require("pyarrow.parquet", extra="data", purpose="Parquet files")
@@ -162,7 +162,7 @@ def consolidate(folder: Folder, definition: Definition) -> None:
 
 
 def words(codes: np.ndarray) -> np.ndarray:
-    """Return the statuses of runs, in words; NaN where they have not been made."""
+    """Return the statuses of runs in words; the code NaN stands for a run that has not been made."""
     found: np.ndarray = np.array(ENDS)[np.where(np.isfinite(codes), codes, NOT_RUN).astype(int)]
     return found
 
@@ -182,8 +182,8 @@ def _schema(layout: StoreLayout, about: str) -> LibraryObject:
 
 
 def is_consolidated(folder: Folder, definition: Definition, *, compare: bool = False) -> bool:
-    """Return whether table and columns are there, of all runs, and as they were left; ``compare``: by
-    content.
+    """Return whether the table and the columns of all runs are there and unchanged since they were written;
+    with ``compare``, their contents are compared.
     """
     states = read_states(folder, definition.digest, definition.runs)
     return states is not None and all(is_unchanged(path, states[path], compare=compare) for path in states)
@@ -217,7 +217,9 @@ def dataset(folder: Folder, definition: Definition, **options: object) -> xarray
 
 
 def _with_read_errors(opened: xarray.Dataset, folder: Folder) -> xarray.Dataset:
-    """Return the same, in which a chunk that cannot be read when it is used gives a sentence, too."""
+    """Return the dataset with arrays that raise an error of one sentence if a chunk cannot be read when it is
+    used.
+    """
     zarr = require("zarr", extra="study", purpose="Studies")
     group = zarr.open_group(folder.store, mode="r")
     for name in opened.data_vars:

@@ -1,6 +1,6 @@
 """The report of a worker of a cluster: sent to it as code, so that it works with and without Armillary.
 
-Nothing of Armillary may be used here but inside `report`, which is pickled by value.
+`report` is pickled by value, so it may use nothing but what it imports itself.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ For a profile of steps the maximum is exact: each stretch of constant height lif
 the drop of the cam at the distance of the stretch. The cams' distance is computed for one load and kept.
 
 Source: Schmeitz, A semi-empirical three-dimensional model of the pneumatic tyre rolling over arbitrarily
-uneven road surfaces, TU Delft 2004; Pacejka (2012), section 10.1.6. Defaults are those of MF-Swift files.
+uneven road surfaces, TU Delft 2004; Pacejka (2012), section 10.1.6. Defaults come from MF-Swift files.
 """
 
 from __future__ import annotations

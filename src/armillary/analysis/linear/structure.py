@@ -48,8 +48,8 @@ def single_zeros(A: Array, b: Array, c: Array, d: float, rounding: float = 0.0) 
     But Gaussian elimination is used, since rotations mix large elements into zero or small ones: that loses
     zeros at k/c = 1e4 times the poles, as of light dampers along a chain of masses, where d is a product of
     dampings, 1e-4 of the stiffnesses for each mass. A difference of terms that are 1e13 times larger counts
-    as zero. So does a product below ``rounding`` of its factors' sizes, if elements are not more exact than
-    that.
+    as zero. So does a product c·b below the share ``rounding`` of |c| |b|: give the
+    relative error of the elements there if it is larger.
     """
     scale = _balance_with_ports(A, b[:, None], c[None, :])
     A, b, c = A * scale / scale[:, None], b / scale, c * scale
@@ -164,7 +164,7 @@ class Reach:
 
 
 def reach(A: Array, B: Array, states: Sequence[str], what: str) -> Reach:
-    """Return the modes of A that B reaches; C shows the modes of A that are reached by Cᵀ in Aᵀ."""
+    """Return the modes of A that B reaches; for the modes that C shows, A is Aᵀ and B is Cᵀ."""
     values, vectors = np.linalg.eig(A if what == "controllable" else A.T)
     # Balance rows and columns, since states in millimetres and rad/s differ by orders of magnitude.
     scale = _balance(A)
@@ -198,7 +198,7 @@ def _balance(A: Array) -> Array:
 def _balance_with_ports(A: Array, B: Array, C: Array) -> Array:
     """Return scales of the states from A, B and C, with all inputs together as one and all outputs as one.
 
-    With the ports, elements of A that are rounding do not scale a state that is coupled by nothing else.
+    Without the ports, a state that is coupled by rounding errors in A alone would be scaled by these.
     """
     ports = [np.abs(B) / np.maximum(np.max(np.abs(B), axis=0, initial=0.0), 1e-300)]
     ports += [np.abs(C.T) / np.maximum(np.max(np.abs(C.T), axis=0, initial=0.0), 1e-300)]
@@ -232,7 +232,7 @@ def controllable_part(A: Array, B: Array) -> tuple[Array, Array]:
 def minimal_matrices(A: Array, B: Array, C: Array) -> tuple[Array, Array, Array]:
     """Return A, B, C without modes that inputs do not move or outputs do not show.
 
-    The basis is changed only if more can be left out than `linked_matrices` does: else zero elements stay
+    The basis is changed only if more can be left out than by `linked_matrices`; otherwise zero elements stay
     zero.
     """
     A, B, C = linked_matrices(A, B, C)

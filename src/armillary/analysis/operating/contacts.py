@@ -31,7 +31,7 @@ _STILL = 1e-9  # acceleration, relative to those without contacts, up to which i
 
 @dataclass(frozen=True)
 class Fault:
-    """A contact whose status a solution contradicts: the reason, and the status that would not."""
+    """A contact whose status a solution contradicts: the reason, and a status that would agree with it."""
 
     name: str
     reason: str
@@ -40,7 +40,7 @@ class Fault:
 
 
 def undecided_statuses(instance: Instance, memory: np.ndarray) -> list[int]:
-    """Return the places of statuses that were not given."""
+    """Return the indices in the memory of statuses that were not given."""
     system = instance.equations.system
     names = list(system.memories)
     places = [names.index(c.status.data.name) for c in system.contacts.values()]
@@ -60,7 +60,7 @@ def with_open_contacts(instance: Instance, memory: np.ndarray, *, only_undecided
 def start_statuses(
     instance: Instance, t: float, state: np.ndarray, memory: np.ndarray, *, brakes_hold: bool
 ) -> np.ndarray:
-    """Return the memory in which statuses that were not given are those at the start of a search.
+    """Return the memory, with the statuses at the start of a search in place of those that were not given.
 
     ``brakes_hold`` says whether a brake at rest holds or is released.
     """
@@ -95,7 +95,8 @@ def contact_faults(
     """Return the contacts whose statuses a solution contradicts, the worst first.
 
     Redundant contacts have the smallest forces that meet the equations. If these are not admissible at rest,
-    others may be: there are such if a run from here decides about its contacts and nothing moves.
+    others may be: admissible forces exist if nothing moves in a run that starts here and chooses statuses
+    itself.
     """
     faults = _faults(instance, t, state, memory)
     loaded = [f for f in faults if f.status != STICKS]
@@ -201,7 +202,7 @@ def problem_at_start(request: Request, instance: Instance, x: np.ndarray) -> Pro
     if not request.model.equations.system.contacts:
         return problem(request, x)
     state = x[: len(x) - len(request.inputs)]
-    # While a brake holds, each input of some range would do: find the one that holds without friction.
+    # While a brake holds, any input in some range is a solution: find the one that holds without friction.
     memory = start_statuses(instance, request.t, state, request.memory, brakes_hold=not request.inputs)
     return problem(replace(request, memory=memory), x)
 
@@ -209,7 +210,9 @@ def problem_at_start(request: Request, instance: Instance, x: np.ndarray) -> Pro
 def solve_with_statuses(
     made: Problem, x: np.ndarray, given: np.ndarray, solve: Callable[[Problem], Root]
 ) -> tuple[Problem, Root, list[Fault]]:
-    """Return the problem and its root with statuses that agree, or the contacts that contradict them;
+    """Return the problem with statuses that its root agrees with, the root, and no faults; if no statuses
+    agree, the last problem and root that were tried, and the faults.
+
     ``given`` is the memory before statuses were chosen.
     """
     seen: list[np.ndarray] = []

@@ -1,8 +1,8 @@
 """The curve of operating points over a parameter, with the stability of its points.
 
-With the unknowns x and the parameter λ in z = [x, λ], in sizes, the branch is the curve c(z) = 0. Its tangent
-τ spans the null space of ∂c/∂z. A step of length h goes to z + h τ and back to the curve by Newton's method
-across the tangent,
+With the unknowns x and the parameter λ, divided by their sizes, in z = [x, λ], the branch is the curve
+c(z) = 0. Its tangent τ spans the null space of ∂c/∂z. A step of length h goes to z + h τ and back to the
+curve by Newton's method across the tangent,
 
     [ ∂c/∂z ; τᵀ ] δ = − [ c ; τᵀ (z − z_predicted) ]
 
@@ -10,14 +10,14 @@ so that folds, where λ turns back, are passed (Keller 1977, "Numerical solution
 eigenvalue problems").
 
 Stability is decided by the eigenvalues of the motion near a point, on the independent states without cyclic
-coordinates. With T an orthonormal basis of the motions that keep loops closed and Euler parameters unit (the
-null space of the rows of their derivatives), and F = ∂ẏ/∂y, they are those of
+coordinates. With y these states, F = ∂ẏ/∂y, and T an orthonormal basis of the motions that keep loops
+closed and Euler parameters unit (the null space of the rows of their derivatives), they equal those of
 
     A = Tᵀ F T
 
 which is exact if the coordinates outside T rest, as they do at an operating point. Closed contacts hold
-their gaps and the rates of these. Slips that stick hold their velocity S u = 0 and, at rest, their place
-S N⁺ q, with q̇ = N u.
+their gaps and the rates of these. Slips that stick keep their velocity, S u = 0, and at rest also
+their displacement S N⁺ q, with q̇ = N u.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def stability_of(
     noncyclic = found.noncyclic(touching.positions if touching else ())
     kept = np.array(sorted({*noncyclic.tolist(), *moved}), dtype=int)
     rates = c[kept]
-    # Rounding errors of large terms are not motion: 20 N·mm on a body of a microgram are 2e7 rad/s².
+    # Rounding errors of large terms are not motion: 20 N·mm turn a body of 1e-9 kg·m² at 2e7 rad/s².
     terms = np.max(np.abs(C[kept][:, kept]) * found.kind_sizes[kept], axis=1, initial=0.0)
     if not np.all(np.isfinite(C)) or not np.all(np.abs(rates) <= np.maximum(_RESTING, _ROUNDED * terms)):
         return None
@@ -179,8 +179,8 @@ def _eigenvalues_and_zeros(F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _errors(A: np.ndarray, values: np.ndarray, parts: np.ndarray) -> np.ndarray:
     """How far rounding may shift eigenvalues.
 
-    This needs eigenvectors, several times the work of eigenvalues. It is found only if one of the ``parts``
-    that decide about the signs is small; otherwise the least error is returned.
+    This needs eigenvectors, several times the work of eigenvalues. So they are used only if one of the
+    ``parts``, whose signs decide about stability, is small; otherwise the least error is returned.
     """
     size = float(np.max(np.abs(values), initial=0.0))
     least = _SMALLEST * size
@@ -246,7 +246,7 @@ class BranchCurve:
         length = float(np.linalg.norm(tangent))
         if not length > 1e-6:
             return None
-        across = len(z) - 2  # the last direction that the conditions decide, except at branch points
+        across = len(z) - 2  # its singular value vanishes only at branch points
         return tangent / length, float(d[across]) if 0 <= across < len(d) else 0.0
 
     def scaled_jacobian(self, z: np.ndarray) -> np.ndarray:
@@ -254,7 +254,9 @@ class BranchCurve:
         return found
 
     def correct_point(self, start: np.ndarray, along: np.ndarray) -> tuple[np.ndarray, int] | None:
-        """Return the point of the branch across ``along`` from a start, and the corrections that it took."""
+        """Return the point of the branch in the plane normal to ``along`` through a start, and the number of
+        corrections.
+        """
         run = _Correction(self, start, along)
         try:
             found = _FUNCTIONS["follow_root"](run)
@@ -354,7 +356,7 @@ def crossing(f: Callable[[float], float | None], h: float, at_start: float) -> f
 #     Hopf point         a pair of complex eigenvalues crosses the imaginary axis
 #     branch point       the conditions lose rank, so that another branch crosses
 #     fold               otherwise, if λ turns back
-#     zero eigenvalue    otherwise (a fold along an input that the branch finds)
+#     zero eigenvalue    in all other cases, such as a fold along an input that is one of the unknowns
 
 FOLD, HOPF, BRANCH_POINT, ZERO = "fold", "Hopf point", "branch point", "zero eigenvalue"
 _LOST = 3e-3  # singular value at a mark, relative to that beside it, below which two branches cross

@@ -22,9 +22,9 @@ IS_ANGLE: Wholes = np.zeros(0, dtype=int)  # 1 for unknowns that are angles
 MOVED_LIST: Wholes = np.zeros(0, dtype=int)  # coordinates of the damped motion
 CLOSED_LIST: Wholes = np.zeros(0, dtype=int)  # conditions that every position satisfies
 FLAT: Wholes = np.zeros(0, dtype=int)  # places in C of the entries that a function gives
-DIRECTION_COLUMN: Wholes = np.zeros(0, dtype=int)  # columns of C that directions sum, one after the other
+DIRECTION_COLUMN: Wholes = np.zeros(0, dtype=int)  # columns of C to be summed, direction after direction
 DIRECTION_END: Wholes = np.zeros(0, dtype=int)  # where each direction ends among these
-ENTRY_ROW: Wholes = np.zeros(0, dtype=int)  # rows of the entries along directions, in this order
+ENTRY_ROW: Wholes = np.zeros(0, dtype=int)  # rows of the entries, direction after direction
 ENTRY_END: Wholes = np.zeros(0, dtype=int)  # where each direction ends among these
 
 
@@ -33,7 +33,7 @@ class Search(Roots):
     width: whole  # columns of C: states and inputs
     entries: whole  # of C that are not always zero, if C is written out
     directions: whole  # along which conditions are differentiated; 0 if C is written out
-    angles_known: truth  # which unknowns are angles
+    angles_known: truth  # whether it is known which unknowns are angles
     x: Position
     there: Position  # where a step leads
     c: Conditions
@@ -67,7 +67,7 @@ def look_there(run: Search) -> None:
 
 
 def find_slopes(run: Search) -> None:
-    """Find C at x: written out, or the sums of some columns along each direction."""
+    """Find C at x: all entries in one call, or in one call for each direction, which sums some columns."""
     if run.directions == 0:
         run.out = condition_slopes(run.t, run.x)
         for k in range(run.entries):

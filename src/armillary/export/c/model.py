@@ -235,7 +235,7 @@ class CModel:
 
     @property
     def arranges(self) -> bool:
-        """Whether the derivatives have an arranged text for GCC and Clang."""
+        """Whether the derivatives have another text, arranged for GCC and Clang (``arranged.py``)."""
         return arranges(self.wide, self.sections.places)
 
     # ---------------------------------------------------------------- header
@@ -359,7 +359,7 @@ class CModel:
         return function(signature, about, self.sections.body(start.section), self._factors())
 
     def pivot_shares(self) -> str:
-        """Return the function for shares of pivots, for runs that may reach a place without mass."""
+        """Return the function for shares of pivots, for runs that may reach a singular configuration."""
         masses = self.source.masses
         if masses is None:
             return ""
@@ -500,7 +500,7 @@ def test_code(model: CModel, method: Method = METHODS["rk4"]) -> str:
     test, has = self_test(model.source, model.precision, method, model.has), set(model.has)
     reference = model.source.reference
     if not has & {"host", "embedded"}:
-        has |= {"device"}  # without a function for the start
+        has |= {"device"}  # device functions have none for the start of a run
         test.inputs.update(start_state=[reference.initial], start_memory=[reference.memory])
     lines = [model.in_precision(_matrix_table(model, name, rows)) for name, rows in test.inputs.items()]
     for name, (expected, rooms) in test.compared.items():

@@ -335,7 +335,7 @@ class SectionWriter:
         places: dict[Expr, Place] | None = None,
     ) -> str:
         made = section_text(found, self.printer, places or self.places, self.identifiers, self.namer)
-        if name == "update" or name.startswith("fire"):  # memories keep the numbers of inputs' data
+        if name == "update" or name.startswith("fire"):  # memories keep the numbers of signals
             kept, count = zip(found.results, made.results, strict=True), len(self.program.memory)
             results = [self._kept.get(s, text) if i < count else text for i, (s, text) in enumerate(kept)]
             made = replace(made, results=tuple(results))

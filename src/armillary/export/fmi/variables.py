@@ -1,8 +1,8 @@
 """The variables of an FMU: names, value references, start values, dependencies and units.
 
-Value references count time, parameters, memory, states, rates of the states, outputs, event functions and
-clocks of events, in this order and that of the program, as in sources/fmu.c. Outputs that only repeat a state
-or a memory have a value reference but are not listed.
+Value references number the time, parameters, memory, states, rates of the states, outputs, event functions
+and clocks of events in this order, and each group in the order of the program, as in sources/fmu.c.
+Outputs that only repeat a state or a memory have a value reference but are not listed.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ class Interface:
 
     @property
     def listed(self) -> tuple[FmiVariable, ...]:
-        """All variables, in the order of modelDescription.xml."""
+        """All variables except clocks of events, in the order of modelDescription.xml."""
         groups = (self.parameters, self.memory, self.states, self.rates, self.outputs, self.indicators)
         return (self.time, *(v for group in groups for v in group))
 

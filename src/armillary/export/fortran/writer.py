@@ -249,7 +249,7 @@ def _jump_times(made: Source) -> list[str]:
 
 
 def _set_places(made: Source) -> str:
-    """Return a table of the coordinates that each event sets."""
+    """Return a table of whether each event sets coordinates."""
     flags = [".true." if set_ else ".false." for set_ in made.set_places]
     about = "Coordinates that events set: loops are closed again after that."
     return "\n".join(_array_lines("logical", f"sets_place({len(flags)})", flags, about)) if flags else ""

@@ -3,7 +3,7 @@
 The data appear in the heads of generated files and in the description of an FMU. Values of parameters and
 outputs are in the user's units, states and memory in the model's own.
 
-The numbers are those of the in-process model: constants with the default parameters; derivatives, outputs,
+The numbers come from the in-process model: constants with the default parameters; derivatives, outputs,
 events and updated memory at a few states near the initial one; the last row of a short run by rk4. A
 parameter without a default is 1 here.
 """

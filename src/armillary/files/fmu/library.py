@@ -51,7 +51,7 @@ class _EventInfo(ctypes.Structure):
     )
 
 
-_NEVER = 1e300  # the time of a next event that there is not
+_NEVER = 1e300  # stands for the time of a next event, if there is none
 _MOST_ITERATIONS = 100  # of one event
 _CTYPES = {
     "Float64": c_double, "Float32": ctypes.c_float, "String": c_char_p, "Boolean": c_bool,
@@ -188,7 +188,7 @@ class Library:
         settings: Mapping[FmuVariable, float | str],
         inputs: Mapping[FmuVariable, float],
     ) -> None:
-        """An instance at the start of a run, parameters and inputs set."""
+        """Set the parameters and inputs of an instance, and initialise it for the start of a run."""
         self.set(instance, settings)
         if self.fmu.version == "2.0":
             self._call(
@@ -204,7 +204,7 @@ class Library:
         self._call("ExitInitializationMode", instance)
 
     def set(self, instance: int, values: Mapping[FmuVariable, float | str]) -> None:
-        """Values of variables; of an array, values of some elements, and start values of the others."""
+        """Set variables; elements of an array for which no value is given get their start values."""
         wholes: dict[tuple[str, int], list[LibraryObject]] = {}
         for v, value in values.items():
             whole = wholes.setdefault((v.type, v.reference), list(v.starts))
@@ -219,7 +219,7 @@ class Library:
     # ------------------------------------------------------------ model exchange
 
     def iterate(self, instance: int, entered: bool = False) -> float:
-        """Return an event: its iterations until nothing changes; the time of the next, or 1e300."""
+        """Iterate an event until nothing changes; return the time of the next one, or 1e300."""
         if not entered:
             self._call("EnterEventMode", instance)
         for _ in range(_MOST_ITERATIONS):
@@ -249,7 +249,7 @@ class Library:
         return list(found)[:count]
 
     def free(self, instance: int, status: int) -> None:
-        """An instance given back, as far as the worst status of its calls allows."""
+        """Free an instance, as far as the worst status of its calls allows."""
         self.fatal = self.fatal or status >= FATAL
         if self.fatal:
             return
@@ -272,7 +272,7 @@ class Library:
 
 
 def load(fmu: Fmu, exchange: bool = False) -> Library:
-    """Load the library of an FMU; raise one error for any fault."""
+    """Load the library of an FMU; errors of the file system become an ArmillaryError."""
     try:
         return Library(fmu, exchange)
     except OSError as error:

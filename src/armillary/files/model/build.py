@@ -1,8 +1,8 @@
 """Systems from checked documents, with their arrays and flexible parts.
 
-Arrays and flexible parts of a text model: in the file itself, or in files beside it.
+Arrays and flexible parts are in the file itself, or in files beside it.
 
-A system from checked documents: each entry becomes the verb that it stands for.
+Each entry becomes a call of the verb that it stands for.
 
 Sections are read in the order of ``SECTIONS``, bodies after their parents. Expressions with names of their
 own are read when a text first uses them, so they may stand anywhere and refer to each other.
@@ -44,8 +44,9 @@ LARGEST = 2**30  # bytes of all arrays of one file
 
 
 def array_of(document: Document, value: object) -> Given:
-    """Return an array given as lists, or as { file = "boom.npz", key = "shapes" }, where a .csv file's keys
-    are the headings or numbers of its columns; any other value unchanged.
+    """Return an array from lists, or from { file = "boom.npz", key = "shapes" }; other values unchanged.
+
+    Keys of a .csv file are the headings or numbers of its columns.
     """
     if isinstance(value, list):
         return [array_of(document, item) for item in value] if _holds_files(value) else tuples(value)
@@ -93,7 +94,7 @@ def load_arrays(path: Path) -> dict[str, np.ndarray]:
             return {key: loaded[key] for key in loaded.files}
     except ModelError:
         raise
-    except Exception as error:  # a damaged archive has many kinds
+    except Exception as error:  # a damaged archive raises many kinds of errors
         raise ModelError(f"file '{path}' cannot be read ({error})") from None
 
 
@@ -127,7 +128,7 @@ _FIELDS = ("first", "inertia", "P", "H", "M", "K", "C", "J1", "J2", "H1", "g", "
 
 
 def part_arrays(part: FlexiblePart, used: Mapping[str, FlexibleNode]) -> DataTable:
-    """Return a ready part as arrays by name, for a .npz file, with the nodes that were used at places."""
+    """Return a ready part as arrays by name, for a .npz file, with the used nodes that are found by place."""
     found: DataTable = {"mass": part.mass}
     found |= {name: value for name in _FIELDS if (value := getattr(part, name)) is not None}
     if part.total_mass is not None:
@@ -198,7 +199,7 @@ class ModelPart:
 
     document: Document
     data: DataMapping
-    names: Mapping[str, str]  # in the whole, by those in the file
+    names: Mapping[str, str]  # names in the whole, by names in the file
     carrier: tuple[Document, str, str] | None = None  # who includes it, on which body, under which label
 
     @contextmanager
@@ -228,7 +229,7 @@ def _within(text: str, value: object) -> bool:
 
 
 def build(system: Description, parts: list[ModelPart], *, trust: bool = False) -> None:
-    """The system that documents describe together, the first of them the main one;
+    """Make the system that documents describe together, the first of them the main one;
     ``trust``: FMUs that they name may be loaded, which is machine code."""
     for part in parts:
         _add_parameters(system, part)
@@ -283,7 +284,7 @@ def _call_verb(system: Description, section: str, name: str, entry: Mapping[str,
 
 
 def _later(system: Description, part: ModelPart, verb: str) -> None:
-    """Keys of entries that are read when all is there that they may name."""
+    """Read the keys of entries that may name other entries, once those are there."""
     form = VERBS[verb].form
     assert isinstance(form, LaterForm)
     for name, entry in part.data.get(form.section, {}).items():
@@ -294,7 +295,7 @@ def _later(system: Description, part: ModelPart, verb: str) -> None:
 
 
 def _top(system: Description, part: ModelPart, verb: str) -> None:
-    """A table or list at the top of the file."""
+    """Call a verb for each item of its table or list at the top of the file."""
     form, call = VERBS[verb].form, VERBS[verb].function
     given = part.data.get(form.section)
     if given is None:
@@ -408,7 +409,7 @@ def _bodies(system: Description, parts: list[ModelPart]) -> None:
 
 
 def _check_carrier(system: Description, part: ModelPart, entry: Mapping[str, object]) -> None:
-    """An error where the body that a part shall hang on is not there: of who includes it, not of the part."""
+    """Raise an error, at the including file's line, if the body that a part shall hang on is not there."""
     if part.carrier is None:
         return
     outer, on, label = part.carrier
@@ -419,7 +420,7 @@ def _check_carrier(system: Description, part: ModelPart, entry: Mapping[str, obj
 
 
 def _carriers(entry: Mapping[str, object]) -> set[str]:
-    """Return the body that another hangs on, by name; the body itself where it hangs on a node."""
+    """Return the name of the body that another hangs on; if it hangs on a node, of the node's body."""
     carrier = entry.get("parent") or entry.get("wheel_on") or entry.get("gyro_on") or "ground"
     return {str(carrier).partition(".")[0]}
 
@@ -446,7 +447,7 @@ def _add_body(system: Description, part: ModelPart, name: str, entry: DataMappin
 
 
 def _in_model_units(system: Description, variable: str, value: object) -> Given:
-    """Return an initial value; "10 deg" in the units in which a start is given."""
+    """Return an initial value; a text such as "10 deg" is converted to the units of starts."""
     if not isinstance(value, str) or not number_and_unit(value)[1]:
         return value
     node = read_expression(system, variable, "start")

@@ -1,8 +1,8 @@
 """URDF robots, with their visuals.
 
-Visuals of URDF links: solids and meshes with the colours and textures of materials.
+Visuals of links are solids and meshes with the colours and textures of materials.
 
-URDF robots: links, joints, inertias, damping, mimics; torques in the joints as inputs.
+Read are links, joints, inertias, damping and mimics; torques in the joints are inputs.
 
 A link's frame is its body's frame, and a joint's coordinate has URDF's sign and zero. What has no effect on
 the motion here, or none yet, is listed in ``system.imported.notes``.
@@ -69,7 +69,7 @@ class UrdfLooks:
 
     @property
     def left_out(self) -> list[str]:
-        """Files of textures that materials have, but no mesh."""
+        """Files of textures that materials have, but that no mesh shows."""
         used = [t for m in self.materials.values() for t in m.children if t.tag == "texture"]
         names = [texture.attributes.get("filename", "") for texture in used]
         return [name for name in names if name not in self.shown]
@@ -164,15 +164,15 @@ def load_urdf(
     exact_angles: bool = False,
     root: str | os.PathLike[str] | None = None,
 ) -> SystemType:
-    """Return a system from a URDF file. What may change the motion is a warning each; with ``strict`` an
-    error.
+    """Return a system from a URDF file. Each thing that is not read and may change the motion is a warning;
+    with ``strict`` it is an error.
 
     ``floating`` leaves the root link free instead of fixed to the ground. ``gravity`` is downwards along −z,
     or three components. ``torques``: which joints get an input ``tau_joint``: "auto" those with a
     transmission, and all where the file has none; "all"; or "none". ``stops`` makes limits bump stops, e.g.
-    ``{"stiffness": 1e4, "damping": 0.1}``, as in ``System.stop``. With ``exact_angles`` an rpy of 1.5708
-    is that number, as elsewhere, not π/2. Visuals become shapes; ``root`` is the folder that holds the
-    meshes, and the packages of ``package://`` paths.
+    ``{"stiffness": 1e4, "damping": 0.1}``, as in ``System.stop``. An rpy of 1.5708 is read as π/2; with
+    ``exact_angles`` as that number, as in other programs. Visuals become shapes; ``root`` is the folder that
+    holds the meshes, and the packages of ``package://`` paths.
     """
     if torques not in TORQUES:
         raise ModelError(f"load_urdf: torques={torques!r} is not one of {', '.join(TORQUES)}")

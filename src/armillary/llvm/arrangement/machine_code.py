@@ -128,11 +128,12 @@ KINDS = {text: _kind(text, form) for text, form in FORMS.items()}
 
 # The frame around the machine code of a section: its arguments, and its form in an LLVM module.
 #
-# The first entry takes the arrays of the section; angles are those of its state, and thirds of π/2 the usual
-# ones (``sines.py``), which are stored beside the code, like the numbers. Angles are compared with LIMIT
-# among the operations; if one is larger, the code jumps to a function that replaces angles and calls the
-# second entry, which takes angles and thirds as further arrays. Results may be stored already when a large
-# angle is found: all of them are stored again. ``arm64.py`` and ``x86_64.py`` write the frame.
+# The first entry takes the arrays of the section; angles are those of its state, and thirds (the third parts
+# of π/2 as a sum, ``sines.py``) are the usual ones, stored beside the code, like the numbers. Angles are
+# compared with LIMIT among the operations; if one is larger, the code jumps to a function that replaces
+# angles and calls the second entry, which takes angles and thirds as further arrays. Results may be stored
+# already when a large angle is found: all of them are stored again. ``arm64.py`` and ``x86_64.py`` write the
+# frame.
 
 SPACING = 12  # instructions between two comparisons of angles
 NEAR = 2 * int(real(LIMIT), 16)  # LIMIT's bits shifted left by one, without the sign
@@ -154,7 +155,7 @@ class Entry(NamedTuple):
         return [*[a for a in self.arguments if a in needed], *further]
 
     def values(self) -> bytes:
-        """Return the bytes of the thirds of π/2 for all angles, and of the numbers."""
+        """Return the bytes of the third part of π/2 for each angle, and of the numbers."""
         values = [*[PI_OVER_2[2]] * len(self.angles), *self.numbers]
         return pack(f"<{len(values)}d", *values)
 
@@ -162,8 +163,8 @@ class Entry(NamedTuple):
 class Encoded(NamedTuple):
     """Machine code of a function whose arguments are the addresses of ``arrays``.
 
-    ``second`` is the offset of the second entry, ``address`` that of the address of the function that
-    replaces angles, in bytes; without angles they are 0 and −1.
+    ``second`` is the offset in bytes of the second entry; at the offset ``address`` stands the address of
+    the function that replaces angles. Without angles they are 0 and −1.
     """
 
     code: bytes
@@ -202,14 +203,14 @@ _WRITTEN_BYTES = [
 # Selection of operations for an instruction set.
 #
 # LLVM takes 50 µs per operation to select similar instructions once order, registers, loads and stores are
-# decided (``arrangement.py``): 0.6 s for a chain of 64 links, where this takes 0.12. LLVM compiles a section
-# with an operation that the instruction set does not support here.
+# decided (``arrangement.py``): 0.6 s for a chain of 64 links, where this takes 0.12. A section with an
+# operation that is not supported here for the instruction set is left to LLVM.
 
 Signed = list[tuple[str, bool]]  # operands, and whether they are negated
 
 
 class Selection:
-    """Operations of lines, and targets of their values; ``complete`` unless an operation is unsupported."""
+    """Operations of lines, and where values are stored; ``complete`` unless an operation is unsupported."""
 
     WIDEST: ClassVar[int] = 1  # values are pairs at most
     LATENCIES: ClassVar[Mapping[str, int]]  # cycles until a result can be used, by the names of forms
@@ -307,7 +308,7 @@ class Selection:
         self.operations.append(operation)
 
     def _turn_round(self, stored: list[tuple[str, bool]]) -> None:
-        """Make operations compute stored values whose opposites they had, if that costs nothing."""
+        """Make operations compute stored values themselves, not their opposites, if that costs nothing."""
         users = {name: 0 for name, minus in stored if minus}
         if not users:
             return
@@ -324,7 +325,7 @@ class Selection:
 
 
 class MachineCode(Registers):
-    """A writer of instructions for operations in a given order; ``held`` has register numbers."""
+    """A writer of instructions for operations in an order; ``held`` of ``Registers`` has register numbers."""
 
     SELECTION: ClassVar[type[Selection]]
     MOST_ARRAYS: ClassVar[int]  # most addresses that are passed in registers

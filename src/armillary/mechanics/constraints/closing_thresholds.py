@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 NEWTON_TURNS = 100  # most steps of Newton's method
-# Pivots of J below this share of the largest are left out of a step. The smaller share is used if steps with
-# the larger one stall: with redundant rows the smallest pivots are as small as the gap, and give wrong steps.
+# Pivots of J below this share of the largest are left out of a step. The larger share comes first, since with
+# redundant rows the smallest pivots are as small as the gap and give wrong steps; if its steps stall, the
+# smaller share is used.
 WEAK_FIRST, WEAK_LAST = 1e-3, 1e-10
 EXACT_LOOP = 1e-13  # largest gap, as a share of its row's size: about rounding
 CLOSED_LOOP = 1e-10  # largest gap at the start of a run, likewise
 LEAST_SIZE = 1e-4  # least size of a row, as a share of the largest row's
 LONGEST_STEP = 0.5  # radians or lengths of motion for which a linear model of the gaps is trusted
 DAMPED_TURNS = 2000  # most steps towards the smallest gaps of loops that cannot be closed
-SHOWN_GAP = 1e-6  # share of the largest gap that is left; smaller gaps are not named
+SHOWN_GAP = 1e-6  # gaps below this share of the largest are not named in errors
 STIFF = 1e6  # weight of given values against gaps in these damped steps
 SCATTERED = 40  # random starts, of which the first 10 are near the given values and those up to 25 less near
 NEAR_STARTS, MIDDLE_STARTS = 10, 25
 NEAR_REACH, MIDDLE_REACH, FAR_REACH = 0.3, 1.0, 3.0
-# For closing loops after a step of time: the most steps of Newton's method; the correction, relative to its
-# coordinate's size, after which no step follows, since its square is the error left; the correction that is
-# too large to apply, since the position is singular; and the largest correction, relative to a coordinate and
-# its size, of a start whose loops count as closed.
+# For closing loops after a step of time, with corrections relative to the size of their coordinate:
+# CORRECTIONS: most steps of Newton's method.
+# SMALL_CORRECTION: no step follows a correction below it, whose square is the error that is left.
+# LARGE_CORRECTION: a correction above it is not applied; the position is singular.
+# CLOSED_START: largest correction of a start whose loops count as closed, relative to coordinate plus size.
 CORRECTIONS, SMALL_CORRECTION, LARGE_CORRECTION, CLOSED_START = 10, 1e-9, 0.1, 1e-6
 FEW_CORRECTIONS = 4  # enough from a correction of 0.1, since each step squares the error
 BROKEN = 1e-5  # gap, as a share of its row's size, that stops a run; no method leaves so much by itself
 AGREEING = 1e-9  # relative error of speeds that satisfy the constraints
 NEW_ROW = 1e-6  # pivot above which a row is independent, in the search for redundant rows
 FREE_ROW = 1e-8  # likewise, in the check whether more values are given than the loops leave free
-# For rows that are made orthogonal in pairs: the most sweeps; the cosine that counts as a right angle; the
-# squared length, relative to the longest row, of rows that are only rounding, among which sweeps never end.
+# For rows that are made orthogonal in pairs: the most sweeps; the cosine up to which an angle counts as
+# right; and the squared length, relative to the longest row, below which a row is only rounding and left out,
+# since sweeps among such rows never end.
 MOST_SWEEPS, RIGHT_ANGLE, NO_ROW = 60, 1e-14, 1e-30
 
 # Thresholds in single precision, where rounding is 2**-24 of a number.

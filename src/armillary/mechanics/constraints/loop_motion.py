@@ -33,7 +33,7 @@ from armillary.model.description import Description
 def movable_speeds(
     layout: GeometryLayout, reduction: Reduction, held: np.ndarray, *, positions: bool = False
 ) -> list[np.ndarray]:
-    """Return which speeds may move, one array per attempt: first dependent speeds, then all in any row.
+    """Return which speeds may move, one array per attempt: first dependent ones, then all in rows.
 
     Speeds in ``held`` stay. With ``positions``, only rows of positions count.
     """
@@ -47,7 +47,7 @@ def movable_speeds(
 
 
 def gap_text(reduction: Reduction, i: int) -> tuple[str, str]:
-    """Return the words before and after the number of an open row."""
+    """Return the words before and after the gap of an open row."""
     row = reduction.rows[i]
     assert row.gap is not None
     sets = [s.data.name for s in symbols(row.gap) if s.data.role == "parameter"]
@@ -77,7 +77,7 @@ def redundant_text(reduction: Reduction) -> str:
 
 _STEP = 0.16  # length of a step, as a share of the size of the fastest speed: radians for a turn
 _STEPS = 42  # of a walk, a little more than a turn
-_WIDE = 42  # steps of all walks in one sense together: with many freedoms each walk is shorter
+_WIDE = 42  # most steps of all forward walks together: with many freedoms each walk is shorter
 _WALKS = 24  # most walks from one start
 _FEW = (2, 3)  # numbers of freedoms for which random walks follow
 _BY_CHANCE = (16, 4, 20)  # of random walks: starts, directions from each, steps
@@ -156,7 +156,7 @@ class _Walks:
     def follow_ways(
         self, places: np.ndarray, ways: np.ndarray, steps: int, through_time: bool = False
     ) -> list[tuple[float, np.ndarray]]:
-        """Return places on walks along ``ways``, each as long as its loops close and it is not back."""
+        """Return places on walks along ``ways``; a walk ends where loops stay open or at its own start."""
         start, times = places, np.zeros(len(places))
         found: list[tuple[float, np.ndarray]] = []
         here = self.figures(times, places)
@@ -234,7 +234,7 @@ def _null_space(jacobians: np.ndarray) -> np.ndarray:
 # are added, the most useful first, until each position has a good one or none can be found for it.
 
 _LEAST = 0.002  # least share of the places at which a choice must be good to be added
-_TRIED = 12  # places without a good choice where one is made; the most frequent of these is tried
+_TRIED = 12  # at most so many places without a good choice propose one; the most frequent is tried
 
 
 @dataclass(frozen=True)

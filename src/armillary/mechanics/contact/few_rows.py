@@ -2,7 +2,7 @@
 
     J E λ = −z        E: columns, with the friction of slides in those of their normals
 
-Rows are eliminated one after the other; for a row that does not hold the inverse of the pivot is set to zero.
+Rows are eliminated one after the other; the inverse of the pivot of a row that does not hold is zero.
 A row that depends on those before it has no force. So one formula serves all statuses. Its length grows with
 the cube of the number of rows; a step of a rod on its tip takes half the time that it takes with calls of the
 solver. The forces are `doubtful` if a pivot is neither sound nor mere rounding, if a row may move no mass, or
@@ -32,8 +32,8 @@ MOST_ROWS = 4
 SOUND = 1e-2  # least share of a row's diagonal element for a pivot: it loses at most two digits
 SMALLEST = 1e-100  # least divisor, in any units: the derivative of its inverse is finite
 CLEAR = 1e-5  # a diagonal element below this share of its terms may be rounding, also in single precision
-# Of others: the softness of a friction whose limit, or lever, is nothing. A clutch whose lever had passed
-# through zero had 20 times its capacity with 1e10.
+# Softness, relative to that of others, of a friction whose limit or lever is zero. With 1e10 a clutch whose
+# lever had passed through zero bore 20 times its capacity.
 NO_SHARE = 1e30
 CONTRADICTED = 1e-12  # largest residual of a consistent redundant row, as a share of what enters it
 
@@ -215,7 +215,8 @@ def bound_few_normals(
 ) -> tuple[list[Scalar], fn.Operand]:
     """Return the normal forces at which sliding contacts jam, and whether a force exceeds its bound.
 
-    These are the first bounds of ``bound_normals`` in held_rows.py; beyond one the solver must find another.
+    These are the first bounds of ``bound_normals`` in held_rows.py; if one is exceeded, the solver must find
+    the forces.
     """
     most: list[Scalar] = []
     exceeded: list[fn.Operand] = []

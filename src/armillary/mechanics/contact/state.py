@@ -28,8 +28,8 @@ TOUCH = 1e-9  # height above its surface up to which a contact touches
 OVERLAP = 1e-3  # greatest depth at the start of a run; smaller depths are removed
 LOST = 1e-3  # gap above which a closed contact has left its surface, as at an edge
 CREEP = 1e-3  # share of the negligible approach GENTLE
-# Share of its length, and of its speeds: drift that is not removed. A contact at rest with such a velocity
-# moves 1e-12 of its length in 1000 s.
+# Velocity of drift that is not removed: this share of the contact's length per second, and of its speeds. A
+# contact at rest with such a velocity moves 1e-12 of its length in 1000 s.
 DRIFT = 1e-15
 SLOW = 1e-12  # negligible slip, as a share of its speeds
 TICK = 1e-15  # delay of an event, as a share of the time, in which velocities change
@@ -42,14 +42,14 @@ GENTLE = 1e-7
 TURNING = 1e-4
 # A negligible slip in a plane. As a slip ends it turns faster and faster, by 15° again and again.
 STILL_IN_PLANE = 2e-5
-# A negligible velocity against a slide in a plane. Redundant contacts at their limit that stand still have as
-# much after the drift of others was removed.
+# A negligible velocity against a slide in a plane. Redundant contacts that stand still at their friction
+# limit have as much after the drift of others was removed.
 BACK_IN_PLANE = 1e-9
 WITHIN = 0.966  # cosine of the angle (15°) that a slide may turn away from the direction in memory
-GROWN = 2.0  # ratio to the normal force after the last event, above which the force of a slide has grown
+GROWN = 2.0  # a slide can jam only if its normal force exceeds that after the last event by this factor
 LEAST = 1e-12  # share of accelerations that decisions neglect
-# Share of v²/length: acceleration that is neglected after an impact with velocities v, whose rounding may be
-# all that enters, as for a body that comes to rest without a load.
+# Acceleration that is neglected after an impact with velocities v, as a share of v²/length: their rounding
+# may be all that causes it, as for a body that comes to rest without a load.
 ROUNDED = 1e-16
 WEAK = 1e-11  # negligible force, as a share of the forces that it is the sum of
 
@@ -78,8 +78,8 @@ class ContactState:
     gentle: Scalar = 0  # negligible velocity of approach
     drift: Scalar = 0  # negligible velocity of a row that holds
     natural: Scalar = 0  # the size of its acceleration without forces of contacts
-    least: Scalar = 0  # an acceleration of which decisions neglect the share DEEP / LEAST
-    rounded: Scalar = 0  # likewise: rounding of its velocities may make LEAST of it
+    least: Scalar = 0  # an acceleration; decisions neglect the part DEEP / LEAST of it
+    rounded: Scalar = 0  # an acceleration; the part LEAST of it may be rounding of its velocities
     turning: Scalar = 0  # speed of slip below which friction keeps its direction
     direction: tuple[Expr, ...] = ()  # memories, if it can slide in two directions
     settle: float | None = None  # seconds within which its bounces may be ended

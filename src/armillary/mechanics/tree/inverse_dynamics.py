@@ -63,7 +63,7 @@ from armillary.mechanics.tree.tree import (
 #     τ_d = φ_d·w_i + A_d u̇_d − Q_d        w_i = Σ (inertia − applied wrench) over link i and all beyond it
 #
 # φ_d is the direction of freedom d of link i, A_d its armature and Q_d the generalised force of loads that
-# are carried along their own paths. Motion is passed from the ground to the leaves, wrenches from the
+# are not among the wrenches. Motion is passed from the ground to the leaves, wrenches from the
 # leaves to the ground: the recursive Newton–Euler algorithm, in link axes and about joint points.
 #
 # Sources: Luh, Walker and Paul (1980); in link axes with regrouped inertia, as here, Khalil and Kleinfinger
@@ -71,7 +71,7 @@ from armillary.mechanics.tree.tree import (
 
 
 def efforts(tree: Tree, applied: AppliedLoads, prefix: str = "") -> dict[int, Scalar]:
-    """τ by speed index, for a tree whose freedoms all have known rates; along the freedoms of the links."""
+    """τ by speed index, along all freedoms of the links; the rates of all of them are known."""
     return joint_efforts(tree, applied, accumulated_wrenches(tree, net_wrenches(tree, applied), prefix))
 
 
@@ -156,9 +156,10 @@ def elasticity(tree: Tree) -> AppliedLoads:
 # s' of its joint, is g_α·δα* + g_a·δa + c·δω with g_α = J s' and g_a = s' × h, a column of the mass matrix,
 # and c = tr Π s' − Πᵀ s', all carried inwards.
 #
-# Each quantity is computed where a joint's axis is a coordinate axis of both sides, so that no rotation is
-# needed for it alone. Sources: Singh, Russell and Wensing (2022), whose spatial vectors are written here
-# about the joints' points, in link axes and with regrouped inertia; Carpentier and Mansard (2018).
+# Each quantity is computed at a joint, in axes that share the joint's axis with those on its other side, so
+# that no quantity needs a rotation of its own. Sources: Singh, Russell and Wensing (2022), whose spatial
+# vectors are written here about the joints' points, in link axes and with regrouped inertia; Carpentier and
+# Mansard (2018).
 
 _SAME = NoRotation()
 Columns = dict[int, dict[int, Scalar]]  # ∂τ_r for a motion along s, as [s][r]; r and s are speed indices

@@ -86,7 +86,7 @@ def _modal_symbol(system: Description, body: Body, letter: str, mode: int) -> Ex
 
 
 def _insert_modes(system: Description, body: Body, eta: tuple[Expr, ...], xi: tuple[Expr, ...]) -> None:
-    """The modes after the body's joint, whatever bodies were added since."""
+    """Insert the modes behind the states of the body's joint, before those of bodies added since."""
     before = list(system.bodies.values())[: list(system.bodies).index(body.name) + 1]
     q, u = sum(len(b.coordinates) for b in before), sum(len(b.speeds) for b in before)
     system.coordinates[q:q] = eta

@@ -1,6 +1,6 @@
-"""Compliant contact: stops, brakes, contacts of points and solids, and friction that sticks.
+"""Stops, brakes, contacts of points and solids, compliant or rigid, and friction that sticks.
 
-Stops, contacts and brakes: inequalities by force, made of loads, memory and events.
+All of them keep inequalities by forces, and are made of loads, memories and events.
 
 With a stiffness a compliant law (``laws.py``) takes the place of the condition "not through the wall", and an
 elastic anchor that of "at rest until the friction is overcome". Without one both conditions
@@ -8,7 +8,7 @@ are kept exactly, by forces that the derivation finds (``rigid.py``).
 
 Contact of a solid with a plane, as contacts of the points and balls that can touch it.
 
-    Sphere      one ball, whose point of contact moves over it rolls
+    Sphere      one ball, whose point of contact moves over it as it rolls
     Capsule     a ball at each end, on its axis
     Box         its eight corners
 
@@ -32,9 +32,9 @@ force, for spring, dashpot and slider; the anchor renewed by radial return as in
 When is the anchor renewed? Inside a step all memory is constant, so that the integrator meets a smooth
 function and may try and reject as it likes. In sliding an anchor left behind does no harm: the friction is L
 whether the pull is L or more, so renewing once per step is enough. What must not wait for the end of a step
-is the change between sticking and sliding: a reversal with the anchor far behind would go on for as long as
-the mover needs to come back to it. That change is the event |p_L + c v| = L; in one dimension its end of a
-slide is v = 0 exactly. It renews the memory as a step does.
+is the change between sticking and sliding: after a reversal with the anchor far behind, friction would drive
+the mover until it is back there. That change is the event |p_L + c v| = L; in one dimension it ends a
+slide exactly at v = 0. It renews the memory as a step does.
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ def sticking_friction(
     bound = fn.minimum(limit, fn.select(slides, limits.sliding, limits.sticking))
     moved = fn.or_(_vector_length(pull) > bound, status <= OPEN)
     renewed: dict[Expr | str, Expr] = {
-        a: fn.select(moved, x - p / stiffness, a)  # else the very same value: rounding would creep
+        a: fn.select(moved, x - p / stiffness, a)  # unmoved, the same value: a new one creeps by rounding
         for a, x, p in zip(anchors, place, _limit_length(pull, bound), strict=True)
     }
     renewed[status] = fn.select(limits.sticking > 0, fn.select(slides, SLIDES, STICKS), OPEN)
@@ -340,8 +340,8 @@ def contact(
 ) -> Expr:
     """Contact of a point with a plane: rigid, or with a ``stiffness`` by ``contact_force``.
 
-    A rigid contact opens and closes, sticks and slides exactly. ``restitution`` e (0 if left out) is
-    Newton's, of velocities, Poisson's, of impulses, or the energetic one, of work, by ``law``; ``friction``
+    A rigid contact opens and closes, sticks and slides exactly. ``restitution`` e (0 if left out) is,
+    by ``law``, Newton's (of velocities), Poisson's (of impulses) or the energetic one (of work); ``friction``
     and ``static`` are coefficients while sliding and at rest. With a ``radius`` the point is the centre of a
     ball or disc, which may roll. With a ``shape``, a ``Sphere``, ``Capsule`` or ``Box`` about the point in
     the axes of its body, all corners or balls that can touch are contacts, ``name_1``, ``name_2`` and so on,

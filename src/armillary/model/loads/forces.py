@@ -202,7 +202,7 @@ def strut(
     between: Annotated[Sequence[object], ListOf(POINT, 2)],
 ) -> Expr:
     """Add a force along the line between two points, by a law in their distance ``x`` and its rate ``v``,
-    e.g. "-k*(x - x0) - c*v"; positive pushes the points apart. A function of (x, v) may be given in place
+    e.g. "-k*(x - 0.3) - c*v"; positive pushes the points apart. A function of (x, v) may be given in place
     of text."""
     check_new_name(system, name, "strut")
     if item_count(between) != 2:

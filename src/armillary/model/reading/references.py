@@ -1,6 +1,6 @@
 """References of users to bodies, points, directions and orientations, each checked.
 
-References of users to bodies, points, directions, speeds and constants: objects or texts, each checked.
+Bodies, points, directions, speeds and constants are given as objects or as texts.
 
 Fixed orientations as users give them: a matrix, or a sequence of turns about body-fixed axes.
 """
@@ -167,7 +167,7 @@ def bounded_constant(
 
 
 def check_sign(node: Expr, where: str, *, positive: bool = False) -> None:
-    """An error for a value that is known here and negative, or not positive."""
+    """Raise an error for a value that is known here and is negative, or zero if it must be positive."""
     size = known_value(node)
     if size is not None and (size < 0 or (positive and size == 0)):
         raise ModelError(f"the {where} is {size:g}; give a {'positive number' if positive else 'number ≥ 0'}")

@@ -162,7 +162,7 @@ def flexed_acceleration(
 # Links that are connected by gears, eliminated as one group in the recursion.
 #
 # With x the independent unknowns of a group, k the constant factors of its joints' accelerations in terms of
-# x, and (α, a) the acceleration of the hub that carries the group, without the remainders,
+# x, and (α, a) the acceleration of the hub that carries the group, without its known part,
 #
 #     M x + Wᵀ (α, a) = f      W = Σ_d k_d U_d      M_rs = Σ_d k_dr s_d·(own_s + below_s) + k_ds s_d·below_r
 #
@@ -251,7 +251,7 @@ class GearGroup:
         return left_at_hub(self.eliminated)
 
     def solve(self, alpha: Triple, a: Triple) -> dict[int, Scalar]:
-        """x of all joints of the group by index, without known parts, from the acceleration of the hub."""
+        """x (accelerations less known parts) of the group's joints by index, from the hub's acceleration."""
         assert self.eliminated is not None
         hub = dict(zip(HUB, (*a, *alpha), strict=True)) if self.cluster.hub >= 0 else {}
         x = self.eliminated.solution(hub)

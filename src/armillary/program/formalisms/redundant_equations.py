@@ -128,9 +128,9 @@ def _wrench(
 # constraints are independent in the speeds of the part that the joint carries.
 #
 # A part without mass or inertia makes M singular although the motion is determined. Then α BᵀB is added to M,
-# and α Bᵀ(ρ − φ γ) to f, for the constraints of this part: this changes nothing if B v̇ = ρ − φ γ, and the
-# sum is positive definite if the constraints and other parts' inertia determine the motion. The armature a of
-# a joint's speed u = B v adds a BᵀB to M in the same way.
+# and α Bᵀ(ρ − φ γ) to f, for its constraints, with α the mass or inertia of the system: this changes nothing
+# if B v̇ = ρ − φ γ, and the sum is positive definite if the constraints and other parts' inertia determine
+# the motion. The armature a of a joint's speed u = B v adds a BᵀB to M in the same way.
 
 SINGULAR = 1e-12  # share of the largest eigenvalue, below which an eigenvalue makes M count as singular
 

@@ -480,7 +480,7 @@ def _folds(c: float, term: Expr) -> bool:
 
 
 def _plain(node: Expr) -> bool:
-    """Return whether a node is not a variable sum with coefficients other than ±1."""
+    """Return whether a node has nothing to fold: no sum, a constant one, or only coefficients ±1."""
     return node.kind != "sum" or node.constant or not numbers_before(node.data[1])
 
 

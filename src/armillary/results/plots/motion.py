@@ -1,10 +1,5 @@
-"""Pictures of motions: options, the interface of objects that draw, and the view of a run.
-
-The interface of objects that draw the motion of results.
-
-Options for motions in pages, pictures and films.
-
-The motion of a run: a page, picture or film in a file, a page in the browser or in a notebook.
+"""Pictures of motions: their options, the interface of objects that draw, and the motion of a run as a page,
+picture or film in a file, or as a page in the browser or in a notebook.
 """
 
 from __future__ import annotations
@@ -44,7 +39,7 @@ class MotionPicture(Protocol):
         """Several motions, one at a time, as the text of one HTML page."""
         ...
 
-    # Batches are made above this package, so that their class has no name here.
+    # The class of batches is in a package above this one, so it cannot be imported here.
     def cloud(self, batch: Any, colour: str | None, title: str, options: PictureOptions) -> str:
         """Return all runs of a batch at once as the text of one HTML page."""
         ...
@@ -78,8 +73,8 @@ class PictureOptions:
     ``view`` is one of ``VIEWS``; ``follow`` a body that stays in the picture; ``paths`` are bodies, or points
     as "body.point", whose paths are drawn; ``theme`` is "light" or "dark", in a page `None` for the browser's
     theme. Films have ``size`` pixels and ``rate`` pictures per second; ``speed`` is seconds of the motion in
-    a second of the film, None for 1 or what makes a very short or long motion watchable; ``time`` is that of
-    a single picture, None for the start. In pages, ``arrows`` are the kinds that are shown at first, and
+    a second of the film, None for 1, or for another one if the motion is very short or long; ``time`` is that
+    of a single picture, None for the start. In pages, ``arrows`` are the kinds that are shown at first, and
     ``reactions`` bodies whose joints have arrows too.
     """
 
@@ -137,7 +132,9 @@ _IN_NOTEBOOK = (
 
 @dataclass(frozen=True)
 class MotionView:
-    """A page that is shown: its file, or in a notebook its text inside the cell, which exports keep."""
+    """A page that is shown: from its file, or in a notebook inside the cell, where exports of the notebook
+    keep it.
+    """
 
     path: Path | None
     page: str = ""
@@ -191,7 +188,7 @@ def write_page(page: str, place: Path) -> Path:
 
 
 def write_html(page: str, path: str | os.PathLike[str]) -> Path:
-    """Write a page as a file with the suffix of pages, for what cannot be a film."""
+    """Write a page, of something that cannot be a film, as a file; its suffix must be that of a page."""
     place = file_path(path, "the page")
     if place.suffix.lower() not in PAGES:
         raise ArmillaryError(f"this is written as {PAGES[0]}, one page with all in it, not as '{place.name}'")
@@ -204,8 +201,8 @@ def show_motion(run: Run, model: Drawable | None, title: str, options: PictureOp
 
 
 def show_page(page: str) -> MotionView:
-    """Return a page in a notebook's cell, else in the browser, from a file in the folder for
-    temporary files.
+    """Show a page in a notebook's cell, else in the browser, from a file in the folder for temporary
+    files.
     """
     if _in_notebook():
         return MotionView(None, page)

@@ -8,8 +8,9 @@
 frame, dataset, "road.csv"       columns named after inputs: DataFrame, Dataset, file of separated values
 
 `DrivenInputs` has the data in the form that compiled code reads, and the times at which they jump.
-`llvm/called_functions.py` defines the layout of a block. The memory of every input holds the address of its
-block, as a number: addresses are below 2⁵³. Inputs without data are constant.
+The data of an input are a block of numbers, whose layout `llvm/called_functions.py` defines. The memory of
+the input holds the address of its block as a real number, which is exact since addresses are below 2⁵³.
+Inputs without data are constant.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from armillary.settings import RunSettings
 from armillary.solver.thresholds import APART
 from armillary.untyped import DataTable, Given
 
-# deviation of evenly spaced breaks, relative to the spacing; it only decides how a search begins
+# relative deviation up to which breaks count as evenly spaced; only the first guess of a search uses this
 _EVEN = 1e-9
 
 
@@ -115,7 +116,7 @@ class DrivenInputs:
     def address_data(self, memory: np.ndarray, first: int = 0) -> np.ndarray:
         """Return the memory with addresses of data instead of values of inputs.
 
-        It has the shape numbers, or numbers × runs from the ``first`` on.
+        ``memory`` is a vector, or a matrix (numbers × runs) whose first column belongs to run ``first``.
         """
         memory = memory.copy()
         for name, i in self.places.items():

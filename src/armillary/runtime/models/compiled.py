@@ -141,7 +141,7 @@ class CompiledModel(ConfiguredProgram):
         return instance.call(name, length, t, y, stored)
 
     def _memory_vector(self, memory: Given, t: float) -> np.ndarray:
-        """Return the memory of a call, by name or whole; omitted values are as at the start of runs."""
+        """Return the memory of a call, from a vector or from values by name; others as when runs start."""
         if memory is None or isinstance(memory, Mapping):
             return initial_memory(self.equations, memory, t)
         return vector(memory, len(self.equations.system.memories), "memory")
@@ -231,7 +231,9 @@ class CompiledModel(ConfiguredProgram):
     def _again(
         self, given: RunSettings, parameters: DataMapping | None, initial: Given, progress: Given
     ) -> Run | None:
-        """Return a run with the settings and parameters of an earlier one; None if that needs other code."""
+        """Repeat an earlier run with these settings and parameters, from new initial values; None if none is
+        kept.
+        """
         known = self._kept  # which other threads may replace
         if known is None or (repeated := known.repeated.get(id(given))) is None:
             return None

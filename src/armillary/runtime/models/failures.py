@@ -3,19 +3,19 @@
 At a place where some motion moves no mass the mass matrix is singular, and a run divides by rounding errors:
 it may end with plausible numbers, or get stuck in steps of 1e-10 s. The error names the joint and the time.
 
-Before a run (`refuse_locked`, `watch_start`): for joints with three angles the place is known. The mass
-matrix takes long to evaluate and constraints, or an angle that is given or locked, may exclude the loose
-motion. So it is checked only there, and in any system if the first steps of an adaptive method do not
-advance.
+Before a run (`refuse_locked`, `watch_start`): for joints with three angles the place is known. A start there
+may be sound, since constraints, or an angle that is given or locked, may exclude the loose motion; the mass
+matrix tells, but takes long to evaluate. So it is evaluated only there, and in any system if the first steps
+of an adaptive method do not advance.
 
 After a run (`weakness`): only if it failed or its speeds jumped; the integration loop takes no part. The mass
 matrix is evaluated along straight lines from the last rows before the jump. A slender body has weak pivots
-everywhere and is sound, so a pivot counts as singular only if it falls far below its share at the start of
-the run. A run that finished is cut only if the place explains the jump: if speeds jumped within a single
-step of fixed size, which was too long to see the place; or if the kinetic energy jumped, too, since next to a
-singular place true speeds may be large while the energy stays smooth. All these measures are ratios without
-units. In most systems the links' own inertias keep all pivots from falling so far in any position
-(`Instance.masses_suffice`); then there is no search.
+everywhere and is sound, so a pivot counts as singular only if its share (of the inertias that it is made of)
+falls far below that at the start of the run. A run that finished is cut only if the place explains the jump:
+if speeds jumped within a single step of fixed size, which was too long to see the place; or if the kinetic
+energy jumped, too. (True speeds may also be large next to a singular place, but then the energy stays
+smooth.) All these measures are ratios without units. In most systems the links' own inertias keep all pivots
+from falling so far in any position (`Instance.masses_suffice`); then there is no search.
 
 With constraints, pivots are taken from the tree without them: M is singular on the admissible speeds only if
 M itself is singular, and the constraints must allow the motion that moves no mass.
@@ -55,8 +55,8 @@ from armillary.untyped import Given
 _JUMPS = 5  # first jumps of speeds in a run that are checked
 _BURST = 100.0  # ratio of kinetic energy to that of earlier rows that shows a step across such a place
 _SMALL = 1e-3  # share of the run's median speed; smaller speeds may grow fast at the start of a motion
-_HELD = 1e-2  # least resistance of constraints to a motion of size one that excludes it
-# further rows counted per run; sum of rows at which masses_suffice is computed
+_HELD = 1e-2  # constraints that resist a motion of size one by at least this exclude it
+# rows counted for each run beside its own; sum over all runs beyond which masses_suffice is computed
 _EACH, _PATIENCE = 300, 100_000
 _ROWS = 20  # rows before a jump from which paths start; rows before and after it whose energy is compared
 SINGULAR_THERE = "the mass matrix becomes singular there"
@@ -387,7 +387,9 @@ def _complaints(instance: Instance) -> list[str]:
 
 
 def refuse_locked(instance: Instance, start: Place) -> None:
-    """Raise an error if a run would start with the three axes of a joint in a plane and a massless motion."""
+    """Raise an error if a run would start with a joint's three axes in one plane and this leaves a massless
+    motion.
+    """
     for joint in instance.model.three_angles:
         if joint.is_locked(start.q[joint.middle]) and (why := weak_start(instance, start)):
             raise SimulationError(f"a run of '{instance.equations.system.name}' cannot start: {why}")

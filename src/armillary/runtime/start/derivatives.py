@@ -32,7 +32,9 @@ _MISFIT = 1e-7  # relative residual that is allowed
 
 
 class StartDerivatives:
-    """Derivatives of starts of one system, a row per parameter or initial value, each times its size."""
+    """Derivatives of a system's starts: a row per parameter or initial value, each scaled by the size of
+    that.
+    """
 
     def __init__(self, equations: DerivedEquations, directions: Sequence[Direction]) -> None:
         self.equations, self.directions = equations, directions
@@ -84,7 +86,9 @@ class StartDerivatives:
 
     @cached_property
     def centres(self) -> list[tuple[list[str], Along]]:
-        """Names that starts of mass centres set, with derivatives of their values."""
+        """Names of the coordinates and speeds that place mass centres at the start, with derivatives of their
+        values.
+        """
         found = []
         for start in mass_centre_starts(self.equations.system):
             names = [s.data.name for s in (*start.coordinates, *start.speeds)]
@@ -209,7 +213,7 @@ class Derived:
             self.q[:, four] -= np.outer(outwards, e)
 
     def _rates(self, geometry: Geometry) -> list[GeometryValues]:
-        """Return derivatives of the figures of the constraints, direction by direction."""
+        """Return derivatives of the constraints' numbers (gaps, J, known parts), one set per direction."""
         numbers = self._starts.geometry(self._values, self._move())
         return [geometry.layout.figures(column) for column in numbers.T]
 
@@ -270,9 +274,10 @@ def _free_turned_joints(
 ) -> np.ndarray:
     """Return the speeds that may move, and all other speeds of joints that assembly has turned by them.
 
-    A joint with q̇ = N(q) u that turns about several axes in many small steps ends at angles that depend on
-    the order of the steps, and a joint that turns about one axis changes varied values. In both cases
-    derivatives exist only if the equations determine the joint's end with all of its speeds free.
+    This concerns joints with q̇ = N(q) u. If one turns about several axes in many small steps, its last
+    angles depend on the order of the steps; if some of its coordinates are varied, turning about a single
+    axis changes them, too. Then derivatives exist only if the equations determine its angles with all of its
+    speeds free.
     """
     matrix = np.zeros((layout.coordinates, layout.speeds), dtype=bool)
     matrix[tuple(np.array(layout.rates, dtype=int).reshape(-1, 2).T)] = True

@@ -158,7 +158,7 @@ def initial_memory(
 def checked_memories(given: Iterable[str], system: Description) -> DataTable:
     """Return values by names of memories; raise an error if a name is unknown.
 
-    For name_mode, which is now name_status, the error says so.
+    The error for a former name, such as ``tip_mode``, gives the present one, ``tip_status``.
     """
     for name in map(str, given):
         renamed = name.removesuffix("_mode") + "_status"
@@ -191,5 +191,5 @@ class Place(NamedTuple):
 
     @property
     def motion(self) -> np.ndarray:
-        """[coordinates, all speeds, states], the argument of sections of changes."""
+        """[coordinates, all speeds, states]: the argument of the sections that change the configuration."""
         return np.concatenate([self.q, self.u, self.states])

@@ -6,12 +6,12 @@ The subset:
 
     types        real, whole, truth; vectors over states, memory, outputs (reals) and over events
     statements   assignment (a local with its type where it first appears), if, while, for k in range(count)
-                 or range(number of the first, count), break, continue, return, a call; conditions on the
-                 features below are decided while printing
+                 or range(first, count) (from the number `first` to that of the last of `count` elements),
+                 break, continue, return, a call; conditions on the features below are decided while printing
     vectors      v = a + h * b works element by element; single elements are v[k]
     functions    abs, min, max, floor, sqrt, power, isnan, differs (of two reals), agree (of two truth
-                 values), is_finite, first_nonfinite; numbers begin with 0 or 1, as a language's indices do,
-                 so places in tables and comparisons with counts are functions, too: at, below
+                 values), is_finite, first_nonfinite; at (index of an element of a table) and below
+                 (whether a number is one of the first n): indices begin with 0 or 1, as the language has it
     the model    a vector that a section of the program gives is assigned: run.k0 = derivatives(t, run.state)
     choices      `a if c else b` is the whole right-hand side of an assignment
 
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 real = float
 whole = int
-count = int  # of what may exceed two thousand million
+count = int  # a whole number that may exceed two thousand million
 truth = bool
 address = int  # of a vector or a function, in this process
 States = np.ndarray
 Memory = np.ndarray
 Outputs = np.ndarray
-Reals = np.ndarray  # one of each per event
+Reals = np.ndarray  # one real per event; Wholes, Truths: likewise
 Wholes = np.ndarray
 Truths = np.ndarray
 Pivots = np.ndarray  # one real per pivot of the mass matrix
@@ -50,8 +50,8 @@ Geometry = np.ndarray  # what constraints are made of; see mechanics/constraints
 Jacobian = np.ndarray  # one real per row of constraints and speed, row after row
 RowNumbers = np.ndarray  # one whole number per row of constraints
 SpeedNumbers = np.ndarray  # one whole number per speed
-Slopes = np.ndarray  # one real per stage of a step across a place of lost rank and state
-Nests = np.ndarray  # likewise, per coefficient of its dense output beyond the cubic polynomial
+Slopes = np.ndarray  # one real per stage and state, of a step across a place where rank is lost
+Nests = np.ndarray  # one real per state and per coefficient of its dense output beyond the cubic polynomial
 OutputFlags = np.ndarray  # one truth value per output
 # Of loops that are closed at the start; see assembly.py.
 Places = np.ndarray  # one real per coordinate
@@ -98,13 +98,13 @@ N_ROWS = N_JACOBIAN = N_ELEMENTS = 0
 N_STAGES = N_NESTS = N_LOOKS = N_OUTPUTS = 0
 N_UNKNOWNS = N_ENTRIES = 0
 N_GAPS = N_RATES = N_RATE_PLACES = N_UNITS = 0
-# Of each state, in each configuration: the number of its kind of speeds, or NONE; of each pivot its
-# configuration.
+# KIND: of each state in each configuration, the number of its kind of speeds, or NONE. PIVOT_OF: of each
+# pivot, its configuration.
 KIND: Wholes = np.zeros(0, dtype=int)
 PIVOT_OF: Wholes = np.zeros(0, dtype=int)
 DIRECTION: Wholes = np.zeros(0, dtype=int)
-ENDS_STATUS = -2  # in it, of events that end a status: their functions are positive unless they happen
-FINDS_LOWEST = 2  # likewise, of rates of gaps: they show where in a step a gap is lowest, and never happen
+ENDS_STATUS = -2  # in DIRECTION: an event that ends a status; its function is positive until it happens
+FINDS_LOWEST = 2  # in DIRECTION: a gap's rate, which shows where in a step the gap is lowest; never happens
 STOPS: Truths = np.zeros(0, dtype=bool)
 LANDS: Truths = np.zeros(0, dtype=bool)  # whether a step is taken again to end at an event
 
@@ -127,14 +127,15 @@ WATCHED = True  # stiffness is watched, for a change between two methods; this p
 DRIVEN = True  # inputs are read from data, whose slopes over time only differences show
 PASSING = True  # places where constraints lose rank are passed
 BETWEEN_EVENTS = True  # on lanes: a run is left before a step in which something may happen
-LATE_SEARCH = True  # a step is searched for events in the next turn, at one place of the program; no MASSES
-KINKS = True  # derivatives of the motion follow its states: their rates jump where the motion has a kink
+LATE_SEARCH = True  # a step is searched for events in the next turn, by one piece of code; not with MASSES
+KINKS = True  # states include derivatives of the motion, whose rates jump where the motion has a kink
 CHORDS = BOUNDED = COMPLETE = True  # of numerics/language.py
 CLOCKED = True  # and the caller has a clock, which a step across must not leave behind
 
-# Configurations: what events do to them, in the present one; which speeds are locked, in the present one and
-# in all, one after the other; what events of the user's own lock and unlock, likewise; of each configuration,
-# whether impulses act in it, and the numbers of its internal events, or NONE.
+# Configurations. ROLE: what each event does to the present one. LOCKED, LOCKED_IN: which speeds are locked,
+# in the present one and in all, one after the other. LOCKS, UNLOCKS: what events of the user's own lock and
+# unlock, event after event. STRIKES: whether impulses act in a configuration. CHOICE_EVENT, RANK_EVENT: the
+# numbers of its internal events, or NONE.
 ORDINARY, LOCKING, CHOOSES, WEAKENS, ELSEWHERE, ADJUSTS = range(6)
 ROLE: Wholes = np.zeros(0, dtype=int)
 RECLOSES: Truths = np.zeros(0, dtype=bool)  # whether the process closes loops after an event
@@ -142,25 +143,26 @@ LOCKED: Truths = np.zeros(0, dtype=bool)
 LOCKED_IN: Truths = np.zeros(0, dtype=bool)
 LOCKS: Truths = np.zeros(0, dtype=bool)
 UNLOCKS: Truths = np.zeros(0, dtype=bool)
-SETS: Truths = np.zeros(0, dtype=bool)  # speeds that they set,
-MOVES: Truths = np.zeros(0, dtype=bool)  # to what is not zero
-# Speeds that events set and which may be no states before: the event, the speed among all, and whether it is
-# no state in the present configuration. Their values are in a motion after all else but a number for each
-# speed, 0 where it stays as it is in an adjustment of others.
+SETS: Truths = np.zeros(0, dtype=bool)  # speeds that events of the user's own set
+MOVES: Truths = np.zeros(0, dtype=bool)  # speeds that these set to a value other than zero
+# SETTING_…: of each speed that an event sets and that may be no state before, the event, the number of the
+# speed among all, and whether it is no state in the present configuration. A motion holds, after all else,
+# the values of these speeds, and last a number for each speed: 0 if it stays while others are adjusted.
 SETTING_EVENT: Wholes = np.zeros(0, dtype=int)
 SETTING_SPEED: Wholes = np.zeros(0, dtype=int)
 SETTING_ACTS: Truths = np.zeros(0, dtype=bool)
 STRIKES: Truths = np.zeros(0, dtype=bool)
 CHOICE_EVENT: Wholes = np.zeros(0, dtype=int)
 RANK_EVENT: Wholes = np.zeros(0, dtype=int)
-# Of each configuration, how many of the table have the same locks, if several (-1 where no run has needed the
-# table yet), and their numbers in the order of ratings; NONE where one of them is not at hand.
+# GROUP_SIZE: how many configurations of the table have the same locks as each, if several (-1 if no run has
+# needed the table yet). MEMBER: their numbers in the order of ratings; NONE for one that is not at hand.
 GROUP_SIZE: Wholes = np.zeros(0, dtype=int)
 MEMBER: Wholes = np.zeros(0, dtype=int)
-# Of each configuration: how many elements its J has, and the place of the first in its geometry; of the
-# present one, their rows and speeds, and the dependent speed of each row, or NONE. Rows and dependent speeds
-# of all, in the order of elimination. Of each speed, the first one that has the same unit. Of each state of
-# the present configuration, the size, which takes the place of its unit.
+# ELEMENTS, FIRST_ELEMENT: how many elements the J of each configuration has, and the index of the first in
+# its geometry. Of the present one, ROW_OF, SPEED_OF: rows and speeds of the elements; SPEED_OF_ROW: the
+# dependent speed of each row, or NONE. ROW_OF_STEP, SPEED_OF_STEP: rows and dependent speeds of all
+# configurations, in the order of elimination. SPEED_KIND: of each speed, the first one that has the same
+# unit. STATE_SIZE: of each state of the present configuration, the size, which takes the place of its unit.
 ELEMENTS: Wholes = np.zeros(0, dtype=int)
 FIRST_ELEMENT: Wholes = np.zeros(0, dtype=int)
 ROW_OF: Wholes = np.zeros(0, dtype=int)
@@ -173,9 +175,10 @@ IS_MODAL: Truths = np.zeros(0, dtype=bool)  # of each speed, whether it is that 
 STATE_SIZE: Reals = np.zeros(0)
 TURNS_ROWS: Reals = np.zeros(0)  # of each state, 1 if rows of constraints change with it, else 0
 
-# Of the step across a place where rank is lost: times and weights of its stages (the last ones those of the
-# end and of the dense output), of its error estimates and dense output, and where rows and events are sound;
-# what becomes of events near the place.
+# The step across a place where rank is lost. STAGE_TIME, STAGE_WEIGHT: of its stages, the last ones at its
+# end and for its dense output. ERROR_WEIGHT, LOW_ERROR_WEIGHT, NEST_WEIGHT: of its error estimates and dense
+# output. LOOK: the parts of the step at which rows and events are sound. NEAR_PLACE: what becomes of each
+# event near the place.
 STAGE_TIME: Reals = np.zeros(0)
 STAGE_WEIGHT: Reals = np.zeros(0)
 ERROR_WEIGHT: Reals = np.zeros(0)
@@ -193,9 +196,11 @@ AT_END: Truths = np.zeros(0, dtype=bool)  # of each stage
 NEAR_PLACE: Wholes = np.zeros(0, dtype=int)
 HAPPENS, PASSES, REFUSED, FLIPS = range(4)  # the last: a place that the step has jumped over
 
-# Loops: of elements of J and of N, their rows or coordinates and their speeds; where Euler parameters begin;
-# speeds that move in the first attempt and in others, for coordinates and for speeds; rows that are not
-# redundant; the figures of known parts of rows; after how many figures elements and sizes of gaps begin.
+# Closing of loops. ELEMENT_…, RATE_…: rows or coordinates, and speeds, of the elements of J and of N.
+# UNIT_FROM: where Euler parameters begin. DEPENDENT, HOLDING: speeds that move in the first attempt and in
+# others, when coordinates are closed; …_SPEED: when speeds are. IS_KEPT: rows that are not redundant.
+# KNOWN_OF: of each row, the figure that is its known part. AT_…: after how many figures the elements and the
+# sizes of gaps begin.
 ELEMENT_ROW: Wholes = np.zeros(0, dtype=int)
 ELEMENT_SPEED: Wholes = np.zeros(0, dtype=int)
 RATE_PLACE: Wholes = np.zeros(0, dtype=int)
@@ -223,8 +228,8 @@ FORWARD: Wholes = np.zeros(0, dtype=int)
 
 ROW_TIME: Reals = np.zeros(0)  # of a run in this process, of all rows that are due
 
-# Times at which data of inputs bend, in order, and whether they jump there; the last is infinity. FIRST is
-# the number of the first.
+# Times at which data of inputs bend, in order (the last is infinity), and whether they jump there. FIRST: the
+# index of the first element of vectors and tables, 0 or 1.
 JUMP_TIME: Reals = np.zeros(0)
 JUMP_HARD: Truths = np.zeros(0, dtype=bool)
 FIRST = 0
@@ -238,12 +243,13 @@ NONE = -1  # in place of the number of an event or state
 # How a run stands, the phase of its loop, and what a turn of the loop found.
 RUNNING, FINISHED, EVENT, DIVERGED, TOO_SMALL, ACCUMULATES, TOO_MANY, SINGULAR, LACKING = range(9)
 PAUSED, FULL = 6, 7  # of a call in this process: its steps are spent, or there is no room for a row
-LOGGED = 3  # entries in its log at once beside those of events: a change of configuration, a step across
+LOGGED = 3  # most entries of a turn in the log beside events: a change of configuration, a step across (two)
 READY, SETTLED, ARRIVED = range(3)
 STEP, ROW, END, PAUSE = range(4)
-# What a run in this process lacks for a change of configuration (changes.py): nothing, the sections of its
-# changes; a configuration with the locks after the events or held through their impulse; the ratings of
-# choices, one of these, or one beyond them; a choice at all; closed loops; events that do not contradict.
+# What a run in this process lacks for a change of configuration (changes.py), in the order of the names:
+# nothing; the sections of its changes; a configuration with the locks after the events; one with the locks
+# held through their impulse; the ratings of choices; a rated choice; a choice beyond those rated; any choice;
+# closed loops; events that do not contradict each other.
 LACKS_NOTHING, LACKS_SECTIONS, LACKS_LOCKS, LACKS_HELD_LOCKS, LACKS_RATINGS, LACKS_MEMBER = range(6)
 LACKS_CHOICE, LACKS_RANK, LACKS_CLOSING, LACKS_AGREEMENT = range(6, 10)
 # What became of loops and speeds.
@@ -287,9 +293,9 @@ condition_values: Callable[[real, Position], Conditions]
 condition_slopes: Callable[[real, Position], Results]
 path_figures: Callable[[real, Position], Results]
 
-# What each language does in its own way. `close_again`: the loops closed at the state, where the coordinates
-# in `set_now` stay; the run ends where they cannot be. `install`: a configuration becomes the present one,
-# with its sections and its number of states; the state stays.
+# What each language does in its own way. `close_again`: closes the loops at the state but keeps the
+# coordinates in `set_now`; the run ends if they cannot be closed. `install`: a configuration becomes the
+# present one, with its sections and its number of states; the state stays.
 report: Callable[[RunRecord, whole], None]  # an event, for the user: counted, logged or marked
 report_change: Callable[[RunRecord], None]  # the present configuration, for the user
 report_time: Callable[[RunRecord], None]  # the time of a row at the end of a step, in this process

@@ -15,8 +15,8 @@ points, not where an event splits a step), but not at the end of the run, so tha
 final state and memory calls it there exactly once. The row at the end still shows the memory a further step
 would begin with.
 
-All of this is in solver; here is what a loop adds: which functions of the solver it has, its sizes
-and tables, and the sections of its program.
+The loop itself is written in the package solver. This module adds what depends on the program: which
+functions of the solver are compiled, their sizes and tables, and the sections of the program that they call.
 """
 
 from __future__ import annotations
@@ -52,10 +52,12 @@ _RARE = (
 
 
 def emit_loop(shape: LoopShape, linked: bool = False) -> LoopModule:
-    """Return the whole loop: armillary_drive(Control*, workspace*) -> Reason,
-    armillary_choose_start(Control*, workspace*) where a table has all configurations and else, where there
-    are some, armillary_choose_for_motion(Control*, workspace*), and armillary_may_jump(Control*, workspace*,
-    kinds) for this process; no other function is visible.
+    """Return the whole loop. These functions alone are visible:
+
+    armillary_drive(Control*, workspace*) -> Reason
+    armillary_choose_start(Control*, workspace*)          if a table has all configurations
+    armillary_choose_for_motion(Control*, workspace*)     else, if there are configurations
+    armillary_may_jump(Control*, workspace*, kinds)       in this process
     """
     program = LoopModule(shape, linked)
     solver = solver_functions(program)
@@ -70,9 +72,9 @@ def emit_loop(shape: LoopShape, linked: bool = False) -> LoopModule:
 
 
 def _emit_may_jump(program: LoopModule) -> None:
-    """Whether speeds of some kind in a row may be far above all in earlier rows, not counting rest: see
-    models/failures.py. ``kinds``: their number, then of each the number of its columns, and
-    these.
+    """Emit the test whether speeds of some kind in a row may be far above those in all earlier rows, rows at
+    rest not counted; see models/failures.py. Its argument ``kinds`` holds the number of kinds, then of each
+    kind the number of its columns and the columns.
     """
     f = program.function("may_jump", WHOLE, (ADDRESS,))
     f.function.linkage = ""
@@ -96,8 +98,8 @@ def _emit_may_jump(program: LoopModule) -> None:
 
 
 def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
-    """`drive` and what it calls, and where runs can change their configuration `choose_start`, or, of a
-    table without all of them, `choose_for_motion`.
+    """Return `drive` and what it calls. If runs can change their configuration, also return `choose_start`,
+    or `choose_for_motion` if the table does not have all configurations.
     """
     shape, tableau = program.shape, program.shape.tableau
     facts = {
@@ -127,7 +129,7 @@ def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
 
 def given_functions(program: LoopModule) -> dict[str, LoopFunction]:
     """Return the functions of the solver that are not in the small language: those of redundant coordinates,
-    and sums in the order of the lanes.
+    `install`, and `squares`, whose sums are in the order of the lanes of a vector.
     """
     shape = program.shape
     found: dict[str, LoopFunction] = {}
@@ -244,7 +246,7 @@ def _of_configuration(name: str) -> Model:
 
 
 def _report_passage(f: LoopFunction, targets: Sequence[Span], given: Sequence[Value | Span]) -> None:
-    """The time and the length of a step across a place where rank is lost into the log, two entries."""
+    """Log the time and the length of a step across a place where rank is lost, as two entries."""
     log = f.outside("log")
     for number in ("singular", "h_taken"):
         f["firings"] = f["firings"] + 1

@@ -70,7 +70,7 @@ class Tableau:
     extra_c: Row = ()
     extra_a: tuple[Row, ...] = ()
     dense: tuple[Row, ...] = ()
-    multistep: bool = False  # whether Adams–Bashforth of order 2 makes the steps; the stages make its first
+    multistep: bool = False  # whether steps are Adams–Bashforth of order 2, the first by the stages
 
     @property
     def stages(self) -> int:

@@ -84,8 +84,9 @@ def steady_circle(
 def _measure(car: Car, point: arm.OperatingPoint, speed: float, angle: float) -> list[float]:
     """Return the row of a circle: speed, angle of the front wheels, yaw velocity, acceleration, sideslip.
 
-    The figures are outputs of the operating point. A run from it would cost half of the first circle's time,
-    to compile the loop of runs and, for suspensions in closed loops, often another configuration.
+    All but the angle are outputs of the operating point. A run would give them, too, but add half of the
+    first circle's time: it needs the compiled loop of runs and, for suspensions in closed loops, often
+    another configuration.
     """
     found = point.outputs
     return [
@@ -167,7 +168,9 @@ def _without_cyclic(linear: arm.LinearModel) -> tuple[np.ndarray, np.ndarray, np
 
 
 def _critical_speed(car: Car, speed: float) -> float:
-    """Return the speed above the given one at which det A changes its sign, or nan up to FASTEST."""
+    """Return the speed above the given one at which det A changes its sign; nan if there is none up to
+    FASTEST.
+    """
 
     def sign(v: float) -> float:
         return float(np.linalg.slogdet(_without_cyclic(_linear(car, v))[0])[0])

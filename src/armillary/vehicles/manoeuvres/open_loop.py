@@ -1,6 +1,6 @@
 """Manoeuvres with given steering and braking: sine, pulse, sine with dwell, fishhook, J-turn, braking, step.
 
-Steer angles are those of the front wheels in rad, positive to the left; the input of the car is the angle
+Steer angles belong to the front wheels in rad, positive to the left; the input of the car is the angle
 times its steering ratio. All manoeuvres begin with straight running at a speed.
 """
 

@@ -38,7 +38,7 @@ MISSING = {"refuse": 0, "zero": 1, "neighbour": 2}  # modes of `fill_missing`
 
 @dataclass(frozen=True)
 class CrgRoad(Road):
-    """A road of an OpenCRG file; x, y and z of the file are those of the ground; see `crg_road`.
+    """A road of an OpenCRG file; x, y and z of the file are the ground's; see `crg_road`.
     file      result of `read_crg`
     friction  scale of the tyre's friction, a number or a function of (x, y)
     kind      "linear" as ASAM defines it, or "smooth": bicubic heights with continuous slopes

@@ -39,8 +39,8 @@ def solid_axle(
 
     Points of the left side: wheel, spring_top, spring_foot; with ``links`` also lower_inner, lower_outer,
     upper_inner, upper_outer. Two lower links along the car and two upper ones that converge leave the axle
-    free to heave and roll. Without links, leaf springs must hold the axle: `add_bushing` between the seats of
-    a side has the six stiffnesses of one.
+    free to heave and roll. Without links, leaf springs must hold the axle: add one on each side as an
+    `add_bushing` between its seats, which has the six stiffnesses of a leaf spring.
     """
     left = HardPoints(system, name, places)
     x, half_track, z = left["wheel"]

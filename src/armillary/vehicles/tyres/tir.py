@@ -399,7 +399,7 @@ def read_tyre(
 
 
 def _warn_of_missing(file: TyreFile, values: Mapping[str, float]) -> None:
-    """Warn once of all missing coefficients: old files lack many, for Mx and My alone."""
+    """Warn once of all missing coefficients, not one by one: old files lack many for Mx and My alone."""
     taken = {name: value for name, value in file.taken.items() if name not in values}
     if taken:
         zero = [name for name, value in taken.items() if value == 0]

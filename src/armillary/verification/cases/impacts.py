@@ -1,6 +1,5 @@
-"""Impacts and friction without compliance: bounces, rocking, stick–slip, Painlevé's rod, a woodpecker toy.
-
-Impact and dry friction: a rebound by Hunt and Crossley, and an oscillator that friction brings to rest.
+"""Impacts and friction without compliance: bounces, rocking, stick–slip, Painlevé's rod, a woodpecker toy;
+and with compliance: a rebound by Hunt and Crossley, and an oscillator that friction brings to rest.
 """
 
 from __future__ import annotations
@@ -64,7 +63,9 @@ _BELT, _MASS, _STIFFNESS, _SLIDING, _STATIC = 0.2, 2.0, 50.0, 4.0, 9.0  # m/s, k
 
 
 def measure_belt() -> Iterator[float]:
-    """It sticks until k x = F_s, then x = F/k + A cos(ω t + φ), A² = ((F_s − F)/k)² + (v/ω)², until ẋ = v."""
+    """A block sticks until k x = F_s and then slides until ẋ = v, with
+    x = F/k + A cos(ω t + φ), A² = ((F_s − F)/k)² + (v/ω)².
+    """
     s = System("belt")
     block = s.body("block", joint=Prismatic("x"), mass=_MASS, inertia=0)
     belt = s.body("belt", joint=Prismatic("x"), mass=1.0, inertia=0)
@@ -83,8 +84,8 @@ def measure_belt() -> Iterator[float]:
 
 
 def measure_rod() -> Iterator[float]:
-    """The least friction for which a rod at tan θ = 2, pushed ahead of its tip, jams, and its speeds after
-    that: an impulse stops the tip.
+    """The least friction at which a rod at tan θ = 2 jams while its mass centre moves behind its tip; and its
+    speeds after the impulse that stops the tip.
     """
     s = System("rod")
     s.parameter("mu", 1.0)
@@ -215,7 +216,8 @@ _IMPACTS = (
 
 
 def rebound(speed: float, damping: float) -> float:
-    """Return the speed after an impact: a v − ln(1 + a v) = −a e v − ln(1 − a e v), whatever mass, k and n.
+    """Return the speed e v after an impact at speed v, whatever mass, k and n: the root of
+    a v − ln(1 + a v) = −a e v − ln(1 − a e v).
 
     From dv/dδ of m v v' = −k δⁿ (1 + a v), integrated over the impact (Hunt & Crossley 1975).
     """

@@ -1,10 +1,9 @@
-"""The Whipple bicycle: matrices, eigenvalues and speeds of the benchmark, and a state far from upright.
+"""Vehicles: bicycle, car, cart, disc and steered car.
 
-The car of two bodies, full and with small variables.
-
-The four-wheeled cart, whose wheels roll without slip.
-
-Rolling without slip, in circles of known radius: a leaning disc, and a car steered by Ackermann's law.
+- The Whipple bicycle: matrices, eigenvalues and speeds of the benchmark, and a state far from upright.
+- The car of two bodies, full and with small variables.
+- The four-wheeled cart, whose wheels roll without slip.
+- Rolling without slip, in circles of known radius: a leaning disc, and a car steered by Ackermann's law.
 """
 
 from __future__ import annotations
@@ -255,7 +254,7 @@ def measure_small() -> Iterator[float]:
     additions, multiplications, functions = counts(eom)
     yield additions
     yield multiplications + functions
-    # Before the last pass, which writes linear results out, forces are values of their own.
+    # Before the pass "expand", the last one, which expands linear results, forces are intermediate values.
     passes = [gain for way in ("kane", "recursive") for gain in s.derive(way).gains]
     named = [gain.before for gain in passes if gain.name == "expand"]
     yield largest([made.additions for made in named])
@@ -313,8 +312,8 @@ _HEADER = "Sayers (1990), Figure 9.2.9"
 
 
 def lever() -> float:
-    """Return the source's second speed, sideways at the mass centre of body and rear wheels, over the yaw
-    rate.
+    """Return the ratio of the source's second speed to the yaw rate; that is the speed sideways at the mass
+    centre of body and rear wheels.
     """
     body, ahead, wheel = (example("cart").PARAMETERS[name][0] for name in ("BM", "CMB1", "MW"))
     return float(body * ahead / (body + 2 * wheel))
