@@ -93,6 +93,10 @@ def test_bare_coefficients_are_trusted_to_have_units():
     assert deduced(("-1000*x", FORCE)) == {}
 
 
+def test_an_exponent_that_is_nearly_zero_needs_no_dimension():
+    assert deduced(("c**0.001 + a", LENGTH)) == {"a": LENGTH}
+
+
 def test_a_long_sum_of_unknowns_takes_linear_time():
     terms = [symbol(f"f{i}", "parameter") for i in range(5000)]
     found = deduce([(total([(1, term) for term in terms]), FORCE, "sum")])

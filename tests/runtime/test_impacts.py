@@ -325,6 +325,8 @@ def test_rigid_contacts_are_saved_and_loaded(tmp_path: Path) -> None:
         ({"friction": arm.SmoothFriction(0.3, 0.01)}, "is not a coefficient"),
         ({"settle": 0.0}, "settle=0 is not a positive number"),
         ({"stiffness": 10.0, "restitution": 0.5}, "restitution= is for a rigid one"),
+        ({"stiffness": 10.0, "law": "poisson"}, "law= is for a rigid one"),
+        ({"stiffness": 10.0, "settle": 0.1}, "settle= is for a rigid one"),
         (
             {"stiffness": 10.0, "radius": 0.5},
             "radius=, shape= and static= are for contacts without stiffness=",

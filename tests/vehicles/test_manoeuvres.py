@@ -52,6 +52,14 @@ def test_figures_of_the_linear_car_are_those_of_the_textbook(front: float, rear:
         assert np.isnan(found.characteristic_speed)
 
 
+def test_a_critical_speed_is_found_up_to_the_end_of_the_search() -> None:
+    """Critical at 110 m/s, between the last of the trial speeds that grow by 1.3 and 120 m/s."""
+    front = 7e4
+    rear = A / 2 / (B / (2 * front) + L**2 / (M * 110.0**2))
+    assert np.isclose(gradient(front, rear), -L / 110.0**2, rtol=1e-12)
+    assert np.isclose(veh.handling_figures(linear_car(front, rear), 20.0).critical_speed, 110.0, rtol=1e-7)
+
+
 def test_steady_circles_by_trim_have_the_steer_angle_of_their_radius() -> None:
     """δ = L/R + K ay for small angles; the end of a step steer has the same motion to 1e-6."""
     found = veh.steady_circle(linear_car(), speed=V, radius=[3000.0, 6000.0])

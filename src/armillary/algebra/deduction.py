@@ -40,7 +40,7 @@ class Monomial:
             if left:
                 unknowns[symbol] = left
             else:
-                del unknowns[symbol]
+                unknowns.pop(symbol, None)
         return Monomial(self.known * other.known**exponent, unknowns)
 
 

@@ -182,7 +182,10 @@ _OPERATIONS = {
     "greater": operator.gt,
     "greater_equal": operator.ge,
 }
+# NumPy's names of functions that Armillary has, with the names here where they differ.
 _OUR_NAMES = {
+    **{n: n for n in ("ceil", "cos", "equal", "exp", "floor", "hypot", "log", "not_equal", "sign", "sin")},
+    **{n: n for n in ("sqrt", "tan", "tanh")},
     "arcsin": "asin",
     "arccos": "acos",
     "arctan": "atan",
@@ -198,7 +201,9 @@ def apply_numpy(function: np.ufunc, method: str, inputs: tuple[object, ...], wha
     """Apply a NumPy operation to a scalar and an expression, or raise an error with the remedy."""
     name = function.__name__
     if name not in _OPERATIONS:
-        raise ExpressionError(f"numpy.{name} takes numbers, not {what}: use arm.{_OUR_NAMES.get(name, name)}")
+        known = _OUR_NAMES.get(name)
+        remedy = f"use arm.{known}" if known else "write it with operators and functions such as arm.exp"
+        raise ExpressionError(f"numpy.{name} takes numbers, not {what}: {remedy}")
     if method != "__call__" or any(np.ndim(x) for x in inputs if isinstance(x, np.ndarray)):
         raise ExpressionError(f"{what} is a scalar: take the array's elements one by one")
     return _OPERATIONS[name](*[float(x) if isinstance(x, np.generic | np.ndarray) else x for x in inputs])

@@ -53,8 +53,9 @@ class RecordedNumbers:
 
     def __call__(self, first: int, end: int) -> np.ndarray:
         """The numbers (columns, runs) of the runs from one up to another."""
-        if self._last is not None and self._last[0] == (first, end):
-            return self._last[1]
+        last = self._last  # another thread may replace it meanwhile
+        if last is not None and last[0] == (first, end):
+            return last[1]
         found, _ = self._read(first, end)
         if found.nbytes <= _REMEMBERED:
             self._last = (first, end), found

@@ -167,7 +167,7 @@ def iso8608_road(
 
     Sources: ISO 8608:2016; Kamash and Robson, Journal of Sound and Vibration 57 (1978) 89-100.
     """
-    if spacing > 0.25 / highest:
+    if spacing * highest > 0.25:
         raise arm.ModelError(
             f"iso8608_road: spacing={spacing:g} m is more than a quarter of the shortest wave of "
             f"{1 / highest:.3g} m; give at most {0.25 / highest:.3g}"

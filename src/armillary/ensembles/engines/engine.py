@@ -107,7 +107,7 @@ class Outcome:
     def first(self, n: int) -> Outcome:
         """Return the outcome of the first n runs."""
         arrays = {name: getattr(self, name)[..., :n] for name in _ARRAYS}
-        return Outcome(**arrays, messages=self.messages)
+        return Outcome(**arrays, messages={i: text for i, text in self.messages.items() if i < n})
 
     def put(self, i0: int | np.ndarray, part: Outcome) -> None:
         """Store the runs of a part: in columns from ``i0`` on, or in given columns."""

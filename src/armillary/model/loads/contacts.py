@@ -267,7 +267,7 @@ def stop(
     if stiffness is None:
         _check_rigid(damping, exponent, where)
         return rigid_stop(system, name, q, u, body, ends, Rebound(restitution, law, settle))
-    _check_compliant(restitution, where)
+    _check_compliant(restitution, law, settle, where)
     low, high = ends
     n = _exponent(exponent, where)
     k = bounded_constant(
@@ -375,7 +375,7 @@ def contact(
                 f"{where}: radius= is that of a ball about its point; with a shape= leave it out"
             )
         return figure_contacts(system, name, foot, base, normal, shape, add_contact)
-    _check_compliant(restitution, where)
+    _check_compliant(restitution, law, settle, where)
     if radius is not None or static is not None or shape is not None:
         raise ModelError(f"{where}: radius=, shape= and static= are for contacts without stiffness=")
     n = _exponent(exponent, where)
@@ -453,10 +453,11 @@ def _check_rigid(damping: object, exponent: float, where: str) -> None:
         )
 
 
-def _check_compliant(restitution: object, where: str) -> None:
-    if restitution is not None:
+def _check_compliant(restitution: object, law: str, settle: object, where: str) -> None:
+    given = {"restitution": restitution is not None, "law": law != "newton", "settle": settle is not None}
+    for name in (name for name, is_given in given.items() if is_given):
         raise ModelError(
-            f"{where}: restitution= is for a rigid one; with a stiffness= it rebounds by its damping="
+            f"{where}: {name}= is for a rigid one; with a stiffness= it rebounds by its damping="
         )
 
 

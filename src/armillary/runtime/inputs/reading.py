@@ -153,7 +153,6 @@ class DrivenInputs:
 
 def driven_inputs(system: Description, signals: Mapping[str, Signal]) -> DrivenInputs:
     """Return signals in the model's own units, with the rates of inputs that the model uses."""
-    from armillary.runtime.inputs.reading import factor
 
     pieces: dict[str, SignalPieces] = {}
     for name, memory in system.memories.items():

@@ -66,7 +66,7 @@ def steady_circle(
     points: list[arm.OperatingPoint] = []
     starts: object = car.start(speed) or None
     rows = []
-    for value in steer if steer is not None else radius or ():
+    for value in steer if steer is not None else () if radius is None else radius:
         how: dict[str, object] = {"parameters": car.hands_off(speed), "starts": starts}
         if steer is not None:
             how["memory"] = {"steer": value * car.steering_ratio}
@@ -178,11 +178,9 @@ def _critical_speed(car: Car, speed: float) -> float:
     here = sign(speed)
     low, high = speed, speed
     while sign(high) == here:
-        high *= 1.3
-        if high > FASTEST:
-            break
-    if high > FASTEST:
-        return np.nan
+        if high >= FASTEST:
+            return np.nan
+        low, high = high, min(1.3 * high, FASTEST)
     while high - low > 1e-9 * high:
         middle = (low + high) / 2
         if sign(middle) == here:

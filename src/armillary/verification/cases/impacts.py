@@ -248,7 +248,7 @@ def measure_friction() -> Iterator[float]:
     """Every half period π/ω the amplitude falls by 2 F/k, until the spring cannot overcome the friction."""
     s = System("oscillator with dry friction")
     block = s.body("block", joint=Prismatic("x"), mass=_BALL_MASS, inertia=0)
-    s.force("spring", f"-{_STIFFNESS}*block.q1", s.ground.x, at=block.origin)
+    s.force("spring", f"-{_BALL_STIFFNESS}*block.q1", s.ground.x, at=block.origin)
     s.brake("rail", block.q1, capacity=_FRICTION, stiffness=1e7, damping=2e3)
     omega, step = math.sqrt(_BALL_STIFFNESS / _BALL_MASS), 2 * _FRICTION / _BALL_STIFFNESS
     turns = math.floor((_START - _FRICTION / _BALL_STIFFNESS) / step) + 1
