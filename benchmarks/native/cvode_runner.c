@@ -9,9 +9,11 @@
 typedef void section(double t, const double *state, const double *constants, const double *memory, double *out);
 
 typedef struct {
-    section *rates, *partials; /* of partial derivatives, column after column; 0: CVODE takes differences */
-    const double *constants, *memory;
+    section *rates, *partials; /* of partial derivatives, column after column, or rates and elements; 0: differences */
+    const double *constants, *memory, *partial_constants;
     int n;
+    int elements; /* of the Jacobian that can differ from zero, by row and column; -1: all */
+    const int *rows, *columns;
     double *work; /* n*(n + 1) */
 } model;
 
@@ -26,8 +28,14 @@ static int jacobian(double t, N_Vector y, N_Vector f, SUNMatrix J, void *given, 
 {
     const model *m = given;
     (void)f, (void)a, (void)b, (void)c;
-    m->partials(t, N_VGetArrayPointer(y), m->constants, m->memory, m->work);
-    memcpy(SUNDenseMatrix_Data(J), m->work, sizeof(double) * (size_t)m->n * (size_t)m->n);
+    m->partials(t, N_VGetArrayPointer(y), m->partial_constants, m->memory, m->work);
+    if (m->elements < 0) {
+        memcpy(SUNDenseMatrix_Data(J), m->work, sizeof(double) * (size_t)m->n * (size_t)m->n);
+        return 0;
+    }
+    SUNMatZero(J);
+    for (int e = 0; e < m->elements; e++)
+        SM_ELEMENT_D(J, m->rows[e], m->columns[e]) = m->work[m->n + e];
     return 0;
 }
 

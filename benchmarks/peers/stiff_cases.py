@@ -26,9 +26,10 @@ ROWS = 20
 
 class _Model(ctypes.Structure):
     _fields_ = [
-        *((name, ctypes.c_void_p) for name in ("rates", "partials", "constants", "memory")),
+        *((name, ctypes.c_void_p) for name in ("rates", "partials", "constants", "memory", "own")),
         ("n", ctypes.c_int),
-        ("work", ctypes.c_void_p),
+        ("elements", ctypes.c_int),
+        *((name, ctypes.c_void_p) for name in ("rows", "columns", "work")),
     ]
 
 
@@ -57,11 +58,20 @@ def run_by_cvode(
     memory: np.ndarray,
     start: np.ndarray,
     settings: dict[str, Any],
+    pattern: tuple[np.ndarray, np.ndarray] | None = None,
+    own: np.ndarray | None = None,
 ) -> tuple[np.ndarray, float]:
-    """Return states at the start and at 20 later times, and seconds."""
+    """Return states at the start and at 20 later times, and seconds. With a ``pattern`` of rows and columns
+    ``partials`` gives the rates and then these elements of the Jacobian, from constants of its ``own``.
+    """
     n, library = len(start), find_cvode()
-    rows, work = np.empty((ROWS, n)), np.empty(n * (n + 1))
-    model = _Model(rates, partials or None, constants.ctypes.data, memory.ctypes.data, n, work.ctypes.data)
+    rows, work = np.empty((ROWS, n)), np.empty(n * (n + 1) + 1)
+    places = [a.astype(np.int32) for a in pattern or (np.zeros(1), np.zeros(1))]
+    model = _Model(
+        rates, partials or None, constants.ctypes.data, memory.ctypes.data,
+        (constants if own is None else own).ctypes.data, n,
+        len(pattern[0]) if pattern else -1, *(a.ctypes.data for a in places), work.ctypes.data,
+    )  # fmt: skip
     numbers = [ctypes.c_double(settings[name]) for name in ("rtol", "atol", "max_step")]
     began = time.thread_time()
     status = library.run_cvode(
