@@ -139,3 +139,13 @@ def test_every_function_has_its_values_also_where_arguments_are_equal():
                 assert float(found(x, y)) == pytest.approx(float(known(x, y)), abs=1e-15), (name, x, y)
     found = casadi.Function("f", [a, b, c], [ours["select"](a, b, c)])
     assert (float(found(1, 2, 3)), float(found(0, 2, 3))) == (2.0, 3.0)
+
+
+def test_a_controller_of_do_mpc_runs_on_our_functions():
+    """At the first step, the force saturates; the pole is caught within its limits."""
+    pytest.importorskip("do_mpc", reason="do-mpc is not installed: pip install do-mpc")
+    from examples import do_mpc_cart_pole
+
+    run = do_mpc_cart_pole.balance(do_mpc_cart_pole.system().derive(), seconds=1.5)
+    assert abs(run["F"][0]) == pytest.approx(do_mpc_cart_pole.FORCE, rel=1e-6)
+    assert abs(run.final["pole.q1"]) < 0.1 and np.all(abs(run["F"]) <= do_mpc_cart_pole.FORCE * (1 + 1e-6))

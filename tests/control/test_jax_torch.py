@@ -5,6 +5,7 @@ import pytest
 
 import armillary as arm
 from armillary.control.array_functions import ArrayFunctions
+from armillary.runtime.models.compiled_program import ModelFunctions
 from tests.control.systems import cart_pole, slider
 
 HOW = dict(parameters=["L"], outputs=["tip"], step=0.02)
@@ -207,6 +208,26 @@ def test_a_jacobian_in_jax_is_that_of_the_equations(double):
         for s in (1, -1)
     ]
     assert np.allclose(found, np.subtract(*rates).T / (2 * e), atol=1e-8)
+
+
+def test_arrays_of_jax_are_read_and_returned_without_a_copy(double, monkeypatch):
+    """Rows that our code reads are those of JAX's array, and JAX's result is the array that it filled."""
+    jnp, made = double.numpy, cart_pole().to_jax(inputs=["F"], outputs=[])
+    x, seen = jnp.asarray(np.random.default_rng(1).normal(size=(64, 4))), []
+    plain = ModelFunctions.rows
+
+    def rows(functions, name, t, states, *others):
+        found = plain(functions, name, t, states, *others)
+        seen.append((states, found))
+        return found
+
+    monkeypatch.setattr(ModelFunctions, "rows", rows)
+    found = made.derivatives(x, jnp.zeros((64, 1)))
+    ((states, filled),) = seen
+    assert np.shares_memory(states, np.from_dlpack(x))
+    assert np.array_equal(np.from_dlpack(found), filled)
+    jitted = double.jit(made.derivatives)(x, jnp.zeros((64, 1)))
+    assert np.array_equal(found, jitted)
 
 
 def test_single_precision_stays_single_in_jax(jax):

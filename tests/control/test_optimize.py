@@ -297,6 +297,14 @@ def test_a_search_that_is_interrupted_between_its_meshes_keeps_its_motion(monkey
         ({"guess": {"b.q": [0, 1]}}, "has no state, input or unknown 'b.q'"),
         ({"method": "euler"}, "method="),
         ({"cost": "1/b.q1"}, "not finite numbers at the guess"),
+        ({"iterations": "ten"}, "iterations= must be a number"),
+        ({"refinements": 1.5}, "refinements= must be a whole number"),
+        ({"accuracy": -1}, "accuracy= must be a number, zero or more"),
+        ({"accuracy": 0}, "must be more than zero"),
+        ({"tolerance": 0}, "must be more than zero"),
+        ({"t0": np.nan}, "t0= must be finite"),
+        ({"guess": {"b.q1": []}}, "at least one number"),
+        ({"guess": {"b.q1": [[0, 1]]}}, "must be a number or a column"),
     ],
 )
 def test_wrong_problems_are_named(changed, words):
@@ -313,6 +321,17 @@ def test_events_and_contacts_are_refused():
     s.event("stop", "b.q1 - 1", lock="b.q1")
     with pytest.raises(arm.ArmillaryError, match="event 'stop' of 'stopped' may change the motion"):
         s.derive().compile().optimize("F^2", duration=1.0, inputs=["F"])
+
+
+def test_a_force_that_jumps_is_named_where_no_motion_is_found():
+    s = arm.System("weak")
+    body = s.body("b", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    s.input("F", units="N")
+    s.force("push", "F*select(b.q1 > 0.5, 1, 0.1)", s.ground.x, at=body.com)
+    end = {"b.q1": 1.0, "b.u1": 0.0}
+    how = dict(duration=1.0, inputs=["F"], final=end, intervals=8, accuracy=None, iterations=3)
+    found = s.derive().compile().optimize("F^2", **how)
+    assert not found.solved and "may jump at >, select: make them smooth" in found.message
 
 
 def test_ipopt_finds_the_same_motion():

@@ -144,3 +144,97 @@ def test_casadi_loads_the_library_as_external_functions(tmp_path):
     _, A, B = f(0, X, F, [])
     lin = cart_pole().linearize(PLACE, ["F"])
     assert np.allclose(A, lin.A, rtol=1e-12, atol=1e-12) and np.allclose(B, lin.B, rtol=1e-12)
+
+
+# The interface of acados' external functions, written from its documentation (acados.h's generic external
+# functions of CasADi): types of the pointers, and the dense matrices that acados makes of sparse results.
+_ACADOS = """
+#include <stdlib.h>
+typedef struct {
+    int (*casadi_fun)(const double **, double **, int *, double *, void *);
+    int (*casadi_work)(int *, int *, int *, int *);
+    const int *(*casadi_sparsity_in)(int);
+    const int *(*casadi_sparsity_out)(int);
+    int (*casadi_n_in)(void);
+    int (*casadi_n_out)(void);
+} external_function;
+
+#define DECLARE(f) int f(const double **, double **, int *, double *, void *); \\
+    int f##_work(int *, int *, int *, int *); const int *f##_sparsity_in(int); \\
+    const int *f##_sparsity_out(int); int f##_n_in(void); int f##_n_out(void);
+#define ENTRY(f) {f, f##_work, f##_sparsity_in, f##_sparsity_out, f##_n_in, f##_n_out},
+FUNCTIONS(DECLARE)
+static const external_function functions[] = {FUNCTIONS(ENTRY)};
+
+static int elements(const int *s) { return s[2] == 1 ? s[0] * s[1] : s[2 + s[1]]; }
+
+static void dense(const int *s, const double *from, double *to)
+{
+    int rows = s[0], columns = s[1];
+    for (int i = 0; i < rows * columns; i++) to[i] = s[2] == 1 ? from[i] : 0.0;
+    if (s[2] != 1)
+        for (int j = 0; j < columns; j++)
+            for (int e = s[2 + j]; e < s[3 + j]; e++) to[s[3 + columns + e] + j * rows] = *from++;
+}
+
+/* Arguments one after the other, dense; results likewise, in order of columns. The number of results. */
+int evaluate(int which, const double *given, double *found)
+{
+    const external_function f = functions[which];
+    int arguments, results, integers, reals, n_in = f.casadi_n_in(), n_out = f.casadi_n_out(), count = 0;
+    if (f.casadi_work(&arguments, &results, &integers, &reals)) return -1;
+    if (arguments < n_in || results < n_out) return -1;
+    const double **in = calloc((size_t)arguments, sizeof *in);
+    double **out = calloc((size_t)results, sizeof *out), *work = calloc((size_t)reals + 1, sizeof *work);
+    int *whole = calloc((size_t)integers + 1, sizeof *whole);
+    for (int k = 0; k < n_in; k++) {
+        in[k] = given;
+        given += elements(f.casadi_sparsity_in(k));
+    }
+    for (int k = 0; k < n_out; k++) {
+        size_t size = (size_t)elements(f.casadi_sparsity_out(k)) + 1;
+        out[k] = calloc(size, sizeof **out);
+    }
+    if (f.casadi_fun(in, out, whole, work, NULL)) return -2;
+    for (int k = 0; k < n_out; k++) {
+        const int *s = f.casadi_sparsity_out(k);
+        dense(s, out[k], found + count);
+        count += s[0] * s[1];
+        free(out[k]);
+    }
+    free(in), free(out), free(work), free(whole);
+    return count;
+}
+"""
+
+
+def test_functions_have_the_sizes_and_results_that_acados_reads(library, tmp_path):
+    """Called from C through acados' pointers, with its work sizes and its dense matrices."""
+    rng, none = np.random.default_rng(2), np.empty(0)
+    Sx, Su, w, slope = (rng.normal(size=n) for n in ((4, 4), (4, 1), 4, 4))
+    implicit = (X, slope, F, none, 0.0, L)
+    external = {
+        "expl_ode_fun": (X, F, L),
+        "expl_vde_forw": (X, Sx, Su, F, L),
+        "expl_vde_adj": (X, w, F, L),
+        "expl_ode_hess": (X, Sx, Su, w, F, L),
+        "impl_dae_fun": implicit,
+        "impl_dae_fun_jac_x_xdot_z": implicit,
+        "impl_dae_jac_x_xdot_u_z": implicit,
+        "impl_dae_fun_jac_x_xdot_u": implicit,
+        "impl_dae_hess": (X, slope, F, none, w, 0.0, L),
+    }
+    names = [f"{STEM}_{name}" for name in external]
+    listed = f"#define FUNCTIONS(DO) {' '.join(f'DO({name})' for name in names)}\n"
+    (tmp_path / "caller.c").write_text(listed + _ACADOS, encoding="utf-8")
+    strict = ["-std=c99", "-O1", "-Wall", "-Wextra", "-Werror", "-pedantic", "-fPIC", "-shared"]
+    command = ["cc", *strict, "caller.c", library._name, "-o", "caller.so"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    caller = ctypes.CDLL(str(tmp_path / "caller.so"))
+    for which, (name, given) in enumerate(external.items()):
+        expected = np.concatenate([a.ravel(order="F") for a in call(library, name, *given)])
+        flat = np.concatenate([np.ravel(a, order="F") for a in given]).astype(float)
+        found = np.full(len(expected), np.nan)
+        pointers = (a.ctypes.data_as(REALS) for a in (flat, found))
+        assert caller.evaluate(which, *pointers) == len(expected)
+        assert np.array_equal(found, expected), name

@@ -248,6 +248,32 @@ def test_matlab_functions_have_the_same_run(name: str, tmp_path: Path) -> None:
     assert largest_difference(name, dict(zip(run.names, rows.T, strict=True))) < CLOSE
 
 
+def test_jax_slopes_of_a_brake_that_slips_are_those_of_differences(tmp_path: Path) -> None:
+    """One row holds and one slips: speeds, columns and free motions change, in random directions."""
+    jax = pytest.importorskip("jax", reason="JAX is not installed")
+    contact_equations("clutch").export("jax", tmp_path)
+    module = loaded(next(p for p in tmp_path.glob("*.py") if not p.name.startswith("test_")))
+    [block] = [b for b in blocks_of(contact_equations("clutch").program) if b.name == "contact_problem"]
+    draws = np.random.default_rng(5)
+    rows, half = draws.normal(size=(2, 2)), draws.normal(size=(2, 2))
+    ways = {
+        "jacobian": rows.ravel(),
+        "columns": (rows @ (half @ half.T + np.eye(2))).ravel(),
+        "free": np.array([-0.1, -2.0]),
+        "direction": np.ones(2),
+        **dict.fromkeys(("active", "rests"), np.ones(2)),
+        **dict.fromkeys(("capacity", "static_capacity"), np.full(2, 0.3)),
+    }
+    given = np.concatenate([ways.get(name, np.zeros(block.vectors[name])) for name in block.takes])
+    moves = ("jacobian", "columns", "free", "unloaded")
+    along = np.concatenate([draws.normal(size=block.vectors[n]) * (n in moves) for n in block.takes])
+    found, slope = jax.jvp(module.contact_problem, (jax.numpy.array(given),), (jax.numpy.array(along),))
+    assert sorted(found[4:6].tolist()) == [0.0, 1.0]  # which rows hold
+    step = 1e-6
+    differences = (block.value(*(given + step * along)) - block.value(*(given - step * along))) / (2 * step)
+    np.testing.assert_allclose(slope[:4], differences[:4], rtol=1e-7, atol=1e-8)
+
+
 def test_jax_finds_forces_and_statuses_and_their_slopes(tmp_path: Path) -> None:
     """Rates at the points of the self-test; a ball that strikes, beside the description itself; slopes of the
     impulse beside differences.

@@ -28,6 +28,7 @@ or broken, or fewer than 85 % (of the list 95 %) were killed.
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import re
 import subprocess
@@ -46,6 +47,7 @@ from tests.mutants.planting import BROKEN, KILLED, ROOT, SURVIVED, UNDECIDED, Tr
 from tests.mutants.relevant import LEFT_OUT, relevant_tests
 from tests.mutants.selection import FILES, Map, first_few
 
+LEFT = "left"  # not begun in time
 LEAST, LEAST_LISTED = 0.85, 0.95  # shares of the faults that must be killed
 BUDGET = 40.0  # seconds of a processor for the tests of one fault, as they take without it
 EXECUTED = ROOT / "build" / "executed.sqlite"
@@ -91,10 +93,10 @@ def stale(fault: Fault) -> bool:
 
 
 def plant_all(
-    faults: Sequence[Fault | GeneratedFault], executed: Map | None, jobs: int, limit: float
+    faults: Sequence[Fault | GeneratedFault], executed: Map | None, jobs: int, limit: float, until: float
 ) -> list[str]:
-    """The verdict of each fault, printed as they come; at the end, the tests that failed are run once more
-    without any fault.
+    """The verdict of each fault that is begun before a time, printed as they come; at the end, the tests that
+    failed are run once more without any fault.
     """
     verdicts, noticed = [], []
     with (
@@ -103,6 +105,8 @@ def plant_all(
     ):
 
         def judge(fault: Fault | GeneratedFault) -> tuple[str, str]:
+            if time.monotonic() > until:
+                return LEFT, ""
             if isinstance(fault, Fault):
                 groups = [fault.tests]
             elif executed is None:
@@ -113,11 +117,13 @@ def plant_all(
 
         with ThreadPoolExecutor(jobs) as workers:
             for fault, (verdict, words) in zip(faults, workers.map(judge, faults), strict=True):
+                if verdict == LEFT:  # and so are all after it
+                    break
                 verdicts.append(verdict)
                 noticed.append(words if verdict == KILLED else "")
                 print(f"{verdict:<9} {fault}", *([f"    {words}"] if words else []), sep="\n", flush=True)
         failing = trees.failing([test for test in noticed if test])
-    for i, (fault, test) in enumerate(zip(faults, noticed, strict=True)):
+    for i, (fault, test) in enumerate(zip(faults, noticed, strict=False)):
         if test in failing:
             verdicts[i] = BROKEN
             print(f"{BROKEN:<9} {fault}", f"    {test}: {failing[test]}", sep="\n", flush=True)
@@ -134,12 +140,15 @@ def unkilled(report: Path) -> set[str]:
     return {re.sub(r":\d+\n", "\n", one) for one in found}
 
 
-def make_map(path: Path) -> int:
-    """Run all tests that can notice a fault, in twenty minutes; one that fails is in the map as well."""
+def make_map(path: Path, jobs: int) -> int:
+    """Run all tests that can notice a fault, in twenty minutes of a processor; one that fails is in the map
+    as well.
+    """
     ignored = [f"--ignore-glob=*/{name}.py" for name in LEFT_OUT]
-    options = ("-q", "-p", "no:xdist", "-p", "no:cacheprovider", "--disable-warnings", "--tb=line")
-    plugin = ("-p", "tests.mutants.executed", "--executed", str(path))
-    return subprocess.call([sys.executable, "-m", "pytest", *options, *plugin, *ignored, "tests"], cwd=ROOT)
+    options = ("-q", "-n", str(jobs), "-p", "no:cacheprovider", "--disable-warnings", "--tb=line")
+    command = [sys.executable, "-m", "pytest", *options, "--executed", str(path), *ignored, "tests"]
+    plugin = {"PYTEST_PLUGINS": "tests.mutants.executed"}  # which workers read as well, unlike -p
+    return subprocess.call(command, cwd=ROOT, env=os.environ | plugin)
 
 
 def main() -> int:
@@ -150,12 +159,13 @@ def main() -> int:
     reader.add_argument("--only", default="", help="faults whose file or listed snippet holds this text")
     reader.add_argument("--jobs", type=int, default=2, help="trees, each with one run of pytest at a time")
     reader.add_argument("--limit", type=float, default=400.0, help="seconds for the tests of one fault")
+    reader.add_argument("--minutes", type=float, default=1e3, help="no fault is begun after; a smaller draw")
     reader.add_argument("--executed", type=Path, default=EXECUTED, help="map of executed code (executed.py)")
     reader.add_argument("--again", type=Path, help="a report: its faults that were not killed")
     reader.add_argument("--map", action="store_true", help="make the map of executed code, or add to it")
     options = reader.parse_args()
     if options.map:
-        return make_map(options.executed)
+        return make_map(options.executed, options.jobs)
     begun, gone = time.monotonic(), []
     faults: list[Fault | GeneratedFault] = []
     if options.listed:
@@ -177,7 +187,11 @@ def main() -> int:
     for fault in gone:
         print(f"stale     {fault}")
     executed = Map(options.executed) if options.executed.exists() else None
-    verdicts = plant_all(faults, executed, options.jobs, options.limit)
+    until = begun + 60.0 * options.minutes
+    verdicts = plant_all(faults, executed, options.jobs, options.limit, until)
+    if len(verdicts) < len(faults):
+        print(f"{len(faults) - len(verdicts)} of the draw left out: the time was over")
+        faults = faults[: len(verdicts)]
     packages = Counter(f.package for f in faults)
     killed = Counter(f.package for f, verdict in zip(faults, verdicts, strict=True) if verdict == KILLED)
     for package, count in sorted(packages.items()):

@@ -5,13 +5,15 @@
 Each *stretch* of a function, statements that are executed one after the other, notes that it has been
 reached; the notes are read and cleared after each test. The code is changed while it is imported, not on the
 disk, and takes about a fifth longer; a tracer takes several times as long in Python 3.11. A stretch is named
-by its file, function and first line, so that a map serves until the stretch itself is changed.
+by its file, function and first line, so that a map serves until the stretch itself is changed. With several
+workers (``-n 8``) each writes a part, and the parts are put together at the end.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
+import os
 import sqlite3
 import sys
 import time
@@ -185,6 +187,17 @@ class Recorder:
             self._base.commit()
 
 
+def merge_parts(path: Path) -> None:
+    """Move the tests that each worker has noted into the map; all have numbered the stretches alike."""
+    base = sqlite3.connect(path)
+    for part in sorted(path.parent.glob(f"{path.name}.gw*")):
+        base.execute("attach ? as part", (str(part),))
+        base.execute("insert or replace into tests select * from part.tests")
+        base.commit()
+        base.execute("detach part")
+        part.unlink()
+
+
 def pytest_addoption(parser: Any) -> None:
     parser.addoption("--executed", help="the map of executed stretches to write")
 
@@ -192,6 +205,14 @@ def pytest_addoption(parser: Any) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     """Before ``conftest.py`` imports the package."""
-    path = early_config.known_args_namespace.executed
-    if path:
-        early_config.pluginmanager.register(Recorder(Path(path).resolve()))
+    given = early_config.known_args_namespace.executed
+    if given:
+        worker = os.environ.get("PYTEST_XDIST_WORKER")
+        path = Path(f"{given}.{worker}" if worker else given).resolve()
+        early_config.pluginmanager.register(Recorder(path))
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    given = config.getoption("--executed")
+    if given and "PYTEST_XDIST_WORKER" not in os.environ:
+        merge_parts(Path(given).resolve())

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -169,14 +170,20 @@ class Trees:
             self._free.put(tree)
 
     def failing(self, tests: Sequence[str]) -> dict[str, str]:
-        """Those of the tests that fail without any fault, and what they say."""
-        tree, found = self._free.get(), {}
+        """Those of the tests that fail without any fault, and what they say; each tree runs a share."""
+        names = sorted(set(tests))
+        each = -(-len(names) // len(self._all)) or 1
+        shares = [names[i : i + each] for i in range(0, len(names), each)]
+        with ThreadPoolExecutor(len(self._all)) as workers:
+            return {test: words for found in workers.map(self._failing, shares) for test, words in found}
+
+    def _failing(self, left: Sequence[str]) -> list[tuple[str, str]]:
+        tree, found = self._free.get(), []
         try:
-            left = sorted(set(tests))
             while left:
                 outcome = tree.run_tests(left, 60.0 + 20.0 * len(left))
                 bad = set(outcome.failed) | ({outcome.unended} if outcome.unended else set())
-                found |= dict.fromkeys(bad, outcome.words)
+                found += [(test, outcome.words) for test in bad]
                 if not outcome.words or not bad:
                     break
                 left = [test for test in left if test not in bad]

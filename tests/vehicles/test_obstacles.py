@@ -7,7 +7,7 @@ import pytest
 
 import armillary as arm
 import armillary.vehicles as veh
-from armillary.vehicles.obstacles import _divide
+from armillary.vehicles.obstacles import _flat_stretches
 
 TYRE = veh.BrushTyre(slip_stiffness=18.0, friction=1.0, vertical_stiffness=2e5, radius=0.3)
 
@@ -31,7 +31,7 @@ def test_cams_over_an_obstacle_with_ramps_are_those_of_brute_force(height: float
     grid = np.arange(0.0, 2.6, 2e-4)
     profile = np.interp(grid, [0.9, 1.0, 1.4, 1.5], [0, height, height, 0])
     x = np.linspace(0.6, 1.8, 61)
-    height_found, slope = cams.envelop(x, _divide([obstacle]))
+    height_found, slope = cams.envelop(x, _flat_stretches([obstacle]))
     lifted = []
     for shift in (0.048, -0.048):
         away = np.abs(grid[None] - (x + shift)[:, None]) / 0.31
@@ -65,7 +65,7 @@ def test_a_wheel_rolls_over_a_cleat_and_through_a_pothole_of_its_side() -> None:
     run = s.derive().compile().simulate(2.2, step=2e-3, initial={"left.u1": 7.0, "right.u1": 7.0})
     x = np.asarray(run["sled.q1"])
     for name, chosen in (("left", obstacles), ("right", obstacles[:1])):
-        height, slope = road.cams.envelop(x, _divide(chosen))
+        height, slope = road.cams.envelop(x, _flat_stretches(chosen))
         expected = 0.3 - (0.28 - height) / np.sqrt(1 + slope**2)
         assert np.allclose(run[f"{name} sink"], expected, atol=4e-4)
     assert np.ptp(run["left sink"]) > 1.5 * np.ptp(run["right sink"]) > 0.01

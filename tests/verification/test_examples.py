@@ -35,6 +35,8 @@ def test_example_runs(
     """As a script, in this process: a fresh one spends a second on imports."""
     if path.stem == "fmu_strut" and not (shutil.which("cc") or shutil.which("gcc")):
         pytest.skip("an FMU is built with a C compiler, and there is none")
+    if path.stem.startswith("do_mpc"):
+        pytest.importorskip("do_mpc", reason="do-mpc is not installed: pip install do-mpc")
     monkeypatch.setattr(sys, "argv", [str(path), str(tmp_path)])
     monkeypatch.syspath_prepend(path.parent)
     runpy.run_path(str(path), run_name="__main__")

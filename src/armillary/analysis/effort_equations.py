@@ -6,7 +6,7 @@ The description's own speeds are used with every formalism of the model. In a tr
     e_r = τ_r + Σ_d A_dr τ_d        J_dᵀ λ = τ_d        e_g = τ_g − Σ_k J_kg λ_k
 
 are the efforts along independent speeds r, the forces λ of the constraints and the efforts along prescribed
-or locked speeds g, where nothing acts along the dependent ones.
+or locked speeds g, if no effort acts along the dependent ones.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ from armillary.text_tables import counted
 class InverseEquations:
     """Inverse dynamics of a system as expressions.
 
-    ``equations`` are in the description's coordinates and speeds; ``rates`` stand for u̇ of the independent
-    ones. ``tau`` has the effort that is left along every speed of the tree, by index, where ``loads`` are
-    applied and the efforts of ``acting`` act along speeds.
+    ``equations`` are in the description's coordinates and speeds; ``rates`` are the symbols of u̇ of the
+    independent speeds. ``tau`` has, by speed index, the effort that the motion still needs along every speed
+    of the tree, with ``loads`` applied and the efforts ``acting`` along speeds.
     """
 
     equations: DerivedEquations
@@ -82,7 +82,7 @@ class InverseEquations:
 
     @cached_property
     def along_independent(self) -> list[Expr]:
-        """Efforts along the independent speeds."""
+        """Efforts e_r along the independent speeds."""
         found = []
         for r in self.independent:
             value = self.tau[r]
@@ -93,7 +93,7 @@ class InverseEquations:
 
     @cached_property
     def along_given(self) -> list[Expr]:
-        """Efforts along prescribed and locked speeds."""
+        """Efforts e_g along prescribed and locked speeds."""
         system, forces = self.equations.system, constraint_forces(self.reduction, self.tau)
         return [
             as_expr(held_effort(system, self.reduction, self.tau, forces, system.speeds[g]))
@@ -137,9 +137,7 @@ def inverse_equations(
     loads: Sequence[Load] | None = None,
     acting: Mapping[int, Expr] | None = None,
 ) -> InverseEquations:
-    """Return the inverse dynamics of a system with its loads, or others, over the tree with regrouped
-    inertia.
-    """
+    """Return the inverse dynamics of a system with its loads, or ``loads`` in their place."""
     refuse_rigid_contacts(equations, "inverse dynamics")
     with derivation(), neglect_as_in_derivation(equations):
         described = described_equations(equations)
@@ -156,7 +154,7 @@ def inverse_equations(
 def tree_efforts(
     system: Description, reduction: Reduction, rates: Mapping[int, Expr], loads: Sequence[Load]
 ) -> dict[int, Scalar]:
-    """τ along all speeds of the tree by index, from the rates of the independent ones."""
+    """τ along all speeds of the tree by index, from the rates of the independent speeds."""
     tree = simplify_tree(moving_tree(system, reduction, rates))
     return efforts(tree, applied_loads(system, tree, reduction.plain, loads=loads))
 
@@ -171,7 +169,7 @@ def _subtract_efforts(tau: Mapping[int, Scalar], acting: Mapping[int, Scalar]) -
 
 @contextmanager
 def neglect_as_in_derivation(equations: DerivedEquations) -> Iterator[None]:
-    """Terms are neglected as they were in the derivation."""
+    """Neglect terms in this context as in the derivation."""
     judged = equations.judged
     with truncate_new_nodes(Truncation(judged.keep) if judged else None):
         yield
@@ -195,7 +193,7 @@ def moving_tree(
 
 
 def _dependent_rates(reduction: Reduction, rates: Mapping[int, Expr]) -> dict[int, Scalar]:
-    """u̇ of dependent speeds. The factors relate rates without what drifting bodies gain by turning."""
+    """u̇ of dependent speeds; the factors relate rates without the ``corrections`` of drifting bodies."""
     factors = reduction.elimination.factors
     if not factors:
         return {}
@@ -206,7 +204,7 @@ def _dependent_rates(reduction: Reduction, rates: Mapping[int, Expr]) -> dict[in
 
 
 def described_equations(equations: DerivedEquations) -> DerivedEquations:
-    """Equations in the description's own coordinates and speeds, without any section."""
+    """Return equations in the description's own coordinates and speeds, without sections."""
     system = equations.system
     if _is_described(equations):
         return equations
@@ -245,7 +243,7 @@ def _is_described(equations: DerivedEquations) -> bool:
 
 
 def effort_expressions(equations: DerivedEquations, rates: Values) -> dict[str, Expr]:
-    """Efforts along all speeds that are not dependent, by name; see ``Equations.inverse``."""
+    """Return the efforts along all speeds that are not dependent, by name; see ``Equations.inverse``."""
     if not isinstance(rates, Mapping):
         raise ArmillaryError(
             f"inverse() of equations needs the wanted rates by speed, {{'A.u1': …}}, not {shown(rates)}"
@@ -272,23 +270,23 @@ def effort_expressions(equations: DerivedEquations, rates: Values) -> dict[str, 
     }
 
 
-# Actuators: what acts with unknown strength, and the strengths that a motion takes.
+# Actuators: loads of unknown strength, and the strengths that a motion needs.
 #
-# With r the efforts that are left along the independent speeds where no actuator acts, and B the change of
-# r per unit of each,
+# With r the efforts along the independent speeds without actuators, and B the part of r that a unit of each
+# actuator provides,
 #
 #     B e = r,     e = B⁺ r
 #
-# so that e has the least norm where there are more actuators than freedoms. Where B e = r cannot be met,
-# the motion cannot be held.
+# so that e has the least norm if there are more actuators than freedoms. If B e = r has no solution, the
+# actuators cannot cause the motion.
 
-_HELD = 1e-8  # of the efforts at a place: what may be left of them
-_RANK = 1e-10  # of the largest singular value of B
+_HELD = 1e-8  # largest remainder of B e = r, as a share of the efforts at a place
+_RANK = 1e-10  # share of the largest singular value of B, below which a singular value counts as zero
 
 
 @dataclass(frozen=True, eq=False)
 class Actuator:
-    """Something of unknown strength: the symbol for it, its units, and the factor from the model's units."""
+    """An actuator: the symbol of its strength, its units, and the factor from the model's units to these."""
 
     name: str
     symbol: Expr
@@ -298,7 +296,7 @@ class Actuator:
 
 @dataclass(frozen=True, eq=False)
 class Actuated:
-    """Equations with actuators: the efforts that remain along independent speeds without them, and B."""
+    """Equations with actuators: r (``left``), the efforts without actuators, and B (``gains``)."""
 
     actuators: tuple[Actuator, ...]
     expressions: InverseEquations
@@ -312,9 +310,7 @@ class Actuated:
 
 
 def add_actuators(equations: DerivedEquations, names: Sequence[str], units: Mapping[str, str]) -> Actuated:
-    """Return the equations with actuators: names of speeds, of loads, or of inputs and parameters
-    of loads.
-    """
+    """Return the equations with actuators, given as names of speeds, loads, inputs or parameters of loads."""
     system = equations.system
     speeds = {u.data.name: i for i, u in enumerate(system.speeds)}
     made: list[Actuator] = []
@@ -365,7 +361,9 @@ def _unknown(load: Load, e: Expr) -> Load:
 def _actuator_columns(
     made: Sequence[Actuator], found: InverseEquations, replaced: Mapping[Expr, Expr]
 ) -> Actuated:
-    """r without actuators and −∂r/∂e; an error where r is not linear in the strengths, or does not change."""
+    """Return r without actuators and −∂r/∂e; raise an error if r is not linear in e or does not
+    depend on it.
+    """
     strengths = [a.symbol for a in made]
     whole = transform(found.along_independent, replaced.get) if replaced else found.along_independent
     slopes = [gradient(r, strengths) for r in whole]
@@ -389,7 +387,10 @@ def _actuator_columns(
 def strengths(
     left: np.ndarray, gains: np.ndarray, speeds: Sequence[str], units: Mapping[str, str]
 ) -> tuple[np.ndarray, bool]:
-    """Rows of e, and whether they are a choice of least norm; an error where a motion cannot be held."""
+    """Return e, a row per place, and whether it is one of several solutions, the one of least norm.
+
+    Raise an error if a motion cannot be caused by the actuators.
+    """
     e = np.einsum("nkr,nr->nk", np.linalg.pinv(gains, rcond=_RANK), left)
     missing = left - np.einsum("nrk,nk->nr", gains, e)
     allowed = _HELD * (np.max(np.abs(left), axis=1, initial=0.0) + np.finfo(float).tiny)

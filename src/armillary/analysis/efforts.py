@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 # Places along a run: coordinates, speeds, states and memory of its rows, and the rates of its speeds.
 
-SPLINE = "spline"
+SPLINE = "spline"  # value of udot= for slopes of splines
 
 
 def run_places(
@@ -52,9 +52,11 @@ def run_places(
     rates: Callable[[Places], np.ndarray],
     speeds: object = None,
 ) -> Places:
-    """Return the rows of a run. ``udot`` are the rates of its speeds; left out, ``rates`` finds them as the
-    model has them, and "spline" takes the slopes of cubic splines through the speeds, or through the
-    coordinates where the run has no speeds.
+    """Return the rows of a run as places.
+
+    ``udot`` are the rates of the run's speeds. If it is left out, ``rates`` computes them by the model;
+    "spline" takes the slopes of cubic splines through the speeds. A run without speeds has the slopes of
+    splines through its coordinates as speeds.
     """
     if speeds is not None:
         raise ArmillaryError("inverse(run): the speeds are those of the run; leave u out")
@@ -110,7 +112,7 @@ def _run_column(run: Run, node: Expr, factor: float | None = None) -> np.ndarray
 def _rate_of_coordinate(
     run: Run, equations: DerivedEquations, symbols: dict[str, Expr], name: str
 ) -> np.ndarray:
-    """Return a speed that is the rate of a coordinate, as the slope of that."""
+    """Return a speed that is the rate of a coordinate, as the slope of the coordinate's column."""
     rates = equations.system.rates
     found = [q for q in equations.system.coordinates if rates[q] is symbols[name] and q.data.name in run]
     if not found:
@@ -138,16 +140,16 @@ _SHOWN = 24  # efforts that a table lists
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Efforts:
-    """Efforts that a motion takes: a force along each translation, a moment about each rotation.
+    """Efforts that a motion needs: a force along each translation, a moment about each rotation.
 
-        efforts["A.u1"]        a number, or an array where many places were given
-        efforts.values         all of them, along the last axis in the order of efforts.names
+        efforts["A.u1"]        a number, or an array if many places were given
+        efforts.values         all efforts, along the last axis in the order of efforts.names
         efforts.units["A.u1"]
         dict(efforts)          numbers or arrays by name
 
-    They act besides all loads of the model. The efforts of ``prescribed`` speeds keep the given motion.
-    ``reactions`` holds force and moment through the joints of bodies, along the last axis, and the forces of
-    constraints.
+    They act in addition to all loads of the model. The efforts of ``prescribed`` speeds keep the given
+    motion. ``reactions`` has the force and moment through the joints of bodies, six numbers along the last
+    axis, and the forces of constraints.
     """
 
     system: str
@@ -155,7 +157,7 @@ class Efforts:
     values: np.ndarray
     units: Mapping[str, str]
     prescribed: tuple[str, ...] = ()
-    time: np.ndarray | None = None  # of the rows of a run
+    time: np.ndarray | None = None  # times of the rows of a run
     note: str = ""
     reactions: Mapping[str, np.ndarray] = field(default_factory=dict)
     reaction_units: Mapping[str, str] = field(default_factory=dict)
@@ -175,11 +177,11 @@ class Efforts:
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
         return np.array(self.values, dtype=dtype)
 
-    # ------------------------------------------------------------ handed on
+    # ------------------------------------------------------------ conversions
 
     def as_run(self) -> Run:
-        """Return the efforts over time as columns ``effort(speed)`` of a run; rows without times count from
-        0.
+        """Return the efforts over time as columns ``effort(speed)`` of a run; without times, over row numbers
+        from 0.
         """
         columns = {
             f"effort({name})": (self[name], self.units[name], self._about(name)) for name in self.names
@@ -217,7 +219,7 @@ class Efforts:
         return f"effort that {'keeps' if name in self.prescribed else 'gives'} {name}"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """The efforts as a file of a run (.csv, .nc, .parquet, .erd), which ``load_run`` reads."""
+        """Write the efforts as a file of a run (.csv, .nc, .parquet, .erd), which ``load_run`` reads."""
         self.as_run().save(path)
 
     def to_pandas(self) -> pandas.DataFrame:
@@ -272,7 +274,7 @@ class Efforts:
         return html_table(head, rows, "<" + ">" * (len(head) - 2), caption=self._title()) + notes
 
 
-_OFF = 1e-5  # by which a loop may be open, as at the start of a run
+_OFF = 1e-5  # largest gap of a closed loop, as at the start of a run
 
 
 def inverse(
@@ -288,7 +290,7 @@ def inverse(
     actuators: Sequence[str] | None = None,
     reactions: Sequence[str] = (),
 ) -> Efforts:
-    """Efforts at places of a motion; see ``Model.inverse``."""
+    """Return the efforts at places of a motion; see ``Model.inverse``."""
     made = inverse_model(model, actuators, reactions)
     if not isinstance(q, Run):
         places = made.reader.read(model.base, q, u, udot, t, memory, states, parameters)
@@ -306,7 +308,7 @@ def inverse(
 
 
 class InverseModel:
-    """The inverse dynamics of a model: expressions, and machine code once it is wanted."""
+    """The inverse dynamics of a model: expressions, and machine code, which is made at its first use."""
 
     def __init__(
         self, model: CompiledModel, actuators: Sequence[str] | None = None, reactions: Sequence[str] = ()
@@ -340,7 +342,7 @@ class InverseModel:
         self.reader = PlaceReader(self.equations)
 
     def _speed_units(self, indices: Sequence[int]) -> dict[str, str]:
-        """Units of efforts along speeds: of power per unit of the speed."""
+        """Return the units of efforts along speeds: power per unit of the speed."""
         system = self.equations.system
         speeds = [system.speeds[i] for i in indices]
         power = FORCE * SPEED
@@ -351,7 +353,7 @@ class InverseModel:
 
     @cached_property
     def functions(self) -> ModelFunctions:
-        """Efforts, gaps of loops and reactions; with actuators, what leads to their strengths."""
+        """The functions of efforts, gaps of loops and reactions; with actuators, also of r and B."""
         found, inputs = self.expressions, list(self.expressions.rates)
         wanted: dict[str, Sequence[Expr]] = {"efforts": [*found.along_independent, *found.along_given]}
         reactions = found.reactions(self.bodies, self.constraints) if self.bodies or self.constraints else []
@@ -375,13 +377,15 @@ class InverseModel:
 
     @property
     def address(self) -> int:
-        """Address of the compiled function of [state, rates] that gives all efforts."""
+        """Address of the compiled function from [state, rates] to all efforts."""
         return self.functions.address("efforts")
 
     def efforts(
         self, places: Places, parameters: Mapping[str, object] | None, time: np.ndarray | None = None
     ) -> Efforts:
-        """Efforts at places: of actuators or along independent speeds, and along prescribed ones."""
+        """Return the efforts at places: of actuators or along independent speeds, and along prescribed
+        speeds.
+        """
         self.check_closed(places, parameters)
         note, inputs = "", places.rates
         if self.actuated is None:
@@ -442,7 +446,7 @@ class InverseModel:
         return dict.fromkeys(self.bodies, f"{force}, {moment}") | own
 
     def free_rates(self, places: Places, parameters: Mapping[str, object] | None) -> np.ndarray:
-        """Rates of the independent speeds at which no effort acts along them: M u̇ = −e(u̇ = 0).
+        """Return the rates of the independent speeds for zero efforts: M u̇ = −e(u̇ = 0).
 
         The columns of M are differences of efforts, which are linear in the rates.
         """
@@ -466,7 +470,7 @@ class InverseModel:
         return self.functions.rows(name, places.t, places.states, parameters, places.memory, inputs)
 
     def check_closed(self, places: Places, parameters: Mapping[str, object] | None) -> None:
-        """An error where loops are not closed."""
+        """Raise an error if loops are not closed."""
         rows = [row for row in self.expressions.reduction.elimination.kept if row.gap is not None]
         if not rows or not len(places.states):
             return

@@ -1,11 +1,10 @@
-"""Places of a motion as a user gives them: coordinates, speeds and their rates, one of each or many.
+"""Pieces of the equations of motion at places that a user gives, and the check for smooth models.
 
-The pieces of the equations of motion as compiled functions of time, coordinates and speeds.
+Places are coordinates, speeds and their rates: one of each, or many in rows. Whatever the states of the
+formalism, coordinates, speeds and states are those of Kane's equations, in the model's own units. Pieces are
+functions of time, coordinates and speeds, each compiled when it is first called.
 
-Each function is compiled when it is first called. Coordinates, speeds and states are as in Kane's equations,
-in the model's own units, whatever the states of the formalism: one place each, or rows of them.
-
-Models whose rates are smooth functions of states and inputs, as optimisers and regulators need them.
+A smooth model has rates that are smooth functions of states and inputs, as optimisers and regulators need.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ class Places:
 
 
 def _repeat_for_parameters(places: Places, parameters: Mapping[str, object] | None) -> Places:
-    """Return a single place once for each of the parameters' values, where some are arrays."""
+    """Return a single place, repeated for each value of the parameters if some of them are arrays."""
     given = table(parameters, "parameters=", ParameterError)
     counts = {len(value) for value in given.values() if np.ndim(value) == 1}
     if len(counts) != 1:
@@ -63,7 +62,7 @@ def _repeat_for_parameters(places: Places, parameters: Mapping[str, object] | No
 class PlaceReader:
     """Places of a system from arrays with any leading axes, or from values by name in stated units.
 
-    ``verb`` begins the sentences of errors.
+    ``verb`` begins the messages of errors.
     """
 
     def __init__(self, equations: DerivedEquations, verb: str = "inverse()") -> None:
@@ -86,8 +85,9 @@ class PlaceReader:
         states: object,
         parameters: Mapping[str, object] | None = None,
     ) -> Places:
-        """Places, of which a single one is there once for each of the parameters' values where some are
-        arrays; left out, speeds and rates are zero, states and memory as at the start of a run.
+        """Return places; a single one is repeated for each value of the parameters if some are arrays.
+
+        Speeds and rates that are left out are zero; states and memory are as at the start of a run.
         """
         equations, times = self.equations, self._numbers(t, "t")
         if isinstance(q, Mapping) and equations.reduction.rows and (u is None or isinstance(u, Mapping)):
@@ -195,7 +195,7 @@ class PlaceReader:
         return whole[:n], whole[n : n + len(equations.speeds)]
 
 
-# What a description gives as expressions: energies, and vectors along the ground's axes.
+# Quantities that a description gives as expressions: energies, and vectors along the ground's axes.
 QUANTITIES: dict[str, AnyFunction] = {
     "kinetic_energy": quantities.kinetic_energy,
     "potential_energy": quantities.potential_energy,
@@ -207,8 +207,8 @@ QUANTITIES: dict[str, AnyFunction] = {
 }
 
 
-# Places of one call from which on the mass matrix of a large tree is written out. Of 64 links that takes 2 s
-# more at the first call than columns of inverse dynamics, and then 0.05 instead of 0.4 ms a place.
+# Number of places in one call from which on the mass matrix of a large tree is written out. For 64 links that
+# takes 2 s more at the first call than columns of inverse dynamics, and then 0.05 instead of 0.4 ms a place.
 _WRITTEN_OUT = 5000
 
 
@@ -217,10 +217,10 @@ class PiecePlace(NamedTuple):
 
     t: Given
     q: Given
-    u: Given = None  # at rest where left out
+    u: Given = None  # None: at rest
     parameters: DataMapping | None = None
     memory: Given = None
-    states: Given = None  # of the user's own; their initial values where left out
+    states: Given = None  # the user's own states; None: their initial values
 
 
 class PieceFunctions:
@@ -287,7 +287,7 @@ class PieceFunctions:
         constants = compiled.constants(at.parameters)
         found = compiled.columns("column", places.t, places.states, places.memory, constants, "shared")
         lower = np.tril_indices(len(large.x), -1)
-        found[:, lower[0], lower[1]] = found[:, lower[1], lower[0]]  # the same to rounding
+        found[:, lower[0], lower[1]] = found[:, lower[1], lower[0]]  # equal up to rounding
         return found.reshape((*places.shape, *found.shape[1:]))
 
     def _read(self, at: PiecePlace) -> Places:
@@ -297,7 +297,7 @@ class PieceFunctions:
 
 
 def _identity(thing: object) -> Given:
-    """Return the identity of a point or body: a point that is made twice is the same point."""
+    """Return the identity of a point or body; two points at one place of a body are the same point."""
     if isinstance(thing, Point):
         return thing.body.name, thing.coordinates
     return thing.name if isinstance(thing, Body) else repr(thing)

@@ -16,7 +16,7 @@ _LARGEST = 2**30  # bytes
 
 
 def write_result(path: str | os.PathLike[str], what: str, texts: Mapping[str, Callable[[], str]]) -> None:
-    """A file whose suffix decides which of the texts it has, whole or not at all."""
+    """Write the text that belongs to the suffix of a path, completely or not at all."""
     target = file_path(path, "path")
     text = texts.get(target.suffix.lower())
     if text is None:
@@ -33,10 +33,10 @@ def json_text(content: Mapping[str, object], indent: int | None = 1) -> str:
 
 @contextmanager
 def refuse_damage(path: str | os.PathLike[str], what: str) -> Iterator[None]:
-    """A sentence in place of whatever making an object of a file's content raises.
+    """Turn exceptions raised by the content of a file into an error that names the file.
 
-    A file may lack parts, or have others in their places, in more ways than checks could list. An object is
-    shown once in here: what can be printed has all its parts.
+    A file may lack parts, or have wrong ones, in more ways than checks could list. Callers therefore make the
+    object and show it once in this context: an object that can be printed has all its parts.
     """
     try:
         yield
@@ -49,13 +49,13 @@ def refuse_damage(path: str | os.PathLike[str], what: str) -> Iterator[None]:
 
 
 def read_result(path: str | os.PathLike[str], what: str, key: str) -> DataTable:
-    """Return the content of a JSON file of this kind, which has this key."""
+    """Return the content of a JSON file; ``key`` marks files of its kind."""
     target = file_path(path, "path")
     try:
         content = json.loads(read_limited(target, _LARGEST))
     except UnreadableFileError as error:
         raise ArmillaryError(f"cannot load '{path}': {error}") from None
-    except (ValueError, RecursionError) as error:  # lists in lists, too deep
+    except (ValueError, RecursionError) as error:  # lists nested too deeply
         raise ArmillaryError(
             f"'{path}' is not {what}, nor any other JSON file ({error}); only what was saved as .json is read"
         ) from error

@@ -66,7 +66,7 @@ class Sensitivities:
     of: tuple[str, ...]
     to: tuple[str, ...]
     values: np.ndarray  # (time, of, to)
-    per: Mapping[str, str]  # units of a change of ``to``; none where it is relative
+    per: Mapping[str, str]  # units of a change of ``to``; empty if it is relative
     at: Mapping[str, float]  # values of ``to`` at which the derivatives are taken
     relative: bool = False  # whether they are per relative change
 
@@ -106,7 +106,7 @@ class Sensitivities:
         per = {name: "" if self.at[name] else units for name, units in self.per.items()}
         return replace(self, values=self.values * sizes, per=per, relative=True)
 
-    # ------------------------------------------------------------ handed on
+    # ------------------------------------------------------------ other forms and figures
 
     def as_run(self) -> Run:
         """Return the derivatives as the columns of a run, d(output)/d(parameter)."""
@@ -125,9 +125,7 @@ class Sensitivities:
         )
 
     def to_xarray(self) -> xarray.Dataset:
-        """Return a dataset with a variable per output over (time, to); coordinate ``per``: the units of
-        ``to``.
-        """
+        """Return a dataset with a variable per output over (time, to); ``per`` has the units of ``to``."""
         xr = require("xarray", extra="data", purpose="Labelled datasets")
         variables = {}
         for i, o in enumerate(self.of):

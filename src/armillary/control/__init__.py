@@ -1,8 +1,8 @@
 """Control of compiled models: regulators, estimators and optimal motions.
 
-A model and its inputs (``s.input``) enter; gains, filters and motions leave, as numbers by the names of
-states and inputs and as runs. All derivatives come from the symbolic program, compiled. The verbs of models
-are in ``stages/control.py``; functions of a linear model are public here.
+Enter with a model and its inputs (``s.input``); leave with gains, filters and motions, as numbers by the
+names of states and inputs and as runs. All derivatives come from the symbolic program, compiled. The verbs of
+models are in ``stages/control.py``; functions of a linear model are public here.
 
     plant.py                the rates of a model with chosen inputs, their derivatives, and one step
     knot_functions.py       any functions at many knots, with exact first and second derivatives
@@ -11,13 +11,14 @@ are in ``stages/control.py``; functions of a linear model are public here.
     ilqr.py                 the best inputs from a start, by iterated LQR
     predictive.py           model predictive control in a fixed time, as expressions
     estimation.py           EKF, UKF and the smoother over measured data
-    optimize.py             optimal motions, also in phases: problem.py states one, scheme.py discretises it,
-                            nonlinear_program.py has its derivatives, from point_values.py by sparse_sums.py;
-                            interior_point.py solves it, with interior_code.py and symmetric_factors.py
+    optimize.py             optimal motions, also in phases: problem.py reads the problem, scheme.py
+                            discretises it, nonlinear_program.py has its derivatives, from point_values.py by
+                            sparse_sums.py; interior_point.py solves it, with interior_code.py and
+                            symmetric_factors.py
     run_gradient.py         the gradient of a number of a run: adjoint.py has runs as differentiable maps,
-                            adjoint_loop.py their compiled steps forwards and back
-    array_functions.py      the same as functions of arrays, which jax_functions.py and torch_functions.py
-                            hand to these libraries
+                            adjoint_loop.py the compiled loops of their steps, forwards and backwards
+    array_functions.py      the same maps as functions of arrays; jax_functions.py and torch_functions.py
+                            make functions of these libraries from them
     environment_loop.py     steps of many copies for learning (armillary.gym); card_environments.py on a GPU
 """
 

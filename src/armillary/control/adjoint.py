@@ -1,10 +1,10 @@
 """Runs of a model as differentiable maps: from starts, inputs and parameters to samples, and back.
 
-    (x₀, v, p)  →  x at the samples, ∫ cost dt          forwards
-    derivatives of a scalar by those  →  by (x₀, v, p)   backwards: the discrete adjoint, adjoint_loop.py
+    (x₀, v, p)  →  x at the samples, ∫ cost dt           forwards
+    derivatives of a scalar by these  →  by (x₀, v, p)   backwards: the discrete adjoint, adjoint_loop.py
 
-Numbers are in the model's own units. Steps are given; all of them are made in one compiled loop over many
-runs. Contacts, memories that change at steps and, in batches, events are refused by name.
+Numbers are in the model's own units. The steps are given; one compiled loop makes the steps of many runs.
+Errors name contacts, memories that change at steps and, in batches, events, which are not supported.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ from armillary.solver.llvm.step_routines import step_work
 from armillary.solver.methods.tableau import Method
 from armillary.untyped import DataMapping
 
-STORE = 64 * 2**20  # bytes of stages that are kept at once; longer runs are cut into segments
-_ROOM = 2**24  # bytes that a thread keeps for its next run
-_SEARCHED = 8000  # nodes up to which common factors are searched for: 7 % of the operations of a quadruped
-_CLOSINGS = 3  # Newton's corrections after a step, which square the gap of loops each
+STORE = 64 * 2**20  # bytes for the stages of one segment of a run; longer runs have several
+_ROOM = 2**24  # bytes: a smaller array of stages is kept for the thread's next run
+_SEARCHED = 8000  # most nodes for the search for common factors, which saves a quadruped 7 % of operations
+_CLOSINGS = 3  # Newton corrections after a step; each squares the gap of closed loops
 _THREAD = 2_000_000  # operations that are worth a thread
 
 
 @dataclass(frozen=True, eq=False)
 class StepGrid:
-    """Steps of a run: where each begins, its length, and which samples are kept after so many steps.
+    """Steps of a run: times at which they begin, their lengths, and the samples to keep.
 
-    ``kept`` has for each number of steps the place among the samples, −1 where nothing is kept.
+    ``kept`` has for each number of completed steps the index of the sample, or −1 for none.
     """
 
     times: np.ndarray
     lengths: np.ndarray
     kept: np.ndarray
-    end: float | None = None  # where there may be no steps
+    end: float | None = None  # end time, if it cannot be computed since there are no steps
 
     @property
     def end_time(self) -> float:
@@ -64,7 +64,7 @@ class StepGrid:
 
     @property
     def samples(self) -> int:
-        """How many states are kept."""
+        """Number of samples."""
         return int(np.max(self.kept, initial=-1)) + 1
 
     @property
@@ -76,20 +76,20 @@ class StepGrid:
 
     @classmethod
     def equal_steps(cls, t0: float, step: float, count: int, every: int = 1) -> StepGrid:
-        """``count`` steps of one length, each ``every``-th of which is a sample, as the start is."""
+        """Return ``count`` steps of equal length; the start and each ``every``-th step's end are samples."""
         places = np.arange(count + 1)
         kept = np.where(places % every == 0, places // every, -1)
         return cls(t0 + step * places[:-1], np.full(count, step), kept)
 
 
 class HeldInputs(NamedTuple):
-    """Values of inputs: rows × steps × stages × inputs, where each of the first axes may have length 1."""
+    """Values of inputs: runs × steps × stages × inputs, where runs, steps and stages may have length 1."""
 
     values: np.ndarray
 
     @property
     def strides(self) -> dict[str, int]:
-        """Reals from one run, step and stage to the next; 0 where all share a value."""
+        """Reals from one run, step and stage to the next; 0 if all share one value."""
         rows, steps, stages, inputs = self.values.shape
         sizes = (steps * stages * inputs, stages * inputs, inputs)
         names = ("row_inputs", "step_inputs", "stage_inputs")
@@ -107,7 +107,7 @@ class Motion(NamedTuple):
 
 
 class MotionGradient(NamedTuple):
-    """Derivatives of a scalar of each run by its start, its inputs (as they are held) and parameters."""
+    """Derivatives of a scalar of each run by start, inputs (in the shape of `HeldInputs`) and parameters."""
 
     motion: Motion
     by_start: np.ndarray
@@ -118,10 +118,10 @@ class MotionGradient(NamedTuple):
 class RunMap:
     """Runs of a model by an explicit method, with the derivatives of their samples.
 
-    ``inputs`` are names of memories that get values, ``parameters`` names of those with derivatives, and
-    ``cost`` an expression whose integral is taken along. A run ``through_events`` is one of several, between
-    which the caller puts their jumps (``event_jumps.py``). ``width`` numbers are integrated, and ``moved``
-    ones follow them in each step.
+    ``inputs`` are the names of memories whose values the caller gives, ``parameters`` the names of parameters
+    with derivatives, and ``cost`` is an expression that is integrated over time. With ``through_events`` the
+    caller runs the pieces between events and applies the jumps itself (``event_jumps.py``). ``width`` numbers
+    are integrated; in each step ``moved`` numbers, which are held, follow them.
     """
 
     def __init__(
@@ -163,7 +163,7 @@ class RunMap:
 
     @cached_property
     def functions(self) -> ModelFunctions:
-        """Rates and corrections of a step, and their derivatives walked backwards."""
+        """Rates and corrections of a step, and their pullbacks."""
         equations, owner = self.equations, self.equations.system.identity
         states = [p.symbol for p in self.states]
         weights = [symbol(f"weight_{i + 1}", "variable", owner=owner) for i in range(len(self._rates))]
@@ -183,7 +183,7 @@ class RunMap:
         return ModelFunctions(equations, made, weights, search=search, per_state=per_state)
 
     def hold(self, values: np.ndarray | None = None) -> HeldInputs:
-        """Inputs from an array of inputs, steps × inputs, or runs × steps × inputs."""
+        """Return held inputs from an array: inputs, steps × inputs, or runs × steps × inputs."""
         m = len(self.inputs)
         given = np.zeros((1, 1, 1, m)) if values is None else np.asarray(values, dtype=float)
         if given.ndim < 4:
@@ -199,7 +199,7 @@ class RunMap:
         memory: np.ndarray | None = None,
         moves: np.ndarray | None = None,
     ) -> Motion:
-        """Samples of runs from rows of states; ``parameters``, in stated units, may have a value per run."""
+        """Return samples of runs from rows of states; ``parameters``, in stated units, may vary by run."""
         work = self._arrays(start, grid, held, parameters, memory)
         work["moves"] = np.zeros((len(start), 1)) if moves is None else np.ascontiguousarray(moves)
         self._call("run_rows", work, len(start), grid, 0)
@@ -216,8 +216,10 @@ class RunMap:
         memory: np.ndarray | None = None,
         store: int = STORE,
     ) -> MotionGradient:
-        """Samples, and the derivatives of a scalar whose derivatives by samples are ``seeds`` (runs × samples
-        × states) and by ∫ cost dt ``cost_seed``; ``store`` is the room in bytes for kept stages.
+        """Return the samples, and the derivatives of a scalar by start, inputs and parameters.
+
+        Given are the scalar's derivatives by the samples, ``seeds`` (runs × samples × states), and by ∫ cost
+        dt, ``cost_seed``; ``store`` is the number of bytes for kept stages.
         """
         work = self._arrays(start, grid, held, parameters, memory)
         work |= self._gradient_arrays(work, seeds, cost_seed)
@@ -233,7 +235,7 @@ class RunMap:
         memory: np.ndarray | None = None,
         store: int = STORE,
     ) -> tuple[Motion, Callable[[np.ndarray, float], MotionGradient]]:
-        """One run, and the function of ``seeds`` and ``cost_seed`` that goes back through it."""
+        """Return one run, and a function that computes its gradient from ``seeds`` and ``cost_seed``."""
         arrays = self._arrays(start, grid, held, parameters, memory)
         arrays |= self._gradient_arrays(arrays, np.zeros_like(arrays["out"]), None)
         work = self._work(arrays, 0, 1, grid, store)
@@ -243,7 +245,7 @@ class RunMap:
 
         def back(seeds: np.ndarray, cost_seed: float) -> MotionGradient:
             arrays["seeds"][:], arrays["cost_seed"][:] = seeds, cost_seed
-            assert work["rows"] == 1  # work holds the arrays whose addresses are in the fields
+            assert work["rows"] == 1  # keep work: its arrays' addresses are in the fields
             adjoint_loops(self.method)("back_one", fields)
             _return_room(stored)
             return _gradient(arrays)
@@ -262,7 +264,7 @@ class RunMap:
     ) -> dict[str, np.ndarray]:
         rows = len(start)
         values = held.values
-        if len(values) == 1 and rows > 1:  # derivatives by shared inputs are of each run
+        if len(values) == 1 and rows > 1:  # derivatives by shared inputs are computed per run
             values = np.broadcast_to(values, (rows, *values.shape[1:]))
         return {
             "start": np.ascontiguousarray(start, dtype=float),
@@ -311,9 +313,7 @@ class RunMap:
     def _work(
         self, arrays: dict[str, np.ndarray], first: int, last: int, grid: StepGrid, store: int
     ) -> dict[str, int | np.ndarray]:
-        """Return the fields of a loop over some rows; arrays without a number get one, for they need an
-        address.
-        """
+        """Return the fields of a loop over some rows; empty arrays get an element, to have an address."""
         f, t = self.functions, self.tableau
         n, m, p, s, steps = (
             self.width, len(self.inputs), len(self.parameters), t.stages, len(grid.lengths),
@@ -358,9 +358,9 @@ _rooms = threading.local()
 
 
 def _room(length: int) -> np.ndarray:
-    """Room for kept stages: a thread's own from its last run, since fresh pages take a tenth of a run's time.
+    """Return an array for kept stages: the thread's from its last run, since fresh pages cost 10 % of a run.
 
-    A run that waits for its way back has taken the room away, so another in between gets room of its own.
+    `_return_room` gives the array back after a run. A run that starts before gets a new array.
     """
     found: np.ndarray | None = getattr(_rooms, "found", None)
     _rooms.found = None
@@ -378,11 +378,11 @@ def _gradient(arrays: dict[str, np.ndarray]) -> MotionGradient:
 
 
 class TangentMap(RunMap):
-    """Runs together with their change along one direction: twice the states, x and ẋ side by side.
+    """Runs together with their derivative ẋ along one direction; the states are x and ẋ side by side.
 
         k̇ᵢ = f_x ẋᵢ + f_v v̇ᵢ + f_p ṗ
 
-    ``moves`` of ``run`` has v̇ and ṗ of each step.
+    The argument ``moves`` of ``run`` has v̇ and ṗ for each step.
     """
 
     def __init__(self, of: RunMap) -> None:
@@ -408,8 +408,9 @@ class TangentMap(RunMap):
 
 
 def check_differentiable(equations: DerivedEquations, *, through_events: bool = False) -> None:
-    """Raise an error that names what a run's adjoint does not go through: events that change the motion only
-    if it goes ``through_events``.
+    """Raise an error that names a part of the model for which a run has no adjoint.
+
+    Events that change the motion are such parts, unless the caller handles them (``through_events``).
     """
     equations.check_use("sensitivities")
     system = equations.system
@@ -442,8 +443,9 @@ def check_differentiable(equations: DerivedEquations, *, through_events: bool = 
 
 
 def _improved_rates(equations: DerivedEquations) -> list[Expr]:
-    """Return the rates as the passes have left them, with parameters in place of constants: walked backwards
-    they take 8 % less time (a quadruped) than as they were derived.
+    """Return the rates of the optimised program, with constants expanded in parameters.
+
+    Their pullback takes 8 % less time (a quadruped) than that of the rates as they were derived.
     """
     program = equations.program
     constants = dict(zip(program.constants, program.precompute.results, strict=True))
@@ -451,7 +453,7 @@ def _improved_rates(equations: DerivedEquations) -> list[Expr]:
 
 
 def _settled_states(equations: DerivedEquations) -> tuple[Expr, ...] | None:
-    """Return all states after the end of a step: loops closed, Euler parameters unit; None: as they are."""
+    """Return all states corrected after a step: loops closed, Euler parameters unit; None if all are free."""
     t = equations.targets
     if not t.renewed and not t.corrected:
         return None
@@ -476,14 +478,14 @@ class PlaceFunctions:
     def values(
         self, t: np.ndarray, states: np.ndarray, memory: np.ndarray, parameters: DataMapping | None
     ) -> np.ndarray:
-        """Values at rows of states and memory."""
+        """Return the values at rows of states and memory."""
         f = self._functions
         return f.rows("value", t, states, None, memory, None, f.constants(parameters))[:, 0]
 
     def slopes(
         self, t: np.ndarray, states: np.ndarray, memory: np.ndarray, parameters: DataMapping | None
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Derivatives by states, inputs and parameters at these rows."""
+        """Return the derivatives by states, inputs and parameters at rows of states and memory."""
         f = self._functions
         found = f.rows("slopes", t, states, None, memory, None, f.constants(parameters))
         by_states, by_inputs, by_parameters = np.split(found, self._cuts, axis=1)

@@ -1,7 +1,7 @@
 """Runs of explicit Runge–Kutta methods, and their discrete adjoints, as compiled loops over many runs.
 
-A step k of length h from x to x⁺, with inputs v of its own, running cost z and the map π that makes Euler
-parameters unit and closes loops:
+A step k of length h from x to x⁺, with its own inputs v, running cost z and the map π that normalises Euler
+parameters and closes loops, is
 
     kᵢ = f( t + cᵢ h, x + h Σⱼ aᵢⱼ kⱼ, vᵢ ),   y = x + h Σᵢ bᵢ kᵢ,   x⁺ = π(y)
 
@@ -9,13 +9,13 @@ Backwards, from the derivative λ⁺ of a scalar by x⁺ to the derivative λ by
 
     λ = (∂π/∂y)ᵀ λ⁺,   μᵢ = h ( bᵢ λ + Σⱼ aⱼᵢ νⱼ ),   νᵢ = (∂f/∂x)ᵀ μᵢ,   λ ← λ + Σᵢ νᵢ
 
-and (∂f/∂v)ᵀ μᵢ, (∂f/∂p)ᵀ μᵢ and (∂π/∂p)ᵀ λ⁺ are shares of the derivatives by inputs and parameters. This is
-the exact derivative of the steps that were taken, not an approximation of the continuous adjoint equation.
+Contributions to the derivatives by inputs and parameters are (∂f/∂v)ᵀ μᵢ, (∂f/∂p)ᵀ μᵢ and (∂π/∂p)ᵀ λ⁺. This
+is the exact derivative of the discrete steps, not an approximation of the continuous adjoint equation.
 Source: Hager (2000), Runge–Kutta methods in optimal control and the transformed adjoint system; Griewank and
 Walther (2008), Evaluating Derivatives, 12 (checkpoints).
 
-A run is cut into segments. The way forward keeps the state at the beginning of each, and the states of all
-stages in the last one; the way back repeats each of the other segments once.
+A run is cut into segments. The forward pass keeps the state at the beginning of each segment, and the states
+of all stages in the last one; the backward pass repeats each of the other segments once.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ LAYOUT = RoutineLayout(
     numbers=(
         *("rows", "steps", "states", "costs", "inputs", "parameters", "stages", "settles"),
         *("segment", "segments", "samples", "row_constants"),
-        "moved",  # numbers of a step that follow the state: changes of inputs and parameters, of tangents
-        *("row_inputs", "step_inputs", "stage_inputs"),  # reals from one to the next, 0 where they are shared
+        "moved",  # numbers of a step after the state: directions of inputs and parameters, for tangents
+        *("row_inputs", "step_inputs", "stage_inputs"),  # strides in reals, 0 if shared
     ),
     addresses=(
         *("rates", "pull", "settle", "settle_pull"),  # functions of the model
@@ -50,8 +50,10 @@ ENTRIES = ("run_rows", "pull_rows", "keep_one", "back_one")
 
 
 def loop_text(method: Method) -> str:
-    """Return the LLVM text of the loops, functions of the fields: ``run_rows`` forwards, ``pull_rows``
-    forwards and back, and for a single run the two ways apart, ``keep_one`` and ``back_one``.
+    """Return the LLVM text of the loops, functions of the fields.
+
+    ``run_rows`` runs forwards, ``pull_rows`` forwards and back; for a single run ``keep_one`` and
+    ``back_one`` are the two passes separately.
     """
     module = IRModule()
     step, back = _step(module, method), _step_back(module)
@@ -68,7 +70,7 @@ def adjoint_loops(method: Method) -> RoutineMethod:
 
 
 def _hold(f: Routine, row: Value, k: Value, i: Value) -> Value:
-    """Put the inputs of a stage into the memory; return where they are. What moves follows the state."""
+    """Emit: put inputs of a stage into the memory, held directions after the state; return the offset."""
     moves, place = f.vector("moves"), f.vector("place")
     with f.each(f["moved"]) as j:
         place[f["states"] + j] = moves[(row * f["steps"] + k) * f["moved"] + j]
@@ -80,12 +82,12 @@ def _hold(f: Routine, row: Value, k: Value, i: Value) -> Value:
 
 
 def _stored_state(f: Routine, slot: Value, i: Value) -> Span:
-    """Return a state that the way forward has kept: of stage i, or before it was settled."""
+    """Return the kept state of stage i in a slot; beyond the stages, a state before a correction."""
     return Span(f, f.vector("stored").at((slot * (f["stages"] + f["settles"]) + i) * f["states"]))
 
 
 class _KeptSteps(StepRoutine):
-    """Step (row, k, slot): a step of ``x``; states of stages are kept in a slot that is not negative."""
+    """The function of (row, k, slot) that advances ``x`` by step k; a slot ≥ 0 keeps its stages."""
 
     evaluated = 0  # stages of the step that is being written
 
@@ -120,7 +122,7 @@ def _step(module: IRModule, method: Method) -> Routine:
 
 
 def _step_back(module: IRModule) -> Routine:
-    """Step back (row, k, slot): ``back`` leads from the derivative by a step's end to that by its start."""
+    """Emit the function of (row, k, slot) that turns ``back``, λ⁺ after step k, into λ before it."""
     f = routine(module, LAYOUT, "adjoint_step_back", NOTHING, WHOLE, WHOLE, WHOLE)
     row, k, slot = (f.argument(i) for i in (1, 2, 3))
     n, s, settles = f["states"], f["stages"], f["settles"]
@@ -164,7 +166,7 @@ def _step_back(module: IRModule) -> Routine:
 
 
 def _add_shares(f: Routine, first: Value, by_parameters: Span, found: Span) -> None:
-    """Add what a product gives for inputs and parameters."""
+    """Emit: add the parts of a pullback for inputs and parameters to their derivatives."""
     n, m, by_inputs = f["states"], f["inputs"], f.vector("by_inputs")
     with f.each(m) as j:
         by_inputs[first + j] = by_inputs[first + j] + found[n + j]
@@ -173,7 +175,7 @@ def _add_shares(f: Routine, first: Value, by_parameters: Span, found: Span) -> N
 
 
 def _begin(f: Routine, row: Value) -> None:
-    """Constants and start of a run; the first sample."""
+    """Emit: set constants and start of a run; keep the first sample."""
     n, own = f["states"], f.vector("constants")
     everything, x = f.vector("all_constants"), f.vector("x")
     with f.each(f["row_constants"]) as i:
@@ -185,14 +187,14 @@ def _begin(f: Routine, row: Value) -> None:
 
 
 def _sample(f: Routine, row: Value, k: Value) -> None:
-    """Keep the state after k steps, if it is a sample."""
+    """Emit: keep the state after k steps, if it is a sample."""
     place = f.index("kept", k)
     with f.when(place >= 0):
         f.move(f["states"], f.vector("x"), f.vector("out", (row * f["samples"] + place) * f["states"]))
 
 
 def _seed(f: Routine, row: Value, k: Value) -> None:
-    """Add the derivative by the sample after k steps, if it is one."""
+    """Emit: add the derivative by the state after k steps, if it is a sample."""
     place, back = f.index("kept", k), f.vector("back")
     with f.when(place >= 0):
         own = f.vector("seeds", (row * f["samples"] + place) * f["states"])
@@ -213,7 +215,7 @@ def _run_rows(module: IRModule, step: Routine) -> None:
 
 
 def _keep_run(module: IRModule, step: Routine) -> Routine:
-    """Keep run (row): a run that keeps checkpoints, and the stages of its last segment."""
+    """Emit the function of (row) that makes a run, with checkpoints and the stages of its last segment."""
     f = routine(module, LAYOUT, "adjoint_keep", NOTHING, WHOLE)
     row = f.argument(1)
     n, length = f["states"], f["segment"]
@@ -236,7 +238,7 @@ def _keep_run(module: IRModule, step: Routine) -> Routine:
 
 
 def _run_back(module: IRModule, step: Routine, back: Routine) -> Routine:
-    """Run back (row): from the derivatives by samples to those by start, inputs and parameters."""
+    """Emit the function of (row) from derivatives by samples to those by start, inputs and parameters."""
     f = routine(module, LAYOUT, "adjoint_back", NOTHING, WHOLE)
     row = f.argument(1)
     n, length = f["states"], f["segment"]
@@ -276,7 +278,7 @@ def _pull_rows(module: IRModule, step: Routine, step_back: Routine) -> None:
 
 
 def _steps_of(f: Routine, first: Value) -> Value:
-    """How many steps a segment has: the last one may be shorter."""
+    """Return the number of steps in a segment; the last one may be shorter."""
     rest, found = f["steps"] - first, Local(f, f["segment"])
     with f.when(rest < found.get()):
         found.set(rest)

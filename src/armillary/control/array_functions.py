@@ -1,12 +1,13 @@
-"""A model's rates, outputs, steps and runs as functions of arrays with any leading axes, and their pullbacks.
+"""A model's rates, outputs, steps and runs as functions of arrays, with their pullbacks and tangents.
 
     rates      (x, v, p)         → ẋ
     outputs    (x, v, p)         → y, in stated units
     step       (x, v, p)         → x after one step with v held
     run        (x, v₀ … v_N, p)  → x at the start and after each step
 
-The bridges to JAX and PyTorch call these; leading axes are runs of one compiled loop. All numbers but outputs
-are in the model's own units. Numbers of single precision are computed in double and given back in single.
+Arrays may have any leading axes, which are runs of one compiled loop. The bridges to JAX and PyTorch call
+these functions. All numbers but outputs are in the model's own units. Arguments of single precision are
+computed in double precision; results are then single.
 """
 
 from __future__ import annotations
@@ -46,17 +47,18 @@ class Pulled(NamedTuple):
 
 
 class ArrayFunction(NamedTuple):
-    """A function of arrays (t, x, v, p), its pullback (t, x, v, p, weights), its change along a direction
-    (t, x, v, p, ẋ, v̇, ṗ), and the shape of its results.
+    """A function of arrays (t, x, v, p) with its derivatives.
 
-    ``shape`` leads from the shape of v, without leading axes, to that of the results.
+    ``pull`` is its pullback, a function of (t, x, v, p, weights), and ``push`` its derivative along a
+    direction, of (t, x, v, p, ẋ, v̇, ṗ). ``shape`` returns the shape of the results from the shape of v, both
+    without leading axes.
     """
 
     value: Callable[..., np.ndarray]
     pull: Callable[..., Pulled]
     push: Callable[..., np.ndarray]
     shape: Callable[[tuple[int, ...]], tuple[int, ...]]
-    inputs: int  # axes of v
+    inputs: int  # axes of v without leading ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +93,7 @@ Kind = TypeVar("Kind", bound=LibraryFunctions)
 def fill_library_functions(
     kind: type[Kind], of: ArrayFunctions, bridge: Callable[[str, ArrayFunction], Callable[..., LibraryObject]]
 ) -> Kind:
-    """Return a model's functions in a library, each made by ``bridge`` from its name and itself."""
+    """Return a model's functions in a library, each made by ``bridge`` from a name and an array function."""
     made = {"derivatives": of.rates, "outputs": of.outputs, "step": of.step, "run": of.run}
     return kind(
         **{name: bridge(name, function) for name, function in made.items()},
@@ -120,7 +122,7 @@ class ArrayFunctions:
         known = [name for name, m in system.memories.items() if m.input and not m.rate_of]
         names = known if inputs is None else list(map(str, several(inputs, "inputs=")))
         if names:
-            input_ports(equations, names)  # errors of names
+            input_ports(equations, names)  # raises errors for unknown names
         chosen = [] if parameters is None else list(map(str, several(parameters, "parameters=")))
         checked_names(chosen, list(system.parameters), f"'{system.name}' has no parameter", ParameterError)
         chosen_method = METHODS[one_of(method, EXPLICIT, "no explicit method ")]
@@ -159,7 +161,7 @@ class ArrayFunctions:
 
     @property
     def run(self) -> ArrayFunction:
-        """States at the start and after each step: one row more than v has."""
+        """States at the start and after each step: one row more than v."""
         n = len(self.states)
         return ArrayFunction(self._run, self._pull_run, self._push_run, lambda v: (v[0] + 1, n), 2)
 
@@ -242,7 +244,7 @@ class ArrayFunctions:
     # ------------------------------------------------------------ inside
 
     def compile(self, name: str) -> None:
-        """Compile what a function needs, so that errors are raised where it is called, not in a callback."""
+        """Compile what a function needs, so that errors are raised here and not in a library's callback."""
         _ = self._output_functions if name == "outputs" else self._map.functions
 
     def check(self, x: tuple[int, ...], v: tuple[int, ...], p: tuple[int, ...], axes: int, name: str) -> None:
@@ -262,7 +264,7 @@ class ArrayFunctions:
                 )
 
     def default_inputs(self, name: str, steps: int | None) -> np.ndarray:
-        """Inputs as at the start of a run: of one place, or of each step."""
+        """Return the inputs at the start of a run, once or, for ``run``, for each step."""
         if name != "run":
             return self.held
         if steps is None:
@@ -270,7 +272,7 @@ class ArrayFunctions:
         return np.tile(self.held, (count(steps, "steps"), 1))
 
     def _values(self, p: np.ndarray, rows: int) -> DataTable | None:
-        """Parameters by name in stated units: numbers, or a column each."""
+        """Return parameters by name in stated units, as numbers or with one value per row."""
         if not self.parameters:
             return None
         columns = np.asarray(p, dtype=float).reshape(rows, -1) / self._factors
@@ -281,7 +283,7 @@ class ArrayFunctions:
     def _laid_out(
         self, t: float, x: np.ndarray, v: np.ndarray, p: np.ndarray
     ) -> tuple[tuple[int, ...], np.ndarray, HeldInputs, StepGrid, DataTable | None]:
-        """Rows of states, inputs of all steps, the steps and the parameters."""
+        """Return leading axes, rows of states, inputs of all steps, the steps and the parameters."""
         assert self.h is not None
         lead, rows = x.shape[:-1], prod(x.shape[:-1])
         steps, m = v.shape[-2:]
@@ -338,7 +340,7 @@ def _side_by_side(moves: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def checked_time(t: object) -> float:
-    """Return a plain number: functions do not have derivatives by time."""
+    """Return t as a plain number: the functions have no derivatives by time."""
     try:
         found = float(t)  # type: ignore[arg-type]  # whatever is no number raises
     except (TypeError, ValueError) as error:

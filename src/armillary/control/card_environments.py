@@ -1,8 +1,8 @@
-"""Copies of a model as environments on a GPU: one step of all copies is one kernel, arrays stay on the card.
+"""Copies of a model as environments on a GPU: a step of all copies is one kernel, arrays stay there.
 
-Arguments and meaning are those of `armillary.gym.ModelEnvironments`; nothing but CuPy is needed. Actions,
-observations, rewards and ends are CuPy arrays, which other libraries take by DLPack without a copy. Copies
-that ended draw a start and parameters in the kernel, from a seed, the number of the copy and its episode.
+Arguments and their meaning are those of `armillary.gym.ModelEnvironments`; only CuPy is needed. Actions,
+observations, rewards and ends are CuPy arrays, which other libraries accept by DLPack without a copy. When a
+copy of the model ended, the kernel draws its next start and parameters, from a seed, its number and episode.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from armillary.untyped import DataMapping, LibraryObject
 class CardEnvironments:
     """``envs`` copies of a model on the GPU; see `armillary.gym.ModelEnvironments`.
 
-    ``precision`` is "double", "single" or "fast", as of batches. ``step`` gives arrays that the next step
-    overwrites.
+    ``precision`` is "double", "single" or "fast", as for batches. The next call of ``step`` overwrites the
+    arrays that ``step`` returned.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class CardEnvironments:
         self._kernel_own = [i for i in range(len(constants)) if i not in shared]
 
     def reset(self, *, seed: int = 0) -> LibraryObject:
-        """Begin all episodes anew; observations, a row for each copy."""
+        """Begin all episodes anew; return observations, a row for each copy."""
         self._seed = count(seed + 1, "seed") - 1
         self._ended[...], self._episode[...], self._began = 1, 0, True
         cupy = self._device.cupy
@@ -94,7 +94,7 @@ class CardEnvironments:
     def step(
         self, actions: LibraryObject
     ) -> tuple[LibraryObject, LibraryObject, LibraryObject, LibraryObject]:
-        """Hold inputs for one step: observations, rewards, which copies ended and which were cut off."""
+        """Hold inputs for one step; return observations, rewards, and masks of ended and cut-off copies."""
         if not self._began:
             raise ArmillaryError("call reset() before step()")
         cupy, n = self._device.cupy, self.num_envs
@@ -130,7 +130,7 @@ def environment_kernel(program: Program, terms: EnvironmentTerms, precision: str
 
 
 def _step() -> str:
-    """Return a step of rk4 in place, at times in double precision."""
+    """Return the text of a step of rk4 in place; the time is in double precision."""
 
     def derivatives(part: float, state: str) -> str:
         time = {0.0: "t", 1.0: "t + h"}.get(part, f"t + {fraction(part)} * h")

@@ -1,12 +1,12 @@
-"""Equations as CasADi functions over our compiled code, with exact derivatives of first and second order.
+"""Equations as CasADi functions that call compiled code, with exact derivatives of first and second order.
 
     f(t, x, v, p)           values
-    its Jacobian            ∂f/∂(t, x, v, p), the elements that can differ from zero
+    its Jacobian            ∂f/∂(t, x, v, p), sparse
     its adjoint             wᵀ ∂f/∂(t, x, v, p)
     the adjoint's Jacobian  ∂²(wᵀ f)/∂(t, x, v, p)², and ∂f/∂(t, x, v, p) by w
 
-CasADi asks for them where it differentiates an expression that calls f. Nothing is expanded into its graph,
-and no C compiler is needed: each is a callback that evaluates machine code made from the symbolic program.
+CasADi requests these when it differentiates an expression that calls f. Nothing is expanded into its graph,
+and no C compiler is needed: each function is a callback of machine code made from the symbolic program.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from armillary.control.knot_functions import KnotFunctions, Knots
 from armillary.untyped import LibraryObject
 
-Ports = Mapping[str, LibraryObject]  # sparsities of arguments or results, by name
+Ports = Mapping[str, LibraryObject]  # CasADi's sparsities of arguments or results, by name
 Call = Callable[[list[np.ndarray]], list[object]]
 Derivative = Callable[[str, list[str], list[str]], LibraryObject]
 
@@ -33,10 +33,10 @@ def make_callback(
     jacobian: Derivative | None = None,
     reverse: Derivative | None = None,
 ) -> LibraryObject:
-    """Return a function of CasADi that calls one of Python, which gives the elements of sparse results.
+    """Return a function of CasADi that calls one of Python, which returns the elements of sparse results.
 
-    ``jacobian`` and ``reverse`` make the functions of its derivatives, under the names that CasADi gives.
-    CasADi holds no reference to a callback: keep it.
+    ``jacobian`` and ``reverse`` make the functions of the derivatives, with names that CasADi chooses.
+    CasADi holds no reference to a callback: keep the result.
     """
 
     class Function(casadi.Callback):  # type: ignore[misc]  # CasADi has no types
@@ -93,21 +93,21 @@ LABELS = ("t", "x", "v", "p")
 
 @dataclass(frozen=True, eq=False)
 class Arguments:
-    """Sizes of the arguments t, x, v, p, where v stands in the memory, and the order of derivatives."""
+    """Sizes of the arguments t, x, v, p, indices of v in the memory, and the memory's other values."""
 
     sizes: tuple[int, int, int, int]
     places: tuple[int, ...]
     memory: np.ndarray
 
     def knots(self, given: Sequence[np.ndarray]) -> Knots:
-        """One place."""
+        """Return the arguments as a single knot."""
         t, x, v, p = given
         memory = np.array(self.memory, ndmin=2)
         memory[0, list(self.places)] = v
         return Knots(np.array(t, dtype=float), x[None], memory, p[None])
 
     def spans(self) -> dict[str, slice]:
-        """Where arguments stand among the variables of the functions: x, v, p, then t."""
+        """Return the slices of the arguments among the functions' variables, whose order is x, v, p, t."""
         t, x, v, p = self.sizes
         return {
             "t": slice(x + v + p, x + v + p + t), "x": slice(0, x),
@@ -116,7 +116,7 @@ class Arguments:
 
 
 class ExternalFunction:
-    """One function for CasADi; ``made`` holds its callbacks, to which CasADi keeps no reference."""
+    """One function for CasADi; ``made`` holds its callbacks, since CasADi keeps no reference to them."""
 
     def __init__(
         self, casadi: LibraryObject, name: str, functions: KnotFunctions, arguments: Arguments
@@ -160,7 +160,7 @@ class ExternalFunction:
         spans = self.arguments.spans()
         return [spans[label] for label in LABELS]
 
-    # ------------------------------------------------------------ what CasADi asks for
+    # ------------------------------------------------------------ derivatives that CasADi requests
 
     def _jacobian(self, name: str, inames: list[str], onames: list[str]) -> LibraryObject:
         casadi, pattern = self.casadi, self.functions.jacobian_pattern

@@ -1,9 +1,9 @@
-"""Equations as CasADi functions: our program, node by node, as expressions of CasADi (SX), or compiled.
+"""Equations as CasADi functions: the program, node by node, as expressions of CasADi (SX), or compiled code.
 
     ẋ = rates(t, x, v, p)        y = outputs(t, x, v, p)
 
-Values that the program shares are shared in CasADi's graph, and what depends on parameters alone is made
-first, as the program does. Numbers are in the model's own units (SI unless stated).
+Values that the program shares are shared in CasADi's graph, and expressions of parameters alone come first,
+as in the program. Numbers are in the model's own units (SI unless stated).
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class CasadiFunctions:
 
     ``states``, ``inputs``, ``parameters`` and ``output_names`` name the elements of x, v, p and y;
     ``defaults`` are the parameters' values, NaN where the description has none. Outputs are in stated units,
-    all other numbers in the model's own. Keep this object as long as CasADi uses functions of the external
-    kind.
+    all other numbers in the model's own. Keep this object as long as CasADi uses functions of kind
+    "external", whose callbacks it holds in ``kept``.
     """
 
     rates: LibraryObject
@@ -113,7 +113,7 @@ def _external(
     outputs: Sequence[str] | None,
     parameters: Sequence[str] | None,
 ) -> CasadiFunctions:
-    """Functions over compiled code."""
+    """Return functions that call compiled code."""
     system, t = equations.system, equations.targets
     known = [name for name, m in system.memories.items() if m.input]
     names = known if inputs is None else [str(name) for name in several(inputs, "inputs=")]
@@ -148,7 +148,7 @@ def _external(
 def _evaluate(
     casadi: LibraryObject, results: Iterable[Expr], values: dict[Expr, LibraryObject]
 ) -> list[LibraryObject]:
-    """Results as expressions of CasADi; each node is made once and kept in ``values``."""
+    """Return the results as expressions of CasADi; each node is made once and kept in ``values``."""
     results = list(results)
     functions = _functions(casadi)
     for node in operands_first(results, values):
@@ -190,7 +190,7 @@ def _node(
 
 
 def _functions(casadi: LibraryObject) -> dict[str, Callable[..., LibraryObject]]:
-    """CasADi's functions by the names of ours."""
+    """Return CasADi's functions by the names in our expressions."""
     same = (
         "sin",
         "cos",

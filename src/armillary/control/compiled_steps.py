@@ -1,4 +1,4 @@
-"""Loops over steps of RK4 with held inputs: of many motions, and of motions under feedback.
+"""Compiled loops over steps of RK4 with held inputs: for many motions, and for motions with feedback.
 
     step_rows    x ← RK4(x, v) in ``parts`` equal parts, row by row
     roll         v_k = clip(v̄_k + α d_k + K_k (x_k − x̄_k)),   x_{k+1} = RK4(x_k, v_k)
@@ -34,7 +34,7 @@ ROWS = RoutineLayout(
     addresses=(
         *("rates", "constants", "memory"),  # of one row
         "all_constants",
-        "places",  # whole numbers: of the inputs in the memory
+        "places",  # whole numbers: indices of the inputs in the memory
         *("settings", "t", "x", "v", "own", *STEP_WORK),
     ),
 )
@@ -42,7 +42,7 @@ ROLLOUTS = RoutineLayout(
     numbers=("steps", "states", "inputs", "rows"),
     addresses=(
         *("rates", "constants", "memory"),
-        "places",  # whole numbers: of the inputs in the memory
+        "places",  # whole numbers: indices of the inputs in the memory
         *("settings", "x", "v", "d", "K", "low", "high", "sizes", "motions", "held"),
         *STEP_WORK,
     ),
@@ -60,7 +60,7 @@ def step_rows(
     h: float,
     parts: int,
 ) -> None:
-    """Advance rows of states ``x`` by ``h``, in place. All rows share the constants, or each has a row."""
+    """Advance rows of states ``x`` by ``h``, in place. Constants: one row for all, or a row for each."""
     rows, n = x.shape
     many = constants.ndim == 2
     own, held = np.zeros(max(constants.shape[-1], 1)), np.array(memory, dtype=float, ndmin=1)
@@ -109,9 +109,9 @@ def roll(
     limits: tuple[np.ndarray, np.ndarray],
     sizes: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Motions (sizes × steps + 1 × states) and inputs (sizes × steps × inputs), one for each α in ``sizes``.
+    """Return motions (sizes × steps + 1 × states) and inputs (sizes × steps × inputs), for all α.
 
-    ``around`` has x̄ and v̄, ``law`` d and K.
+    ``around`` is (x̄, v̄), ``law`` is (d, K), ``sizes`` has the α.
     """
     (x, v), (d, K) = around, law
     N, m = v.shape

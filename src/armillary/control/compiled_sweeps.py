@@ -1,10 +1,10 @@
 """The two halves of an iteration of iLQR as compiled loops: derivatives of steps, and the sweep backwards.
 
     differentiate   φ(x_k, v_k) by RK4, with ∂φ/∂(x, v) by the chain rule through its stages
-    sweep_back      the quadratic model of the cost from the last knot to the first; offsets d and gains K
+    sweep_back      the quadratic model of the cost, from the last knot to the first; offsets d and gains K
 
-The loops are built once for all systems; a function of a model that gives its rates and the elements of their
-Jacobian is called by its address.
+The loops are built once for all systems. They call a function of the model, by its address, that returns the
+rates and the elements of their Jacobian.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _METHOD = METHODS["rk4"]
 STEPS = RoutineLayout(
     numbers=("steps", "states", "inputs", "elements"),
     addresses=(
-        *("rates", "constants", "memory"),  # ``rates`` gives the Jacobian's elements after them
-        *("places", "rows", "columns"),  # whole numbers: inputs in the memory, elements in the Jacobian
+        *("rates", "constants", "memory"),  # ``rates`` returns the Jacobian's elements after the rates
+        *("places", "rows", "columns"),  # whole numbers: indices of inputs in the memory, of elements
         *("settings", "t", "x", "v", "ends", "found"),
         *("out", "motion", *STEP_WORK),  # work
     ),
@@ -62,8 +62,9 @@ def differentiate_steps(
     v: np.ndarray,
     h: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends of steps of length h, and their derivatives by [x, v]: steps × states × (states +
-    inputs).
+    """Return the ends of steps of length h, and their derivatives by [x, v].
+
+    The derivatives have the shape steps × states × (states + inputs).
     """
     (N, n), m = x.shape, v.shape[1]
     ends, found = np.empty((N, n)), np.empty((N, n, n + m))
@@ -90,10 +91,10 @@ def sweep_back(
     h: float,
     regular: float,
 ) -> tuple[np.ndarray, np.ndarray, tuple[float, float]] | None:
-    """Offsets d, gains K and the expected decrease (slope, curvature); `None` if v has no minimum.
+    """Return offsets d, gains K and the expected decrease (slope, curvature); `None` if v has no minimum.
 
-    ``slopes`` are the steps' derivatives by [x, v], ``curvatures`` those of the rates: steps × rates ×
-    variables × variables. ``weights`` are Q, R and the final one.
+    ``slopes`` are the steps' derivatives by [x, v], ``curvatures`` the second derivatives of the rates: steps
+    × rates × variables × variables. ``weights`` are Q, R and S, ``regular`` is the regularisation.
     """
     (N, m), n = v.shape, x.shape[1]
     d, K, found = np.zeros((N, m)), np.zeros((N, m, n)), np.zeros(3)
@@ -197,7 +198,7 @@ def sweep_text() -> str:
 
 
 def _expand(f: Routine, k: Value) -> None:
-    """The quadratic model of what is left of the cost, in x and v of one knot."""
+    """Emit the quadratic model of the cost to go in x and v of one knot."""
     n, m, wide = f["states"], f["inputs"], f["states"] + f["inputs"]
     h, regular = f.vector("settings")[0], f.vector("settings")[1]
     x, v, target = f.vector("x"), f.vector("v"), f.vector("target")
@@ -259,7 +260,7 @@ def _expand(f: Routine, k: Value) -> None:
 
 
 def _gains(f: Routine, k: Value) -> None:
-    """K of the inputs that are off their limits: all columns at once, row by row."""
+    """Emit K for the inputs that are not at a limit: all columns at once, row by row."""
     n, m, C, free = f["states"], f["inputs"], f.vector("chol"), f.vector("free")
     Qvx, K = f.vector("Qvx"), Span(f, f.vector("K").at(k * m * n))
 
@@ -288,7 +289,7 @@ def _gains(f: Routine, k: Value) -> None:
 
 
 def _update(f: Routine, k: Value) -> None:
-    """The cost to go before the knot, and the expected decrease. Of P the lower triangle is made first."""
+    """Emit the cost to go before the knot, and the expected decrease; the lower triangle of P comes first."""
     n, m = f["states"], f["inputs"]
     P, p, Qx, Qv = f.vector("P"), f.vector("p"), f.vector("Qx"), f.vector("Qv")
     Qxx, Qvx, Qvv, pulled = f.vector("Qxx"), f.vector("Qvx"), f.vector("Qvv"), f.vector("PF")
@@ -325,7 +326,7 @@ def _update(f: Routine, k: Value) -> None:
 
 
 def _cholesky_text(module: IRModule) -> Routine:
-    """Factor ``pushed`` without the inputs that are not free; 0 if it is not positive definite."""
+    """Emit: factor ``pushed`` restricted to free inputs; return 0 if it is not positive definite."""
     f = routine(module, SWEEP, "factor_free", WHOLE)
     m, A, C, free = f["inputs"], f.vector("pushed"), f.vector("chol"), f.vector("free")
     with f.each(m) as i, f.each(i + 1) as j:
@@ -344,7 +345,7 @@ def _cholesky_text(module: IRModule) -> Routine:
 
 
 def _solve_text(module: IRModule) -> Routine:
-    """Solve with these factors for ``side``; zero for inputs that are not free."""
+    """Emit: solve for ``side`` with the factors of `_cholesky_text`; zero for inputs that are not free."""
     f = routine(module, SWEEP, "solve_free", NOTHING)
     m, C, b, free = f["inputs"], f.vector("chol"), f.vector("side"), f.vector("free")
     with f.each(m) as i:
@@ -363,7 +364,7 @@ def _solve_text(module: IRModule) -> Routine:
 
 
 def _box_text(module: IRModule, cholesky: Routine, solve: Routine) -> Routine:
-    """d that minimises ½ dᵀ A d + Qvᵀ d between limits, by projected Newton steps; 0 if A is not definite."""
+    """Emit: minimise ½ dᵀ A d + Qvᵀ d in limits by projected Newton steps; return 0 if A is not definite."""
     f = routine(module, SWEEP, "box_step", WHOLE, WHOLE)
     k, m = f.argument(1), f["inputs"]
     A, Qv, side, free = f.vector("pushed"), f.vector("Qv"), f.vector("side"), f.vector("free")
@@ -404,7 +405,7 @@ def _box_text(module: IRModule, cholesky: Routine, solve: Routine) -> Routine:
     return f
 
 
-_FILES = [Path(__file__)]  # which decides the code
+_FILES = [Path(__file__)]  # cached code depends on it
 
 
 @cache

@@ -1,13 +1,13 @@
-"""One step of many copies of a model as a compiled loop: as many copies at once as a register has lanes.
+"""One step of many copies of a model as a compiled loop; a block has as many copies as a register has lanes.
 
-For each block of copies:
+For each block of copies the loop
 
-    inputs are held for ``parts`` steps of RK4
-    copies that ended before take the start and the parameters that were drawn for them; their time is zero
-    observations, the reward and the values with limits; which copies end, and which are cut off
-    in mode "same step": what ended copies saw last is kept apart, and they begin anew at once
+    holds the inputs for ``parts`` steps of RK4
+    sets copies that ended before to the start and parameters drawn for them, and their time to zero
+    computes observations, reward and the values with limits; finds copies that end or are cut off
+    in mode "same step" stores the last observations of ended copies apart, and restarts these copies
 
-Arrays of copies have a row per quantity; observations have a row per copy, as Gymnasium wants them.
+Arrays have a row per quantity and a column per copy; observations have a row per copy, as in Gymnasium.
 """
 
 from __future__ import annotations
@@ -41,8 +41,10 @@ Range = tuple[float, float]
 
 
 class EnvironmentTerms:
-    """The terms of one environment. ``results`` are observations, the reward and the values with limits;
-    ``drawn`` and ``initial`` have the limits from which parameters and states are drawn.
+    """The user's terms of an environment, read and checked.
+
+    ``results`` are expressions: observations, the reward and the values with limits. ``drawn`` and
+    ``initial`` have the limits between which parameters and states are drawn.
     """
 
     def __init__(
@@ -56,7 +58,7 @@ class EnvironmentTerms:
         parameters: DataMapping | None,
     ) -> None:
         equations = model.equations
-        check_smooth(equations, may_stop=False)  # steps of environments do not look for events
+        check_smooth(equations, may_stop=False)  # environments ignore events
         self.table, self.described = model.parameter_table, model.state()
         self.states, self.ports = state_ports(equations), input_ports(equations, list(inputs))
         memories = list(equations.system.memories)
@@ -82,7 +84,7 @@ class EnvironmentTerms:
 
     @property
     def start_limits(self) -> np.ndarray:
-        """Lowest and highest start of each state, in the model's own units."""
+        """Lowest and highest start of each state, a row each, in the model's own units."""
         found = np.stack([self.described, self.described], axis=1)
         for i, port in enumerate(self.states):
             if port.name in self.initial:
@@ -90,14 +92,14 @@ class EnvironmentTerms:
         return found
 
     def drawn_limits(self, program: Program) -> dict[int, np.ndarray]:
-        """Lowest and highest value of drawn parameters by their place in a program, in its units."""
+        """Return lowest and highest value of drawn parameters by their index in a program, in its units."""
         names = [s.data.name for s in program.parameters]
         factors = dict(zip(self.table.names, self.table.factors, strict=True))
         found = {names.index(name): np.array(pair) * factors[name] for name, pair in self.drawn.items()}
         return dict(sorted(found.items()))
 
     def parameter_values(self, program: Program) -> dict[Expr, float]:
-        """Return all parameters of a program in its units; drawn ones at their lowest."""
+        """Return all parameters of a program in its units; drawn ones with their lowest value."""
         inside = self.table.inside_columns({name: low for name, (low, _) in self.drawn.items()})
         return {s: float(inside[s.data.name]) for s in program.parameters}
 
@@ -128,15 +130,15 @@ def _range(given: object, what: str) -> Range:
 _METHOD = METHODS["rk4"]
 _WHOLES = ("first", "blocks", "stride", "parts")
 _ARRAYS = (
-    *("settings", "shared", "memory_start", "low", "high"),  # shared: constants of all copies
+    *("settings", "shared", "memory_start", "low", "high"),  # shared: constants common to all copies
     *("actions", "state", "time", "ended", "constants", "next_state", "next_parameters"),
     *("seen", "reward", "outside", "cut", "begun", "last_seen"),
 )
-ROUNDING = 1e-9  # s by which a time limit may be missed
+ROUNDING = 1e-9  # s, tolerance of a time limit
 
 
 def environment_program(equations: DerivedEquations, results: Sequence[Expr]) -> Program:
-    """Return the program of the rates, with these results as its outputs."""
+    """Return the program of the rates, with given results as its outputs."""
     columns = tuple(OutputColumn(f"result {i + 1}", "", "", x) for i, x in enumerate(results))
     wanted = replace(
         equations.targets, columns=columns, watched=(), events=(), updates=(), fires=(), geometry=()
@@ -148,12 +150,12 @@ def environment_program(equations: DerivedEquations, results: Sequence[Expr]) ->
 class EnvironmentLoop(LaneFunction):
     """``steps(first, blocks, stride, parts, arrays…, room)`` for one program.
 
-    ``inputs`` are places in the memory, ``seen`` the number of observations, after which the outputs have the
-    reward and ``limits`` values. ``drawn``: whether each copy has parameters of its own; ``same_step``:
-    whether copies begin anew in the step in which they end.
+    ``inputs`` are indices in the memory. The outputs are ``seen`` observations, the reward, and ``limits``
+    values with limits. ``drawn``: each copy has its own parameters; ``same_step``: copies restart in the step
+    in which they end.
 
-    Stages do not take sines near those of the first one, as batches do: inputs are held for long steps, in
-    which angles turn too far for them. Cart and pole, 20 ms: 111 ns a copy in place of 132.
+    Sines of later stages are not computed from those of the first, as in batches: inputs are held for long
+    steps, in which angles turn too far. For cart and pole at 20 ms this takes 111 ns a copy, not 132.
     """
 
     def __init__(
@@ -179,7 +181,7 @@ class EnvironmentLoop(LaneFunction):
         self._write(inputs, seen, limits)
 
     def block(self, name: str, row: Value | int = 0) -> Span:
-        """This block's copies in a row of an array."""
+        """Return the part of an array's row that belongs to the current block."""
         row = self.whole(row) if isinstance(row, int) else row
         return Span(self, self.outside(name).at(row * self.stride + self.run))
 
@@ -209,7 +211,7 @@ class EnvironmentLoop(LaneFunction):
         self.give()
 
     def _step(self, time: Local) -> None:
-        """One step of RK4, in place."""
+        """Emit one step of RK4, in place."""
         t, h = time.get(), self.spread(self.outside("settings")[0])
         self.derivatives(t, self.vector("state"), self.vector("k0"))
         self.solver("stages", t, h)
@@ -218,7 +220,7 @@ class EnvironmentLoop(LaneFunction):
         self.normalise(time.get(), "state")
 
     def _begin(self, anew: Value, time: Local) -> None:
-        """Copies that ended take what was drawn for them."""
+        """Emit: set copies that ended to the drawn start and parameters."""
         with self.each(self.states) as i:
             self.vector("state")[i] = self.choose(
                 anew, self.block("next_state", i)[0], self.vector("state")[i]
@@ -234,7 +236,7 @@ class EnvironmentLoop(LaneFunction):
                 self.block("constants", i)[0] = own[i]
 
     def _look(self, anew: Value, t: Value, seen: int, limits: int) -> None:
-        """Store the state, and what the copies observe and earn, which end and which are cut off."""
+        """Emit: store state, observations and rewards, and mark copies that end or are cut off."""
         with self.each(self.states) as i:
             self.block("state", i)[0] = self.vector("state")[i]
         self.block("time")[0] = t
@@ -269,7 +271,7 @@ class EnvironmentLoop(LaneFunction):
                 self._store_observations("seen", seen)
 
     def _store_observations(self, name: str, seen: int) -> None:
-        """Store the first results: a row for each copy."""
+        """Emit: store the observations, a row for each copy."""
         out, target = self.vector("out"), self.outside(name)
         for i in range(seen):
             value = out[i].raw
@@ -287,5 +289,5 @@ class CompiledEnvironmentLoop:
     def __call__(
         self, first: int, blocks: int, stride: int, parts: int, arrays: dict[str, np.ndarray]
     ) -> None:
-        """Advance some blocks of copies; each call has its own room, so that threads may share the loop."""
+        """Advance some blocks of copies; each call has its own work arrays, so threads may share the loop."""
         self._steps(first, blocks, stride, parts, *(arrays[name] for name in _ARRAYS))

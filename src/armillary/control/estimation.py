@@ -2,9 +2,9 @@
 
     x_{k+1} = φ(x_k, v_k) + w,  E[w wᵀ] = W Δt         y_k = h(x_k, v_k) + e,  E[e eᵀ] = V
 
-φ is RK4 over the time between two measurements, in parts of at most ``step``, with the measured inputs on
-straight lines. The extended filter uses exact derivatives of φ and h; the unscented one sends 2 n + 1 points
-through both. The smoother goes back over all data.
+φ is RK4 over the time between two measurements, in parts of at most ``step``; measured inputs are
+interpolated linearly. The extended filter uses exact derivatives of φ and h; the unscented filter sends 2 n +
+1 points through both. The smoother goes back from the last measurement to the first.
 
 Sources: Särkkä, Bayesian Filtering and Smoothing (2013), algorithms 5.4 (EKF), 5.14 (UKF), 9.1 and 9.3
 (Rauch–Tung–Striebel smoothers).
@@ -60,7 +60,7 @@ class Estimate:
 
     @property
     def consistency(self) -> float:
-        """The mean of eᵀ S⁻¹ e over the measured values: near 1 if the noises are as they were given."""
+        """The mean of eᵀ S⁻¹ e per measured value: near 1 if the given noises are right."""
         e, S = self.innovations, self.innovation_covariance
         known = np.isfinite(e)
         terms = []
@@ -88,7 +88,7 @@ def estimate(
     step: float | None = None,
     parameters: DataMapping | None = None,
 ) -> Estimate:
-    """Return the filter over data; see ``stages/control.py``, whose verb it is."""
+    """Return the filter's estimate from data; arguments as for ``ModelControl.estimate``."""
     one_of(method, METHODS, "method=")
     problem = _Problem(model, data, outputs, inputs, process, measurement, step, parameters)
     names = [p.name for p in problem.states]
@@ -112,13 +112,13 @@ class _Track:
     P: np.ndarray
     predicted: np.ndarray
     predicted_P: np.ndarray
-    across: np.ndarray  # of x_{k−1} and the prediction of x_k
+    across: np.ndarray  # covariance of x_{k−1} with the prediction of x_k
     innovations: np.ndarray
     innovation_P: np.ndarray
 
 
 class _Problem:
-    """Measured data and the model that explains them, in the model's own units."""
+    """Measured data and the model, in the model's own units (outputs: stated units)."""
 
     def __init__(
         self,
@@ -152,7 +152,7 @@ class _Problem:
         self.parts = np.maximum(1, np.ceil(span / longest - 1e-9)).astype(int)
 
     def _read(self, data: object) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Times, measurements (NaN: none) and inputs."""
+        """Return times, measurements (NaN: not measured) and inputs."""
         if isinstance(data, Run):
             columns: DataTable = {name: data[name] for name in (*self.outputs, *self.inputs)}
             columns["time"] = data.time
@@ -175,13 +175,13 @@ class _Problem:
         return time, y, v * np.array([p.factor for p in self.plant.inputs])
 
     def advance(self, k: int, x: np.ndarray) -> np.ndarray:
-        """Rows of states from measurement k to the next."""
+        """Return rows of states, advanced from measurement k to the next."""
         for t, v, h in self._parts(k, len(x)):
             x = self.plant.step(t, x, v, h, self.parameters)
         return x
 
     def advance_with_derivative(self, k: int, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """One state from measurement k to the next, and the derivative of that."""
+        """Return one state advanced from measurement k to the next, and its derivative by the first."""
         F = np.eye(len(x))
         for t, v, h in self._parts(k, 1):
             ends, by = self.plant.step_derivatives(np.array([t]), x[None], v, h, self.parameters)
@@ -199,11 +199,11 @@ class _Problem:
         return found
 
     def measure(self, k: int, x: np.ndarray) -> np.ndarray:
-        """Rows of outputs at rows of states, at measurement k."""
+        """Return rows of outputs for rows of states at measurement k."""
         return self._outputs.values(self._knots(k, x), self.parameters)
 
     def measure_with_derivative(self, k: int, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Outputs at one state and their derivatives."""
+        """Return the outputs for one state at measurement k, and their derivatives."""
         at = self._knots(k, x[None])
         y, C = (f(at, self.parameters)[0] for f in (self._outputs.values, self._outputs.dense_jacobian))
         return y, C
@@ -215,7 +215,7 @@ class _Problem:
     def correct(
         self, k: int, x: np.ndarray, P: np.ndarray, y: np.ndarray, S: np.ndarray, across: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """State and covariance after measurement k, and the innovation; NaN was not measured."""
+        """Return state and covariance after measurement k, and the innovation; NaN values are ignored."""
         e = self.y[k] - y
         known = np.isfinite(e)
         if not known.any():
@@ -228,7 +228,7 @@ class _Problem:
     def estimate(
         self, model: CompiledModel, track: _Track, method: str, parameters: DataMapping | None
     ) -> Estimate:
-        """Return a track as a user receives it."""
+        """Return a track in stated units, with a run at the estimates."""
         if not np.isfinite(track.x).all():
             k = int(np.argmin(np.isfinite(track.x).all(axis=1)))
             raise ArmillaryError(
@@ -252,7 +252,7 @@ class _Extended:
         self.problem = problem
 
     def filter(self, x: np.ndarray, P: np.ndarray) -> _Track:
-        """Return all data once."""
+        """Return the estimates from one pass over all data."""
         p, rows = self.problem, []
         predicted, across = x, np.zeros_like(P)
         for k in range(len(p.time)):
@@ -283,18 +283,21 @@ class _Unscented:
         self.square[0] += 1 - _SPREAD**2 + _PRIOR
 
     def points(self, x: np.ndarray, P: np.ndarray) -> np.ndarray:
-        """2 n + 1 points with this mean and covariance."""
+        """Return 2 n + 1 points with a given mean and covariance."""
         values, vectors = np.linalg.eigh(P)
         root = self.size * vectors * np.sqrt(np.maximum(values, 0.0))
         return np.vstack([x, x + root.T, x - root.T])
 
     def moments(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Mean of rows, summed as offsets from the middle one (the weights are large), and the offsets."""
+        """Return the weighted mean of rows, and their offsets from it.
+
+        The mean is summed from differences to the first row, since the weights are large.
+        """
         mean = rows[0] + self.mean[1:] @ (rows[1:] - rows[0])
         return mean, rows - mean
 
     def filter(self, x: np.ndarray, P: np.ndarray) -> _Track:
-        """Return all data once."""
+        """Return the estimates from one pass over all data."""
         p, rows = self.problem, []
         predicted, across = x, np.zeros_like(P)
         for k in range(len(p.time)):
@@ -328,7 +331,7 @@ def _smooth_track(track: _Track) -> _Track:
 
 @kept_per_object
 def _output_functions(model: CompiledModel, outputs: tuple[str, ...]) -> KnotFunctions:
-    """Outputs by name, and their derivatives by the states."""
+    """Return functions for named outputs and their derivatives by the states."""
     by_name = {c.name: c.expression for c in model.equations.targets.columns}
     return KnotFunctions(
         model.equations, [by_name[name] for name in outputs], model.equations.targets.integrated

@@ -1,17 +1,17 @@
-"""Jumps of a run at events, walked backwards: the transposed saltation.
+"""Jumps of a run at events and their adjoint: the transposed saltation matrix.
 
 At an event g(t, x, m, p) = 0 the state x and the memory m become r(t, x, m, p). The instant moves by
 δt = −δg / ġ, with ġ = ∂g/∂x f⁻ + ∂g/∂t, so that
 
     δx⁺ = ∂r/∂(x, m, p) δ(x, m, p) + (ṙ − f⁺) δt,      ṙ = ∂r/∂x f⁻ + ∂r/∂t
 
-and the integral of a cost L changes by (L⁻ − L⁺) δt. Backwards, from the derivatives λ⁺ of a scalar by what
-is after the event (λ⁺ᵀ f⁺ over states alone: a memory has no rate),
+and the integral of a cost L changes by (L⁻ − L⁺) δt. Backwards, from the derivatives λ⁺ of a scalar by state
+and memory after the event (λ⁺ᵀ f⁺ has only the states' part: a memory has no rate),
 
     η = −( λ⁺ᵀ (ṙ − f⁺) + L⁻ − L⁺ ) / ġ,      λ⁻ = (∂r/∂(x, m, p))ᵀ λ⁺ + η ∂g/∂(x, m, p)
 
 Source: Leine and Nijmeijer (2004), Dynamics and Bifurcations of Non-Smooth Mechanical Systems, for the
-saltation matrix, of which this is the transpose.
+saltation matrix.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from armillary.program.formalisms.formalism import derivation
 from armillary.runtime.models.compiled_program import ModelFunctions
 from armillary.untyped import DataMapping
 
-_GRAZING = 1e-12  # of the size of an event function's parts: below this rate its instant has no derivative
+_GRAZING = 1e-12  # relative to the rates: a slower event function has no derivative of its instant
 
 
 class JumpShares(NamedTuple):
@@ -41,7 +41,7 @@ class JumpShares(NamedTuple):
 
 
 class EventJump:
-    """One event of a model: what it leaves, and how derivatives go back through it."""
+    """One event of a model: state and memory after it, and the pullback of its jump."""
 
     def __init__(self, of: RunMap, event: int) -> None:
         self._of, t = of, of.equations.targets
@@ -68,7 +68,7 @@ class EventJump:
     def after(
         self, t: float, state: np.ndarray, memory: np.ndarray, parameters: DataMapping
     ) -> tuple[np.ndarray, np.ndarray]:
-        """State and memory that the event leaves."""
+        """Return state and memory after the event."""
         found = self._evaluate("after", t, state, memory, parameters)
         m = self._memories
         return found[m : m + self._states], found[:m]
@@ -82,7 +82,7 @@ class EventJump:
         by_state: np.ndarray,
         by_memory: np.ndarray,
     ) -> JumpShares:
-        """Derivatives before the event, from those by state and memory after it."""
+        """Return the derivatives by the values before the event from those by state and memory after it."""
         n, m = self._states, self._memories
         left, right = (self._rates(t, *place, parameters) for place in (before, after))
         moving = self._evaluate("moving", t, *before, parameters, moves=left[:n])
@@ -100,7 +100,7 @@ class EventJump:
         return JumpShares(found[:n], found[n : n + m], found[n + m :])
 
     def _rates(self, t: float, state: np.ndarray, memory: np.ndarray, parameters: DataMapping) -> np.ndarray:
-        """f, and the running cost after it where there is one."""
+        """Return f, followed by the running cost if there is one."""
         f = self._of.functions
         idle = np.zeros(f.length("rates"))
         return f("rates", t, state, memory=memory, inputs=idle, constants=f.constants(dict(parameters)))

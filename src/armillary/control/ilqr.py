@@ -2,9 +2,9 @@
 
     minimise Σ ½[(x − x̄)ᵀ Q (x − x̄) + vᵀ R v] h + ½ (x_N − x̄)ᵀ S (x_N − x̄)       x_{k+1} = φ(x_k, v_k)
 
-φ is one RK4 step with the input held, and its derivatives are exact. Backwards a quadratic model of the cost
-gives v = v̄ + α d + K (x − x̄); forwards all step sizes α are tried together, a row each. ``second=True`` adds
-the curvature of the rates (differential dynamic programming).
+φ is one RK4 step with the input held, and its derivatives are exact. The backward pass finds the law v = v̄ +
+α d + K (x − x̄) from a quadratic model of the cost; the forward pass tries several step sizes α together, a
+row each. ``second=True`` adds the curvature of the rates (differential dynamic programming).
 
 Sources: Li and Todorov (2004), Iterative linear quadratic regulator design for nonlinear biological movement
 systems; Tassa, Erez and Todorov (2012), Synthesis and stabilization of complex behaviors, for the
@@ -29,16 +29,16 @@ from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import Initial
 from armillary.untyped import DataMapping
 
-_STEPS = 1.1 ** (-(np.arange(10.0) ** 2))  # sizes that are tried at once: 1 to 4e-4
-_LEAST, _MOST = 1e-8, 1e10  # of the regularisation
-_ACCEPTED = 1e-4  # of the expected decrease
+_STEPS = 1.1 ** (-(np.arange(10.0) ** 2))  # step sizes α: 1 to 4e-4
+_LEAST, _MOST = 1e-8, 1e10  # bounds of the regularisation
+_ACCEPTED = 1e-4  # least share of the expected decrease for an accepted step
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class IteratedRegulator:
     """The motion that iterated LQR found: ``run``, its ``cost`` and the gains ``K[k]`` around it.
 
-    ``costs`` has the cost after every iteration; ``converged`` is false where ``message`` gives the reason.
+    ``costs`` has the cost after every iteration; if ``converged`` is false, ``message`` has the reason.
     """
 
     run: Run
@@ -59,7 +59,7 @@ class IteratedRegulator:
 
 @dataclass(frozen=True, eq=False)
 class _Cost:
-    """½ quadratic costs about a target, the running one times the step."""
+    """Quadratic costs about a target, with the factors ½ and, for the running cost, the step."""
 
     Q: np.ndarray
     R: np.ndarray
@@ -68,7 +68,7 @@ class _Cost:
     h: float
 
     def of(self, x: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return the whole cost of motions x (rows, knots, states) and v."""
+        """Return the cost of each motion of x (rows × knots × states) and v (rows × steps × inputs)."""
         off = x - self.target
         running = np.einsum("rki,ij,rkj->r", off[:, :-1], self.Q, off[:, :-1])
         running += np.einsum("rki,ij,rkj->r", v, self.R, v)
@@ -93,7 +93,7 @@ def ilqr(
     tolerance: float = 1e-9,
     second: bool = False,
 ) -> IteratedRegulator:
-    """Return the best inputs from a start; see ``stages/control.py``, whose verb it is."""
+    """Return the best inputs from a start; arguments as for ``ModelControl.ilqr``."""
     motion = steered_plant(model, inputs)
     motion.check_independent("ilqr")
     h = from_zero(step, "step")
@@ -144,7 +144,7 @@ class _Search:
     def run(
         self, v: np.ndarray, iterations: int, tolerance: float
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[float], bool, str]:
-        """States, inputs, gains, costs, whether it converged, and a message."""
+        """Return states, inputs, gains, costs, whether the search converged, and a message."""
         N, n, m = len(v), len(self.start), v.shape[1]
         x = self._roll(np.zeros((N + 1, n)), v, np.zeros((N, m)), np.zeros((N, m, n)), np.zeros(1))[0][0]
         if not np.isfinite(x).all():
@@ -159,7 +159,7 @@ class _Search:
             try:
                 backward, regular = self._regular_backward_sweep(x, v, regular)
                 d, K, decrease = backward
-                for sizes in (_STEPS[:1], _STEPS[1:]):  # the full step is taken nearly always
+                for sizes in (_STEPS[:1], _STEPS[1:]):  # the full step nearly always succeeds
                     motions, inputs, values = self._try_sizes(x, v, d, K, sizes)
                     expected = np.maximum(sizes * decrease[0] + sizes**2 * decrease[1], 0.0)
                     good = np.flatnonzero(values <= costs[-1] - _ACCEPTED * expected)
@@ -217,13 +217,13 @@ class _Search:
     def _roll(
         self, x: np.ndarray, v: np.ndarray, d: np.ndarray, K: np.ndarray, sizes: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Motions from the start with v + α d + K (x − x̄), one for each α, side by side."""
+        """Return motions and inputs by v̄ + α d + K (x − x̄) from the start, one for each α."""
         limits = (self.low, self.high)
         return self.motion.rolled(self.start, self.h, (x, v), (d, K), limits, sizes, self.parameters)
 
 
 def _limits(motion: Plant, inputs: object) -> tuple[np.ndarray, np.ndarray]:
-    """Bounds of inputs that are given as a mapping of names to (low, high); without them infinite."""
+    """Return bounds of the inputs, infinite unless ``inputs`` maps names to (low, high)."""
     low, high = np.full(len(motion.inputs), -np.inf), np.full(len(motion.inputs), np.inf)
     if isinstance(inputs, Mapping):
         for i, p in enumerate(motion.inputs):

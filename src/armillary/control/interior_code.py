@@ -1,13 +1,13 @@
-"""What an iteration of the interior point does with whole vectors, as compiled routines.
+"""Vector operations of an interior-point iteration as compiled routines.
 
     measure     violation, slope of the Lagrangian, products of gaps and duals
-    prepare     Σ, the slope of the barrier, and the right-hand side of a step
-    aim         the step of all duals, and how far each may go
+    prepare     Σ, the slope of the barrier function, and the right-hand side of a step
+    aim         the step of the bounds' duals, and the longest steps that keep gaps and duals positive
     move        a trial point, and its gaps
-    accept      duals after the step, near the central path
+    accept      take the trial point; keep duals near the central path
 
-Bounds are lists: ``low_at`` has the variables with a lower bound, and gaps, duals and their steps have one
-number for each; lower bounds come first, then upper ones.
+The bounds are one list, first all lower and then all upper ones: ``bounded`` has their variables. A gap is
+the distance from a bound; gaps, duals and their steps have one number per bound.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ LAYOUT = RoutineLayout(
 def text() -> str:
     """Return the LLVM text of all routines, ``armillary_interior_NAME(fields)``."""
     module = IRModule()
-    for name, write in _ROUTINES.items():
+    for name, write in ROUTINES.items():
         f = routine(module, LAYOUT, f"interior_{name}", NOTHING, public=True)
         write(f)
         f.give()
@@ -69,7 +69,7 @@ def _find_gaps(f: Routine, point: str, gaps: str) -> None:
 
 
 def _largest(f: Routine, count: Value, name: str) -> tuple[Value, Value]:
-    """Return the largest magnitude in a vector, which is infinite if one is not a number, and their sum."""
+    """Return the largest magnitude in a vector, infinite if an element is not finite, and their sum."""
     values, most, whole = f.vector(name), Local(f, f.real(0.0)), Local(f, f.real(0.0))
     with f.each(count) as i:
         size = f.magnitude(values[i])
@@ -132,7 +132,7 @@ def _prepare(f: Routine) -> None:
 
 
 def _aim(f: Routine) -> None:
-    """The step of variables and multipliers is the negative of the solution, which is in ``step``."""
+    """Emit: negate ``step``, which holds the solution of the linear system; find the duals' step."""
     n, mu, fraction = f["variables"], _setting(f, "mu"), _setting(f, "fraction")
     step, dual_step, gaps = f.vector("step"), f.vector("dual_step"), f.vector("gaps")
     duals, slope = f.vector("duals"), f.vector("slope")
@@ -166,7 +166,7 @@ def _move(f: Routine) -> None:
 
 
 def _accept(f: Routine) -> None:
-    """The trial point becomes the point."""
+    """Emit: replace point, multipliers and duals by those after the step."""
     x, y, trial, step = f.vector("x"), f.vector("y"), f.vector("trial"), f.vector("step")
     duals, dual_step, gaps = f.vector("duals"), f.vector("dual_step"), f.vector("gaps")
     n, size, dual = f["variables"], _setting(f, "size"), _setting(f, "dual")
@@ -182,11 +182,11 @@ def _accept(f: Routine) -> None:
         duals[b] = f.least(moved, centre * near)
 
 
-_ROUTINES = {"measure": _measure, "prepare": _prepare, "aim": _aim, "move": _move, "accept": _accept}
+ROUTINES = {"measure": _measure, "prepare": _prepare, "aim": _aim, "move": _move, "accept": _accept}
 
 
 @cache
 def method() -> RoutineMethod:
-    """Return the compiled routines."""
-    names = [f"interior_{name}" for name in _ROUTINES]
+    """Return the compiled routines, made once for all models."""
+    names = [f"interior_{name}" for name in ROUTINES]
     return compiled_method("interior point", text, [Path(__file__)], names, of_all_models=True)

@@ -2,17 +2,17 @@
 
     minimise f(z)  subject to  row_low ≤ c(z) ≤ row_high,  low ≤ z ≤ high
 
-Inequalities get slacks; fixed variables are taken out; variables, rows and cost are scaled. Each step solves
+Inequalities get slacks; fixed variables are removed; variables, rows and cost are scaled. Each step solves
 
     [H + Σ + δ_w I   Jᵀ    ] [d]      [∇φ + Jᵀ y]
     [J              −δ_c I ] [y⁺ − y] = −[c        ]
 
 with factors L D Lᵀ (``symmetric_factors.py``). δ_w grows until the matrix has as many negative eigenvalues as
-rows: then the step leads down, and no saddle is taken for a minimum. Where the line search fails, the
-violation alone is made smaller (restoration).
+rows: then the step is a descent direction. If the line search fails, the restoration reduces the violation
+alone.
 
-Sources: Wächter and Biegler (2006), On the implementation of an interior-point filter line-search algorithm
-for large-scale nonlinear programming, Mathematical Programming 106, 25–57, whose constants these are.
+Source: Wächter and Biegler (2006), On the implementation of an interior-point filter line-search algorithm
+for large-scale nonlinear programming, Mathematical Programming 106, 25–57, which has most constants.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armillary.control.interior_code import FOUND, LAYOUT, SETTINGS, method
+from armillary.control.interior_code import FOUND, LAYOUT, ROUTINES, SETTINGS, method
 from armillary.control.scaled_program import ScaledProgram
 from armillary.llvm.building.routines import whole_array
 
-_FRACTION = 0.99  # of the way to a bound that a step may take at most
-_TINY = 1e-4  # of a step size, from which on there is restoration
-_SIGMA = 1e10  # duals stay within this factor of those of the central path
-_COLD = 0.1  # barrier from which on a start says nothing of the duals: they begin with 1
-_CORRECTIONS = 4  # second-order ones of a step that is refused
+_FRACTION = 0.99  # longest step, relative to the distance from a bound
+_TINY = 1e-4  # factor of the least step size, below which restoration begins
+_SIGMA = 1e10  # bound on the ratio of duals to those of the central path
+_COLD = 0.1  # barrier parameter; at larger ones the duals begin with 1, since the start is far from optimal
+_CORRECTIONS = 4  # most second-order corrections of a refused step
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The end of a search: variables and multipliers in the program's units, and how it ended."""
+    """The end of a search: variables and multipliers in the program's units, status and errors."""
 
     z: np.ndarray
     multipliers: np.ndarray
@@ -46,7 +46,7 @@ class Solution:
 
 
 class _Point(NamedTuple):
-    """A point on trial: its variables, cost, rows, and the sums that the filter compares."""
+    """A trial point: its variables, cost, rows, and the sums that the filter compares."""
 
     x: np.ndarray
     z: np.ndarray  # variables of the program
@@ -57,7 +57,7 @@ class _Point(NamedTuple):
 
 
 class _Vectors:
-    """The vectors of a search, which stay where they are: compiled routines have their addresses."""
+    """The vectors of a search; they are never reallocated, since compiled routines have their addresses."""
 
     def __init__(self, p: ScaledProgram) -> None:
         n, m = p.size, p.rows
@@ -78,31 +78,32 @@ class _Vectors:
             "jacobian_columns": whole_array(p.jacobian_columns), "bounded": whole_array(self.bounded),
         }  # fmt: skip
         arrays = {name: a for name, a in vars(self).items() if name in LAYOUT.addresses}
-        self._fields = LAYOUT.fields({
+        fields = LAYOUT.fields({
             "variables": n, "rows": m, "free": len(p.free), "slacks": len(p.slacked),
             "elements": len(p.jacobian_rows), "lows": len(lows), "bounds": bounds, **arrays, **self._indices,
         })  # fmt: skip
+        self._routines = {name: method().bind(f"interior_{name}", fields) for name in ROUTINES}
 
     def run(self, routine: str, **settings: float) -> dict[str, float]:
-        """Call a routine; return what it found."""
+        """Set settings and call a routine; return the numbers of FOUND."""
         for name, value in settings.items():
             self.settings[SETTINGS.index(name)] = value
-        method()(f"interior_{routine}", self._fields)
+        self._routines[routine]()
         return dict(zip(FOUND, self.found.tolist(), strict=True))
 
     def gaps_at(self, x: np.ndarray) -> np.ndarray:
-        """Distances from all bounds."""
+        """Return the distances from all bounds."""
         found: np.ndarray = self.side * (x[self.bounded] - self.bound)
         return found
 
     def longest(self, gaps: np.ndarray, step: np.ndarray, fraction: float) -> float:
-        """Return the part of a step that leaves 1 − fraction of each gap."""
+        """Return the largest fraction of a step that leaves at least 1 − ``fraction`` of each gap."""
         change = self.side * step[self.bounded]
         towards = change < 0
         return float(np.min(fraction * gaps[towards] / -change[towards], initial=1.0))
 
     def spread(self, values: np.ndarray) -> np.ndarray:
-        """Sums of numbers of bounds, by variable."""
+        """Return the sums of values of bounds by variable."""
         return np.bincount(self.bounded, weights=values, minlength=len(self.x))
 
 
@@ -119,7 +120,7 @@ class InteriorPoint:
     # ------------------------------------------------------------ the search
 
     def solve(self, start: np.ndarray, multipliers: np.ndarray | None = None) -> Solution:
-        """From a start, with multipliers of rows where they are known."""
+        """Search from a start, with multipliers of rows if they are known."""
         with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             return self._solve(start, multipliers)
 
@@ -172,7 +173,7 @@ class InteriorPoint:
         return np.where(np.isfinite(p.high), np.minimum(x, high), x)
 
     def _go_to(self, point: _Point) -> None:
-        """Begin at a point: duals are those of the central path."""
+        """Make a point the current one, with duals of the central path."""
         v = self.v
         v.x[:], self.z, self.cost, v.c[:] = point.x, point.z, point.cost, point.c
         v.gradient[:], v.jacobian[:] = self.p.slopes(self.z)
@@ -188,7 +189,7 @@ class InteriorPoint:
         return y if np.max(np.abs(y), initial=0.0) <= 1e3 and np.isfinite(y).all() else np.zeros(p.rows)
 
     def _errors(self, measured: dict[str, float], mu: float) -> tuple[float, float, float]:
-        """Return the largest of all, of the constraints, and of the slope and complementarity."""
+        """Return scaled errors: the largest of all, the violation, and that of slope and complementarity."""
         n, m = self.p.size, self.p.rows
         bounds = measured["bounds"]
         scale = max(100.0, (measured["rows"] + bounds) / max(m + 2 * n, 1)) / 100
@@ -209,7 +210,7 @@ class InteriorPoint:
         return value if np.isfinite(value) else np.inf
 
     def _iterate(self) -> bool:
-        """One step; false where neither it nor the restoration makes progress."""
+        """Make one step; return whether the step or a restoration succeeded."""
         p, v = self.p, self.v
         v.run("prepare", mu=self.mu)
         if not self._direction(p.hessian(self.z, v.y)):
@@ -226,8 +227,9 @@ class InteriorPoint:
         return True
 
     def _direction(self, hessian: np.ndarray) -> bool:
-        """Put the negative of the step into its vector, with as much regularisation as makes it lead down;
-        false if none does.
+        """Solve for the step's negative, ``v.step``, with enough regularisation for a descent direction.
+
+        Return False if no regularisation is enough.
         """
         p, v = self.p, self.v
         delta, tries, dual = 0.0, 0, 0.0
@@ -288,8 +290,9 @@ class InteriorPoint:
         return None
 
     def _accepts(self, point: _Point, theta: float, phi: float, rate: float, size: float) -> bool:
-        """Return whether the filter takes a point. The old one joins the filter where the new one is taken
-        for other reasons than a decrease of the barrier function.
+        """Return whether the filter accepts a point.
+
+        The current point joins the filter unless the new one is accepted for its barrier function (Armijo).
         """
         now, value = point.theta, point.phi
         if not now <= self.theta_max or any(now >= t and value >= f for t, f in self.filter):
@@ -306,8 +309,9 @@ class InteriorPoint:
     # ------------------------------------------------------------ restoration
 
     def _restore(self) -> bool:
-        """Make the violation smaller, near the point, until the filter takes the result; false where its
-        least value is not small.
+        """Reduce the violation, near the current point, until the filter accepts the result.
+
+        Return False if that fails.
         """
         p, v, n = self.p, self.v, self.p.size
         theta = float(np.abs(v.c).sum())

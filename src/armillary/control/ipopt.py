@@ -1,4 +1,4 @@
-"""Nonlinear programs by IPOPT, through CasADi's interface, with our exact derivatives."""
+"""Nonlinear programs by IPOPT, through CasADi's interface, with exact derivatives from compiled code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def solve_by_ipopt(
     iterations: int,
     warm: bool,
 ) -> Solution:
-    """One program from one start."""
+    """Solve a program from one start."""
     casadi = require("casadi", extra="casadi", purpose="to solve by IPOPT")
     kept: list[LibraryObject] = []  # CasADi holds no reference to its callbacks
     n, m = program.size, program.rows

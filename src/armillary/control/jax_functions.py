@@ -1,9 +1,9 @@
-"""A model's rates, outputs, steps and runs as functions of JAX, differentiated by our compiled code.
+"""A model's rates, outputs, steps and runs as functions of JAX, differentiated by compiled code.
 
-Each is a `pure_callback` whose change along a direction is a primitive of our own, linear in the direction:
-it is computed by tangents of the steps, and transposed it is their adjoint. So `jax.jit`, `jax.grad`,
-`jax.jvp`, `jax.jacfwd`, `jax.jacrev` and `jax.vmap` go through, and mapped axes are rows of one compiled
-loop. They run on the CPU.
+Each is a `pure_callback`. Its derivative along a direction is a primitive defined here, which is linear in
+the direction: tangents of the steps compute it, and their adjoint its transpose. So `jax.jit`, `jax.grad`,
+`jax.jvp`, `jax.jacfwd`, `jax.jacrev` and `jax.vmap` work, and mapped axes are rows of one compiled loop. The
+functions run on the CPU.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class JaxFunctions(LibraryFunctions):
 
 
 def to_jax(functions: ArrayFunctions) -> JaxFunctions:
-    """Return the functions in JAX; see ``stages/control.py``, whose verb it is."""
+    """Return functions of JAX; arguments as for ``ModelControl.to_jax``."""
     jax = require("jax", extra="jax", purpose="to make functions of JAX")
     return fill_library_functions(
         JaxFunctions, functions, lambda name, function: _bridge(jax, name, function, functions)
@@ -42,7 +42,7 @@ def to_jax(functions: ArrayFunctions) -> JaxFunctions:
 
 
 class _Host:
-    """A function as JAX calls it back; the parameter of our primitive."""
+    """The host side of a function: JAX calls it back; it is a parameter of the primitive."""
 
     def __init__(self, jax: LibraryObject, function: ArrayFunction) -> None:
         self.jax, self.function = jax, function
@@ -55,10 +55,23 @@ class _Host:
     def _call(
         self, compute: Callable[..., LibraryObject], shapes: object, *given: LibraryObject
     ) -> LibraryObject:
+        """Return the results of a computation on arrays. JAX hands a callback copies. Outside of `jit`,
+        arrays are read where they are, by DLPack, and JAX takes the results that are aligned as its own are.
+        """
+
         def back(*arrays: LibraryObject) -> LibraryObject:
             return compute(*(np.asarray(a) for a in arrays))
 
+        if all(self._readable(a) for a in given):
+            found = compute(*(np.from_dlpack(a) for a in given))
+            share = self.jax.numpy.from_dlpack
+            return self.jax.tree.map(lambda a: share(np.ascontiguousarray(a)), found)
         return self.jax.pure_callback(back, shapes, *given, vmap_method="broadcast_all")
+
+    def _readable(self, array: LibraryObject) -> bool:
+        """Return whether the numbers of an array are known, and in the processor's memory."""
+        known = not isinstance(array, self.jax.core.Tracer)
+        return known and {device.platform for device in array.devices()} == {"cpu"}
 
     def value(self, t: float, x: LibraryObject, v: LibraryObject, p: LibraryObject) -> LibraryObject:
         result = self.jax.ShapeDtypeStruct(self.shape(x, v), x.dtype)
@@ -75,7 +88,7 @@ class _Host:
 
 @cache
 def _push_primitive() -> LibraryObject:
-    """Return the change of a function at (x, v, p) along (ẋ, v̇, ṗ), in which it is linear."""
+    """Return the JAX primitive for the derivative of a function at (x, v, p) along (ẋ, v̇, ṗ)."""
     purpose = "to make functions of JAX"
     jax, core, ad, batching, mlir = (
         require(name, extra="jax", purpose=purpose)

@@ -2,15 +2,15 @@
 
     y = r(z)      z = the states, inputs, unknown parameters and time that occur in r
 
-Jacobians and Hessians hold only the elements that can differ from zero, by a pattern that all knots share.
-Each kind is one compiled function, evaluated at all knots in one compiled loop. The Jacobian of a model's
-rates is in the form with the fewest operations:
+Jacobians and Hessians hold only the elements that can differ from zero, with one pattern for all knots.
+Values, Jacobian and Hessian are one compiled function each, evaluated at all knots in one compiled loop. The
+Jacobian of a model's rates is in the form with the fewest operations:
 
     trees without constraints    M δu̇ = −δτ with u̇ held, M factorised once for all columns
     other models                 elimination of the nodes between rates and symbols (``algebra/jacobians.py``)
 
-The first takes 0.6 of the operations of columns one by one for arms and legged robots. Where loads are the
-larger part of the rates, as with the tyres of a car, the second is quicker: 0.75 of the first.
+The first form takes 0.6 of the operations of single columns for arms and legged robots. If loads are the
+larger part of the rates, as with the tyres of a car, the second form is quicker: 0.75 of the first.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from armillary.program.rate_columns import ColumnSolution, SolvedColumn
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.compiled_program import ModelFunctions
 
-# Nodes up to which common factors are searched for: a third of the operations at best.
+# Most nodes for the search for common factors, which saves a third of the operations at best.
 _SEARCHED = 3000
 
 
@@ -46,10 +46,9 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True, eq=False)
 class Knots:
-    """Places at which functions are evaluated: a row each.
+    """Points at which functions are evaluated, a row each.
 
-    ``constants`` are made by ``KnotFunctions.constants``; ``unknowns`` are values of parameters that stand
-    in for symbols, in the model's own units.
+    ``unknowns`` are values, in the model's own units, of symbols that replace parameters.
     """
 
     t: np.ndarray
@@ -73,7 +72,7 @@ class Pattern:
 
 
 class PointLoop:
-    """A compiled function "knot" at rows of arrays that stay where they are."""
+    """A compiled function "knot" for rows of arrays whose addresses do not change."""
 
     def __init__(
         self,
@@ -89,16 +88,15 @@ class PointLoop:
         self._places = [a.ctypes.data for a in self._arrays]
 
     def __call__(self) -> None:
-        """Fill the results."""
+        """Evaluate the function for all rows, into ``out``."""
         self._functions.fill_rows("knot", len(self._arrays[0]), self._strides, self._places)
 
 
 class KnotFunctions:
     """Functions ``results`` of a model, and their derivatives by the symbols ``by``.
 
-    ``unknowns`` are the symbols, besides state and memory, for which numbers are given at each call. Code of
-    the ``tier`` "quick" is made without a search for common factors, not optimised by LLVM and takes one
-    knot at a time.
+    ``unknowns`` are the symbols, besides state and memory, whose values are given at each call. Code of the
+    ``tier`` "quick" has no search for common factors, is not optimised by LLVM and takes one knot per call.
     """
 
     def __init__(
@@ -164,17 +162,17 @@ class KnotFunctions:
 
     @property
     def jacobian_functions(self) -> ModelFunctions:
-        """The compiled function "knot" of these elements."""
+        """The compiled function "knot" of the elements of the Jacobian."""
         return self._first[1]
 
     def jacobian(self, at: Knots, parameters: object = None) -> np.ndarray:
-        """Values of the elements of the pattern, a row for each knot."""
+        """Return the values of the pattern's elements, a row for each knot."""
         if not self._entries:
             return np.empty((len(at), 0))
         return self._rows(self.jacobian_functions, at, parameters)
 
     def dense_jacobian(self, at: Knots, parameters: object = None) -> np.ndarray:
-        """∂results/∂by as whole matrices, with a leading axis of knots."""
+        """Return ∂results/∂by as full matrices, with a leading axis of knots."""
         pattern = self.jacobian_pattern
         found = np.zeros((len(at), len(self.results), len(self.by)))
         found[:, pattern.rows, pattern.columns] = self.jacobian(at, parameters)
@@ -184,7 +182,7 @@ class KnotFunctions:
 
     @cached_property
     def _second(self) -> tuple[Pattern, ModelFunctions]:
-        """The lower triangle of the Hessian of Σ weight · result: tangents of a gradient."""
+        """The lower triangle of the Hessian of Σ weight · result, by tangents of its gradient."""
         slopes = self._weighted_gradient
         held = held_places(slopes, self.by)
         entries: list[tuple[int, int, Expr]] = []
@@ -208,19 +206,17 @@ class KnotFunctions:
 
     @property
     def hessian_functions(self) -> ModelFunctions:
-        """The compiled function "knot" of these elements; the weights of the results are its last inputs."""
+        """The compiled function "knot" of the elements of the Hessian; its last inputs are the weights."""
         return self._second[1]
 
     def hessian(self, at: Knots, weights: np.ndarray, parameters: object = None) -> np.ndarray:
-        """Values of the elements of the pattern, a row for each knot, with a row of weights of the results
-        for each.
-        """
+        """Return the values of the pattern's elements, a row per knot; ``weights`` has a row per knot."""
         if not len(self._second[0]):
             return np.empty((len(at), 0))
         return self._rows(self._second[1], at, parameters, weights)
 
     def dense_hessian(self, at: Knots, weights: np.ndarray, parameters: object = None) -> np.ndarray:
-        """∂²(Σ weight · result)/∂by² as whole matrices, with a leading axis of knots."""
+        """Return ∂²(Σ weight · result)/∂by² as full matrices, with a leading axis of knots."""
         pattern, n = self._second[0], len(self.by)
         found = np.zeros((len(at), n, n))
         values = self.hessian(at, weights, parameters)
@@ -240,13 +236,13 @@ class KnotFunctions:
     def hessian_product(
         self, at: Knots, weights: np.ndarray, direction: np.ndarray, parameters: object = None
     ) -> np.ndarray:
-        """∂²(Σ weight · result)/∂by² · direction, a row for each knot; the matrix is not made."""
+        """Return ∂²(Σ weight · result)/∂by² · direction, a row for each knot, without the matrix."""
         return self._rows(self._product, at, parameters, np.concatenate([weights, direction], axis=1))
 
     # ------------------------------------------------------------ compilation
 
     def constants(self, functions: ModelFunctions, parameters: object) -> np.ndarray:
-        """Precomputed constants of the parameters, which do not move from knot to knot."""
+        """Return the precomputed constants of the parameters, which are the same at all knots."""
         given = parameters if isinstance(parameters, dict) else None
         return functions.constants(given)
 
@@ -280,7 +276,7 @@ def knot_functions(
     by: tuple[Expr, ...],
     unknowns: tuple[Expr, ...],
 ) -> KnotFunctions:
-    """Functions that several problems of one model share, differentiated and compiled once."""
+    """Return functions that are differentiated and compiled once for all problems of a model."""
     return KnotFunctions(model.equations, results, by, unknowns, tier="quick")
 
 
@@ -299,14 +295,15 @@ def _pattern(entries: Sequence[tuple[int, int, Expr]]) -> Pattern:
 
 
 Elements = dict[Element, Expr]
-_LOADED = 0.25  # share of the nodes of loads among those of rates up to which a tree's structure is used
+_LOADED = 0.25  # largest ratio of nodes of loads to nodes of rates for the form of trees
 
 
 def values_and_jacobian(
     equations: DerivedEquations, results: Sequence[Expr], by: Sequence[Expr]
 ) -> tuple[list[Expr], Elements]:
-    """Expressions equal to the results, and their derivatives: elements (result, symbol) that are not
-    identically zero. If the first results are the rates of the states, the structure of a tree is used.
+    """Return expressions equal to the results, and the derivatives (result, symbol) that can be non-zero.
+
+    If the first results are the rates of the states, the form for trees may be used.
     """
     count = len(equations.targets.rates)
     tree = _tree(equations) if tuple(results[:count]) == equations.targets.rates else None
@@ -338,7 +335,7 @@ def _tree(equations: DerivedEquations) -> TreeRates | None:
 
 
 def _speed_elements(tree: TreeRates, first: int, by: Sequence[Expr]) -> Elements:
-    """Derivatives of the rates of the speeds, whose rows begin with ``first``."""
+    """Return the derivatives of the rates of the speeds, whose rows begin at ``first``."""
     rows = {k: first + i for i, k in enumerate(tree.order)}
     elements: Elements = {}
     solved = []

@@ -5,14 +5,14 @@
     minimise  T Σ b_k L_k + φ(x_0, …) + φ(x_N, …)
     subject to  E X − T W F = 0,  path constraints at all points,  conditions at both ends
 
-Functions of all points come from compiled loops (``point_values.py``); rows and matrices are sums of them
-with constant coefficients (``sparse_sums.py``).
+Functions at all points are evaluated by compiled loops (``point_values.py``); rows and matrices are sums of
+their values with constant coefficients (``sparse_sums.py``).
 
-Phases of a motion make one program: each phase has its own, and links lead from one to the next,
+The phases of a motion form one program: each phase has its variables and rows, and links connect phases,
 
     departures of a phase − arrivals of the next = 0
 
-A first phase with arrivals follows from the last one: the motion repeats.
+If the first phase has arrivals, they follow from the last phase: the motion repeats.
 """
 
 from __future__ import annotations
@@ -32,8 +32,10 @@ from armillary.untyped import DataTable, Given
 
 @dataclass(frozen=True, eq=False)
 class Functions:
-    """Compiled functions of a problem: ``inside`` gives [rates, running cost, path constraints] and ``first``
-    and ``last`` give [cost, conditions, link] at the two ends. All are differentiated by [x, v, p, t].
+    """Compiled functions of a problem, differentiated by [x, v, p, t].
+
+    ``inside`` returns [rates, running cost, path constraints]; ``first`` and ``last`` return [cost,
+    conditions, link] at the two ends.
     """
 
     inside: KnotFunctions
@@ -43,9 +45,9 @@ class Functions:
     inputs: int
     unknowns: int
     path: int
-    arrivals: int  # results of ``first`` that follow from the end of the phase before
-    departures: int  # results of ``last`` from which the next phase begins
-    input_places: tuple[int, ...]  # of the inputs in the memory
+    arrivals: int  # number of link values of ``first``, determined by the end of the phase before
+    departures: int  # number of link values of ``last``, which determine the next phase's start
+    input_places: tuple[int, ...]  # indices of the inputs in the memory
     memory: np.ndarray  # one row
     parameters: DataTable
 
@@ -67,8 +69,10 @@ class Limits:
 
 
 class NonlinearProgram:
-    """The program of one phase on one mesh. Rows: defects point by point, first input, path constraints point
-    by point, first and last conditions, and the values that links compare (``PhasedProgram``).
+    """The program of one phase on one mesh.
+
+    Rows: defects point by point, first input, path constraints point by point, first and last conditions, and
+    the link values (``PhasedProgram``).
     """
 
     def __init__(
@@ -82,7 +86,7 @@ class NonlinearProgram:
         f, K = functions, len(mesh.points)
         self.n, self.m, self.p, self.K = f.states, f.inputs, f.unknowns, K
         self.first_v, self.first_p = K * f.states, K * (f.states + f.inputs)
-        self.last = self.first_p + f.unknowns  # the duration, where it is free
+        self.last = self.first_p + f.unknowns  # index of the duration, if it is free
         self.size = self.last + (duration is None)
         self.defects = len(mesh.rates[0]) // mesh.collocated.shape[1] * self.n
         sizes = [
@@ -97,11 +101,11 @@ class NonlinearProgram:
     # ------------------------------------------------------------ places
 
     def duration(self, z: np.ndarray) -> float:
-        """T."""
+        """Return T."""
         return float(z[self.last]) if self.fixed is None else self.fixed
 
     def split(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """States, inputs and unknown parameters."""
+        """Return states (points × states), inputs (points × inputs) and unknown parameters."""
         return (
             z[: self.first_v].reshape(self.K, self.n),
             z[self.first_v : self.first_p].reshape(self.K, self.m),
@@ -109,14 +113,14 @@ class NonlinearProgram:
         )
 
     def join(self, x: np.ndarray, v: np.ndarray, p: np.ndarray, T: float) -> np.ndarray:
-        """Return all variables."""
+        """Return all variables as one vector."""
         return np.concatenate([x.ravel(), v.ravel(), p, [T] if self.fixed is None else []])
 
     def _once(self, name: str, z: np.ndarray, make: Callable[[], Given]) -> Given:
-        """What belongs to the last variables: several values and derivatives need it."""
+        """Return the result of ``make``, kept while the variables stay the same."""
         known = self._kept.get(name)
         if known is None or not (known[0] is z or np.array_equal(known[0], z)):
-            # An array that may change, such as another solver's, is not remembered itself.
+            # Copy an array that its owner may change, such as another solver's.
             known = self._kept[name] = (z.copy() if z.flags.writeable else z, make())
         return known[1]
 
@@ -126,7 +130,7 @@ class NonlinearProgram:
 
     @cached_property
     def columns(self) -> np.ndarray:
-        """Variables by point and by what functions are differentiated by; −1 is none."""
+        """Indices of variables, by point and by element of [x, v, p, t]; −1 for none."""
         k = np.arange(self.K)[:, None]
         x = k * self.n + np.arange(self.n)
         v = self.first_v + k * self.m + np.arange(self.m)
@@ -136,16 +140,18 @@ class NonlinearProgram:
 
     @cached_property
     def chain(self) -> np.ndarray:
-        """∂(what functions are differentiated by)/∂(variable): τ for the time, else 1."""
+        """Derivatives of [x, v, p, t] by the variables of ``columns``: τ for the time, else 1."""
         found = np.ones_like(self.columns, dtype=float)
         found[:, -1] = self.mesh.points
         return found
 
     @cached_property
     def sequence(self) -> tuple[np.ndarray, np.ndarray]:
-        """Groups of variables and rows in the order of time, what all points share last. Factors of matrices
-        in this order fill in only near their diagonal and at their border. A group has an interval without
-        its end: points as groups of their own take a third longer, since pivots wait.
+        """Group numbers of variables and rows, sorted by time; those common to all points are last.
+
+        Factors of matrices in this order fill in only near the diagonal and at the border. A group is an
+        interval without its end: with points as separate groups, which delay pivots, factors take a third
+        longer.
         """
         K, last = self.K, self.mesh.intervals
         point = np.arange(K) // len(self.mesh.own)
@@ -159,7 +165,7 @@ class NonlinearProgram:
 
     @cached_property
     def end_rows(self) -> tuple[np.ndarray, np.ndarray]:
-        """Rows of the results of ``first`` and ``last``; a cost has none."""
+        """Rows of the results of ``first`` and ``last``; −1 for the cost."""
         o = self.offsets
         return (
             np.concatenate([[-1], np.arange(o[3], o[4]), np.arange(o[5], o[6])]),
@@ -182,7 +188,7 @@ class NonlinearProgram:
 
     @cached_property
     def _row_sums(self) -> SparseSums:
-        """All rows, and the cost after them."""
+        """The sums for all rows, followed by the cost."""
         at, mesh, n, o = self._points, self.mesh, self.n, self.offsets
         terms, i, j = Terms(), np.arange(n), np.arange(self.m)
         er, ek, ev = (a[:, None] for a in mesh.differences)
@@ -201,7 +207,7 @@ class NonlinearProgram:
         return SparseSums(terms, self.rows + 1, at.source)
 
     def rates(self, z: np.ndarray) -> np.ndarray:
-        """f at all points."""
+        """Return f at all points."""
         self._points.fill_values(z)
         found: np.ndarray = self._points.source[self._points.values[0][:, : self.n]]
         return found
@@ -209,7 +215,7 @@ class NonlinearProgram:
     # ------------------------------------------------------------ first derivatives
 
     def gradient(self, z: np.ndarray) -> np.ndarray:
-        """∂cost/∂z."""
+        """Return ∂cost/∂z."""
         return self._gradient_sums(self._points.fill_slopes(z))
 
     @cached_property
@@ -229,13 +235,13 @@ class NonlinearProgram:
 
     @property
     def _both_ends(self) -> list[tuple[KnotFunctions, int, np.ndarray]]:
-        """Functions of both ends, their points, and the places of the elements of their Jacobians."""
+        """Functions of both ends, their points, and where the elements of their Jacobians are."""
         _, first, last = self._points.slopes
         return [(self.f.first, 0, first[0]), (self.f.last, -1, last[0])]
 
     @cached_property
     def _jacobian_parts(self) -> tuple[SparsePlaces, SparseSums]:
-        """The pattern, and the sums of its elements."""
+        """The pattern of the Jacobian, and the sums for its elements."""
         f, n, mesh, o, at = self.f, self.n, self.mesh, self.offsets, self._points
         pattern = f.inside.jacobian_pattern
         terms, row_of = Terms(), self.size  # an element's key is row · size + column
@@ -283,7 +289,7 @@ class NonlinearProgram:
         return places.rows, places.columns
 
     def jacobian(self, z: np.ndarray) -> np.ndarray:
-        """Values of the elements of the Jacobian of constraints."""
+        """Return the values of the elements of the Jacobian of constraints."""
         return self._jacobian_parts[1](self._points.fill_slopes(z))
 
     # ------------------------------------------------------------ second derivatives
@@ -303,7 +309,7 @@ class NonlinearProgram:
             add(self.columns[k, r], self.columns[k, c], place, self.chain[k, r] * self.chain[k, c])
         if self.fixed is None:
             by, weights = f.inside.jacobian_pattern.columns, at.plain[:, f.inside.jacobian_pattern.rows]
-            twice = np.where(by == self.columns.shape[1] - 1, 2.0, 1.0)  # by the duration twice
+            twice = np.where(by == self.columns.shape[1] - 1, 2.0, 1.0)  # ∂²/∂T² counts twice
             columns = self.columns[:, by]
             add(columns, np.full_like(columns, self.last), at.slopes[0], twice * self.chain[:, by], weights)
         keys = terms.arrays()[0]
@@ -317,7 +323,7 @@ class NonlinearProgram:
         return places.rows, places.columns
 
     def hessian(self, z: np.ndarray, multipliers: np.ndarray, cost: float = 1.0) -> np.ndarray:
-        """Values of the elements of ∂²(cost · objective + multipliers · constraints)/∂z²."""
+        """Return the values of the elements of ∂²(cost · objective + multipliers · constraints)/∂z²."""
         return self._hessian_parts[1](self._points.fill_curvatures(z, multipliers, cost))
 
 
@@ -336,7 +342,7 @@ class PhasedProgram:
         links = [p.f.arrivals for p in self.phases]
         self.link_starts = int(self.row_starts[-1]) + np.cumsum([0, *links])
         self.rows = int(self.link_starts[-1])
-        self._place: list[np.ndarray] = []  # rows of each phase here, and their signs
+        self._place: list[np.ndarray] = []  # rows of each phase in this program, and their signs
         self._sign: list[np.ndarray] = []
         for i, (p, first, count) in enumerate(zip(self.phases, self.row_starts, own, strict=False)):
             after = (i + 1) % len(self.phases)
@@ -356,7 +362,7 @@ class PhasedProgram:
 
     @cached_property
     def sequence(self) -> tuple[np.ndarray, np.ndarray]:
-        """Groups of variables and rows in the order of time, the link of a motion that repeats last."""
+        """Group numbers by time; the link from the last to the first phase is last."""
         variables, rows, start = [], np.zeros(self.rows, dtype=int), 0
         for i, p in enumerate(self.phases):
             of_variables, of_rows = p.sequence
@@ -373,7 +379,7 @@ class PhasedProgram:
         return sum(p.objective(own) for p, own in zip(self.phases, self.parts(z), strict=True))
 
     def gradient(self, z: np.ndarray) -> np.ndarray:
-        """∂cost/∂z."""
+        """Return ∂cost/∂z."""
         if self._single is not None:
             return self._single.gradient(z)
         return np.concatenate([p.gradient(own) for p, own in zip(self.phases, self.parts(z), strict=True)])
@@ -409,7 +415,7 @@ class PhasedProgram:
         return self._jacobian[0].rows, self._jacobian[0].columns
 
     def jacobian(self, z: np.ndarray) -> np.ndarray:
-        """Values of the elements of the Jacobian of constraints."""
+        """Return the values of the elements of the Jacobian of constraints."""
         if self._single is not None:
             return self._single.jacobian(z)
         places, signs = self._jacobian
@@ -425,7 +431,7 @@ class PhasedProgram:
         return np.concatenate(rows), np.concatenate(columns)
 
     def hessian(self, z: np.ndarray, multipliers: np.ndarray, cost: float = 1.0) -> np.ndarray:
-        """Values of the elements of ∂²(cost · objective + multipliers · constraints)/∂z²."""
+        """Return the values of the elements of ∂²(cost · objective + multipliers · constraints)/∂z²."""
         if self._single is not None:
             return self._single.hessian(z, multipliers, cost)
         return np.concatenate([

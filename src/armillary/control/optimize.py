@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.algebra.arguments import checked_names, count, from_zero, one_of, several, table
+from armillary.algebra.arguments import checked_names, count, from_zero, one_of, reals, several, table
 from armillary.control.interior_point import InteriorPoint, Solution
 from armillary.control.nonlinear_program import Limits, NonlinearProgram, PhasedProgram
 from armillary.control.optimum import (
@@ -23,23 +23,23 @@ from armillary.control.problem import FREE, Problem, Range, read_problem
 from armillary.control.scaled_program import ScaledProgram
 from armillary.control.scheme import SCHEMES, Mesh
 from armillary.control.shooting import ShootingProgram, make_program, run_errors, uniform_mesh
-from armillary.errors import ArmillaryError, ParameterError
+from armillary.errors import ArmillaryError, ParameterError, shown
 from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel, compiled_model
 from armillary.untyped import DataMapping, DataTable, Given
 
 SOLVERS = ("embedded", "ipopt")
-_PLACES = (
+_PLACES = (  # nodes and weights of Gauss quadrature with 4 points, on [0, 1]
     1 + np.array([-0.8611363115940526, -0.3399810435848563, 0.3399810435848563, 0.8611363115940526])
 ) / 2
 _SHARES = np.array([0.3478548451374538, 0.6521451548625461, 0.6521451548625461, 0.3478548451374538]) / 2
 _PLAIN = 30.0
-_PARTS = 6  # into which an interval is divided at most, at one refinement
+_PARTS = 6  # most parts into which one refinement divides an interval
 
 
 @dataclass(frozen=True, eq=False)
 class Motion:
-    """States and inputs at the points of a mesh, unknown parameters and the duration, in own units."""
+    """States and inputs at the points of a mesh, unknown parameters and duration, in the model's units."""
 
     mesh: Mesh
     x: np.ndarray
@@ -49,7 +49,7 @@ class Motion:
     rates: np.ndarray | None = None
 
     def at(self, tau: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """States and inputs at other times in [0, 1]."""
+        """Return states and inputs at other times in [0, 1]."""
         e, place = self.mesh.locate(tau)
         order = np.argsort(place, kind="stable")
         x, v = np.empty((len(tau), self.x.shape[1])), np.empty((len(tau), self.v.shape[1]))
@@ -69,9 +69,9 @@ class Motion:
 class Phase:
     """One phase of a motion: a model and its part of the problem, as for ``model.optimize``.
 
-    ``link`` has values at the beginning by what they equal at the end of the phase before: names or
-    expressions, {"left.q1": "right.q1"}. Left out, states of the same name go on. In the first phase it leads
-    back to the last one, so that the motion repeats.
+    ``link`` maps values at the beginning to equal values at the end of the phase before, as names or
+    expressions: {"left.q1": "right.q1"}. By default states of the same name are equal. In the first phase it
+    refers to the end of the last one, so that the motion repeats.
     """
 
     model: CompiledModel
@@ -96,7 +96,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class Search:
-    """How problems are solved, whatever they are."""
+    """Settings of a search."""
 
     method: str
     tolerance: float
@@ -108,13 +108,19 @@ class Search:
     def __post_init__(self) -> None:
         one_of(self.method, tuple(SCHEMES), "method=")
         one_of(self.solver, SOLVERS, "solver=")
-        from_zero(self.tolerance, "tolerance")
+        if not from_zero(self.tolerance, "tolerance=") or self.accuracy == 0:
+            raise ParameterError("tolerance= and accuracy= must be more than zero")
+        if self.accuracy is not None:
+            from_zero(self.accuracy, "accuracy=")
+        for name, value in (("refinements=", self.refinements), ("iterations=", self.iterations)):
+            if from_zero(value, name) % 1:
+                raise ParameterError(f"{name} must be a whole number, not {shown(value)}")
 
 
 def optimize(
     model: CompiledModel, cost: object, search: Search, *, periodic: object = (), **phase: Given
 ) -> Optimum:
-    """Return the best motion; see ``stages/control.py``, whose verb it is."""
+    """Return the best motion; arguments as for ``ModelControl.optimize``."""
     if not isinstance(periodic, Mapping):
         names = [str(name) for name in several(periodic, "periodic=")]
         states = [p.name for p in state_ports(model.equations)]
@@ -138,7 +144,7 @@ def optimize_phases(
     """Return the motion through given phases that minimises the sum of their costs, by direct collocation.
 
     Contacts that close and open in a given sequence, impacts and switched inputs are phases: each has its
-    model, its duration and its limits, and ``Phase.link`` has how it begins. Settings are as for
+    model, duration and limits, and ``Phase.link`` states how it begins. Settings are as for
     ``model.optimize``.
     """
     given = list(phases)
@@ -158,7 +164,7 @@ def optimize_phases(
 
 
 def _read_phases(phases: Sequence[Phase]) -> list[Problem]:
-    """Return the problems of all phases, with what arrives in each and departs from it."""
+    """Return the problems of all phases, with the values that link them."""
     links = [_read_link(phases, i) for i in range(len(phases))]
     return [
         read_problem(
@@ -170,7 +176,7 @@ def _read_phases(phases: Sequence[Phase]) -> list[Problem]:
 
 
 def _read_link(phases: Sequence[Phase], i: int) -> DataTable:
-    """What arrives in a phase by what departs from the one before."""
+    """Return the link of a phase: values at its beginning, and those at the end of the phase before."""
     if phases[i].link is not None:
         return table(phases[i].link, "link=")
     if i == 0:
@@ -188,7 +194,7 @@ def _read_link(phases: Sequence[Phase], i: int) -> DataTable:
 def _search_motions(
     phases: Sequence[Phase], search: Search
 ) -> tuple[list[Problem], PhasedProgram, list[Motion], Outcome]:
-    """Solve, estimate the error and refine, until all phases are accurate."""
+    """Solve, estimate errors and refine meshes, until all phases are accurate."""
     problems = _read_phases(phases)
     meshes = [uniform_mesh(search.method, count(p.intervals, "intervals")) for p in phases]
     motions = [
@@ -210,7 +216,7 @@ def _search_motions(
         )
         try:
             solution = solve(program, limits, start, search, warm)
-        except KeyboardInterrupt:  # outside of the iterations: the start is the best point so far
+        except KeyboardInterrupt:  # outside of the solver: the start is the best point so far
             solution = Solution(start, np.zeros(program.rows), 0, "interrupted", np.nan, np.nan)
         used += solution.iterations
         motions = [_motion_of(p, z) for p, z in zip(program.phases, program.parts(solution.z), strict=True)]
@@ -257,7 +263,7 @@ def solve(
     search: Search,
     warm: bool,
 ) -> Solution:
-    """One program by one of the solvers."""
+    """Solve a program with the chosen solver; ``warm`` starts have a small barrier parameter."""
     start = np.clip(start, limits.low, limits.high)
     values = program.constraints(start)
     if not np.isfinite(values).all() or not np.isfinite(program.objective(start)):
@@ -268,13 +274,13 @@ def solve(
     if search.solver == "ipopt":
         from armillary.control.ipopt import solve_by_ipopt
 
-        return solve_by_ipopt(program, limits, start, search.tolerance, search.iterations, warm)
+        return solve_by_ipopt(program, limits, start, search.tolerance, int(search.iterations), warm)
     scaled = ScaledProgram(program, limits, variable_scale(program, limits, start), start)
-    return InteriorPoint(scaled, search.tolerance, search.iterations, 1e-4 if warm else 0.1).solve(start)
+    return InteriorPoint(scaled, search.tolerance, int(search.iterations), 1e-4 if warm else 0.1).solve(start)
 
 
 def variable_scale(program: PhasedProgram, limits: Limits, start: np.ndarray) -> np.ndarray:
-    """Sizes of variables: of a state or input the same at all points of a phase."""
+    """Return sizes of variables; those of a state or input are the same at all points of a phase."""
     sizes = np.abs(start)
     for bound in (limits.low, limits.high):
         sizes = np.maximum(sizes, np.where(np.isfinite(bound), np.abs(bound), 0.0))
@@ -298,7 +304,7 @@ def _phase_scale(program: NonlinearProgram, sizes: np.ndarray, start: np.ndarray
 
 
 def program_limits(problem: Problem, program: NonlinearProgram) -> Limits:
-    """Bounds of all variables and rows of one phase, but of its links."""
+    """Return the bounds of all variables and rows of one phase, without its links."""
     low, high = np.full(program.size, -np.inf), np.full(program.size, np.inf)
     for bound, side in ((low, 0), (high, 1)):
         x, v, p = program.split(bound)  # views
@@ -343,7 +349,7 @@ def variable_name(problem: Problem, program: NonlinearProgram, i: int) -> str:
 
 
 def first_motion(problem: Problem, mesh: Mesh, guess: object) -> Motion:
-    """Return the guess on a mesh: a run, columns, or straight lines between the given end values."""
+    """Return the guess on a mesh, from a run, from columns, or linear between the given end values."""
     points = mesh.points
     T = problem.fixed_duration
     columns: dict[str, np.ndarray] = {}
@@ -362,7 +368,9 @@ def first_motion(problem: Problem, mesh: Mesh, guess: object) -> Motion:
         for name, column in given.items():
             if name not in known:
                 raise ParameterError(f"guess=: '{problem.system}' has no state, input or unknown '{name}'")
-            values = np.array(column, dtype=float, ndmin=1)
+            values = np.atleast_1d(reals(column, f"guess= of '{name}'", ParameterError))
+            if values.ndim > 1 or not values.size:
+                raise ParameterError(f"guess= of '{name}' must be a number or a column, at least one number")
             if not np.isfinite(values).all():
                 raise ParameterError(f"guess= of '{name}' has an element that is not a finite number")
             columns[name] = np.interp(points, np.linspace(0, 1, len(values)), values)
@@ -400,9 +408,9 @@ def _middle(limits: Range, along: Range, otherwise: float = 0.0) -> float:
 
 
 def interval_errors(problem: Problem, motion: Motion) -> np.ndarray:
-    """∫ |ẋ − f(x)| over each interval between the points, of each state's size; the largest of all states.
+    """Return ∫ |ẋ − f(x)| over each interval, relative to each state's size; the largest over the states.
 
-    ẋ is the slope of the polynomials that collocation makes. Source: Betts (2010), section 4.7.
+    ẋ is the slope of the collocation polynomials. Source: Betts (2010), section 4.7.
     """
     mesh, T = motion.mesh, motion.T
     assert motion.rates is not None
@@ -421,7 +429,7 @@ def interval_errors(problem: Problem, motion: Motion) -> np.ndarray:
 def point_rates(
     problem: Problem, motion: Motion, tau: np.ndarray, x: np.ndarray, v: np.ndarray
 ) -> np.ndarray:
-    """f at any times."""
+    """Return f at any times."""
     from armillary.control.knot_functions import Knots
 
     f = problem.functions

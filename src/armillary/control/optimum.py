@@ -1,4 +1,4 @@
-"""The result of an optimisation: the motion as a run, its cost, and where constraints are violated."""
+"""The result of an optimisation: the motion as a run, its cost, and the violated constraints."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from armillary.algebra.walk import operands_first
 from armillary.control.nonlinear_program import Limits, NonlinearProgram, PhasedProgram
 from armillary.control.plant import motion_run
 from armillary.control.problem import Problem
@@ -19,17 +20,19 @@ if TYPE_CHECKING:
     from armillary.control.interior_point import Solution
     from armillary.control.optimize import Motion
 
-_SHOWN = 3  # constraints that a message names
-_BETWEEN = np.array([0.0, 0.25, 0.5, 0.75])  # samples of the run in each interval
+_SHOWN = 3  # most constraints that a message names
+_JUMPING = {name: name for name in ("select", "sign", "floor", "ceil", "mod")}
+_JUMPING |= {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
+_BETWEEN = np.array([0.0, 0.25, 0.5, 0.75])  # times of the run's samples in each interval
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Optimum:
-    """An optimal motion. ``run`` has all outputs, plots, saves and animates like any other.
+    """An optimal motion as a ``run`` with all outputs, which plots, saves and animates like any other.
 
-    ``solved`` is true where the motion obeys all constraints and no other near it costs less;
+    ``solved`` is true if the motion satisfies all constraints and no neighbouring motion costs less;
     otherwise ``message`` gives the reason and names the violated constraints. ``errors`` are estimates of the
-    error of the states on each mesh that was used, relative to their sizes.
+    error of the states, relative to their sizes, on each mesh that was used.
     """
 
     run: Run
@@ -90,7 +93,7 @@ class PhasedOptimum:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """How a search over all phases ended."""
+    """The end of a search over all phases: solution, violations by name, iterations and mesh errors."""
 
     solution: Solution
     violations: dict[str, float]
@@ -125,7 +128,7 @@ def optimum_of(
 def violations(
     problems: Sequence[Problem], program: PhasedProgram, limits: Limits, z: np.ndarray
 ) -> dict[str, float]:
-    """Return the largest violation of each kind of constraint, in the model's own units, the
+    """Return the largest violation of each kind of constraint, in the model's own units,
     largest first.
     """
     c = program.constraints(z)
@@ -179,11 +182,24 @@ def message_of(problems: Sequence[Problem], how: Outcome) -> str:
     if solution.status == "infeasible":
         return (
             f"no motion of {systems} that obeys all constraints was found; at the best point "
-            f"violated by: {named}. Relax a bound, give more time, or another guess="
+            f"violated by: {named}. Relax a bound, give more time, or another guess={_jumps(problems)}"
         )
     reason = {
         "iterations": "not converged in so many iterations=",
         "interrupted": "interrupted; this is the best point so far",
         "no progress": f"no further progress (slope {solution.optimality:.2g})",
     }[solution.status]
+    reason += _jumps(problems)
     return f"{reason}; violated by: {named}" if solution.violation > 1e-6 and named else reason
+
+
+def _jumps(problems: Sequence[Problem]) -> str:
+    """Return the warning about functions of the rates, the cost or the path that may jump."""
+    nodes = operands_first([r for p in problems for r in p.functions.inside.results])
+    found = sorted({_JUMPING[n.data] for n in nodes if n.kind == "call" and n.data in _JUMPING})
+    if not found:
+        return ""
+    return (
+        f". The rates, the cost or a path constraint may jump at {', '.join(found)}: make them smooth, or "
+        "make phases of the sides (control.optimize_phases)"
+    )

@@ -1,8 +1,8 @@
-"""The rates of a model with chosen inputs, at many places, with exact derivatives; steps and motions of them.
+"""The rates of a model with chosen inputs, at many points, with exact derivatives; steps and motions by them.
 
-    ẋ = f(t, x, v)        x: coordinates, speeds and states of the user's own; v: inputs (``s.input``)
+    ẋ = f(t, x, v)        x: coordinates, speeds and user's states; v: inputs (``s.input``)
 
-Numbers are in the model's own units (SI unless stated); ``factors`` lead from stated units to them.
+Numbers are in the model's own units (SI unless stated), which are stated units times ``factor``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from armillary.untyped import DataMapping, DataTable
 
 
 class Port(NamedTuple):
-    """A state or input: its name, units, and the factor from these to the model's own."""
+    """A state or input: its name, units, and the factor from its units to the model's own."""
 
     name: str
     units: str
@@ -73,7 +73,7 @@ class Plant:
         return self._rates.with_jacobian("slopes")
 
     def check_independent(self, verb: str) -> None:
-        """An error for states that depend on each other: closed loops, Euler parameters."""
+        """Raise an error if states depend on each other: closed loops, Euler parameters."""
         if not self.independent:
             raise ArmillaryError(
                 f"{verb} needs independent states, and those of '{self.system}' depend on each other (closed "
@@ -86,7 +86,7 @@ class Plant:
         return model.state(initial, parameters)
 
     def memory(self, v: np.ndarray) -> np.ndarray:
-        """Rows of the model's memory with these inputs; the others as at the start of a run."""
+        """Return rows of the memory with given inputs; other elements as at the start of a run."""
         rows = np.empty((len(v), len(self._base_memory)))
         rows[:] = self._base_memory
         rows[:, self._places] = v
@@ -99,13 +99,13 @@ class Plant:
     def rates(
         self, t: np.ndarray | float, x: np.ndarray, v: np.ndarray, parameters: DataMapping | None = None
     ) -> np.ndarray:
-        """ẋ at rows of states and inputs."""
+        """Return ẋ at rows of states and inputs."""
         return self._rates.values(self._knots(t, x, v), parameters)
 
     def jacobians(
         self, t: np.ndarray | float, x: np.ndarray, v: np.ndarray, parameters: DataMapping | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """∂f/∂x and ∂f/∂v at rows of states and inputs."""
+        """Return ∂f/∂x and ∂f/∂v at rows of states and inputs."""
         if self.independent:
             found = self._linearization.rows(t, x, parameters, self.memory(v))
             return found.A, found.B
@@ -115,7 +115,7 @@ class Plant:
     def rate_curvatures(
         self, t: np.ndarray, x: np.ndarray, v: np.ndarray, parameters: DataMapping | None
     ) -> np.ndarray:
-        """∂²f_i/∂(x, v)² at rows of states and inputs: rows × rates × variables × variables."""
+        """Return ∂²f_i/∂(x, v)² at rows of states and inputs: rows × rates × variables × variables."""
         rows, n = x.shape
         at = self._knots(np.repeat(t, n), np.repeat(x, n, axis=0), np.repeat(v, n, axis=0))
         found = self._rates.dense_hessian(at, np.tile(np.eye(n), (rows, 1)), parameters)
@@ -132,7 +132,7 @@ class Plant:
     ) -> np.ndarray:
         """Return the states after h with held inputs, by ``parts`` equal steps of RK4."""
         functions, memory = self._rates.value_functions, self._base_memory
-        after = np.array(x, dtype=float, order="C")  # a copy, row by row in the memory of the machine
+        after = np.array(x, dtype=float, order="C")  # a copy in C order, which the loop overwrites
         times = np.array(np.broadcast_to(np.asarray(t, dtype=float), (len(after),)))
         constants, inputs = functions.constants(parameters), np.ascontiguousarray(v, dtype=float)
         step_rows(
@@ -150,7 +150,7 @@ class Plant:
         sizes: np.ndarray,
         parameters: DataMapping | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Motions and inputs under a law with feedback, in one compiled loop; see ``compiled_steps.py``."""
+        """Return motions and inputs under a feedback law; see ``roll`` in ``compiled_steps.py``."""
         functions = self._rates.value_functions
         constants = functions.constants(parameters)
         memory = self._base_memory
@@ -180,12 +180,12 @@ class Plant:
 
 @kept_per_object
 def plant(model: object, inputs: tuple[str, ...]) -> Plant:
-    """Return the rates of a model with these inputs, compiled once."""
+    """Return the rates of a model with given inputs, compiled once."""
     return Plant(compiled_model(model), inputs)
 
 
 def steered_plant(model: CompiledModel, inputs: Iterable[object]) -> Plant:
-    """Return the plant with these inputs; raise an error if there are none."""
+    """Return the plant with given inputs; raise an error if there are none."""
     names = tuple(map(str, inputs))
     if not names:
         input_ports(model.equations, names)
@@ -200,7 +200,7 @@ def state_ports(equations: DerivedEquations) -> tuple[Port, ...]:
 
 
 def input_ports(equations: DerivedEquations, names: Sequence[str]) -> tuple[Port, ...]:
-    """Inputs of a model by name; anything that no ``s.input`` declares is an error."""
+    """Return inputs of a model by name; raise an error for names that no ``s.input`` declares."""
     system = equations.system
     known = [name for name, m in system.memories.items() if m.input and not m.rate_of]
     wanted = [str(name) for name in several(names, "inputs=")]
@@ -231,7 +231,7 @@ def input_ports(equations: DerivedEquations, names: Sequence[str]) -> tuple[Port
 
 
 def own_values(ports: Sequence[Port], given: DataMapping, what: str) -> dict[str, float]:
-    """Plain numbers by the name of a port, in the model's own units."""
+    """Return values by the name of a port, converted to the model's own units."""
     factors = {p.name: p.factor for p in ports}
     checked_names(given, list(factors), f"{what}: there is no", ParameterError)
     return {name: float(value) * factors[name] for name, value in given.items()}
@@ -240,7 +240,7 @@ def own_values(ports: Sequence[Port], given: DataMapping, what: str) -> dict[str
 # ---------------------------------------------------------------------------------------- second derivatives
 
 
-_WHOLE = 2_000_000  # elements up to which all second derivatives are made
+_WHOLE = 2_000_000  # most elements of all second derivatives
 
 
 class SecondFunctions:
@@ -275,7 +275,7 @@ def second_derivatives(
     along: object = None,
     parameters: DataMapping | None = None,
 ) -> np.ndarray:
-    """Second derivatives at one place; see ``stages/control.py``, whose verb it is."""
+    """Return second derivatives at one point; arguments as for ``ModelControl.second_derivatives``."""
     chosen = (inputs, "inputs="), (outputs, "outputs=")
     made = _functions(model, *(tuple(map(str, several(group, what))) for group, what in chosen))
     points = operating_points(model, at, parameters)
@@ -313,7 +313,7 @@ def second_derivatives(
 
 
 def _vector(given: object, names: Sequence[str], what: str) -> np.ndarray:
-    """Numbers in order, or by name with the rest zero."""
+    """Return numbers that are given in order, or by name with the others zero."""
     if isinstance(given, Mapping):
         unknown = [name for name in given if name not in names]
         if unknown:

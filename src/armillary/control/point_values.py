@@ -1,7 +1,8 @@
-"""Functions of a nonlinear program at all its points: values, Jacobians and Hessians in one array that stays.
+"""Functions of a nonlinear program at all its points: values, Jacobians and Hessians in one array.
 
-Compiled loops put their results into that array; sums of its numbers with constant coefficients make their
-arguments, rows and matrices (``sparse_sums.py``). Addresses are taken once, so an evaluation is a few calls.
+Compiled loops store their results in this array; their arguments, and rows and matrices of the program, are
+sums of its numbers with constant coefficients (``sparse_sums.py``). The array is never reallocated, so
+addresses are taken once and an evaluation is a few calls.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ if TYPE_CHECKING:
 
 
 class PointValues:
-    """Values and derivatives of all functions of a program: those of all points, of the first and the last.
+    """Values and derivatives of all functions of a program: at all points, at the first and at the last.
 
-    ``values``, ``slopes`` and ``curvatures`` are places of their results in ``source``, a matrix each with a
-    row for each point; ``weights`` are places of the weights in Hessians, ``plain`` those of all points
-    without the duration.
+    ``values``, ``slopes`` and ``curvatures`` are indices of results in ``source``, a matrix for each of the
+    three functions with a row for each point. ``weights`` are indices of the weights in Hessians; ``plain``
+    are those of weights without the factor T, for all points.
     """
 
     unit = 0
@@ -69,12 +70,12 @@ class PointValues:
     # ------------------------------------------------------------ arguments
 
     def enter(self, z: np.ndarray) -> None:
-        """Go to other variables."""
+        """Set the variables, and compute all arguments from them if they changed."""
         if self._entered is z:
             return
-        # An array that may change, such as another solver's, is not remembered itself.
+        # Do not recognise an array by identity if its owner may change it, such as another solver.
         self._entered = None if z.flags.writeable else z
-        if np.array_equal(self._own, z):
+        if self._entered is None and np.array_equal(self._own, z):
             return
         self._own[:] = z
         self.duration = self.program.duration(z)
@@ -83,7 +84,7 @@ class PointValues:
 
     @cached_property
     def _argument_sums(self) -> SparseSums:
-        """Times, states and memory of all points, which are linear in the variables."""
+        """The sums for times, states and memory of all points, which are linear in the variables."""
         p, terms, first = self.program, Terms(), self._arguments
         n, m, K = p.n, p.m, p.K
         terms.add(self._t[:, 0] - first, self.unit, p.t0, p.mesh.points)
@@ -97,14 +98,14 @@ class PointValues:
         return SparseSums(terms, self._curved - first, self.source, self.source[first : self._curved])
 
     def _add_states(self, terms: Terms, out: np.ndarray, points: np.ndarray) -> None:
-        """Terms of states and unknown parameters at some points."""
+        """Add the terms of states and unknown parameters at some points."""
         p = self.program
         terms.add(out[:, : p.n], self.z[points[:, None] * p.n + np.arange(p.n)], 1.0)
         terms.add(out[:, p.n : self._wide], self.z[p.first_p + np.arange(p.p)], 1.0)
 
     @cached_property
     def _curved_sums(self) -> SparseSums:
-        """States and weights of the functions whose Hessians are made, and weights without the duration."""
+        """The sums for states and weights of the Hessians, and for weights without the factor T."""
         p, mesh, terms, first = self.program, self.program.mesh, Terms(), self._curved
         n, K, o, y, cost = p.n, p.K, p.offsets, self.multipliers, self.multipliers[-1]
         for out, points in zip(self._curved_states, ([*range(K)], [0], [K - 1]), strict=True):
@@ -118,7 +119,7 @@ class PointValues:
         terms.add(plain[:, n], cost, mesh.weights)
         terms.add(inside[:, n + 1 :], y[o[2] : o[3]].reshape(K, p.f.path), 1.0)
         for out, rows in zip(self.weights[1:], p.end_rows, strict=True):
-            terms.add(out[0] - first, y[rows], 1.0)  # row −1 is that of the cost
+            terms.add(out[0] - first, y[rows], 1.0)  # row −1 is the weight of the cost
         return SparseSums(terms, self._end - first, self.source, self.source[first : self._end])
 
     # ------------------------------------------------------------ evaluation
@@ -171,7 +172,7 @@ class PointValues:
         chosen: list[bool],
         states: list[np.ndarray] | None = None,
     ) -> list[PointLoop]:
-        """Loops of the chosen functions over all points, the first one and the last one."""
+        """Return loops of the chosen functions, over all points, the first one and the last one."""
         found = []
         for i, rows in enumerate((slice(None), slice(0, 1), slice(-1, None))):
             if not chosen[i]:
@@ -184,6 +185,6 @@ class PointValues:
         return found
 
     def _view(self, places: np.ndarray) -> np.ndarray:
-        """Return the numbers at consecutive places, not a copy of them."""
+        """Return a view of the numbers at consecutive indices."""
         first = int(places[0, 0]) if places.size else 0
         return self.source[first : first + places.size].reshape(places.shape)

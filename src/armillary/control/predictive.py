@@ -1,8 +1,8 @@
-"""Model predictive control of a linear model: the first of the inputs that are best over a horizon.
+"""Model predictive control of a linear model: the first of the optimal inputs over a horizon.
 
     minimise Σ_{k<N} (x_kᵀ Q x_k + v_kᵀ R v_k) + x_Nᵀ S x_N     x_{k+1} = A x_k + B v_k,  low ≤ v_k ≤ high
 
-Without the states this is a quadratic program in V = [v_0 … v_{N−1}] between limits,
+With the states eliminated this is a quadratic program in V = [v_0 … v_{N−1}] between limits,
 
     minimise ½ Vᵀ H V + (G x)ᵀ V
 
@@ -10,8 +10,8 @@ solved by a fixed number of passes of ADMM, each one product with the constant m
 
     Z = M (ρ (W − Y) − G x),   W = clip(Z + Y),   Y ← Y + Z − W
 
-from W = clip(−H⁻¹ G x), which is the answer where no limit is reached. The time is the same for every state,
-and the law can be written out as expressions, so that a model with it runs compiled, in a browser and in C.
+from W = clip(−H⁻¹ G x), which is the solution if no limit is active. The time is the same for every state,
+and the law can be written out as expressions, so a model with it runs compiled, in a browser and in C.
 
 Source: Boyd, Parikh, Chu, Peleato and Eckstein (2011), Distributed optimization and statistical learning via
 ADMM, Foundations and Trends in Machine Learning 3, section 5.2; Ghadimi, Teixeira, Shames and Johansson
@@ -37,7 +37,7 @@ from armillary.model.description import Description
 from armillary.model.reading.expressions import parse_text
 from armillary.model.units import state_factor
 
-_LARGEST = 400  # unknown inputs of a problem that is written out
+_LARGEST = 400  # most unknown inputs of a problem that is written out
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,7 +76,7 @@ class PredictiveRegulator:
         return size * len(self.states) * 2 + self.passes * size * (size + 1)
 
     def plan(self, state: object, passes: int | None = None) -> np.ndarray:
-        """Return the inputs over the horizon from a state, a row for each step, after some ``passes``."""
+        """Return the inputs over the horizon from a state, a row for each step, by ``passes`` passes."""
         x = self._deviation(state)
         size = len(self.H)
         low, high = (np.tile(b - self.held, self.horizon) for b in (self.low, self.high))
@@ -90,8 +90,9 @@ class PredictiveRegulator:
         return np.asarray(self.held + W.reshape(self.horizon, -1))
 
     def input(self, state: object) -> np.ndarray:
-        """Return the inputs at a state: numbers in the order of ``states``, or by name, the rest as at the
-        operating point.
+        """Return the inputs at a state: numbers in the order of ``states``, or a mapping by name.
+
+        States that a mapping leaves out are those of the operating point.
         """
         found: np.ndarray = self.plan(state)[0]
         return found
@@ -107,10 +108,11 @@ class PredictiveRegulator:
         return np.asarray(found - self.offset)
 
     def expressions(self, system: Description, states: Sequence[str] | None = None) -> list[Expr]:
-        """Return the inputs as expressions of the states of a description, which has bodies of the same
-        names, or of ``states``: texts of what stands for each, such as inputs that are measured.
+        """Return the inputs as expressions of the states of a description.
 
-        Hold them over a step by a memory, ``s.memory("F", update=…, every=step)``.
+        The description has states of the same names, or ``states`` has a text for each one, such as the name
+        of a measured input. Hold the expressions over a step by a memory, ``s.memory("F", update=…,
+        every=step)``.
         """
         names = list(self.states if states is None else map(str, states))
         if len(names) != len(self.states):
@@ -131,7 +133,7 @@ class PredictiveRegulator:
                 _plain_product(self.rho, total([(1, w), (-1, y)])) - g
                 for w, y, g in zip(W, Y, pull, strict=True)
             ]
-            wanted = m if k == self.passes - 1 else size  # the last pass needs the first inputs alone
+            wanted = m if k == self.passes - 1 else size  # the last pass needs only the first inputs
             Z = _products(M[:wanted], right)
             moved = [total([(1, z), (1, y)]) for z, y in zip(Z, Y, strict=False)]
             W = _clip_values(moved, low, high)
@@ -161,7 +163,7 @@ class PredictiveRegulator:
 
 
 def _plain_product(factor: float, x: Expr) -> Expr:
-    """Return a product without a dimension: quantities of all kinds are added."""
+    """Return a product without a dimension, since quantities of all kinds are added."""
     return number(float(factor), None) * x
 
 
@@ -187,11 +189,11 @@ def mpc(
     final: object = None,
     passes: int = 20,
 ) -> PredictiveRegulator:
-    """Model predictive control of a discrete linear model, ``linear.discretize(step)``.
+    """Return model predictive control of a discrete linear model, ``linear.discretize(step)``.
 
-    Q weighs states and R inputs at every step, ``final`` the last state (left out: the cost of LQR, so that
-    without limits the law is LQR's). ``limits`` are (low, high) of inputs by name, about zero and not about
-    the operating point. ``passes`` of the solver are made at every state.
+    Q weighs states and R inputs at every step, ``final`` the last state (default: the cost of LQR, with which
+    the law without limits is that of LQR). ``limits`` are (low, high) of inputs by name, as values and not as
+    deviations from the operating point. The solver makes ``passes`` passes at every state.
     """
     linear.single("mpc")
     if linear.step is None:

@@ -1,4 +1,4 @@
-"""An optimal control problem as a user states it, read into functions and bounds."""
+"""Reading of an optimal control problem from a user's arguments into functions and bounds."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FREE: Range = (-np.inf, np.inf)
 
 @dataclass(frozen=True, eq=False)
 class Condition:
-    """An expression within limits, by the text that the user gave."""
+    """An expression within limits; ``name`` is the user's text."""
 
     name: str
     expression: Expr
@@ -36,7 +36,7 @@ class Condition:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Everything but the mesh: functions, bounds and names. Numbers are in the model's own units."""
+    """An optimal control problem in the model's own units, without its mesh: functions, bounds, names."""
 
     system: str
     states: tuple[Port, ...]
@@ -48,7 +48,7 @@ class Problem:
     path: tuple[Condition, ...]
     first_conditions: tuple[Condition, ...]
     last_conditions: tuple[Condition, ...]
-    arrivals: tuple[Condition, ...]  # values that follow from the end of the phase before
+    arrivals: tuple[Condition, ...]  # values determined by the end of the phase before
     start_time: float
     duration: Range
     functions: Functions
@@ -75,13 +75,16 @@ def read_problem(
     parameters: DataMapping | None,
     t0: float,
 ) -> Problem:
-    """Return the problem that the arguments of ``model.optimize`` state, or of one phase.
+    """Return the problem from the arguments of ``model.optimize`` or of a phase.
 
-    ``arrivals`` are values at the beginning that follow from the end of the phase before, ``departures``
-    values at the end from which the next phase begins.
+    ``arrivals`` are values at the beginning that the end of the phase before determines, ``departures``
+    values at the end that determine the beginning of the next phase.
     """
     equations = model.equations
     check_smooth(equations)
+    began = real(t0, "t0=", ParameterError)
+    if not np.isfinite(began):
+        raise ParameterError(f"t0= must be finite, not {began}")
     reader = ExpressionReader(equations, table(free, "free="), parameters)
     states, steered = state_ports(equations), input_ports(equations, several_names(inputs))
     along = _ranges(bounds, (*states, *steered), "bounds=")
@@ -108,17 +111,17 @@ def read_problem(
     )  # fmt: skip
     return Problem(
         equations.system.name, states, steered, reader.ports, along, first, last, conditions,
-        first_conditions, last_conditions, arriving, float(t0), _duration(duration), functions,
+        first_conditions, last_conditions, arriving, began, _duration(duration), functions,
     )  # fmt: skip
 
 
 def several_names(inputs: object) -> list[str]:
-    """Names of a mapping or of a sequence."""
+    """Return the names of a mapping or of a sequence."""
     return [str(name) for name in (inputs if isinstance(inputs, Mapping) else several(inputs, "inputs="))]
 
 
 class ExpressionReader:
-    """Texts and numbers of a problem as expressions of states, inputs, unknown parameters and time."""
+    """A reader of texts and numbers as expressions of states, inputs, unknown parameters and time."""
 
     def __init__(self, equations: DerivedEquations, free: DataTable, parameters: DataMapping | None) -> None:
         self.equations, self.parameters = equations, dict(parameters or {})
@@ -138,7 +141,10 @@ class ExpressionReader:
         self.ports = tuple(ports)
 
     def read(self, value: object, where: str) -> Expr:
-        """Return an expression without dimensions, accelerations or unknown parameters of the description."""
+        """Return an expression of states, memory, time and parameters, with symbols for unknown parameters.
+
+        Dimensions are not kept, and accelerations and outputs are replaced by their expressions.
+        """
         equations, system = self.equations, self.equations.system
         columns = {c.name: c.expression for c in equations.targets.columns}
         if isinstance(value, str) and value in columns:
@@ -173,11 +179,11 @@ class ExpressionReader:
         return self.replaced(found)[0]
 
     def replaced(self, expressions: Sequence[Expr]) -> list[Expr]:
-        """Expressions with symbols for unknown parameters."""
+        """Return expressions with symbols for unknown parameters."""
         return transform(expressions, self._replaced.get) if self._replaced else list(expressions)
 
     def conditions(self, given: DataTable, where: str) -> tuple[Condition, ...]:
-        """Expressions with limits, by their texts."""
+        """Return conditions from a mapping of texts to limits."""
         return tuple(
             Condition(str(text), self.read(text, where), _range(limits, 1.0, f"{where} '{text}'"))
             for text, limits in given.items()
@@ -186,7 +192,7 @@ class ExpressionReader:
     def ends(
         self, given: DataMapping | None, ports: Sequence[Port], where: str
     ) -> tuple[dict[str, Range], tuple[Condition, ...]]:
-        """Limits of states and inputs at one end, and of expressions there."""
+        """Return the limits of states and inputs at one end, and the conditions on expressions there."""
         named = {p.name: p for p in ports}
         values = table(given, where)
         own = {n: v for n, v in values.items() if n in named}
@@ -206,7 +212,7 @@ class ExpressionReader:
         ends: tuple[Sequence[Condition], Sequence[Condition]],
         links: tuple[Sequence[Condition], Sequence[Condition]],
     ) -> Functions:
-        """Return all functions, to be compiled."""
+        """Return all functions of the problem; they are compiled when first used."""
         first, last = ([c.expression for c in (*own, *link)] for own, link in zip(ends, links, strict=True))
         equations, t = self.equations, self.equations.targets
         unknown = [p.symbol for p in self.ports]
@@ -238,7 +244,7 @@ def limit_pair(given: object, what: str) -> tuple[object, object]:
 
 
 def _range(given: object, factor: float, what: str) -> Range:
-    """Return a number, or (low, high) of which None is no limit."""
+    """Return (low, high) times a factor; a number is both, None is no limit."""
     if given is not None and np.array(given, dtype=object).ndim == 0:
         value = _number(given, what) * factor
         return value, value

@@ -19,15 +19,15 @@ from armillary.analysis.linear.structure import Reach, reach
 from armillary.errors import ArmillaryError, ParameterError, shown
 from armillary.text_tables import aligned
 
-_STABLE = 1e-9  # of the largest rate: poles nearer to the stability limit count as not stable
+_STABLE = 1e-9  # relative to the largest pole: poles nearer to the stability limit count as unstable
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Regulator:
     """A gain for a linear model: v = −K x, in the stated units of its states and inputs.
 
-    ``cost`` is P: from a state x the whole cost is xᵀ P x. ``poles`` are the poles of the closed loop, per
-    second (of the step's map if the model is discrete).
+    ``cost`` is P: from a state x the total cost is xᵀ P x. ``poles`` are the poles of the closed loop, per
+    second (of the map of one step if the model is discrete).
     """
 
     linear: LinearModel
@@ -46,7 +46,7 @@ class Regulator:
         return self.linear.inputs
 
     def gains(self, name: str) -> dict[str, float]:
-        """K as the parameters of a block ``s.feedback(name, …)`` over all states, row by row."""
+        """Return K as the parameters of a block ``s.feedback(name, …)`` over all states, row by row."""
         return {f"{name}_k{i + 1}": float(k) for i, k in enumerate(self.K.ravel())}
 
     def __repr__(self) -> str:
@@ -91,7 +91,7 @@ class OutputRegulator:
     A: np.ndarray
     B: np.ndarray
     C: np.ndarray
-    poles: np.ndarray  # of the whole closed loop
+    poles: np.ndarray  # of the closed loop
 
 
 def lqr(linear: LinearModel, Q: object, R: object, N: object = None) -> Regulator:
@@ -129,8 +129,9 @@ def lqr(linear: LinearModel, Q: object, R: object, N: object = None) -> Regulato
 def finite_horizon(
     linear: LinearModel, Q: object, R: object, duration: float, final: object = 0.0, points: int = 101
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Times, gains K(t) and costs P(t) of the quadratic cost over a finite time, with the weight ``final`` of
-    the last state.
+    """Return times, gains K(t) and costs P(t) for a quadratic cost over a finite time.
+
+    ``final`` is the weight of the last state:
 
         −Ṗ = AᵀP + P A − P B R⁻¹ Bᵀ P + Q,   P(T) = final
 
@@ -150,17 +151,18 @@ def finite_horizon(
 
 
 def hamiltonian(A: np.ndarray, B: np.ndarray, Q: np.ndarray, R: np.ndarray) -> np.ndarray:
-    """[A, −B R⁻¹ Bᵀ; −Q, −Aᵀ], of one place or of many."""
+    """Return [A, −B R⁻¹ Bᵀ; −Q, −Aᵀ]; A and B may have leading axes."""
     across = B @ np.linalg.solve(R, np.swapaxes(B, -1, -2))
     Q = np.broadcast_to(Q, A.shape)
     return np.block([[A, -across], [-Q, -np.swapaxes(A, -1, -2)]])
 
 
 def riccati_back(times: np.ndarray, matrices: np.ndarray, final: np.ndarray) -> np.ndarray:
-    """P at all times of the Riccati equation whose Hamiltonian matrices are given there, from P at the last.
+    """Return P at all times, by the Riccati equation whose Hamiltonian matrices are given at these times.
 
-    [X; Y]' = H [X; Y] with P = Y X⁻¹: each interval is one exponential of a Magnus expansion of fourth order,
-    so that no step is too long for stability. Elements between two times lie on cubic splines.
+    [X; Y]' = H [X; Y] with P = Y X⁻¹. P at the last time is ``final``. Each interval is one exponential of a
+    fourth-order Magnus expansion, so stability does not limit its length. Between two times, elements of H
+    are cubic splines.
 
     Source: Blanes, Casas, Oteo and Ros (2009), The Magnus expansion and some of its applications, Physics
     Reports 470, 151–238, section 5.
@@ -191,8 +193,8 @@ def kalman(
 ) -> KalmanGain:
     """Return the steady Kalman filter for white noise of given intensities.
 
-    ``process`` is the covariance of noise on the states' rates (with ``noise_inputs`` that on the inputs),
-    ``measurement`` that on the outputs: numbers, numbers by name, rows of the diagonal, or matrices.
+    ``process`` is the covariance of noise on the states' rates (with ``noise_inputs`` of noise on the
+    inputs), ``measurement`` of noise on the outputs: numbers, numbers by name, diagonals, or matrices.
     """
     from scipy.linalg import solve_continuous_are, solve_discrete_are
 
@@ -219,9 +221,7 @@ def kalman(
 
 
 def lqg(linear: LinearModel, Q: object, R: object, process: object, measurement: object) -> OutputRegulator:
-    """Return the regulator of measured outputs: LQR on the estimate of a Kalman filter, continuous models
-    alone.
-    """
+    """Return the LQG regulator of a continuous model: LQR on the estimate of a Kalman filter."""
     if linear.step is not None:
         raise ArmillaryError("lqg takes a continuous model; call it before discretize")
     regulator, estimator = lqr(linear, Q, R), kalman(linear, process, measurement)
@@ -249,7 +249,7 @@ def _cross(N: object, linear: LinearModel) -> np.ndarray:
 
 
 def _check_joint(Q: np.ndarray, R: np.ndarray, cross: np.ndarray, linear: LinearModel) -> None:
-    """Q − N R⁻¹ Nᵀ must not be negative: else the cost has no minimum."""
+    """Raise an error if Q − N R⁻¹ Nᵀ has a negative eigenvalue: the cost then has no minimum."""
     if cross.any():
         weight_matrix(Q - cross @ np.linalg.solve(R, cross.T), linear.states, "Q − N R⁻¹ Nᵀ")
 
@@ -261,7 +261,7 @@ def _stable(poles: np.ndarray, discrete: bool) -> bool:
 
 
 def _unsolvable(linear: LinearModel, Q: np.ndarray, verb: str) -> str:
-    """Return why no gain exists: the inputs do not move an unstable mode, or Q ignores one at the limit."""
+    """Return the reason for no gain: the inputs do not move an unstable mode, or Q ignores a mode."""
     moved = reach(linear.A, linear.B, linear.states, "controllable")
     if found := _unstable_mode(moved, linear.A, linear.B, linear):
         return (
@@ -312,14 +312,14 @@ def _list(names: Sequence[str]) -> str:
     return ", ".join(f"'{name}'" for name in names)
 
 
-# ---------------------------------------------------------------------------------------- weights of users
+# ---------------------------------------------------------------------------------------- weights
 
 
-_ROUNDING = 1e-12  # of the largest eigenvalue: what is below zero by less is zero
+_ROUNDING = 1e-12  # relative to the largest eigenvalue: smaller negative ones count as zero
 
 
 def weight_matrix(given: object, names: Sequence[str], what: str, *, positive: bool = False) -> np.ndarray:
-    """Return a symmetric matrix that is not negative (``positive``: nor zero in any direction).
+    """Return a symmetric positive semidefinite matrix (``positive``: positive definite).
 
     A number counts for every name; a mapping has numbers by name, the rest zero; a row is the diagonal.
     """

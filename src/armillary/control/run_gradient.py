@@ -1,11 +1,11 @@
-"""The gradient of a scalar of a run by its start, parameters and inputs, in one run and one way back.
+"""The gradient of a scalar of a run by its start, parameters and inputs, by one run and one pass back.
 
     J = ∫ cost dt + Σ sample_cost(samples) + final_cost(end)
 
-The derivatives are those of the steps that the run takes, exact to rounding: of all steps of a method of
-fixed step, and of the accepted steps of an adaptive one, whose lengths count as given. At events that change
-the motion the instant moves, too (``event_jumps.py``). Derivatives of the
-start, where loops are closed and Euler parameters made unit, are those of forward sensitivities.
+The derivatives are those of the steps that the run takes, exact to rounding: of all steps of a method with
+fixed steps, and of the accepted steps of an adaptive method, whose lengths are held. At events that change
+the motion, the derivatives include that of the instant (``event_jumps.py``). Derivatives of the start, where
+loops are closed and Euler parameters normalised, are those of forward sensitivities.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from armillary.untyped import DataMapping, Given
 if TYPE_CHECKING:
     from armillary.runtime.models.legs import RunLegs
 
-_NEAR = 1e-9  # of a step: times closer than this are one
+_NEAR = 1e-9  # relative to a step: closer times are taken as equal
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,15 +49,15 @@ class RunGradient(Mapping[str, Given]):
 
         g.value        the scalar
         g["k1"]        its derivative by k1, per stated unit
-        g["F"]         by each value of an input with data, in the order of its instants
+        g["F"]         its derivatives by the values of an input with data, in the order of its times
 
-    ``final`` has the states at the end, in stated units.
+    ``final`` has the states at the end, in stated units, ``per`` the units of the variables.
     """
 
     system: str
     value: float
     derivatives: Mapping[str, float | np.ndarray]
-    per: Mapping[str, str]  # units of the variables
+    per: Mapping[str, str]
     final: Mapping[str, float]
     steps: int
 
@@ -95,7 +95,7 @@ def run_gradient(
     inputs: object = None,
     ignore_jumps: bool = False,
 ) -> RunGradient:
-    """Return the gradient of a run; see ``stages/control.py``, whose verb it is."""
+    """Return the gradient of a run; arguments as for ``ModelControl.gradient``."""
     flag(ignore_jumps, "ignore_jumps=")
     if cost is None and final_cost is None and sample_cost is None:
         raise ArmillaryError("gradient: give cost=, final_cost= or sample_cost=, the scalar to differentiate")
@@ -105,7 +105,7 @@ def run_gradient(
 
 
 class _Scalar:
-    """The scalar and what it is differentiated by, as expressions of a model."""
+    """The expressions of a scalar, and the variables by which it is differentiated."""
 
     def __init__(self, model: CompiledModel, names: tuple[str, ...], costs: Sequence[object]) -> None:
         equations = model.equations
@@ -133,7 +133,7 @@ def _read_scalar(model: CompiledModel, names: tuple[str, ...], costs: tuple[obje
 
 
 class _GradientRun:
-    """One run and the way back through it."""
+    """One run, and the pass back through it."""
 
     def __init__(
         self,
@@ -183,7 +183,7 @@ class _GradientRun:
         self.grid = self._grid()
 
     def _complete_initial(self, initial: Initial) -> Initial:
-        """Initial values with every one that the scalar is differentiated by, so that it stays as it is."""
+        """Return initial values; values that vary are always among them, so that assembly keeps them."""
         if initial is not None and not isinstance(initial, Mapping):
             return initial
         described = {s.data.name: value for s, value in self.equations.system.initial.items()}
@@ -192,13 +192,13 @@ class _GradientRun:
         return {d.name: described[d.name] / d.factor for d in varied} | said
 
     def _interpolation(self, name: str) -> str:
-        """Return the way of a driven input from one instant to the next."""
+        """Return the interpolation of a driven input."""
         assert self.driven is not None
         memory = self.equations.system.memories[name]
         return self.driven.signals[name].interpolation or memory.interpolation or "linear"
 
     def _check_signals(self) -> None:
-        """Raise an error for signals by whose values there are no derivatives."""
+        """Raise an error for signals that are differentiated by, if their values have no derivatives here."""
         signals = self.driven.signals if self.driven else {}
         for name in (d.name for d in self.directions if d.name in signals):
             if (how := self._interpolation(name)) not in ("hold", "linear"):
@@ -217,7 +217,7 @@ class _GradientRun:
     # ------------------------------------------------------------ steps
 
     def _grid(self) -> StepGrid:
-        """Steps of the run: equal ones, or those that an adaptive method accepts, with ends at samples."""
+        """Return the run's steps, which end at samples: equal, or those that an adaptive method accepts."""
         s = self.settings
         moves = s.integrator.adaptive or self.model.changes_configuration or bool(self.jumps)
         if moves and s.t_end > s.t0:
@@ -228,7 +228,7 @@ class _GradientRun:
         return _step_grid(s, replace(s, sample=None).row_times, self.rows, stops)
 
     def _stops(self) -> np.ndarray | None:
-        """Times at which data of inputs jump."""
+        """Return the times at which data of inputs jump."""
         s = self.settings
         return self.driven.stops(s.t0, s.t_end, s.integrator.adaptive) if self.driven else None
 
@@ -238,7 +238,7 @@ class _GradientRun:
 
         model, every_step = self.model, replace(settings, sample=None)
         legs = self._legs(every_step)
-        known = model._with_parameters(self.values)  # of the run that is told where this one fails
+        known = model._with_parameters(self.values)  # for the run in the message if this one fails
         recorded_run(known.blank, legs.result(), run_info(known.blank, settings.summary, model.tier), legs,
                      self.start.note, settings.integrator.adaptive)  # fmt: skip
         if legs.notes:
@@ -298,7 +298,7 @@ class _GradientRun:
         )  # fmt: skip
 
     def _gradient_through_events(self, of: RunMap) -> RunGradient:
-        """Legs between events, one after the other, and back through legs and jumps."""
+        """Return the gradient of a run in legs between events, back through legs and jumps."""
         scalar, parts = self.scalar, []
         state, memory = self.instance.pack_state(self.start), np.array(self.start.memory, dtype=float)
         value = 0.0
@@ -343,8 +343,9 @@ class _GradientRun:
         )  # fmt: skip
 
     def _cut_at_events(self) -> list[tuple[StepGrid, int, int | None]]:
-        """Steps between events, the number of rows among them, and the event at their end. The end is the
-        last sample; a row at the instant of an event belongs to the leg before it.
+        """Return, for each leg between events, its steps, its number of rows, and the event at its end.
+
+        A leg's end is always its last sample; a row at the time of an event belongs to the leg before it.
         """
         s = self.settings
         rows = self.rows if self.scalar.sampled is not None else np.empty(0)
@@ -380,7 +381,7 @@ class _GradientRun:
             )
 
     def _input_names(self) -> tuple[str, ...]:
-        """Memories with values of their own: driven, with derivatives, or begun by expressions."""
+        """Return the memories whose values the run map gets: driven, differentiated by, or with a start."""
         chosen = {d.name for d in self.directions if d.role == "memory"}
         driven = set(self.driven.pieces) if self.driven else set()
         memories = self.equations.system.memories
@@ -389,7 +390,7 @@ class _GradientRun:
         return tuple(n for n, m in memories.items() if n in chosen | driven or m.start is not None)
 
     def _held_inputs(self, of: RunMap) -> HeldInputs:
-        """Inputs at all stages, or constant ones."""
+        """Return the inputs at all stages, or constant ones."""
         constant = self.start.memory[of.places]
         if self.driven is None:
             return HeldInputs(constant.reshape(1, 1, 1, -1))
@@ -401,7 +402,7 @@ class _GradientRun:
         return HeldInputs(values)
 
     def _stage_times(self) -> np.ndarray:
-        """Times of all stages: those at the end of a step see the data before a jump there."""
+        """Return the times of all stages; those at the end of a step are before a jump of data there."""
         grid, s = self.grid, self.settings
         times: np.ndarray = grid.times[:, None] + grid.lengths[:, None] * np.array(self.tableau.c)
         stops = self._stops()
@@ -414,7 +415,7 @@ class _GradientRun:
     def _derivatives(
         self, of: RunMap, found: MotionGradient, shares: _SampleShares
     ) -> dict[str, float | np.ndarray]:
-        """By name, per stated unit."""
+        """Return the derivatives by name, per stated unit."""
         by_stages, by_samples = found.by_inputs[0], shares.by_inputs
         constant = by_stages.sum(axis=(0, 1)) + by_samples.sum(axis=0)
         inputs, signals = [p.name for p in of.inputs], self.driven.signals if self.driven else {}
@@ -433,7 +434,7 @@ class _GradientRun:
         return result
 
     def _start_derivatives(self) -> tuple[np.ndarray, np.ndarray]:
-        """Derivatives of the start's state and memory, a row per direction, in the model's own units."""
+        """Return derivatives of the start's state and memory, a row per direction, in the model's units."""
         starts = self.scalar.starts
         found = starts.of(self.instance, self.start, self.initial, self.given_memory)
         sizes = np.array(self.scalar.sizes(self.instance.values(self.start)), dtype=float)[:, None]
@@ -441,7 +442,7 @@ class _GradientRun:
         return np.hstack([found.q, found.u[:, speeds], found.states]) / sizes, found.memory / sizes
 
     def _by_data(self, name: str, by_stages: np.ndarray, by_samples: np.ndarray) -> np.ndarray:
-        """Derivatives by the values of a signal, one for each instant."""
+        """Return the derivatives by the values of a signal, one for each of its times."""
         from armillary.runtime.inputs.reading import factor
 
         assert self.driven is not None
@@ -462,7 +463,7 @@ class _GradientRun:
 
 
 class _SampleShares:
-    """Derivatives of the sum of costs at samples, by the states, inputs and parameters there."""
+    """Derivatives of the sum of costs at samples, by states, inputs and parameters."""
 
     def __init__(
         self, of: RunMap, run: _GradientRun, states: np.ndarray, grid: StepGrid, memory: np.ndarray
@@ -477,7 +478,7 @@ class _SampleShares:
         self.by_parameters = np.zeros(len(of.parameters))
 
     def add(self, functions: PlaceFunctions, chosen: slice) -> float:
-        """Add the share of an expression at some samples; return its sum."""
+        """Add the derivatives of an expression at some samples; return the sum of its values."""
         at = self._times[chosen], self._states[chosen], self._memory[chosen], self._values
         by_states, by_inputs, by_parameters = functions.slopes(*at)
         self.seeds[chosen] += by_states
@@ -509,13 +510,13 @@ def _place_functions(of: RunMap, expression: Expr) -> PlaceFunctions:
 
 
 def _sample_rows(settings: IntegrationSettings, sampled: bool) -> np.ndarray:
-    """Times of the rows over which a cost is summed; the end alone where there is no such cost."""
+    """Return the times over which the sampled cost is summed; only the end if there is no such cost."""
     return settings.sampled.row_times if sampled else np.array([settings.t_end])
 
 
 @lru_cache(maxsize=KEPT)
 def _equal_grid(settings: IntegrationSettings, sampled: bool) -> StepGrid:
-    """Steps of one size, kept for the next run with the same settings (equal ones are one object)."""
+    """Return steps of equal size, kept for the next run with equal settings."""
     return _step_grid(
         settings, replace(settings, sample=None).row_times, _sample_rows(settings, sampled), None
     )
@@ -524,7 +525,7 @@ def _equal_grid(settings: IntegrationSettings, sampled: bool) -> StepGrid:
 def _step_grid(
     settings: IntegrationSettings, times: np.ndarray, samples: np.ndarray, stops: np.ndarray | None
 ) -> StepGrid:
-    """Steps that end at these times, at samples and where data jump."""
+    """Return steps that end at given times, at samples and at jumps of data."""
     s = settings
     if not s.t_end > s.t0:
         return StepGrid(np.empty(0), np.empty(0), np.zeros(1, dtype=int))
@@ -532,7 +533,7 @@ def _step_grid(
     ends = _union(times, samples, near)
     ends = ends if stops is None else _union(ends, stops, near)
     lengths = np.diff(ends)
-    if s.fixed_step is not None:  # all whole steps are equal, as in a run
+    if s.fixed_step is not None:  # all full steps have exactly the same length, as in a run
         lengths[np.abs(lengths - s.fixed_step) <= 4 * np.spacing(np.abs(ends[1:]))] = s.fixed_step
     kept = np.full(len(ends), -1)
     kept[np.searchsorted(ends, samples - near)] = np.arange(len(samples))
@@ -542,7 +543,7 @@ def _step_grid(
 
 
 def _union(times: np.ndarray, more: np.ndarray, near: float) -> np.ndarray:
-    """Return both rows of increasing times together; of times that are nearly equal the later row's."""
+    """Return the union of two sorted arrays of times; of nearly equal times that of ``more``."""
     apart = np.abs(more[np.clip(np.searchsorted(more, times), 0, len(more) - 1)] - times) > near
     apart &= np.abs(more[np.clip(np.searchsorted(more, times) - 1, 0, len(more) - 1)] - times) > near
     return np.union1d(times[apart], more)

@@ -1,4 +1,4 @@
-"""A nonlinear program as its solver sees it: fixed variables taken out, slacks for inequalities, scaled."""
+"""A nonlinear program in the solver's form: fixed variables removed, slacks for inequalities, scaled."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from armillary.control.nonlinear_program import Limits, PhasedProgram
 from armillary.control.symmetric_factors import Inertia, SymmetricFactors
 
-_STEEP = 100.0  # slopes of scaled rows and of the scaled cost are at most this at the start
+_STEEP = 100.0  # largest slope of scaled rows and of the scaled cost at the start
 
 
 class ScaledProgram:
@@ -49,27 +49,27 @@ class ScaledProgram:
         self._prepare()
 
     def _relax(self) -> None:
-        """Bounds a little wider, so that there is an inside."""
+        """Widen the bounds a little, so that there are interior points."""
         self.low = self.low - 1e-8 * np.maximum(1.0, np.abs(self.low))
         self.high = self.high + 1e-8 * np.maximum(1.0, np.abs(self.high))
 
     # ------------------------------------------------------------ in and out
 
     def whole(self, x: np.ndarray) -> np.ndarray:
-        """Variables of the program, read-only."""
+        """Return the variables of the program, as a read-only array."""
         z = self.base.copy()
         z[self.free] = x[: len(self.free)] * self.scale
         z.setflags(write=False)
         return z
 
     def enter(self, z: np.ndarray) -> np.ndarray:
-        """Scaled variables and slacks at variables of the program."""
+        """Return scaled variables and slacks for variables of the program."""
         x = z[self.free] / self.scale
         rows = self.program.constraints(np.where(self.limits.low == self.limits.high, self.base, z))
         return np.concatenate([x, (rows * self.row_scale)[self.slacked]])
 
     def leave(self, x: np.ndarray) -> np.ndarray:
-        """Variables of the program, within their bounds."""
+        """Return variables of the program, within their bounds."""
         return np.asarray(np.clip(self.whole(x), self.limits.low, self.limits.high))
 
     def enter_multipliers(self, y: np.ndarray) -> np.ndarray:
@@ -83,7 +83,7 @@ class ScaledProgram:
     # ------------------------------------------------------------ values
 
     def values(self, x: np.ndarray, z: np.ndarray) -> tuple[float, np.ndarray]:
-        """Return the scaled cost, and the rows, which are zero where they hold; z is ``whole(x)``."""
+        """Return the scaled cost, and the rows, which are zero if satisfied; z is ``whole(x)``."""
         c: np.ndarray = self.program.constraints(z)
         c -= self._target
         c *= self.row_scale
@@ -91,22 +91,23 @@ class ScaledProgram:
         return self.cost_scale * self.program.objective(z), c
 
     def slopes(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the gradient of the scaled cost by scaled variables and slacks, and the elements of the
-        Jacobian of the rows by scaled variables.
+        """Return the gradient of the scaled cost, and the elements of the Jacobian of the scaled rows.
+
+        The gradient is by scaled variables and slacks, the Jacobian only by scaled variables.
         """
         gradient = np.zeros(self.size)
         np.multiply(self.program.gradient(z)[self.free], self._g_factor, out=gradient[: len(self.free)])
         return gradient, self.program.jacobian(z)[self._j_keep] * self._j_factor
 
     def hessian(self, z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Elements of the lower triangle of the Hessian of the scaled Lagrangian."""
+        """Return the elements of the lower triangle of the Hessian of the scaled Lagrangian."""
         values = self.program.hessian(z, y * self.row_scale, self.cost_scale)
         return np.asarray(values[self._h_keep] * self._h_factor)
 
     # ------------------------------------------------------------ matrices of steps
 
     def _prepare(self) -> None:
-        """Places of all elements in the matrix of a step."""
+        """Find the places of all elements in the matrix of a step."""
         n, m, k = self.size, self.rows, len(self.free)
         s, order = np.arange(len(self.slacked)), self.size + self.rows
         rows = [self._hr, n + self.jacobian_rows, n + self.slacked, np.arange(order)]
@@ -124,8 +125,9 @@ class ScaledProgram:
     def factor(
         self, jacobian: np.ndarray, hessian: np.ndarray | None, diagonal: np.ndarray, dual: float
     ) -> Inertia:
-        """Factor the matrix of a step; return the signs of its eigenvalues. No element of the Hessian has
-        the place of another one, nor has one of the Jacobian.
+        """Factor the matrix of a step; return the signs of its eigenvalues.
+
+        Elements are assigned, not added: no two elements of the Hessian, or of the Jacobian, share a place.
         """
         values = self._factors.values
         values[:] = 0.0

@@ -1,7 +1,7 @@
 """Collocation on a mesh: nodes, integration matrices, and the defects of states as one sparse product.
 
-On each interval of length h the rates are a polynomial through their values at the nodes c, and the states
-its integral:
+On each interval of length h the rates are a polynomial through their values f_j at the nodes c, and the
+states its integral:
 
     x_i = x_0 + h Σ a_ij f_j,   a_ij = ∫₀^c_i ℓ_j(ξ) dξ
 
@@ -20,20 +20,20 @@ from functools import cache, cached_property
 
 import numpy as np
 
-SCHEMES = {
+SCHEMES = {  # nodes of an interval, order of the error
     "hermite-simpson": (np.array([0.0, 0.5, 1.0]), 4),
     "radau": (np.array([(4 - np.sqrt(6)) / 10, (4 + np.sqrt(6)) / 10, 1.0]), 5),
-    "multiple shooting": (np.array([0.0, 1.0]), 4),  # inputs are linear, runs of RK4 lead over intervals
+    "multiple shooting": (np.array([0.0, 1.0]), 4),  # nodes of the inputs; RK4 integrates the states
 }
 
 
 def integrals(nodes: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """∫₀^end ℓ_j for each end and node."""
+    """Return ∫₀^end ℓ_j for each end and node."""
     return _coefficients(nodes, ends, integrate=True)
 
 
 def interpolation(nodes: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """ℓ_j at each place, for each node."""
+    """Return ℓ_j at each place, for each node."""
     return _coefficients(nodes, places, integrate=False)
 
 
@@ -53,9 +53,10 @@ def _polynomials(nodes: tuple[float, ...]) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Mesh:
-    """Points in [0, 1] at which states and inputs are unknowns: the ends of intervals and nodes inside.
+    """Points in [0, 1] at which states and inputs are unknowns: ends of intervals and nodes inside.
 
-    ``defects``: E X − T W F = 0 with sparse E and W, a row for each condition and a column for each point.
+    The defects are E X − T W F = 0 with sparse matrices E (``differences``) and W (``rates``), which have a
+    row for each condition and a column for each point.
     """
 
     method: str
@@ -78,31 +79,31 @@ class Mesh:
 
     @cached_property
     def own(self) -> np.ndarray:
-        """The nodes of one interval that no other interval shares: all but its beginning."""
+        """The nodes of an interval that belong to no interval before: all but its beginning."""
         return self.nodes[self.nodes > 0]
 
     @cached_property
     def points(self) -> np.ndarray:
-        """All points."""
+        """All points, rising."""
         inside = self.ends[:-1, None] + np.diff(self.ends)[:, None] * self.own
         inside[:, -1] = self.ends[1:]
         return np.append(0.0, inside.ravel())
 
     @cached_property
     def starts(self) -> np.ndarray:
-        """Points at which intervals begin."""
+        """Indices of the points at which intervals begin."""
         return np.arange(self.intervals) * len(self.own)
 
     @cached_property
     def collocated(self) -> np.ndarray:
-        """Points of the rates of each interval, a row each."""
+        """Indices of the points whose rates each interval uses, a row each."""
         first = self.starts[:, None]
         inner = first + 1 + np.arange(len(self.own))
         return np.hstack([first, inner]) if self.nodes[0] == 0 else inner
 
     @cached_property
     def weights(self) -> np.ndarray:
-        """Σ weight · value is the integral over [0, 1]."""
+        """Quadrature weights: Σ weight · value is the integral over [0, 1]."""
         share = integrals(self.nodes, np.array([1.0]))[0]
         found = np.zeros(len(self.points))
         np.add.at(found, self.collocated, np.diff(self.ends)[:, None] * share)
@@ -110,7 +111,7 @@ class Mesh:
 
     @cached_property
     def differences(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """E as rows, columns and values: each own point less the beginning of its interval."""
+        """E as rows, columns and values: each point of ``own`` minus the beginning of its interval."""
         rows = np.arange(self.intervals * len(self.own))
         begin = np.repeat(self.starts, len(self.own))
         ones = np.ones(len(rows))
@@ -130,14 +131,14 @@ class Mesh:
 
     @cached_property
     def first_input(self) -> np.ndarray | None:
-        """Weights of the first interval's inputs that extrapolate to the beginning.
+        """Weights that extrapolate the first interval's inputs to the beginning.
 
         `None` if the beginning is a node, so that its input is an unknown.
         """
         return None if self.nodes[0] == 0 else interpolation(self.nodes, np.array([0.0]))[0]
 
     def states_between(self, x: np.ndarray, f: np.ndarray, T: float, places: np.ndarray) -> np.ndarray:
-        """States at places of each interval (from 0 to 1 in it): intervals × places × states."""
+        """Return states at places in [0, 1] of each interval: intervals × places × states."""
         h = T * np.diff(self.ends)[:, None, None]
         found: np.ndarray = x[self.starts][:, None, :] + h * (
             integrals(self.nodes, places) @ f[self.collocated]
@@ -145,7 +146,7 @@ class Mesh:
         return found
 
     def inputs_between(self, v: np.ndarray, places: np.ndarray) -> np.ndarray:
-        """Inputs at places of each interval."""
+        """Return inputs at places in [0, 1] of each interval: intervals × places × inputs."""
         found: np.ndarray = interpolation(self.nodes, places) @ v[self.collocated]
         return found
 
@@ -158,6 +159,6 @@ class Mesh:
         return type(self)(self.method, np.append(np.concatenate(cuts), 1.0))
 
     def locate(self, tau: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the interval of each time in [0, 1], and the place in it."""
+        """Return the interval of each time in [0, 1], and its place in [0, 1] of the interval."""
         e = np.clip(np.searchsorted(self.ends, tau, side="right") - 1, 0, self.intervals - 1)
         return e, (tau - self.ends[e]) / np.diff(self.ends)[e]

@@ -1,13 +1,14 @@
-"""Multiple shooting: states at the ends of intervals only, between which runs of RK4 lead.
+"""Multiple shooting: states are variables only at the ends of intervals; RK4 integrates each interval.
 
     x_{i+1} − Φ(x_i, v_i, v_{i+1}, p, T) = 0        inputs are linear between the ends
 
-Φ and the integral of the running cost are made by some steps for all intervals at once. Their first
-derivatives are those of the steps, exact to rounding. The second ones of λᵀΦ are a sum over all stages,
+RK4 with several steps per interval, for all intervals at once, computes Φ and the integral of the running
+cost. First derivatives are those of the steps, exact to rounding. Second derivatives of λᵀΦ are a sum over
+all stages,
 
     Σ Sᵀ ∂²(wᵀ T f)/∂(x, v, p, t, T)² S
 
-with the sensitivities S of the stage's arguments and the weights w that an adjoint run hands back to it.
+with the sensitivities S of the stage's arguments and weights w from an adjoint pass.
 
 Source: Bock and Plitt (1984), A multiple shooting algorithm for direct solution of optimal control problems,
 Proc. 9th IFAC World Congress, 242–247.
@@ -31,27 +32,27 @@ STEPS = 4  # of RK4 in an interval
 
 
 class ShootingMesh(Mesh):
-    """The ends of intervals. As a collocation it has neither rates nor a quadrature: runs replace both."""
+    """A mesh of ends of intervals; its matrices W and weights are zero, since runs replace them."""
 
     @cached_property
     def weights(self) -> np.ndarray:
-        """No quadrature at the points."""
+        """Zeros: no quadrature at the points."""
         return np.zeros(len(self.points))
 
     @cached_property
     def differences(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The state at the end of each interval."""
+        """E: the state at the end of each interval."""
         rows = np.arange(self.intervals)
         return rows, rows + 1, np.ones(self.intervals)
 
     @cached_property
     def rates(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """No rates at the points."""
+        """W, with zeros: no rates at the points."""
         rows, columns, values = super().rates
         return rows, columns, np.zeros(len(values))
 
     def states_between(self, x: np.ndarray, f: np.ndarray, T: float, places: np.ndarray) -> np.ndarray:
-        """Cubic polynomials through states and rates at both ends of an interval."""
+        """Return values of cubic polynomials through states and rates at both ends of each interval."""
         s, h = places[:, None], T * np.diff(self.ends)[:, None, None]
         a, b = x[:-1][:, None, :], x[1:][:, None, :]
         fa, fb = f[:-1][:, None, :], f[1:][:, None, :]
@@ -62,7 +63,7 @@ class ShootingMesh(Mesh):
 
 @dataclass(frozen=True, eq=False)
 class _Stage:
-    """One stage of a step for all intervals: where it is evaluated, and what derivatives need."""
+    """One stage of a step for all intervals: its arguments, values and derivatives."""
 
     at: Knots
     step: np.ndarray  # share of the duration that one step takes, by interval
@@ -72,7 +73,7 @@ class _Stage:
 
 
 class ShootingProgram(NonlinearProgram):
-    """The program of one phase. What the points themselves contribute is that of the collocated program."""
+    """The program of one phase: the terms of the points from `NonlinearProgram`, plus those of the runs."""
 
     def __init__(
         self, functions: Functions, mesh: Mesh, start_time: float, duration: float | None, steps: int = STEPS
@@ -83,7 +84,7 @@ class ShootingProgram(NonlinearProgram):
 
     @cached_property
     def _interval_columns(self) -> np.ndarray:
-        """Variables of each interval; −1 is none."""
+        """Indices of the variables of each interval; −1 for none."""
         i = np.arange(self.mesh.intervals)[:, None]
         v = self.first_v + i * self.m + np.arange(2 * self.m)
         p = np.broadcast_to(self.first_p + np.arange(self.p), (len(i), self.p))
@@ -93,7 +94,7 @@ class ShootingProgram(NonlinearProgram):
     # ------------------------------------------------------------ runs
 
     def end_states(self, z: np.ndarray, steps: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """States and cost at the ends of the runs over all intervals."""
+        """Return states and running cost at the end of each interval."""
         x, v, p = self.split(z)
         T, steps = self.duration(z), steps or self.steps
         h = np.diff(self.mesh.ends) / steps
@@ -109,7 +110,7 @@ class ShootingProgram(NonlinearProgram):
         return X, cost
 
     def _place(self, v: np.ndarray, p: np.ndarray, T: float, x: np.ndarray, share: float) -> Knots:
-        """Arguments of a stage at this share of all intervals."""
+        """Return the arguments of a stage at a given share of all intervals."""
         memory = self.f.memory_rows((1 - share) * v[:-1] + share * v[1:])
         tau = self.mesh.ends[:-1] + share * np.diff(self.mesh.ends)
         return Knots(self.t0 + T * tau, x, memory, np.broadcast_to(p, (len(x), self.p)))
@@ -119,7 +120,7 @@ class ShootingProgram(NonlinearProgram):
         return found
 
     def _differentiated_runs(self, z: np.ndarray) -> tuple[np.ndarray, np.ndarray, list[_Stage]]:
-        """Derivatives of end states and costs by the variables of each interval, and all stages."""
+        """Return derivatives of end states and costs by the variables of each interval, and all stages."""
         found: tuple[np.ndarray, np.ndarray, list[_Stage]] = self._once(
             "sensitivities", z, lambda: self._differentiate(z)
         )
@@ -173,7 +174,7 @@ class ShootingProgram(NonlinearProgram):
         return found
 
     def gradient(self, z: np.ndarray) -> np.ndarray:
-        """∂cost/∂z."""
+        """Return ∂cost/∂z."""
         columns, slopes = self._interval_columns, self._differentiated_runs(z)[1]
         known = columns >= 0
         own = np.bincount(columns[known], weights=slopes[known], minlength=self.size)
@@ -197,7 +198,7 @@ class ShootingProgram(NonlinearProgram):
         return places.rows, places.columns
 
     def jacobian(self, z: np.ndarray) -> np.ndarray:
-        """Values of the elements of the Jacobian of constraints."""
+        """Return the values of the elements of the Jacobian of constraints."""
         places, keep = self._all_jacobian_places
         return places.sum(
             np.concatenate([super().jacobian(z), -self._differentiated_runs(z)[0].ravel()[keep]])
@@ -222,19 +223,19 @@ class ShootingProgram(NonlinearProgram):
         return places.rows, places.columns
 
     def hessian(self, z: np.ndarray, multipliers: np.ndarray, cost: float = 1.0) -> np.ndarray:
-        """Values of the elements of ∂²(cost · objective + multipliers · constraints)/∂z²."""
+        """Return the values of the elements of ∂²(cost · objective + multipliers · constraints)/∂z²."""
         places, keep = self._all_hessian_places
         own = self._run_hessian(z, -multipliers[: self.defects].reshape(-1, self.n), cost)
         return places.sum(np.concatenate([super().hessian(z, multipliers, cost), own.ravel()[keep]]))
 
     def _run_hessian(self, z: np.ndarray, pull: np.ndarray, cost: float) -> np.ndarray:
-        """∂²(pull · end state + cost · cost)/∂(variables of the interval)², by an adjoint run."""
+        """Return ∂²(pull · end state + cost · cost)/∂(interval variables)², by an adjoint pass."""
         T, n, f = self.duration(z), self.n, self.f
         stages = self._differentiated_runs(z)[2]
         found = np.zeros((len(pull), self._own, self._own))
         table = _stages()
         for k in reversed(range(self.steps)):
-            back = np.zeros_like(pull)  # by the state at which a stage is evaluated
+            back = np.zeros_like(pull)  # derivative by the state at a stage
             passed = np.zeros_like(pull)
             for s in reversed(range(len(table))):
                 stage, (_, b, following) = stages[k * len(table) + s], table[s]
@@ -255,14 +256,15 @@ class ShootingProgram(NonlinearProgram):
 
 
 def _stages() -> list[tuple[float, float, float]]:
-    """Place and weight of each stage of RK4, and how far its slope leads to the next."""
+    """Return node and weight of each stage of RK4, and the coefficient of its slope in the next stage."""
     c, b = rk4.TABLEAU.c, rk4.TABLEAU.b
     return [(c[s], b[s], c[s + 1] if s + 1 < len(c) else 0.0) for s in range(len(c))]
 
 
 def run_errors(program: ShootingProgram, z: np.ndarray) -> np.ndarray:
-    """Errors of the runs over all intervals, of each state's size: twice as many steps, and Richardson's
-    estimate (order 4).
+    """Return Richardson's error estimate (order 4) for each interval, from twice as many steps.
+
+    Errors are relative to each state's size; the largest over the states.
     """
     once, twice = (program.end_states(z, steps)[0] for steps in (program.steps, 2 * program.steps))
     sizes = 1.0 + np.abs(program.split(z)[0]).max(axis=0)

@@ -1,9 +1,9 @@
-"""Sums of products with constant coefficients: how numbers of single points become rows and matrices.
+"""Sums of products with constant coefficients: rows and matrices from values at single points.
 
     out_r = Σ_e (a_e + T b_e) source_{i(e)} source_{j(e)}        over the terms e of r
 
-The terms are known when a program is made; one compiled loop adds them up. The first number of the source is
-1, so that products with j = 0 are single numbers.
+The terms are fixed when a program is made; one compiled loop adds them up. The first number of the source is
+1, so products with j = 0 are single numbers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Numbers = float | np.ndarray | np.integer
 
 
 class SparsePlaces:
-    """Elements of a sparse matrix, in which several contributions may meet."""
+    """The pattern of a sparse matrix whose elements are sums of contributions."""
 
     def __init__(self, rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> None:
         keys, self.element = np.unique(columns * shape[0] + rows, return_inverse=True)
@@ -43,24 +43,24 @@ class SparsePlaces:
         self.shape = shape
 
     def sum(self, values: np.ndarray) -> np.ndarray:
-        """One value for each element."""
+        """Return the sum of the contributions to each element."""
         return np.bincount(self.element, weights=values, minlength=len(self.rows))
 
 
 class Places:
-    """Places of an array that are given away one after the other."""
+    """A counter that hands out consecutive indices of an array."""
 
     def __init__(self) -> None:
         self.count = 0
 
     def take(self, *shape: int) -> np.ndarray:
-        """Return the next places, in a given shape."""
+        """Return the next indices, in a given shape."""
         first, self.count = self.count, self.count + int(np.prod(shape))
         return np.arange(first, self.count).reshape(shape)
 
 
 class Terms:
-    """A list of terms under construction; arrays are taken for all shapes that they can be spread to."""
+    """A list of terms under construction."""
 
     def __init__(self) -> None:
         self._parts: list[Sequence[np.ndarray]] = []
@@ -73,21 +73,24 @@ class Terms:
         timed: Numbers = 0.0,
         other: Numbers = 0,
     ) -> None:
-        """out += (constant + T · timed) · source[place] · source[other]; results below zero do not exist."""
+        """Add out += (constant + T · timed) · source[place] · source[other], with broadcast arguments.
+
+        Terms with a negative ``out`` are left out.
+        """
         spread = np.broadcast_arrays(out, place, other, constant, timed)
         self._parts.append([a.ravel() for a in spread])
 
     def arrays(self) -> list[np.ndarray]:
-        """Results, places and other places, and both coefficients, of all terms that exist."""
+        """Return out, place, other, constant and timed of all terms."""
         found = [np.concatenate(part) for part in zip(*self._parts, strict=True)]
         keep = found[0] >= 0
         return [a[keep] for a in found]
 
 
 class SparseSums:
-    """The sums of some terms, from an array ``source`` that stays where it is, as is ``out``.
+    """The sums of some terms of ``source``, in ``out``; neither array may be reallocated.
 
-    ``element`` has results in place of those of the terms.
+    ``element`` replaces the terms' indices ``out``.
     """
 
     def __init__(
@@ -109,16 +112,16 @@ class SparseSums:
             "constant": real_array(constant[order]), "timed": real_array(timed[order]),
             "duration": self._duration, "source": source, "out": self.out,
         }  # fmt: skip
-        self._fields = _LAYOUT.fields({"count": count, **self._arrays})
-        self._entry = "add_products" if np.any(other) else "add_terms"
+        fields = _LAYOUT.fields({"count": count, **self._arrays})
+        self._add = _method().bind("add_products" if np.any(other) else "add_terms", fields)
 
     def run(self, duration: float) -> None:
-        """Put all sums into ``out``."""
+        """Compute all sums, in ``out``."""
         self._duration[0] = duration
-        _method()(self._entry, self._fields)
+        self._add()
 
     def __call__(self, duration: float) -> np.ndarray:
-        """All sums, in a new array."""
+        """Return all sums, in a new array."""
         self.run(duration)
         return self.out.copy()
 

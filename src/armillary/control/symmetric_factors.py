@@ -1,14 +1,14 @@
-"""L D Lᵀ of symmetric indefinite matrices whose variables follow one another in time, with their inertia.
+"""L D Lᵀ factors and inertia of sparse symmetric indefinite matrices whose variables are ordered in time.
 
-A frontal method: the elements of one group of variables after the other are added to a dense matrix, the
-front, and the variables that no later group touches, which are open, are eliminated from it by pivots of one
-or two rows. A pivot that is too small for stability waits in the front until others have been eliminated. D
-has as many negative eigenvalues as the matrix, which tells a minimum from a saddle.
+This is a frontal method. The elements of one group of variables after another are added to a dense matrix,
+the front. Its open variables, which no later group contains, are eliminated by pivots of one or two rows. A
+pivot too small for stability stays in the front until others have been eliminated. D has as many negative
+eigenvalues as the matrix; their number distinguishes a minimum from a saddle.
 
-The variables of later groups come first in the front, then the open ones. Rows of open variables are whole,
-so that a search for pivots reads them from end to end, and each pivot changes them at once; the rest of the
-front changes once per group, four pivots at a time. Beside a front that every pivot changes as a whole, and
-factors by elements, this takes 0.4 of the time.
+The variables of later groups come first in the front, then the open ones. Rows of open variables have both
+triangles, so that a search for pivots reads contiguous rows. Each pivot updates these rows at once; the rest
+of the front is updated once per group, four pivots at a time. This takes 0.4 of the time of a front that
+every pivot updates as a whole, with factors stored by elements.
 
 Sources: Duff and Reid (1983), The multifrontal solution of indefinite sparse symmetric linear systems, ACM
 Transactions on Mathematical Software 9, 302–325, for the test of pivots; Bunch and Kaufman (1977).
@@ -33,23 +33,23 @@ from armillary.llvm.building.routines import (
     whole_array,
 )
 
-_THRESHOLD = 1e-3  # a pivot's least size, of the norm of the elements beside it
-_EMPTY = 1e-300  # the size from which on a pivot counts as zero
-_REFINEMENTS, _EXACT = 2, 1e-14  # of solutions at most, and the residual that needs none
+_THRESHOLD = 1e-3  # least size of a pivot, relative to the norm of the other elements of its row
+_EMPTY = 1e-300  # pivots of smaller magnitude count as zero
+_REFINEMENTS, _EXACT = 2, 1e-14  # most refinements of a solution; relative residual that needs none
 _COUNTS = ("positive", "negative", "zero", "wide")
 
 _LAYOUT = RoutineLayout(
     numbers=("order", "groups", "elements", "width", "stride"),
     addresses=(
         *("starts", "rows", "columns", "values"),  # elements of the lower triangle, group by group
-        "group",  # of each variable
-        *("plans", "planned", "later"),  # variables that each group needs, and how many are of later groups
-        *("place", "members", "front"),  # of variables in the front, and back; the matrix
-        *("carried", "carry"),  # variables that the last group has left, and their matrix
-        *("pulled", "scaled"),  # rows of the pivots of a group, and these rows as L has them
-        *("sizes", "firsts", "listed"),  # of each group: members at its end, first column of L, their list
-        *("begins", "factors"),  # L by columns, which have the members before their own
-        *("kinds", "diagonal"),  # of each column: 1, or 2 and 3 of a pair; D
+        "group",  # number of the group of each variable
+        *("plans", "planned", "later"),  # variables of a group, first those of later groups; their number
+        *("place", "members", "front"),  # index of a variable in the front; variable at an index; the matrix
+        *("carried", "carry"),  # variables left by the last group, and their matrix
+        *("pulled", "scaled"),  # rows of a group's pivots, before and after division by D
+        *("sizes", "firsts", "listed"),  # by group: number of members at its end, first column of L, members
+        *("begins", "factors"),  # L by columns: first element, values for the members before the pivot's
+        *("kinds", "diagonal"),  # by column: 1, or 2 and 3 for a pair; D
         *("counts", "state", "right", "found", "rest", "own"),
     ),
 )
@@ -66,7 +66,7 @@ class Inertia(NamedTuple):
 class SymmetricFactors:
     """The factors of matrices with one pattern: ``rows`` and ``columns`` of the lower triangle.
 
-    ``group`` has for each variable the number of its group in time; the last group is eliminated last.
+    ``group`` has the number of each variable's group; groups are eliminated in this order.
     """
 
     def __init__(self, rows: np.ndarray, columns: np.ndarray, group: np.ndarray) -> None:
@@ -112,25 +112,25 @@ class SymmetricFactors:
         self._work |= {
             "listed": np.empty(self.groups * width, dtype=np.int64), "factors": np.empty(self.order * width)
         }  # fmt: skip
-        self._fields = _LAYOUT.fields(self._work)
+        fields, method = _LAYOUT.fields(self._work), _method()
+        self._factor = method.bind("factor_symmetric", fields)
+        self._solve = method.bind("solve_refined", fields)
 
     def factor(self, values: np.ndarray | None = None) -> Inertia:
-        """Factor the matrix with these elements, or with those in ``values``; return the signs of its
-        eigenvalues.
-        """
+        """Factor the matrix with given elements, by default those in ``values``; return its inertia."""
         if values is not None:
             self.values[: len(self._sorted)] = values[self._sorted]
         while True:
-            _method()("factor_symmetric", self._fields)
+            self._factor()
             positive, negative, zero, wide = self._counts.tolist()
             if not wide or self._width == self.order:
                 return Inertia(positive, negative, zero)
             self._allocate(2 * self._width)
 
     def solve(self, right: np.ndarray) -> np.ndarray:
-        """Return the solution for one right-hand side, refined until its residual is that of rounding."""
+        """Return the solution for one right-hand side, with iterative refinement."""
         self._right[:] = right
-        _method()("solve_refined", self._fields)
+        self._solve()
         return self._found.copy()
 
 
@@ -138,7 +138,7 @@ class SymmetricFactors:
 
 
 class _Front:
-    """The words of the front in one routine: its size, its rows, and those of the pivots of a group."""
+    """Emits access to the front in one routine: its size, its rows, and the rows of a group's pivots."""
 
     def __init__(self, f: Routine) -> None:
         self.f, self.stride = f, f["stride"]
@@ -201,8 +201,9 @@ def _count(f: Routine, name: str, more: Value | int) -> None:
 
 
 def _begin_text(module: IRModule) -> Routine:
-    """Make the front of a group: its members, what the group before has left, and the group's elements.
-    Variables that wait for a pivot come last.
+    """Emit: assemble the front of a group from the rest of the previous front and the group's elements.
+
+    Delayed variables come last.
     """
     f = routine(module, _LAYOUT, "begin_group", NOTHING, WHOLE)
     front, group = _Front(f), f.argument(1)
@@ -250,8 +251,9 @@ def _begin_text(module: IRModule) -> Routine:
 
 
 def _finish_text(module: IRModule) -> Routine:
-    """Subtract what the pivots of a group contribute to variables of later groups, carry over the variables
-    that are left, and keep the group's columns of L.
+    """Emit: update the variables of later groups by the pivots of a group, store its columns of L.
+
+    The variables that are left are copied for the next group.
     """
     f = routine(module, _LAYOUT, "finish_group", NOTHING, WHOLE)
     front, group = _Front(f), f.argument(1)
@@ -300,7 +302,7 @@ def _column_length(f: Routine, size: Value, step: Value, p: Value) -> Value:
 
 
 def _swap_text(module: IRModule) -> Routine:
-    """Two open variables of the front change places; also in the rows of the group's ``pivots``."""
+    """Emit: swap two open variables of the front, also in the rows of the group's ``pivots``."""
     f = routine(module, _LAYOUT, "swap_places", NOTHING, WHOLE, WHOLE, WHOLE, WHOLE)
     front, later, pivots, i, j = _Front(f), *(f.argument(k) for k in range(1, 5))
 
@@ -328,7 +330,7 @@ def _swap_text(module: IRModule) -> Routine:
 
 
 def _square_text(module: IRModule) -> Routine:
-    """Return the sum of the squares of an open variable's elements outside of the diagonal."""
+    """Emit: return the sum of the squares of an open variable's elements outside of the diagonal."""
     f = routine(module, _LAYOUT, "square_beside", REAL, WHOLE)
     front, i = _Front(f), f.argument(1)
     row = front.row(i)
@@ -338,7 +340,7 @@ def _square_text(module: IRModule) -> Routine:
 
 
 def _keep_pivots(f: Routine, front: _Front, group: Value, rows: list[Span], size: Value) -> list[Span]:
-    """Copy the first elements of rows that are eliminated; return the rows that L is to have."""
+    """Emit: copy the first elements of eliminated rows; return the rows to be filled for L."""
     step = front.steps()
     p = step - f.index("firsts", group)
     fours = (size + 3).whole_quotient(f.whole(4))
@@ -353,7 +355,7 @@ def _keep_pivots(f: Routine, front: _Front, group: Value, rows: list[Span], size
 
 
 def _single_text(module: IRModule) -> Routine:
-    """Eliminate the last variable of the front."""
+    """Emit: eliminate the last variable of the front."""
     f = routine(module, _LAYOUT, "single_pivot", NOTHING, WHOLE)
     front, group = _Front(f), f.argument(1)
     last = front.size() - 1
@@ -377,7 +379,7 @@ def _single_text(module: IRModule) -> Routine:
 
 
 def _double_text(module: IRModule) -> Routine:
-    """Eliminate the last two variables of the front together."""
+    """Emit: eliminate the last two variables of the front together."""
     f = routine(module, _LAYOUT, "double_pivot", NOTHING, WHOLE)
     front, group = _Front(f), f.argument(1)
     last = front.size() - 1
@@ -411,7 +413,7 @@ def _double_text(module: IRModule) -> Routine:
 def _choose_text(
     module: IRModule, swap: Routine, square: Routine, single: Routine, double: Routine
 ) -> Routine:
-    """Eliminate one or two open variables; 0 if no pivot is large enough."""
+    """Emit: eliminate one or two open variables; return their number, 0 if no pivot is large enough."""
     f = routine(module, _LAYOUT, "choose_pivot", WHOLE, WHOLE)
     front, group = _Front(f), f.argument(1)
     size, later = front.size(), f.index("later", group)
@@ -475,7 +477,7 @@ def _factor_text(module: IRModule, begin: Routine, choose: Routine, finish: Rout
 
 
 def _solve_text(module: IRModule) -> Routine:
-    """Replace ``rest`` by the solution for it."""
+    """Emit: replace ``rest`` by the solution with right-hand side ``rest``."""
     f = routine(module, _LAYOUT, "solve_rest", NOTHING)
     x, y, factors, diagonal = f.vector("rest"), f.vector("own"), f.vector("factors"), f.vector("diagonal")
 
@@ -525,9 +527,7 @@ def _solve_text(module: IRModule) -> Routine:
 
 
 def _refine_text(module: IRModule, solve: Routine) -> None:
-    """``found`` = A⁻¹ ``right``: the residual is solved for until it is small, and not more often than
-    ``_REFINEMENTS``.
-    """
+    """Emit: ``found`` = A⁻¹ ``right``, with refinements until the residual is small, at most _REFINEMENTS."""
     f = routine(module, _LAYOUT, "solve_refined", NOTHING, public=True)
     right, found, rest, values = (f.vector(name) for name in ("right", "found", "rest", "values"))
     order = f["order"]

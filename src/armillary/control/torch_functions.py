@@ -1,7 +1,7 @@
-"""A model's rates, outputs, steps and runs as functions of PyTorch, differentiated by our compiled adjoint.
+"""A model's rates, outputs, steps and runs as functions of PyTorch, differentiated by compiled code.
 
-Each is a `torch.autograd.Function`, forwards and backwards, over tensors of the CPU, whose memory is used as
-it is (DLPack); leading axes, and axes of `torch.func.vmap`, are rows of one compiled loop.
+Each is a `torch.autograd.Function` with forward and reverse derivatives, for tensors on the CPU, whose memory
+is shared (DLPack); leading axes, and axes of `torch.func.vmap`, are rows of one compiled loop.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class TorchFunctions(LibraryFunctions):
 
 
 def to_torch(functions: ArrayFunctions) -> TorchFunctions:
-    """Return the functions in PyTorch; see ``stages/control.py``, whose verb it is."""
+    """Return functions of PyTorch; arguments as for ``ModelControl.to_torch``."""
     torch = require("torch", extra="torch", purpose="to make functions of PyTorch")
     return fill_library_functions(
         TorchFunctions, functions, lambda name, function: _bridge(torch, name, function, functions)
@@ -49,7 +49,7 @@ def _bridge(
         return torch.from_dlpack(np.ascontiguousarray(found))
 
     def front(info: LibraryObject, axes: LibraryObject, given: LibraryObject) -> list[LibraryObject]:
-        """Tensors with the mapped axis first; tensors without one are repeated along it."""
+        """Return tensors with the mapped axis first; tensors without that axis are expanded."""
         found = []
         for a, axis in zip(given, axes, strict=True):
             mapped = a.expand(info.batch_size, *a.shape) if axis is None else a.movedim(axis, 0)

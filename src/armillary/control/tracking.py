@@ -28,7 +28,7 @@ from armillary.untyped import DataMapping
 class TrackingRegulator:
     """Gains along a motion, in stated units: ``K[i]`` at ``time[i]``, with the motion's states and inputs.
 
-    ``cost`` is P at each time: from a deviation δ the rest of the cost is δᵀ P δ, to second order.
+    ``cost`` is P at each time: from a deviation δ the cost to go is δᵀ P δ, to second order.
     """
 
     time: np.ndarray
@@ -40,7 +40,7 @@ class TrackingRegulator:
     inputs: tuple[str, ...]
 
     def at(self, t: float, state: Sequence[float] | np.ndarray) -> np.ndarray:
-        """Return the inputs at a time and state (coordinates, speeds, own states, in stated units)."""
+        """Return the inputs at a time and state (coordinates, speeds, user's states, in stated units)."""
         i = int(np.clip(np.searchsorted(self.time, t, side="right") - 1, 0, len(self.time) - 2))
         share = np.clip((t - self.time[i]) / (self.time[i + 1] - self.time[i]), 0.0, 1.0)
         K, x, v = (a[i] + share * (a[i + 1] - a[i]) for a in (self.K, self.state, self.input))
@@ -48,9 +48,7 @@ class TrackingRegulator:
         return found
 
     def signals(self, name: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-        """Return the law as data over time for the inputs that ``tracking_inputs(system, name,
-        …)`` declares.
-        """
+        """Return the law as data over time, for inputs declared by ``tracking_inputs(system, name, …)``."""
         found = {}
         for i in range(len(self.inputs)):
             found[f"{name}_v{i + 1}"] = (self.time, self.input[:, i])
@@ -66,10 +64,10 @@ class TrackingRegulator:
 
 
 def tracking_inputs(system: Description, name: str, states: Sequence[str], inputs: int = 1) -> list[str]:
-    """Expressions v = v̄ − Σ k (x − x̄) in a description, whose v̄, k and x̄ are inputs over time.
+    """Declare v̄, k and x̄ as inputs over time; return v = v̄ − Σ k (x − x̄) as texts of expressions.
 
-    ``TrackingRegulator.signals(name)`` has the data for them. The law is part of the model: it runs in
-    compiled code, in batches and in exported programs.
+    ``TrackingRegulator.signals(name)`` has the data of these inputs. The law is part of the model, so it runs
+    in compiled code, in batches and in exported programs.
     """
     for j, state in enumerate(states):
         declare_input(system, f"{name}_x{j + 1}", about=f"reference of {state}")
@@ -94,7 +92,7 @@ def lqr_along(
     final: object = None,
     parameters: DataMapping | None = None,
 ) -> TrackingRegulator:
-    """Return the gains along a run; see ``stages/control.py``, whose verb it is."""
+    """Return the gains along a run; arguments as for ``ModelControl.lqr_along``."""
     motion = steered_plant(model, inputs)
     motion.check_independent("lqr_along")
     t, x, v = run_samples(motion, run)
@@ -120,7 +118,7 @@ def lqr_along(
 
 
 def run_samples(motion: Plant, run: Run) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Times, states and inputs of a run, in the model's own units; samples at one time are taken once."""
+    """Return times, states and inputs of a run in the model's own units, with only one sample per time."""
     instance(run, Run, "run")
     for p in (*motion.states, *motion.inputs):
         if p.name not in run:

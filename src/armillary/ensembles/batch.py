@@ -32,27 +32,26 @@ if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
 
 
-# Runs of a batch that ended, but beyond a place where some motion moves no mass.
+# Runs of a batch that ended, but after a place where some motion moves no mass.
 #
-# The loops of a batch keep no rows to judge by. A run is suspected where its last speeds are enormous
-# beside those at its start and what the accelerations there would give in its time; it is then made again
-# by itself, with rows, and judged as every single run is (see runtime/models/failures.py). Runs
-# that prove sound keep their numbers. Of runs that failed on the way the first ones are made again too, for
-# the reason.
+# The loops of a batch keep no rows from which to judge this. A run is suspect if its last speeds are enormous
+# compared with its start speeds plus the start accelerations times its duration. It is then repeated as a
+# single run, with rows, which checks the masses as all single runs do (runtime/models/failures.py). Runs that
+# pass keep their numbers. The first of the runs that failed are repeated, too, to find the reason.
 
-_ENORMOUS = 100.0  # times what the start lets expect
-_EXAMINED = 256  # runs with the largest speeds: of so many, one must be suspect, or the others are left
-_REPEATED = 20  # suspects that are made again: one of so many must be singular, or the others are left
-_EXPLAINED = 5  # runs that failed on the way and are made again, for the reason
-_ROWS = 2000  # of a run that is made again
+_ENORMOUS = 100.0  # ratio of last speeds to expected speeds from which on a run is suspect
+_EXAMINED = 256  # runs without suspicion, from the largest speeds on, after which the search ends
+_REPEATED = 20  # suspect runs that pass, after which the search ends
+_EXPLAINED = 5  # failed runs that are repeated to find the reason
+_ROWS = 2000  # most rows of a repeated run
 
 
 def mark_weak_runs(plan: Plan, outcome: Outcome) -> None:
-    """Runs through a place without mass fail, with the sentence of a single run."""
+    """Mark runs through a place where a motion moves no mass as failed, with a single run's message."""
     _explain_failed_runs(plan, outcome)
     if not plan.model.equations.joints_move_bodies or _masses_suffice(plan):
         return
-    kinds = _kinds(plan)
+    kinds = _speeds_by_kind(plan)
     ended = np.flatnonzero((outcome.status == FINISHED) | (outcome.status == EVENT))
     if not kinds or not ended.size:
         return
@@ -64,7 +63,7 @@ def mark_weak_runs(plan: Plan, outcome: Outcome) -> None:
     for i in _largest_first(size, ended):
         if unsuspected >= _EXAMINED or sound >= _REPEATED:
             return
-        if not _suspect(plan, i, outcome.state[:, i], kinds):
+        if not _is_suspect(plan, i, outcome.state[:, i], kinds):
             unsuspected += 1
         elif why := _reason_of_stop(plan, i):
             outcome.status[i], outcome.messages[i], outcome.event[i] = FAILED, why, -1
@@ -76,8 +75,9 @@ def mark_weak_runs(plan: Plan, outcome: Outcome) -> None:
 
 
 def _masses_suffice(plan: Plan) -> bool:
-    """Return whether the parameters of a batch, which all runs share as far as masses depend on them, exclude
-    places without mass.
+    """Return whether a batch cannot come to places without mass.
+
+    That holds if all its runs have the same masses, and these are large enough.
     """
     starts = plan.starts
     if set(starts.varying) & set(starts.table.masses.defaults):
@@ -86,7 +86,7 @@ def _masses_suffice(plan: Plan) -> bool:
 
 
 def _largest_first(size: np.ndarray, runs: np.ndarray) -> Iterator[int]:
-    """Runs in the order of their size; few of very many are looked at, so that all are seldom sorted."""
+    """Yield runs by decreasing size; the largest few come first, so that all are seldom sorted."""
     few = 2 * _EXAMINED
     if size.size > few:
         first = np.argpartition(-size, few)[:few]
@@ -97,7 +97,7 @@ def _largest_first(size: np.ndarray, runs: np.ndarray) -> Iterator[int]:
 
 
 def _explain_failed_runs(plan: Plan, outcome: Outcome) -> None:
-    """Add messages to failed runs that came to a place without mass; repeated single runs find the reason."""
+    """Add messages to failed runs that came to a place without mass, as repeated single runs find out."""
     failed = np.flatnonzero((outcome.status == DIVERGED) | (outcome.status == TOO_SMALL)).tolist()
     reasons = {i: why for i in failed[:_EXPLAINED] if (why := _reason_of_stop(plan, i))}
     outcome.messages |= reasons
@@ -107,7 +107,7 @@ def _explain_failed_runs(plan: Plan, outcome: Outcome) -> None:
         outcome.messages |= {i: f"{s}; run {first}, which was looked at: {why}" for i, s in status.items()}
 
 
-def _kinds(plan: Plan) -> list[list[int]]:
+def _speeds_by_kind(plan: Plan) -> list[list[int]]:
     """Return the indices of speeds among the states, grouped by kind and unit."""
     speeds = {u.data.name for u in plan.model.equations.system.speeds}
     kinds: dict[object, list[int]] = {}
@@ -117,8 +117,8 @@ def _kinds(plan: Plan) -> list[list[int]]:
     return list(kinds.values())
 
 
-def _suspect(plan: Plan, i: int, state: np.ndarray, kinds: list[list[int]]) -> bool:
-    """Return whether the speeds at the end are enormous beside what the start lets expect."""
+def _is_suspect(plan: Plan, i: int, state: np.ndarray, kinds: list[list[int]]) -> bool:
+    """Return whether the speeds at the end are enormous compared with those expected from the start."""
     parameters, start, memory = plan.starts.block(i, i + 1)
     instance = Instance(plan.code, known=plan.code.constants_inside(parameters[:, 0]))
     rates = instance.derivatives(plan.settings.t0, start[:, 0], memory[:, 0])
@@ -127,7 +127,7 @@ def _suspect(plan: Plan, i: int, state: np.ndarray, kinds: list[list[int]]) -> b
 
 
 def _reason_of_stop(plan: Plan, i: int) -> str:
-    """Why a single run stopped, where that is a place without mass; else ""."""
+    """Return why a single run stopped, if a motion moved no mass there; else ""."""
     settings, step = plan.settings, plan.settings.fixed_step
     rows = max(1.0, np.ceil((settings.t_end - settings.t0) / step / _ROWS)) * step if step else None
     try:
@@ -139,9 +139,10 @@ def _reason_of_stop(plan: Plan, i: int) -> str:
     return ""
 
 
-_CHUNK_SECONDS = 0.1  # the interval in which progress is shown and Ctrl-C acts
+# s: duration of a chunk, and so the interval of progress reports and of looks for Ctrl-C
+_CHUNK_SECONDS = 0.1
 _DEVICES = ("cpu", "gpu")
-_PRECISIONS = ("double", "single", "fast")  # fast: single, with the card's own sines
+_PRECISIONS = ("double", "single", "fast")  # fast: single precision with the card's approximate sines
 
 
 def simulate_batch(
@@ -152,14 +153,14 @@ def simulate_batch(
     progress: bool | Callable[[int], None] = True,
     **how: Given,
 ) -> Batch:
-    """Many runs with some settings; see ``Model.simulate_batch``."""
+    """Return many runs with given settings; see ``Model.simulate_batch``."""
     prepared = Prepared(model, settings, **how)
     prepared.plan.starts.check_possible()
     return prepared.run(prepared.plan.starts, threads, progress)
 
 
 class Prepared:
-    """A batch with its code compiled, for any values of what differs between its runs."""
+    """A batch with compiled code, for any values of the quantities that differ between its runs."""
 
     def __init__(
         self,
@@ -171,8 +172,9 @@ class Prepared:
         size: int | None = None,
         **how: Given,
     ) -> None:
-        """``how`` holds further arguments of ``simulate_batch``, with example values of all that will differ;
-        ``size`` is the number of runs of later batches, by default the number of runs with these values.
+        """``how`` has further arguments of ``simulate_batch``, with examples of all values that will differ.
+
+        ``size`` is the number of runs of later batches, by default that of the example values.
         """
         check_device(device, precision)
         began = time.perf_counter()
@@ -192,7 +194,7 @@ class Prepared:
         threads: int | None = None,
         progress: bool | Callable[[int], None] = False,
     ) -> Batch:
-        """Runs with these values; what differs between them must be what differed at the preparation."""
+        """Return runs with given values; the same quantities as in the example values must differ."""
         known = self.plan.starts
         t0, inputs = self.plan.settings.t0, known.given_inputs
         starts = Starts(self.plan.model, parameters, initial, memory, runs, t0, known, inputs)
@@ -204,7 +206,7 @@ class Prepared:
         return self.run(starts, threads, progress)
 
     def run(self, starts: Starts, threads: int | None, progress: bool | Callable[[int], None]) -> Batch:
-        """Return all runs of some starts."""
+        """Return the batch of all runs from given starts."""
         count = self.engine.threads or min(thread_count(threads), starts.runs)
         began = time.perf_counter()
         plan = replace(self.plan, starts=starts)
@@ -214,7 +216,7 @@ class Prepared:
             and plan.code.changes_configuration
             and len(plan.code.configuration_models) < 2
         ):
-            # What one run meets, most others do.
+            # Most runs meet the same configurations as the first.
             first = PythonEngine(plan)
             first.one(starts, 0, 0, Outcome.empty(plan, 1))
             self.engine.renew()
@@ -242,7 +244,7 @@ class Prepared:
 
 
 def _show_inputs(inputs: DrivenInputs, outcome: Outcome) -> None:
-    """The values of inputs in the last memory, in place of the addresses of their data."""
+    """Replace the addresses of input data in the last memory by the values of the inputs."""
     for name, place in inputs.places.items():
         for t in np.unique(outcome.t_stop):
             here = outcome.t_stop == t
@@ -252,8 +254,10 @@ def _show_inputs(inputs: DrivenInputs, outcome: Outcome) -> None:
 
 
 def _make_left_over(plan: Plan, engine: Engine, outcome: Outcome, starts: Starts, halted: bool) -> None:
-    """Runs that an engine left over, after Ctrl-C not made: the first by itself, the others by the engine
-    again if that run has met a configuration which the engine did not have, and so on.
+    """Make the runs that an engine left over; after Ctrl-C mark them as not run.
+
+    The first is made as a single run. If it has met configurations that the engine did not have, the engine
+    makes the others again, and so on.
     """
     left_over = np.flatnonzero(outcome.status == LEFT_OVER)
     if halted or not left_over.size:
@@ -276,7 +280,7 @@ def _make_left_over(plan: Plan, engine: Engine, outcome: Outcome, starts: Starts
 
 
 def check_device(device: str, precision: str) -> None:
-    """An error for an unknown device or precision, or for a precision that the device does not have."""
+    """Raise an error for an unknown device or precision, or a precision that the device lacks."""
     _one_of("device", device, _DEVICES)
     check_precision(precision)
     if precision != "double" and device != "gpu":
@@ -304,7 +308,7 @@ def _one_of(what: str, value: str, known: Sequence[str]) -> None:
 
 
 def _make_all(plan: Plan, engine: Engine, threads: int, progress: bool | Callable[[int], None]) -> Outcome:
-    """Return all runs, in chunks by several threads. Chunks leave no trace in the numbers."""
+    """Return all runs, made in chunks by several threads; the numbers do not depend on the chunks."""
     engine.halt[0] = 0.0
     engine.make_ready()
 
@@ -323,7 +327,7 @@ def _make_all(plan: Plan, engine: Engine, threads: int, progress: bool | Callabl
 
 
 class _Crew:
-    """Threads that take chunk after chunk."""
+    """Threads that make chunk after chunk."""
 
     def __init__(
         self, plan: Plan, engine: Engine, threads: int, report: Callable[[int], None] | None
@@ -340,7 +344,7 @@ class _Crew:
         self.members: list[threading.Thread] = []
 
     def run(self) -> None:
-        """All chunks; this thread only waits, so that Ctrl-C reaches it."""
+        """Make all chunks; this thread only waits, so that Ctrl-C reaches it."""
         self.members = [threading.Thread(target=self._member, daemon=True) for _ in range(self.count)]
         for thread in self.members:
             thread.start()
@@ -351,7 +355,7 @@ class _Crew:
             raise self.errors[0]
 
     def halt(self) -> None:
-        """No further chunks; those under way come to an end soon, or to their own."""
+        """Begin no further chunks, and wait for those that are running."""
         with self.lock:
             self.taken = self.runs
         for thread in self.members:
@@ -359,11 +363,11 @@ class _Crew:
 
     def _member(self) -> None:
         try:
-            while (chunk := self._next()) is not None:
+            while (chunk := self._take_chunk()) is not None:
                 began = time.perf_counter()
                 part = self.engine(self.starts, *chunk)
-                self._mark(part, *chunk)
-                self._put(part, chunk[0])
+                self._mark_failed_starts(part, *chunk)
+                self._store(part, chunk[0])
                 self._count_finished(chunk[1] - chunk[0], time.perf_counter() - began)
         except BaseException as error:
             self.errors.append(error)
@@ -372,12 +376,12 @@ class _Crew:
 
     @property
     def outcome(self) -> Outcome:
-        """The results of all runs; empty for runs that were not made."""
+        """The results of all runs; without numbers for runs that were not made."""
         if self._outcome is None:
             self._outcome = Outcome.empty(self.plan, self.runs)
         return self._outcome
 
-    def _put(self, part: Outcome, i0: int) -> None:
+    def _store(self, part: Outcome, i0: int) -> None:
         if len(part.status) == self.runs:
             self._outcome = part
             return
@@ -385,18 +389,18 @@ class _Crew:
             whole = self.outcome
         whole.put(i0, part)
 
-    def _mark(self, part: Outcome, i0: int, i1: int) -> None:
-        """Runs that could not start, and why."""
+    def _mark_failed_starts(self, part: Outcome, i0: int, i1: int) -> None:
+        """Mark runs that could not start, with the reasons."""
         for k in np.flatnonzero(self.starts.unable[i0:i1]).tolist():
             part.status[k], part.messages[k] = FAILED, self.starts.failed[i0 + k]
 
-    def _next(self) -> tuple[int, int] | None:
+    def _take_chunk(self) -> tuple[int, int] | None:
         with self.lock:
             if self.taken >= self.runs:
                 return None
             left = self.runs - self.taken
-            # Toward the end chunks become small, so that all threads end together; but not those of an
-            # engine that must be filled.
+            # Toward the end chunks become small, so that all threads end together, unless the engine needs
+            # chunks of a fixed size.
             size = min(self.chunk, left if self.fixed else -(-left // self.count))
             i0, self.taken = self.taken, self.taken + size
             return i0, i0 + size
@@ -408,6 +412,6 @@ class _Crew:
             if not self.fixed:
                 wanted = count * _CHUNK_SECONDS / max(seconds, 1e-6)
                 self.chunk = int(min(max(wanted, self.chunk / 4, 1), self.chunk * 4, 1 << 20))
-                self.chunk -= self.chunk % 64 if self.chunk > 64 else 0  # whole vectors
+                self.chunk -= self.chunk % 64 if self.chunk > 64 else 0  # a multiple of all vector lengths
         if self.report:
             self.report(finished)

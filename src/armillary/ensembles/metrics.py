@@ -1,14 +1,14 @@
-"""Metrics: numbers that a batch keeps of a motion instead of its history.
+"""Metrics: numbers that a batch keeps of an output instead of its history.
 
-A metric is written once, as formulas for the rows (t, y) of one output:
+A metric is defined once, by formulas for the rows (t, y) of one output:
 
     slots    numbers kept from row to row: values of rows reduced to one number, by the last, the first, the
              smallest, the largest or the sum, over the rows at which a condition holds
     result   the metric from its slots
 
-The same formulas serve every engine: symbols give expressions, which the engines print as LLVM or CUDA code;
-arrays with all rows of a history give numbers (``of``). A new metric is a class here and an entry of
-``KINDS``.
+All engines use the same formulas: with symbols they give expressions, which engines print as LLVM or CUDA
+code; with arrays of all rows of a history they give numbers (``of``). A new metric is a class here and an
+entry of ``KINDS``.
 
 Metrics have a text form: ``"maximum(tip height)"``, ``"crossing(tip height, 0.2, falling)"``,
 ``"histogram(tip height, 0, 1, 20)"``.
@@ -42,7 +42,7 @@ class MetricRow(NamedTuple):
 
     @property
     def has_predecessor(self) -> Operand:
-        """Whether there is a row before: NaN does not equal itself."""
+        """Whether there is a row before; NaN does not equal itself."""
         return fn.equal(self.t_before, self.t_before)
 
 
@@ -50,7 +50,7 @@ class MetricReduction(NamedTuple):
     """A way to reduce values to one number: row by row from a start, or all values at once."""
 
     start: float
-    step: Callable[[Operand, Operand], Operand]  # of the number so far and the next value
+    step: Callable[[Operand, Operand], Operand]  # the new number from the number so far and the next value
     whole: Callable[[np.ndarray], Operand]
 
 
@@ -82,11 +82,11 @@ class Slot(NamedTuple):
 
 @dataclass(frozen=True)
 class Metric:
-    """A number kept of one output of a run."""
+    """A metric of one output."""
 
     output: str
     kind: ClassVar[str] = ""
-    keeps_row: ClassVar[bool] = False  # whether its formulas use the row before: two more slots
+    keeps_row: ClassVar[bool] = False  # whether formulas use the row before, which needs two more slots
     several: ClassVar[bool] = False  # whether it is an array of numbers
 
     def __post_init__(self) -> None:
@@ -103,32 +103,32 @@ class Metric:
         raise NotImplementedError
 
     def result(self, slots: Operand, t_first: float) -> Operand:
-        """Return the metric from its slots, the last row included; ``t_first``: time of the first row."""
+        """Return the metric from its slots after the last row; ``t_first``: time of the first row."""
         return slots[0]
 
     def units(self, of_output: str) -> str:
         """Return the units of the metric from the units of its output."""
         return of_output
 
-    # ------------------------------------------------------------ what follows from them
+    # ------------------------------------------------------------ derived methods
 
     def slots(self, row: MetricRow) -> tuple[Slot, ...]:
-        """Return all slots; time and value of the row are the last ones where the next row needs them."""
+        """Return all slots; the last two are time and value of the row, if the next row needs them."""
         kept = (Slot(LAST, row.t), Slot(LAST, row.y)) if self.keeps_row else ()
         return (*self.own_slots(row), *kept)
 
     def row(self, t: object, y: object, slots: Sequence[object]) -> MetricRow:
-        """Return a row with the one before, as the slots have it."""
+        """Return a row, with the row before from the slots."""
         return MetricRow(t, self.observed_value(y), *(slots[-2:] if self.keeps_row else ()))
 
     @property
     def start(self) -> tuple[float, ...]:
-        """The slots before the first row."""
+        """The values of the slots before the first row."""
         return tuple(slot.reduction.start for slot in self.slots(MetricRow(nan, nan)))
 
     @property
     def size(self) -> int:
-        """The number of numbers that the metric has."""
+        """How many numbers the metric has."""
         return 1
 
     def value(self, slots: np.ndarray, t_first: float) -> np.ndarray:
@@ -225,7 +225,7 @@ class Rms(Mean):
 
 @dataclass(frozen=True)
 class Crossing(Metric):
-    """The time at which a value first crosses a level, linear between rows; NaN where it never does.
+    """The time at which a value first crosses a level, linear between rows; NaN if it never does.
 
     A value that starts on the level has not crossed it.
     """
@@ -246,7 +246,7 @@ class Crossing(Metric):
             raise ArmillaryError(f"the level of a crossing must be a finite number, not {self.level!r}")
 
     def own_slots(self, row: MetricRow) -> tuple[Slot, ...]:
-        # Named values are computed as they are written: sums and quotients would be put together otherwise.
+        # Named values are computed as written; otherwise simplification would merge these sums and quotients.
         above = fn.named(row.y - self.level, "above")
         before = fn.named(row.y_before - self.level, "above_before")
         part = fn.named(before / (before - above), "part")
@@ -261,7 +261,7 @@ class Crossing(Metric):
     def read(cls, arguments: str, text: str) -> Metric:
         parts, direction = arguments.rsplit(",", 2), "either"
         if len(parts) == 3 and _is_number(parts[1]) and not _is_number(parts[2]):
-            direction = parts.pop().strip()  # checked by the metric
+            direction = parts.pop().strip()  # the constructor checks it
         elif parts[-1].strip() in DIRECTIONS:
             direction = parts.pop().strip()
         else:
@@ -323,7 +323,7 @@ class Histogram(Metric):
         if len(parts) != 4:
             raise ArmillaryError(f"'{text}': write histogram(output, low, high, bins)")
         low, high, bins = (_metric_number(part, text) for part in parts[1:])
-        # mypy: the constructor checks what it is given.
+        # mypy: the constructor checks its arguments.
         return cls(_metric_name(parts[0], text), low, high, bins)  # type: ignore[arg-type]
 
 

@@ -1,7 +1,7 @@
 """The plan of a batch: the data from which an engine makes the runs, and its making from the arguments.
 
-Arrays hold quantities row by row and runs column by column: neighbouring runs are neighbours in memory, as
-vector registers and GPUs want them.
+Arrays have a row per quantity and a column per run: numbers of neighbouring runs are neighbours in memory, as
+vector registers and GPUs need them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ STATUS = (
 )  # fmt: skip
 FINISHED, EVENT, DIVERGED, TOO_SMALL, ACCUMULATES, TOO_MANY_STEPS, FAILED, NOT_RUN = range(len(STATUS))
 
-AT_ONCE = 20_000  # steps of a run between two checks whether to halt
+AT_ONCE = 20_000  # steps of a run between two checks for Ctrl-C
 KEPT, MEASURED = 1, 2  # what a row is for: a history, metrics, or both (3)
 
 
@@ -71,7 +71,7 @@ class Plan:
     steps: np.ndarray | None
     row_at: np.ndarray | None
     code: CompiledModel  # the model whose functions make the runs: ``model``, or its variant with inputs
-    size: int  # runs of the batch, or of a whole block of a study; decides which engine is chosen
+    size: int  # runs of the batch, or of a whole block of a study, by which the engine is chosen
 
     @cached_property
     def stops(self) -> np.ndarray | None:
@@ -94,13 +94,13 @@ class Plan:
 
     @property
     def first_measured(self) -> float:
-        """The time of the first row that metrics see."""
+        """The time of the first row for metrics."""
         seen = self.times[self.measured]
         return float(seen[0]) if seen.size else self.settings.t0
 
     @property
     def slots(self) -> np.ndarray:
-        """The slots of all metrics before the first row."""
+        """The values of all metrics' slots before the first row."""
         return np.array([x for entry in self.metrics for x in entry.metric.start], dtype=float)
 
     @property
@@ -116,8 +116,8 @@ class Plan:
 
 # From the arguments of a batch to its plan: checked names, row times, the grid of fixed steps.
 
-_MOST_STEPS = 2e7  # fixed steps in a run; their times then take a gigabyte
-_LISTED = 10  # names in a message
+_MOST_STEPS = 2e7  # most fixed steps of a run; their times take a gigabyte
+_LISTED = 10  # most names in a message
 
 
 def plan(
@@ -138,7 +138,8 @@ def plan(
     contacts = bool(equations.system.contacts)
     settings = complete_settings(given, equations.method_family, contacts=contacts)
     settings = replace(settings, atol=model.tolerances(settings.atol))
-    settings.tolerances(len(model.equations.program.state))  # as many as there are states
+    # raises an error unless there are as many as states
+    settings.tolerances(len(model.equations.program.state))
     t0, t_end, sample, fixed = settings.t0, settings.t_end, settings.sample, settings.fixed_step
     asked = read_metrics(metrics)
     history = _history(model, outputs, bool(asked))
@@ -226,7 +227,7 @@ def _check_output(model: CompiledModel, name: str, where: str) -> None:
 
 
 def restrict_outputs(program: Program, names: Sequence[str], columns: Sequence[str]) -> Program:
-    """Return the program with just these outputs."""
+    """Return the program with only the outputs ``columns`` out of ``names``."""
     if tuple(columns) == tuple(names):
         return program
     results = [program.outputs.results[list(names).index(name)] for name in columns]
@@ -301,8 +302,9 @@ def _grid_points(t0: float, t_end: float, step: float) -> np.ndarray:
 def _grid(
     t0: float, t_end: float, step: float, times: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | tuple[None, None, None]:
-    """Return the grid points, the steps between them, and the row due at each (−1: none); `None` for all
-    three if a row lies inside a step.
+    """Return the grid points, the steps between them, and the row due at each (−1: none).
+
+    All three are `None` if a row lies inside a step.
     """
     points = _grid_points(t0, t_end, step)
     place = np.clip(np.rint((times - t0) / step).astype(int), 0, len(points) - 1)
@@ -318,7 +320,7 @@ def _grid(
 
 
 def _check_size(runs: int, samples: float, history: int, others: int) -> None:
-    """Raise an error if results do not fit into memory; ``others``: numbers of a run besides histories."""
+    """Raise an error if results do not fit into memory; ``others``: numbers per run besides histories."""
     samples = samples if history else 0.0
     numbers = samples * history + others
     size, most = 8.0 * (runs * numbers + samples), _room()
@@ -331,7 +333,7 @@ def _check_size(runs: int, samples: float, history: int, others: int) -> None:
 
 
 def _room() -> float:
-    """Return the memory that results may take: half of the machine's."""
+    """Return the bytes that results may take: half of the machine's memory."""
     try:
         return 0.5 * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):

@@ -32,15 +32,17 @@ if TYPE_CHECKING:
     from armillary.results.plots.motion import Drawable, MotionPicture, MotionView
 
 
-# A batch as a NetCDF file: its xarray dataset, and beside that what a dataset has no place for.
+# A batch as a NetCDF file: its xarray dataset, and further data of the batch.
 
 _VERSION = 1
 _OWN = ("run", "time", "status", "t_stop")  # columns of every dataset and table of runs
 
 
 def labels_of(**groups: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Names in a dataset or table, by group and by name in the batch: a name that is taken, by a column of
-    every batch or in an earlier group, stands after the group's word, as in "varied load.q1".
+    """Return names in a dataset or table, by group and by name in the batch.
+
+    If a column of every batch or an earlier group has the name, the group's word comes before it, as in
+    "varied load.q1".
     """
     wished: list[str] = []
     for word, names in groups.items():
@@ -51,7 +53,7 @@ def labels_of(**groups: Iterable[str]) -> dict[str, dict[str, str]]:
 
 
 def write_batch(batch: Batch, path: Path) -> None:
-    """A NetCDF file that `load_batch` reads. Names that NetCDF does not allow are replaced by labels."""
+    """Write a NetCDF file that `load_batch` reads; labels replace names that NetCDF does not allow."""
     require_netcdf()
     data = batch.to_xarray()
     parts = {
@@ -103,7 +105,7 @@ def read_batch(path: str | os.PathLike[str]) -> DataTable:
         return _stored_fields(about, stored)
     except MissingExtraError:
         raise
-    except Exception as error:  # many libraries, each with its own errors for damaged bytes
+    except Exception as error:  # several libraries raise their own errors for damaged files
         raise ArmillaryError(f"'{path}' is not a batch saved by Armillary, or is damaged: {error}") from error
 
 
@@ -153,7 +155,7 @@ class Batch(PickledValue):
 
         batch["peak"]              a metric, one number per run
         batch["tip height"]        histories, a row per run, at ``batch.time``
-        batch.status, batch.failed how runs ended, and the numbers of the runs that failed
+        batch.status, batch.failed how runs ended, and the numbers of failed runs
         batch.ended_by             the event that ended a run
         batch.to_xarray(), batch.to_pandas(), batch.save("batch.nc")    (load_batch("batch.nc") reads it)
         batch.histogram("peak"), batch.scatter(), batch.fan("tip height")
@@ -170,18 +172,18 @@ class Batch(PickledValue):
     metrics: Mapping[str, np.ndarray]
     histories: Mapping[str, np.ndarray]
     status: np.ndarray  # of texts
-    ended_by: np.ndarray  # the event that ended each run, "" where none did
+    ended_by: np.ndarray  # the event that ended each run; "" for none
     t_stop: np.ndarray
-    final_state: np.ndarray  # (runs, states), inside the model's own units
+    final_state: np.ndarray  # (runs, states), in the model's own units
     final_memory: np.ndarray
-    parameters: Mapping[str, np.ndarray]  # those that differ between runs, as given
+    parameters: Mapping[str, np.ndarray]  # values that differ between runs, in stated units
     initial: Mapping[str, np.ndarray]
     memory: Mapping[str, np.ndarray]
     units: Mapping[str, str]
     definitions: Mapping[str, Metric]
     messages: Mapping[int, str]
     info: DataMapping
-    picture: MotionPicture | None = None  # of its motions; no part of the batch's value or file
+    picture: MotionPicture | None = None  # for views of motions; not saved
 
     def __post_init__(self) -> None:
         for held, kind in _TABLES.items():
@@ -208,11 +210,11 @@ class Batch(PickledValue):
 
     @property
     def failed(self) -> np.ndarray:
-        """Numbers of the runs that did not get to an end: diverged, stopped for their steps, not made."""
+        """Numbers of the runs that did not reach an end: diverged, too small or many steps, not made."""
         return np.flatnonzero((self.status != STATUS[FINISHED]) & (self.status != STATUS[EVENT]))
 
     def check(self) -> Batch:
-        """This batch, or an error where runs failed."""
+        """Return this batch; raise an error if runs failed."""
         failed = self.failed
         if failed.size:
             shown = "; ".join(self._story(int(i)) for i in failed[:3])
@@ -225,7 +227,7 @@ class Batch(PickledValue):
     # ------------------------------------------------------------ other forms
 
     def to_xarray(self) -> xarray.Dataset:
-        """Everything as an xarray dataset over ``run`` and ``time``."""
+        """Return all data as an xarray dataset over ``run`` and ``time``."""
         xr = require("xarray", extra="data", purpose="Labelled datasets")
         variables: DataTable = {}
         labels = labels_of(history=self.histories, metric=self.metrics, varied=self.varied)
@@ -262,9 +264,7 @@ class Batch(PickledValue):
         return found
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return a table with a row per run: what differs, metrics, status. Histograms and histories do not
-        fit.
-        """
+        """Return a table with a row per run: varied values, metrics, status; no histograms and histories."""
         pd = require("pandas", extra="data", purpose="Tables")
         flat = {name: values for name, values in self.metrics.items() if values.ndim == 1}
         labels = labels_of(metric=flat, varied=self.varied)["varied"]
@@ -277,9 +277,7 @@ class Batch(PickledValue):
         return table
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write a file of the batch: NetCDF (.nc), which `load_batch` reads, or the table
-        (.csv, .parquet).
-        """
+        """Write a file of the batch: NetCDF (.nc), which `load_batch` reads, or a table (.csv, .parquet)."""
         target = Path(path)
         kind = target.suffix.lower()
         if kind not in (".nc", ".csv", ".parquet"):
@@ -320,11 +318,10 @@ class Batch(PickledValue):
         theme: str | None = None,
         path: str | os.PathLike[str] | None = None,
     ) -> MotionView | Path:
-        """Return all runs at once as a cloud, in the browser or a notebook, or with ``path`` as an .html
-        file.
+        """Show all runs at once as a cloud, in the browser or a notebook, or write an .html file (``path``).
 
-        Runs are coloured by ``colour``, a metric or something that differs between them. The histories of
-        all coordinates must be kept (``outputs=``). ``model`` is needed for a batch without its model.
+        Runs are coloured by ``colour``, a metric or a value that differs between them. The histories of
+        all coordinates must be kept (``outputs=``). ``model`` is needed for a batch that was loaded.
         """
         from armillary.results.plots.motion import PictureOptions, picture_of, show_page, write_html
 
@@ -341,7 +338,7 @@ class Batch(PickledValue):
         )
 
     def scatter(self, *names: str, **options: Given) -> Figure:
-        """Metrics over what differs: the named ones, or all; ``options``: ``title``, ``path``."""
+        """Draw metrics over varied values: the named ones, or all; ``options``: ``title``, ``path``."""
         from armillary.results.plots import distributions
 
         shown = {name: self._single(name) for name in names}
@@ -353,7 +350,7 @@ class Batch(PickledValue):
         return distributions.scatter(*groups, units=self.units, **options)
 
     def _single(self, name: str) -> np.ndarray:
-        """Return the quantities with one number per run."""
+        """Return a quantity; raise an error unless it has one number per run."""
         values = self[name]
         if values.ndim > 1:
             raise ArmillaryError(f"'{name}' has more than one number per run")
@@ -369,7 +366,7 @@ class Batch(PickledValue):
         return facts + html_table(_HEAD, self._rows(), _SIDES)
 
     def _facts(self) -> list[str]:
-        """Return a description of the batch, in sentences."""
+        """Return a description of the batch, as short texts."""
         facts = [f"Batch of {counted(self.runs, 'run')} of '{self.system}'"]
         made = self.runs - np.count_nonzero(self.status == STATUS[NOT_RUN])
         if made < self.runs:
@@ -397,9 +394,7 @@ class Batch(PickledValue):
 
 
 def load_batch(path: str | os.PathLike[str]) -> Batch:
-    """Return the batch in a .nc file that `Batch.save` wrote. Tables (.csv, .parquet) are for
-    other programs.
-    """
+    """Return the batch in a .nc file that `Batch.save` wrote; its tables (.csv, .parquet) are not read."""
     return Batch(**read_batch(path))
 
 
@@ -419,7 +414,7 @@ def _missing_note(values: np.ndarray) -> str:
 
 
 def _words(words: Sequence[str], numbers: np.ndarray) -> np.ndarray:
-    """Return a word for each number; where all are the same, it is stored once."""
+    """Return a word for each number; if all are equal, the word is stored once."""
     if numbers.size and np.all(numbers == numbers[0]):
         return np.broadcast_to(np.array(words[numbers[0]]), numbers.shape)
     found: np.ndarray = np.array(words)[numbers]
@@ -427,7 +422,7 @@ def _words(words: Sequence[str], numbers: np.ndarray) -> np.ndarray:
 
 
 def batch_of(plan: Plan, outcome: Outcome, info: Mapping[str, object]) -> Batch:
-    """Return the results as users read them."""
+    """Return the results for users: metrics, units, names of statuses and events."""
     model, columns = plan.model, {c.name: c for c in plan.model.equations.targets.columns}
     good = (outcome.status == FINISHED) | (outcome.status == EVENT)
     all_good = bool(good.all())

@@ -1,4 +1,4 @@
-"""Values of many runs as users give them: one for all, or one per run."""
+"""Values of many runs as given by the user: one for all runs, or one per run."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from armillary.runtime.models.parameters import ParameterTable
 from armillary.runtime.start.initial import checked_memories
 from armillary.untyped import DataMapping, DataTable, Given
 
-_MOST = 2**30  # runs of a batch
+_MOST = 2**30  # most runs of a batch
 
 
 def differs(value: Given) -> bool:
-    """Return whether a value is one per run."""
+    """Return whether a value has one number per run."""
     if isinstance(value, str):
         return False
     if isinstance(value, list | tuple):
@@ -35,17 +35,17 @@ def of_run(inside: DataMapping, i: int) -> dict[str, float]:
 
 
 def values_by_name(what: str, given: Given) -> DataTable:
-    """Values by name, of symbols too."""
-    if given is not None and not hasattr(given, "items"):  # a Series of pandas has them, too
+    """Return values by name; keys may be symbols."""
+    if given is not None and not hasattr(given, "items"):  # a Series of pandas has items, too
         raise ArmillaryError(f"{what}= must hold values by name, {{'name': values, …}}, not {given!r}")
     return {str(name): value for name, value in (given or {}).items()}
 
 
 def initial_by_name(model: CompiledModel, initial: object) -> DataTable:
-    """Initial values by name, from a mapping or from whole states, a row per run."""
+    """Return initial values by name, from a mapping or from an array of states, a row per run."""
     if initial is None:
         return {}
-    if hasattr(initial, "items"):  # likewise
+    if hasattr(initial, "items"):  # a mapping, or a Series of pandas
         return {str(name): value for name, value in initial.items()}
     names = [*model.coordinate_names, *model.speed_names, *model.state_names]
     try:
@@ -61,13 +61,13 @@ def initial_by_name(model: CompiledModel, initial: object) -> DataTable:
 
 
 def without_texts(value: Given, read: Callable[[str], float]) -> Given:
-    """Return the values of all runs with texts such as "3 mm" read one by one."""
+    """Return values with texts such as "3 mm" replaced by the numbers that ``read`` returns."""
     texts = isinstance(value, list | tuple) or getattr(value, "dtype", np.dtype(float)).kind in "UO"
     return [read(v) if isinstance(v, str) else v for v in value] if texts else value
 
 
 def column_of(value: Given, where: str, factor: float, units: Given, dimension: object) -> np.ndarray:
-    """One number per run, in stated units, of which ``factor`` makes the model's own."""
+    """Return one number per run in stated units; times ``factor`` they are in the model's own units."""
     if is_quantity(value):
         size, own = magnitude_in_si(value)
         if dimension is not None and own is not dimension:
@@ -88,7 +88,7 @@ def column_of(value: Given, where: str, factor: float, units: Given, dimension: 
 
 
 def run_count(lengths: dict[str, int], runs: int | None) -> int:
-    """Return the number of runs; an error where the arrays do not agree."""
+    """Return the number of runs; raise an error if lengths of arrays differ."""
     found = dict(lengths)
     if runs is not None:
         wanted = positive_whole(runs)
@@ -115,7 +115,7 @@ def run_count(lengths: dict[str, int], runs: int | None) -> int:
     return count
 
 
-# Values of parameters, initial values and memory that may differ from run to run, as they were given.
+# Given values of parameters, initial values and memory, which may differ from run to run.
 
 GivenValues = DataMapping
 
@@ -137,8 +137,8 @@ class VariedValues:
         self._initial = initial_by_name(model, initial)
         self._memory = values_by_name("memory", memory)
         self._given = {"parameters": self._parameters, "initial": self._initial, "memory": self._memory}
-        self.columns = self._columns()  # inside the model's units
-        self.given_inputs = inputs  # over time, those with data
+        self.columns = self._columns()  # in the model's own units
+        self.given_inputs = inputs  # inputs over time that have data
 
     @property
     def varying(self) -> tuple[str, ...]:
@@ -146,8 +146,9 @@ class VariedValues:
         return tuple(name for name in self._parameters if (name in self.columns["parameters"]))
 
     def _columns(self) -> dict[str, dict[str, np.ndarray]]:
-        """Return the values that differ between runs, by kind and name, in the model's own units. Where they
-        were given, plain arrays in stated units take their place.
+        """Return the values that differ between runs, by kind and name, in the model's own units.
+
+        Plain arrays in stated units replace the given values.
         """
         table, system = self.table, self.model.equations.system
         found: dict[str, dict[str, np.ndarray]] = {"parameters": {}, "initial": {}, "memory": {}}
@@ -177,7 +178,7 @@ class VariedValues:
                 raise ParameterError(
                     f"'{name}' is a parameter, without initial value: give it in parameters="
                 )
-            if differs(value) and name in known:  # the single start has the error for others
+            if differs(value) and name in known:  # other names raise an error in `check_start`
                 node = known[name]
                 where = f"the initial value of '{name}'"
                 put("initial", name, where, state_factor(node), node.dimension, node.data.units or "")
@@ -213,7 +214,7 @@ class VariedValues:
         }
 
     def single(self, i: int) -> DataTable:
-        """Arguments for ``simulate`` of one run, in stated units."""
+        """Return the arguments of ``simulate`` for one run, in stated units."""
 
         def of(value: NumericValue) -> NumericValue:
             return value[i] if differs(value) else value

@@ -1,9 +1,9 @@
 """The starts of many runs: parameters, states and memory, from values that may differ from run to run.
 
-Where a start is only a matter of numbers given by name, blocks of runs are made at once, and so they are
-where it must be found (closed loops, mass centres, memories that begin at an expression, momenta): see
-`FoundStarts`. Where contacts are decided or starts have derivatives, each run is placed by the single run's
-own code, and only once where nothing that differs between runs enters.
+If starts are only numbers given by name, blocks of runs are made at once. So are starts that must be computed
+(closed loops, mass centres, memories that begin at an expression, momenta): see `FoundStarts`. If contacts
+are decided at the start or starts have derivatives, the code of single runs places each run; one run only, if
+nothing that differs between runs affects the start.
 """
 
 from __future__ import annotations
@@ -37,15 +37,17 @@ from armillary.solver.language.language import CLOSED
 from armillary.solver.llvm.closing_code import loop_code
 from armillary.untyped import DataTable
 
-# Starts of many runs that have to be found: closed loops, mass centres, started memories, momenta.
+# Starts of many runs that must be computed: closed loops, mass centres, memories that begin at expressions,
+# momenta.
 #
-# Loops are closed and momenta computed in compiled loops over the runs; expressions are evaluated for all
-# runs at once.
+# Compiled loops over the runs close loops and compute momenta; expressions are evaluated for all runs at
+# once.
 
 
 def can_find(model: CompiledModel) -> bool:
-    """Return whether starts of this kind of model are found here: derivatives of starts and contacts that are
-    decided at the start are not.
+    """Return whether `FoundStarts` can compute the starts of this model.
+
+    It cannot for derivatives of starts, and for contacts, which are decided at the start.
     """
     kind = type(model)
     ordinary = kind.place_at_start is CompiledModel.place_at_start
@@ -54,7 +56,7 @@ def can_find(model: CompiledModel) -> bool:
 
 
 class FoundStarts:
-    """Starts of some runs of one model: all arrays have a row per run, in the model's own units."""
+    """The computed starts of some runs: all arrays have a row per run, in the model's own units."""
 
     def __init__(
         self,
@@ -68,8 +70,9 @@ class FoundStarts:
         memory: np.ndarray,
         named: set[str],
     ) -> None:
-        """``names`` are the names of the parameters, ``u`` all speeds. Values in ``named`` stay unchanged in
-        all runs. ``failed`` tells why runs cannot start.
+        """``names`` are those of the parameters, ``u`` has all speeds; values in ``named`` stay unchanged.
+
+        ``failed`` has the reasons why runs cannot start.
         """
         self.model, self.t0, self.states = model, t0, states
         self.names, self.parameters = names, parameters
@@ -102,7 +105,7 @@ class FoundStarts:
             self.failed[i] = loops.problem(int(status[i]), left[i], named, rows)
 
     def _values(self) -> ValueTable:
-        """Values of all that expressions can hold, by name, an array each."""
+        """Return the values of all symbols of expressions by name, an array each."""
         equations = self.model.equations
         values: ValueTable = dict(zip(self.names, self.parameters.T, strict=True))
         values |= dict(zip(equations.coordinates, self.q.T, strict=True))
@@ -115,14 +118,14 @@ class FoundStarts:
         place_mass_centres(self.model.equations, self.q.T, self.u.T, self._values, named)
 
     def packed(self) -> np.ndarray:
-        """Return the states of the program."""
+        """Return the states of the program, a row per run."""
         second = self.u[:, self.model.independent_speeds]
         if self.model.equations.conversion is not None:
             second = self._convert_speeds(second)
         return np.hstack([self.q, second, self.states])
 
     def _convert_speeds(self, u: np.ndarray) -> np.ndarray:
-        """Momenta, or other speeds that the program chose, in place of the speeds."""
+        """Return momenta, or other speeds that the program has chosen, instead of the speeds."""
         count = len(self.model.equations.targets.speeds)
         still = np.zeros((len(u), count + self.states.shape[1]))
         work = np.ascontiguousarray(np.hstack([self.q, still, u]))
@@ -135,16 +138,18 @@ class FoundStarts:
         return out + 0.0  # no −0
 
 
-_EXAMINED = 64  # sets of parameters whose rates are followed to where they might jump
+_EXAMINED = 64  # sets of parameters that are checked first for refusals
 Columns = tuple[np.ndarray, np.ndarray, np.ndarray]
-Quantities = tuple[str, tuple[str, ...], Any]  # of a body: where, what they are, and their values
+# of a body: message's begin, names, and function of their values
+Quantities = tuple[str, tuple[str, ...], Any]
 
 
 @dataclass(frozen=True)
 class CompactBlock:
-    """Parameters, states and memory of neighbouring runs, in the model's own units: the parameters of the
-    first of all runs, the columns of differing parameters by their place, and a column per run of states and
-    memory, or a single column if all runs start alike.
+    """Parameters, states and memory of neighbouring runs, in the model's own units.
+
+    ``parameters`` are those of the first of all runs, ``varied`` the columns of differing parameters by
+    index. ``state`` and ``memory`` have a column per run, or a single column if all runs start alike.
     """
 
     parameters: np.ndarray
@@ -154,7 +159,7 @@ class CompactBlock:
 
 
 class Starts(VariedValues):
-    """The starts of all runs of a batch: which are possible, and blocks of them in the model's own units."""
+    """The starts of all runs of a batch: checks, and blocks of starts in the model's own units."""
 
     def __init__(
         self,
@@ -167,21 +172,21 @@ class Starts(VariedValues):
         like: Starts | None = None,
         inputs: DrivenInputs | None = None,
     ) -> None:
-        """``like``: other starts of the same model, from which what does not differ is taken."""
+        """``like``: other starts of the same model, whose tables are used again."""
         table = like.table if like else parameter_table(model.equations)
         super().__init__(model, table, parameters, initial, memory, inputs)
         self.t0 = t0
         self.quantities: list[Quantities] = like.quantities if like else _quantities(model)
-        self.failed: dict[int, str] = {}  # why runs cannot start; threads add to it
+        self.failed: dict[int, str] = {}  # reasons why runs cannot start; threads add to it
         self._making = threading.Lock()
         self.runs = run_count(self._lengths(), runs)
-        self.unable = np.zeros(self.runs, dtype=bool)  # which these are
+        self.unable = np.zeros(self.runs, dtype=bool)  # flags of the runs that cannot start
         self._check()
 
     # ------------------------------------------------------------ runs that cannot start
 
     def _check(self) -> None:
-        """Errors of the values themselves, before any run: missing, impossible, unknown."""
+        """Raise errors for missing, impossible or unknown values before any run."""
         table, equations = self.table, self.model.equations
         values = table.values(self._first_parameters)
         one = self.single(0)
@@ -194,14 +199,14 @@ class Starts(VariedValues):
             return
         inside: DataTable = dict(zip(table.names, table.inside(values).tolist(), strict=True))
         inside |= self.columns["parameters"]
-        self._judge(inside)
+        self._exclude_negative(inside)
         known = {name: inside[name] for name in (*values, *self.columns["parameters"])}
-        self._judge_masses(known)
+        self._exclude_massless(known)
         if self.model.may_refuse:
-            self._judge_sets(known)
+            self._exclude_refused(known)
 
-    def _judge(self, inside: DataTable) -> None:
-        """Runs whose parameters give a body a negative mass or moment of inertia: they will not be made."""
+    def _exclude_negative(self, inside: DataTable) -> None:
+        """Exclude runs whose parameters give a body a negative mass or moment of inertia."""
         for where, quantities, evaluated in self.quantities:
             for value, what in zip(evaluated(inside), quantities, strict=True):
                 if np.ndim(value) == 0 and value >= 0:
@@ -210,15 +215,16 @@ class Starts(VariedValues):
                 for i in np.flatnonzero((sizes < 0) & ~self.unable):
                     self._fail(int(i), f"{where}: its {what} is {sizes[i]:g} with these parameters")
 
-    def _judge_masses(self, inside: DataTable) -> None:
-        """Runs whose parameters leave a joint without any mass to move: they will not be made."""
+    def _exclude_massless(self, inside: DataTable) -> None:
+        """Exclude runs whose parameters leave a joint without any mass to move."""
         for i, why in self.table.masses.all_singular(inside, self.runs).items():
             if not self.unable[i]:
                 self._fail(i, with_these(why))
 
-    def _judge_sets(self, inside: DataTable) -> None:
-        """Runs that this kind of model refuses: they will not be made. Of many, some that lie far apart are
-        examined, and all others only where one of these is refused.
+    def _exclude_refused(self, inside: DataTable) -> None:
+        """Exclude runs that this kind of model refuses.
+
+        Of many runs a few distant ones are checked first, the others only if one of these is refused.
         """
         spread = np.unique(np.linspace(0, self.runs - 1, _EXAMINED).astype(int))
         ends = [f(column) for column in self.columns["parameters"].values() for f in (np.argmin, np.argmax)]
@@ -230,10 +236,12 @@ class Starts(VariedValues):
             if not self.failed:
                 return
 
-    def _judge_places(self, state: np.ndarray, i0: int) -> None:
-        """Runs from i0 on that start where the axes of a joint lie in a plane: they will not be made where
-        some motion moves no mass there. What holds such a joint is the same in all except for parameters, so
-        those at the ends of what these vary in are examined, and others only where one of these is refused.
+    def _exclude_weak_places(self, state: np.ndarray, i0: int) -> None:
+        """Exclude runs from i0 on that start at a place where some motion moves no mass.
+
+        Candidates have the axes of a joint in a plane. The bodies at this joint are the same in all runs
+        except for parameters; so runs with extreme parameters are checked first, others only if one of these
+        fails.
         """
         columns = self.columns["parameters"].values()
         for joint in self.model.three_angles:
@@ -252,7 +260,7 @@ class Starts(VariedValues):
                     self._fail(i, why)
 
     def _weakness(self, i: int) -> str:
-        """Why a run cannot start where some motion moves no mass; "" where it can."""
+        """Return why a run cannot start, if a motion moves no mass there; else ""."""
         given = self.single(i)
         instance = Instance(self.model, given["parameters"])
         memory = initial_memory(self.model.equations, given["memory"], self.t0)
@@ -264,7 +272,7 @@ class Starts(VariedValues):
         self.unable[i] = True
 
     def check_possible(self) -> None:
-        """An error where no run can start."""
+        """Raise an error if no run can start."""
         if np.all(self.unable):
             raise ParameterError(
                 f"{self.failed[0]}, in all {self.runs} runs" if self.runs > 1 else self.failed[0]
@@ -273,17 +281,19 @@ class Starts(VariedValues):
     # ------------------------------------------------------------ blocks
 
     def block(self, i0: int, i1: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Parameters, states and memory of runs i0 … i1 − 1, a column per run, in the model's own units."""
+        """Return parameters, states and memory of runs i0 … i1 − 1 as columns, in the model's own units."""
         return self.block_with_motion(i0, i1)[:3]
 
     def block_with_motion(self, i0: int, i1: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Return the same, and [coordinates, all speeds, states] at the start, where loops may have to be
-        closed: from a state alone, dependent speeds do not follow where they were chosen poorly.
+        """Return the same as ``block``, and the motions at the start: [coordinates, all speeds, states].
+
+        Motions are computed only where loops may have to be closed: dependent speeds do not follow from a
+        state if they were chosen poorly.
         """
         parameters = self._parameter_columns(i0, i1)
         state, memory, motion = self._start_states(i0, i1)
-        self._judge_places(state, i0)
-        state[:, self.unable[i0:i1]] = np.nan  # whatever runs on it ends at once
+        self._exclude_weak_places(state, i0)
+        state[:, self.unable[i0:i1]] = np.nan  # a run from there ends at once
         memory = memory if self.inputs is None else self.inputs.address_data(memory, i0)
         return parameters, state, memory, motion
 
@@ -295,7 +305,7 @@ class Starts(VariedValues):
         return parameters
 
     def compact(self, i0: int, i1: int) -> CompactBlock:
-        """Return the same as ``block``, with what all runs share once."""
+        """Return the same as ``block``, with equal columns stored once."""
         columns = {
             self.table.names.index(name): column[i0:i1] for name, column in self.columns["parameters"].items()
         }
@@ -311,8 +321,8 @@ class Starts(VariedValues):
 
     @property
     def inputs(self) -> DrivenInputs | None:
-        """Inputs over time; those without data are held where the start of each run has them."""
-        with self._making:  # one set of data for all threads, whose memories hold its addresses
+        """Inputs over time; those without data keep their value at the start of each run."""
+        with self._making:  # made once for all threads, since memories contain its addresses
             return self._complete_inputs
 
     @cached_property
@@ -328,7 +338,7 @@ class Starts(VariedValues):
         return self.table.inside(self.table.values(self._first_parameters))
 
     def _start_states(self, i0: int, i1: int) -> Columns:
-        """States, memory and motions of some runs."""
+        """Return states, memory and motions of some runs."""
         if self._given_by_numbers:
             return self._numeric_starts(i0, i1)
         if self._start_alike:
@@ -342,11 +352,11 @@ class Starts(VariedValues):
 
     @cached_property
     def _common_start(self) -> Columns:
-        """The start of every run, where all start alike."""
+        """The start of every run, if all start alike."""
         return self._single_start(0)
 
     def _single_start(self, i: int) -> Columns:
-        """State, memory and motion of a run that is placed by itself."""
+        """Return state, memory and motion of a run, placed as a single run."""
         given = self.single(i)
         instance = Instance(self.model, given["parameters"])
         stored = initial_memory(self.model.equations, given["memory"], self.t0)
@@ -355,7 +365,7 @@ class Starts(VariedValues):
         return instance.pack_state(place), place.memory, place.motion
 
     def _start_or_failure(self, i: int) -> Columns:
-        """Return the start of one run among others: they start even if it cannot."""
+        """Return the start of a run; if it cannot start, exclude it and return NaN."""
         try:
             return self._single_start(i)
         except ArmillaryError as error:
@@ -370,7 +380,7 @@ class Starts(VariedValues):
 
     @cached_property
     def _given_by_numbers(self) -> bool:
-        """Whether nothing has to be found at the start."""
+        """Whether starts are only given numbers, without anything to compute."""
         equations, kind = self.model.equations, type(self.model.base)
         ordinary = self.model.start_tail is not None and kind.place_at_start is CompiledModel.place_at_start
         ordinary = ordinary and kind.second_half is CompiledModel.second_half
@@ -380,7 +390,7 @@ class Starts(VariedValues):
 
     @cached_property
     def _start_alike(self) -> bool:
-        """Whether all runs start at the same place: nothing that differs between them enters there."""
+        """Whether all runs start alike: values that differ between them do not affect the start."""
         if self.columns["initial"] or self.columns["memory"]:
             return False
         if self.given_inputs is not None and any(s.runs for s in self.given_inputs.signals.values()):
@@ -403,7 +413,7 @@ class Starts(VariedValues):
         return not names & set(self.columns["parameters"])
 
     def _found_starts(self, i0: int, i1: int) -> Columns:
-        """Starts that have to be found."""
+        """Return starts that must be computed."""
         model = self.model
         speeds = [s.data.name for s in model.equations.system.speeds]
         parts = np.cumsum([len(model.coordinate_names), len(speeds)])
@@ -426,14 +436,14 @@ class Starts(VariedValues):
         return found.packed().T, found.memory.T, np.hstack([found.q, found.u, found.states]).T
 
     def _numeric_starts(self, i0: int, i1: int) -> Columns:
-        """Starts that are given by numbers alone."""
+        """Return starts that are only given numbers."""
         state = self._numbers(i0, i1, self.model.speed_names)
         memory = self._given_memory(i0, i1)
         tails = [np.tile(tail[:, None], (1, i1 - i0)) for tail in self.model.start_tail or ()]
         return np.vstack([state, tails[0]]), np.vstack([memory, tails[1]]), np.empty((0, i1 - i0))
 
     def _numbers(self, i0: int, i1: int, speeds: Sequence[str]) -> np.ndarray:
-        """Return given or described coordinates, these speeds and states, a column per run."""
+        """Return given or described values of coordinates, ``speeds`` and states, a column per run."""
         equations = self.model.equations
         q, u, _ = initial_values(equations, self._first_initial)
         all_speeds = [s.data.name for s in equations.system.speeds]
@@ -462,16 +472,14 @@ class Starts(VariedValues):
 
     @cached_property
     def _first_initial(self) -> DataTable:
-        """Initial values of the first run, without Euler parameters that differ: those are made unit run by
-        run.
-        """
+        """Initial values of the first run, without varied Euler parameters; see `_make_unit`."""
         names = self.model.base.coordinate_names
         fours = {names[q + k] for q in self.model.equations.program.quaternions for k in range(4)}
         varied = fours & set(self.columns["initial"])
         return {name: value for name, value in self.single(0)["initial"].items() if name not in varied}
 
     def _make_unit(self, four: np.ndarray, name: str, i0: int) -> None:
-        """Euler parameters made unit, as many runs as there are columns."""
+        """Normalise Euler parameters in place, a column per run; exclude runs in which all are zero."""
         given = self.single(i0)["initial"]
         described = {s.data.name: (s, x) for s, x in self.model.equations.system.initial.items()}
         first = self.model.coordinate_names.index(name)
@@ -488,7 +496,7 @@ class Starts(VariedValues):
 
 
 def _quantities(model: CompiledModel) -> list[Quantities]:
-    """What cannot be negative of bodies and contacts, to be evaluated for many runs: names and a function."""
+    """Return the quantities of bodies and contacts that cannot be negative: names and a function."""
     found = []
     for where, quantities in physical_quantities(model.equations.system):
         kept = {what: e for what, e in quantities.items() if symbols(e)}

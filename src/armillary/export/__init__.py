@@ -1,5 +1,5 @@
 """Programs written out in other languages, and functional mock-up units.
 
-In: `Equations`. Out: a folder of source code, or an FMU. One folder per language; `text/` has the parts
-that they share, `languages.py` lists them and is the file to read first.
+Enter with `Equations`; leave with a folder of source code, or an FMU. There is one folder per language;
+`text/` has the parts that they share. Read `languages.py` first, which lists the languages.
 """

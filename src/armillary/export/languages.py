@@ -1,6 +1,6 @@
-"""Exported code: a program written out in another language, by the name of the language.
+"""Export of equations as programs in other languages, by the name of the language.
 
-Each writer is a module, imported when it is needed, with one function
+Each language is a module, imported when it is used, with one function
 
     export(equations, path, **options) -> Path
 """
@@ -30,7 +30,7 @@ LANGUAGES = {
 
 
 HOOKS = ("on_start", "on_input", "on_echo")
-# Where a program that was exported lets its user change the values of a run.
+# How users of an exported program change the values of a run.
 _OWN_CODE = {
     "c": "in C change run.state and run.memory between setup and begin, or the values of the run file",
     "cuda": "give each run its values in the table of runs",
@@ -43,7 +43,7 @@ _OWN_CODE = {
 
 
 def _own(language: str) -> str:
-    """Return the remedy for a function that cannot travel."""
+    """Return the remedy for a Python function, which cannot be exported."""
     return _OWN_CODE.get(language, "give it to simulate(on_start=…) of the exported module")
 
 
@@ -52,9 +52,10 @@ def export(
 ) -> Path:
     """Write the equations as a stand-alone program and return its path.
 
-    Options that languages share: ``inputs`` over time, which the program includes; ``force``, to replace
-    files; and ``configurations``, whether it holds the equations of all configurations that runs can meet,
-    so that they lock and unlock joints and exchange dependent speeds (None: if events lock or unlock).
+    Options of all languages: ``inputs`` over time, which the program then contains; ``force`` to replace
+    files; and ``configurations``: whether the program holds the equations of all configurations that runs can
+    reach, so that runs can lock and unlock joints and exchange dependent speeds (None: if events lock or
+    unlock).
     """
     one_of(language, LANGUAGES, "cannot export to ")
     file_path(path, "path")

@@ -13,17 +13,18 @@ from armillary.llvm.instructions import Instructions, Place, Places, constant_ar
 from armillary.llvm.module import IMPLEMENTATIONS, Module, record_text, vector_places, workspace_length
 from armillary.program.branch_packs import strip_lets
 
-# Lookup tables as LLVM functions of doubles or vectors: the interval on each axis, then Horner's rule.
+# Lookup tables as LLVM functions of doubles or vectors: find the interval on each axis, then use Horner's
+# rule.
 #
-# Breaks and coefficients, as in ``algebra/tables.py``, become constant arrays beside the code.
-# The intervals of all lanes are found together: by bisection, in as many turns for every lane; in vectors,
-# where the breaks are few, by counting those that a lane has passed, without gathers.
+# Breaks and coefficients, as in ``algebra/tables.py``, are constant arrays beside the code. The intervals of
+# all lanes are found together, by bisection with the same number of steps in every lane. In vectors, if there
+# are few breaks, the breaks that a lane has passed are counted instead, without gathers.
 
-FEW = 32  # breaks up to which counting takes less time than bisection
+FEW = 32  # most breaks for which counting takes less time than bisection
 
 
 def lookup_function(name: str, table: Piecewise, lanes: int = 1) -> str:
-    """LLVM code of a function for a piecewise polynomial, on vectors if ``lanes`` is above one."""
+    """Return the LLVM function of a piecewise polynomial, on vectors if ``lanes`` is above one."""
     v = Instructions(lanes, single=lanes == 1)
     arguments = [f"%x{axis}" for axis in range(table.arity)]
     data = [constant_array(f"{name}_coefficients", np.ravel(table.coefficients))]
@@ -41,7 +42,7 @@ def lookup_function(name: str, table: Piecewise, lanes: int = 1) -> str:
         distances.append(v.sub(x, v.elements(array, interval)))
     value = _horner(v, f"{name}_coefficients", table, intervals, distances)
     for axis, x in enumerate(arguments):
-        if table.coefficients.shape[table.arity + axis] == 1:  # a constant piece would not notice NaN
+        if table.coefficients.shape[table.arity + axis] == 1:  # a constant piece would turn NaN into a number
             value = v.choose(v.compare("uno", x, 0.0), x, value)
         if table.outside[axis] == "zero":
             first, last = float(table.breaks[axis][0]), float(table.breaks[axis][-1])
@@ -51,7 +52,7 @@ def lookup_function(name: str, table: Piecewise, lanes: int = 1) -> str:
 
 
 def _pad_breaks(breaks: np.ndarray) -> np.ndarray:
-    """Return the left breaks of all intervals, and NaN up to a power of two: nothing is beyond it."""
+    """Return the left breaks of all intervals, padded to a power of two with NaN, which no number exceeds."""
     left = np.asarray(breaks[:-1], dtype=float)
     return np.concatenate([left, np.full((1 << (len(left) - 1).bit_length()) - len(left), np.nan)])
 
@@ -76,7 +77,7 @@ def _bisect_breaks(v: Instructions, x: str, breaks: np.ndarray, array: str) -> s
 
 
 def _horner(v: Instructions, array: str, table: Piecewise, intervals: list[str], distances: list[str]) -> str:
-    """Σ coefficients · powers: along the last axis for each power of the first, then along the first."""
+    """Emit Σ coefficients · powers: along the last axis for each power of the first, then along the first."""
     shape = table.coefficients.shape
     degrees = shape[table.arity :]
     cell = intervals[0]
@@ -100,7 +101,7 @@ def _horner(v: Instructions, array: str, table: Piecewise, intervals: list[str],
     return result
 
 
-# Inputs over time as LLVM functions: the piece in which a time lies, then Horner's rule.
+# Inputs over time as LLVM functions: find the piece that contains a time, then use Horner's rule.
 #
 # The data belong to a run, not to the code: the memory of an input holds the address of a block of doubles,
 #
@@ -108,10 +109,10 @@ def _horner(v: Instructions, array: str, table: Piecewise, intervals: list[str],
 #              coefficients of piece 0, …, of piece n]
 #     u(t) = Σ cₖ (t − b)ᵏ        k = 0 … m − 1
 #
-# Piece 0 lies before the first break, piece i begins at break i. b is the break where a piece begins, the
-# first one for piece 0. Where the breaks are evenly spaced, the piece is computed and corrected by its
-# neighbours, else it is found by bisection. A lane without a run has no address. `runtime/inputs/reading.py`
-# makes the blocks.
+# Piece 0 lies before the first break, piece i begins at break i. b is the break at which a piece begins, for
+# piece 0 the first one. If the breaks are evenly spaced, the index of the piece is computed and corrected by
+# comparing neighbouring breaks, else it is found by bisection. A lane without a run has the address 0.
+# `runtime/inputs/reading.py` makes the blocks.
 
 HEAD = 4  # numbers before the coefficients of a block
 
@@ -219,7 +220,7 @@ done:
 
 
 def signal_function(lanes: int) -> str:
-    """LLVM code of ``signal(t, place)``, and of ``signals`` that calls it lane by lane."""
+    """Return LLVM code of ``signal(t, place)``, and for vectors of ``signals``, which calls it by lane."""
     if lanes == 1:
         return _SCALAR
     v = f"<{lanes} x double>"
@@ -236,7 +237,7 @@ def signal_function(lanes: int) -> str:
     return "\n".join([_SCALAR, head, *lines, f"  ret {v} {value}", "}"]) + "\n"
 
 
-COPIED = 240  # arguments of a block in one function that copies them
+COPIED = 240  # most arguments of a block that one function copies
 
 _MEMSET = "@llvm.memset.p0.i64"
 
@@ -247,7 +248,7 @@ def is_number_zero(node: Expr) -> bool:
 
 
 class BlockCalls(Instructions):
-    """What a writer of sections does with block functions."""
+    """The part of a writer of sections that calls block functions."""
 
     module: Module
     places: Places
@@ -257,7 +258,7 @@ class BlockCalls(Instructions):
         raise NotImplementedError
 
     def block(self, node: Expr) -> str:
-        """Call a block function, of several runs one after the other; return the place of its workspace."""
+        """Emit a call of a block function, run by run; return the address of its workspace."""
         block: BlockFunction = node.data
         name = IMPLEMENTATIONS[block.name]()
         record = f"record_{block.digest:x}"
@@ -271,7 +272,7 @@ class BlockCalls(Instructions):
         values = [(slot, self.value(a)) for slot, a in given if slot not in copied]
         first, last = min(slots), max(slots) + 1
         room = self.emit(f"alloca [{length * lanes} x double], align 64")
-        self.lines.insert(0, self.lines.pop())  # where a function begins the frame is made once
+        self.lines.insert(0, self.lines.pop())  # allocate at the function's entry, as part of its frame
         self.module.need("llvm.memset", lambda: f"declare void {_MEMSET}(ptr, i8, i64, i1)")
         for k in range(lanes):
             if condition:
@@ -299,7 +300,7 @@ class BlockCalls(Instructions):
         return room
 
     def block_condition(self, block: BlockFunction, node: Expr) -> str:
-        """Return the value under which a block is called, or "" if it is always."""
+        """Return the value of a block's condition, or "" if the block is always called."""
         if block.condition is None:
             return ""
         before = block.takes[: block.takes.index(block.condition)]
@@ -307,9 +308,11 @@ class BlockCalls(Instructions):
         return "" if given.kind == "number" else self.value(given)
 
     def copied_arguments(self, given: list[tuple[int, Expr]], least: int) -> dict[int, tuple[str, str]]:
-        """Write functions that copy shared values, at least so many, into a workspace; return them, with the
-        arrays that they take, by the first slot of each, and "" by the others. Values that are copied where a
-        block is called, and only there, take no registers before.
+        """Write functions that copy shared values to slots of a workspace; return their calls by slot.
+
+        A call is a function's name and the arrays that it takes, at the first of its slots; the others have
+        "". Values that are only copied, at the call of a block, take no registers before. Fewer than
+        ``least`` values are not copied by a function.
 
         All blocks of a model take the same rows, so most functions serve several calls. LLVM's time grows
         with the square of the stores in one function: 40 contacts have 1,440 in each of six calls.
@@ -330,7 +333,7 @@ class BlockCalls(Instructions):
         return found
 
     def block_part(self, block: BlockFunction, index: int, room: str) -> str:
-        """Load a result of a block function."""
+        """Emit the load of a result of a block function."""
         places, length = vector_places(block), workspace_length(block)
         slots = [places[v] + i for v in block.gives for i in range(block.vectors[v])]
         value = "zeroinitializer"
@@ -346,7 +349,7 @@ class BlockCalls(Instructions):
 def _copy_function(name: str, pairs: list[tuple[int, Place]], arrays: list[str]) -> str:
     """Return a function that copies elements of arrays into slots of a workspace.
 
-    It reads from tables what to copy: a load and a store of each element would take LLVM ten times as long.
+    The indices are in tables: a load and a store of each element by itself would take LLVM ten times as long.
     """
     head = ", ".join(f"ptr noalias nocapture readonly %{array}" for array in arrays)
     lines = [f"define internal void @{name}(ptr noalias nocapture %out, {head}) noinline nounwind {{"]

@@ -1,16 +1,17 @@
 """Code that solves the columns of a linear model with one factorised matrix, several at a time.
 
-A function of a program leaves coefficients and right sides among its results; this continues it. The columns
-of a group (``derivatives/rate_columns.py``) are the lanes of vectors: a few vectors take a step of the
-elimination together, with a coefficient that is loaded once. The columns of a group go through the same code
-block by block, so that the code of a large robot stays in the cache of instructions.
+A function of a program stores coefficients and right sides among its results; the code of this module
+continues it. The columns of a group (``program/rate_columns.py``) are the lanes of vectors: a few vectors
+take a step of the elimination together, with a coefficient that is loaded once. The columns of a group go
+through the same code block by block, so the code of a large robot stays in the instruction cache.
 
-Unknowns of branches that a right side does not reach follow those on which the branch hangs, near the ground:
+Unknowns of branches that a right side does not reach depend on unknowns x_a near the ground, where the branch
+begins:
 
     x_k = Σ P_ka x_a        P_ka = −L_ak − Σ L_jk P_ja
 
-with j the unknowns of the branch between k and the a. P is computed once for all columns, its own columns in
-lanes, where more columns use it than it has.
+with j the unknowns of the branch between k and the a. P is computed once for all columns, with its own
+columns in lanes, if more columns use it than it has.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from armillary.llvm.instructions import constant_array
 from armillary.program.passes.graph import Operations
 from armillary.program.rate_columns import ColumnSolution, Factors, Group, SolvedColumn, groups
 
-# Pointers that may be to the same place, so that LLVM keeps no coefficient on the stack for later blocks.
+# The pointers may alias, so that LLVM does not keep coefficients on the stack for later blocks.
 _FUNCTION = """
 define internal void @{name}({arguments}) {inlined} nounwind {{
 entry:
@@ -33,15 +34,16 @@ entry:
   ret void
 }}
 """
-# Vectors that go through the code together: chains of three hide the time that an operation takes; with more
-# than FEW unknowns two leave more of these in registers, with more than MANY one.
+# Number of vectors that go through the code together: chains of three hide the latency of an operation; with
+# more than FEW unknowns two leave more registers for these, with more than MANY one.
 _VECTORS, _FEW, _MANY = 3, 10, 17
-# Sums that are written term by term in turn, in all vectors together: a core looks at some thirty operations
-# that wait, and one such sum alone fills that. Solutions of humanoids take 0.85 of the time.
+# Sums that are written term by term in turn, over all vectors: a core's window of some thirty waiting
+# operations is filled by one such sum alone. Solutions of humanoids take 0.85 of the time.
 _CHAINS = 8
 
 
-# Lines of a function, the array of its right sides, and where these and the solution start, for each call.
+# Lines of a function, the array of its right sides, and the offsets of right sides and solution for each
+# call.
 _Part = tuple[list[str], str, list[tuple[int, int]]]
 
 
@@ -49,10 +51,10 @@ _Part = tuple[list[str], str, list[tuple[int, int]]]
 class ColumnCode:
     """The layout of a solution in an array of results, and the code that fills it.
 
-    ``work``: values of the function before: its results, coefficients, then the right sides and addends of
-    blocks of columns, lane by lane. The solution follows them in the same array, which avoids a copy;
-    ``places`` has the element of a column and an unknown. ``lanes``: doubles per vector. Right sides
-    that are numbers, as for the inverse, are ``given`` beside the code.
+    ``work`` has the values of the function before: its results, coefficients, then the right sides and
+    addends of blocks of columns, lane by lane. The solution follows them in the same array, which avoids a
+    copy; ``places`` has the index of each column and unknown. ``lanes`` are doubles per vector. Right sides
+    that are numbers, as for the inverse, are ``given`` as constants beside the code.
     """
 
     solution: ColumnSolution
@@ -68,9 +70,9 @@ class ColumnCode:
     def __post_init__(self) -> None:
         factors = self.solution.factors
         self.work = [*self.before, *[ZERO] * (len(self.before) % 2)]
-        self._first = len(self.work)  # of the coefficients
+        self._first = len(self.work)  # index of the first coefficient
         self.work += [x for row in _rows(factors) for x in row.values()]
-        self.work += [ZERO] * (len(self.work) % 2)  # two right sides are stored and loaded at once
+        self.work += [ZERO] * (len(self.work) % 2)  # right sides are stored and loaded in pairs
         for group in groups(self.solution):
             vectors = -(-len(group.columns) // self.lanes)
             count = -(-vectors // _vectors(len(group.near)))
@@ -85,13 +87,13 @@ class ColumnCode:
         for branch in self._branches.values():
             branch.lay_out(self.length, self.lanes)
             self.length += branch.width * len(branch.unknowns)
-        self.length += self.lanes  # coefficients are loaded by two
+        self.length += self.lanes  # coefficients are loaded in pairs
         self.operations = Operations()
         self._parts = [self._branch_code(branch) for branch in self._branches.values()]
         self._parts += [self._block_code(blocks) for blocks in self._blocks]
 
     def _blocks_of(self, group: Group, width: int) -> _Blocks:
-        """Return the blocks of a group, with their right sides in the work."""
+        """Return the blocks of a group, and append their right sides to ``work`` or ``given``."""
         count = -(-len(group.columns) // width)
         lanes = (*group.columns, *[None] * (count * width - len(group.columns)))
         factors = self.solution.factors
@@ -114,7 +116,7 @@ class ColumnCode:
         return _Blocks(group, width, lanes, "given" if given else "out", first, rows)
 
     def _lay_out(self, blocks: _Blocks) -> None:
-        """Append places for the solution of ``blocks``."""
+        """Append indices for the solution of ``blocks``."""
         blocks.first_solution = self.length
         for i, column in enumerate(blocks.lanes):
             if column is None:
@@ -125,11 +127,11 @@ class ColumnCode:
         self.length += len(blocks.lanes) * len(blocks.rows)
 
     def text(self, name: str) -> str:
-        """Return the text of function ``name`` of the array, and of the functions that it calls."""
+        """Return the LLVM text of function ``name(array)``, and of the functions that it calls."""
         parts, calls = [], []
         arguments = "ptr %out, ptr %right, ptr %solution"
         arrays = {"out": "%out", "given": f"@{name}_given"}
-        # Calls save registers; without them A and B of the Stanford arm take 0.98 of the time.
+        # Calls save registers; inlined, A and B of the Stanford arm take 0.98 of the time.
         inlined = "alwaysinline" if len(self.solution.factors.steps) <= _FEW else "noinline"
         if self.given:
             parts.append(constant_array(f"{name}_given", self.given) + "\n")
@@ -150,7 +152,7 @@ class ColumnCode:
 
     @cached_property
     def _coefficients(self) -> dict[tuple[int, int], int]:
-        """Places of coefficients in the array: 1/D_k at (k, k), L_jk at (k, j), T_rk at (−1 − r, k)."""
+        """Indices of coefficients in the array: 1/D_k at (k, k), L_jk at (k, j), T_rk at (−1 − r, k)."""
         keys = [key for row in _rows(self.solution.factors) for key in row]
         return {key: self._first + i for i, key in enumerate(keys)}
 
@@ -176,19 +178,19 @@ class ColumnCode:
 
 @dataclass(eq=False)
 class _Blocks:
-    """Blocks of columns that are solved together: places of the first of each kind."""
+    """The blocks of columns of a group, which one function solves one after another."""
 
     group: Group
     width: int
     lanes: Sequence[SolvedColumn | None]  # of all blocks
     array: str  # of right sides
     first_right: int
-    rows: Mapping[int, int]  # places of unknowns in the solution
+    rows: Mapping[int, int]  # row of each unknown in the solution
     first_solution: int = 0
 
     @property
     def runs(self) -> list[tuple[int, int]]:
-        """Where right sides and solution of each block start."""
+        """Offsets of right sides and solution of each block."""
         step = self.width * (len(self.group.right) + len(self.group.added))
         return [
             (self.first_right + i * step, self.first_solution + i * self.width * len(self.rows))
@@ -198,11 +200,11 @@ class _Blocks:
 
 @dataclass(eq=False)
 class _Branch:
-    """P of the unknowns of branches that follow the same unknowns near the ground."""
+    """P of the unknowns of branches that depend on the same unknowns near the ground."""
 
-    near: tuple[int, ...]  # the latter, in the order of coefficients
+    near: tuple[int, ...]  # unknowns near the ground, in the order of coefficients
     unknowns: list[int] = field(default_factory=list)  # nearest to the ground first
-    columns: int = 0  # that use it
+    columns: int = 0  # number of columns that use P
     width: int = 0
     places: dict[int, int] = field(default_factory=dict)
 
@@ -220,7 +222,7 @@ def _times(operations: Operations, columns: int) -> Operations:
 
 
 def _rows(factors: Factors) -> list[dict[tuple[int, int], Expr]]:
-    """Coefficients as they lie in the array, by their keys."""
+    """Return the coefficients in the order of the array, by their keys."""
     found = [
         {(k, k): inverse, **{(k, j): row.get(j, ZERO) for j in factors.paths[k]}}
         for k, inverse, row in factors.steps
@@ -229,7 +231,7 @@ def _rows(factors: Factors) -> list[dict[tuple[int, int], Expr]]:
 
 
 def _branches(paths: Mapping[int, list[int]], blocks: Sequence[_Blocks]) -> dict[tuple[int, ...], _Branch]:
-    """Branches that are worth it: more columns use P than it has."""
+    """Return the branches whose P is used by more columns than it has."""
     found: dict[tuple[int, ...], _Branch] = {}
     for block in blocks:
         group = block.group
@@ -254,24 +256,24 @@ def _branches(paths: Mapping[int, list[int]], blocks: Sequence[_Blocks]) -> dict
 
 
 def _together(near: Sequence[int], path: Sequence[int]) -> bool:
-    """Return whether unknowns are neighbours on a way to the ground, as their coefficients are."""
+    """Return whether unknowns are neighbours on a path to the ground, so that their coefficients are, too."""
     first = path.index(near[0]) if near else 0
     return len(near) > 0 and list(near) == list(path[first : first + len(near)])
 
 
 def _near(path: Sequence[int], group: Group) -> tuple[int, ...]:
-    """Return the unknowns with right sides on a way to the ground: all up to one of them."""
+    """Return the unknowns of a path to the ground that right sides reach; they are its last ones."""
     return tuple([j for j in path if j in group.near])
 
 
 def _solve(
     w: _Writer, factors: Factors, blocks: _Blocks, branches: Mapping[tuple[int, ...], _Branch]
 ) -> None:
-    """g of L g = right side, x of D Lᵀ x = g, and T x + a."""
+    """Emit g with L g = right side, x with D Lᵀ x = g, and T x + a."""
     group, width, rows = blocks.group, blocks.width, factors.order
     g = {k: w.load("right", i * width) for i, k in enumerate(group.right)}
     for k in reversed(rows):
-        for j in reversed(rows[k]) if k in g else ():  # that which is wanted next first
+        for j in reversed(rows[k]) if k in g else ():  # the one that is needed next first
             g[j] = w.less(g.get(j), w.coefficient(k, j), g[k])
     added = {k: (len(group.right) + i) * width for i, k in enumerate(group.added)}
     x: dict[int, list[str]] = {}
@@ -323,7 +325,7 @@ def _substitute_neighbours(
     g: Mapping[int, list[str]],
     known: Mapping[int, list[str]],
 ) -> dict[int, list[str]]:
-    """x of a few neighbours, term by term in turn: each one by itself is a chain of operations that wait."""
+    """Emit x of a few unknowns, term by term in turn; each by itself is a chain of dependent operations."""
     value = {k: w.times(w.coefficient(k, k), g[k], alone=True) if k in g else None for k in some}
     left = {k: list(terms[k]) for k in some}
 
@@ -345,7 +347,7 @@ def _substitute_neighbours(
 def _runs(
     unknowns: Sequence[int], places: Mapping[int, int], rows: Mapping[int, int], step: int
 ) -> list[list[int]]:
-    """Unknowns whose rows of P and of the solution are neighbours."""
+    """Return runs of unknowns whose rows of P and of the solution are neighbours."""
     found: list[list[int]] = []
     for k in unknowns:
         last = found[-1][-1] if found else k
@@ -365,12 +367,13 @@ class _Writer:
         self._coefficients, self._lanes, self._width = coefficients, lanes, width
         self._type = f"<{lanes} x double>"
         self.together = max(3, _CHAINS * lanes // width)  # unknowns whose sums are interleaved
-        self._pairs: dict[tuple[str, int], str] = {}  # of neighbouring numbers, the last that were used
+        # vectors of two neighbouring numbers, most recently used last
+        self._pairs: dict[tuple[str, int], str] = {}
         self._count = self._loops = 0
         self._label = "entry"
 
     def load(self, array: str, place: int) -> list[str]:
-        """Return a value of all columns."""
+        """Emit loads of a value for all columns."""
         places = range(place, place + self._width, self._lanes)
         return [self._emit(f"load {self._type}, ptr {self._at(array, i)}, align 8") for i in places]
 
@@ -384,8 +387,10 @@ class _Writer:
         return self.number("out", self._coefficients[k, j])
 
     def number(self, array: str, place: int) -> str:
-        """Load a number into all lanes. With two lanes, neighbours are loaded as one vector: on arm64 an
-        operation takes a lane of it, and a load into all lanes would take the place of an operation.
+        """Load a number into all lanes.
+
+        With two lanes, neighbours are loaded as one vector: on arm64 an operation can use one lane of it,
+        while a load into all lanes occupies a slot of an arithmetic operation.
         """
         if self._lanes != 2:
             value = self._emit(f"load double, ptr {self._at(array, place)}")
@@ -423,12 +428,12 @@ class _Writer:
         self.operations = alone + _times(self.operations, times)
 
     def move_array(self, array: str, place: int, step: int, i: str) -> str:
-        """Return an array from a place on, that moves by a step each time."""
+        """Return the pointer to a place of an array that moves by a step in each iteration."""
         offset = self._emit(f"mul nuw nsw i64 {i}, {step}")
         return self._emit(f"getelementptr inbounds double, ptr {self._at(array, place)}, i64 {offset}")[1:]
 
     def times(self, a: str, b: list[str], *, alone: bool = False) -> list[str]:
-        """a b; ``alone`` it is not fused: of a b − c d, c d is, with no change of sign by itself."""
+        """Emit a b. With ``alone`` it is not fused: in a b − c d LLVM then fuses c d, without a negation."""
         self.operations += Operations(multiplications=1)
         how = "fmul" if alone else "fmul contract"
         return [self._emit(f"{how} {self._type} {a}, {x}") for x in b]
@@ -437,14 +442,14 @@ class _Writer:
         return [self._emit(f"fneg {self._type} {x}") for x in a]
 
     def sum(self, a: list[str] | None, b: list[str] | None) -> list[str]:
-        """a + b, where one may be missing."""
+        """Emit a + b; one may be missing."""
         if a is None or b is None:
             return a or b or []
         self.operations += Operations(additions=1)
         return [self._emit(f"fadd contract {self._type} {x}, {y}") for x, y in zip(a, b, strict=True)]
 
     def less(self, value: list[str] | None, a: str, b: list[str]) -> list[str]:
-        """value − a b."""
+        """Emit value − a b."""
         part = self.times(a, b)
         if value is None:
             return self.negative(part)

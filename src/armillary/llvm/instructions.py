@@ -1,16 +1,17 @@
 """Straight-line LLVM code as text, a line per operation, on single doubles or on vectors of them.
 
 The nodes of sections, elementary functions and lookup tables are written with the same instructions; writing
-lines is ten times faster than building them object by object. Code with loops and branches is builder.py's.
+lines is ten times faster than building them object by object. For code with loops and branches see
+builder.py.
 
-Products are fused into the sums that they are terms of. A fused operation ±a·b ± c is one operation on every
-machine that has it. A product that is used only by sums then needs no separate operation, however many the
-sums are: each takes the product's factors. But a sum of such products alone begins with a computed product.
-Together
+Products are fused into the sums whose terms they are: ±a·b ± c is one operation on every machine that has it.
+A product that only sums use then needs no separate operation, however many the sums are: each multiplies the
+product's factors itself. But a sum of fused products alone must begin with a computed product. The number of
 
-    operations = Σ (terms − 1) over sums + products that are computed,
+    operations = Σ (terms − 1) over sums + computed products
 
-so the fewest products are computed that leave no sum without a beginning: a hitting set, found greedily.
+is thus least for the smallest set of computed products that contains one of each such sum: a hitting set,
+found greedily.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ from armillary.untyped import Given
 
 Operand = str | float  # the name of a value, or a number for every lane
 Values = Callable[[], list[str]]
-Place = tuple[str, int]  # an array and the index in it
-Places: TypeAlias = dict[Expr, Any]  # of values: the name of a register, or an array and the index in it
+Place = tuple[str, int]  # an array and an index
+Places: TypeAlias = dict[Expr, Any]  # of values: the name of a register, or an array and an index
 
-# A label, over which LLVM's schedulers move nothing, and what a module with labels holds.
+# A label: LLVM's schedulers move no operation across it. And the declarations that labels need.
 LABEL = "  call void @llvm.codeview.annotation(metadata !1)"
 LABEL_TEXT = '!1 = !{!"order"}\ndeclare void @llvm.codeview.annotation(metadata)'
 
@@ -43,13 +44,13 @@ def real(value: float) -> str:
 
 
 def number_of_bits(bits: int) -> float:
-    """Return the double of these bits, by which a whole number is loaded as others are."""
+    """Return the double with given bits, with which a whole number can be loaded like a double."""
     found: float = struct.unpack("<d", struct.pack("<q", bits))[0]
     return found
 
 
 def constant_array(name: str, values: Given) -> str:
-    """Doubles beside the code."""
+    """Return the text of a constant array of doubles."""
     items = ", ".join(f"double {real(float(v))}" for v in values)
     return f"@{name} = internal constant [{len(values)} x double] [{items}], align 64"
 
@@ -84,8 +85,8 @@ class ValueTypes:
 class Instructions:
     """Code under construction: ``lines``, and ``declarations`` of intrinsics and ``helpers`` that they call.
 
-    ``add``, ``sub``, ``mul``, ``div`` and ``fused`` round once, on every machine; ``fma`` and ``arithmetic``
-    leave it to the machine whether a product is rounded before it is added to.
+    ``add``, ``sub``, ``mul``, ``div`` and ``fused_product_sum`` round once, on every machine; with ``fma``
+    and ``arithmetic`` the machine decides whether a product is rounded before the addition.
     """
 
     def __init__(self, lanes: int, single: bool = False) -> None:
@@ -130,18 +131,17 @@ class Instructions:
         return self.emit(f"fneg {self.real} {a}")
 
     def fused_product_sum(self, a: Operand, b: Operand, c: Operand) -> str:
-        """a·b + c with one rounding, on every machine."""
+        """Emit a·b + c with one rounding, on every machine."""
         return self.call("fma", a, b, c)
 
     def fma(self, a: Operand, b: Operand, c: Operand) -> str:
-        """a·b + c, fused where the machine can."""
+        """Emit a·b + c, fused if the machine can."""
         return self.call("fmuladd", a, b, c)
 
     def polynomial(self, z: str, coefficients: Sequence[float], square: str = "") -> str:
-        """Σ cᵢ zⁱ: neighbours are paired until three are left (Estrin), then Horner's rule.
+        """Emit Σ cᵢ zⁱ: neighbours are paired until three are left (Estrin), then Horner's rule.
 
-        Six terms take half the time that Horner's rule takes from z to the value. ``square``: z², where
-        several polynomials need it.
+        For six terms the latency is half of Horner's. ``square``: z², if it is computed already.
         """
         terms: list[Operand] = list(coefficients)
         while len(terms) > 3:
@@ -154,12 +154,12 @@ class Instructions:
         return self.operand(value)
 
     def sum_of(self, a: Operand, b: Operand) -> tuple[str, str]:
-        """a + b rounded, and what the rounding lost, where a = 0 or |a| ≥ |b| (Dekker 1971)."""
+        """Emit a + b rounded, and its rounding error, for a = 0 or |a| ≥ |b| (Dekker 1971)."""
         total = self.add(a, b)
         return total, self.add(self.sub(a, total), b)
 
     def product_of(self, a: Operand, b: Operand) -> tuple[str, str]:
-        """a·b rounded, and what the rounding lost."""
+        """Emit a·b rounded, and its rounding error."""
         product = self.mul(a, b)
         return product, self.fused_product_sum(a, b, self.neg(product))
 
@@ -177,7 +177,7 @@ class Instructions:
         return self.call("copysign", size, sign)
 
     def compare(self, how: str, a: Operand, b: Operand) -> str:
-        """Return a mask: whether a and b compare so in each lane."""
+        """Emit the mask of lanes in which a and b compare as ``how`` says."""
         return self.emit(f"fcmp {how} {self.real} {self.operand(a)}, {self.operand(b)}")
 
     def both(self, a: str, b: str) -> str:
@@ -187,13 +187,13 @@ class Instructions:
         return self.emit(f"or {self.mask} {a}, {b}")
 
     def choose(self, mask: str, a: Operand, b: Operand) -> str:
-        """a where the mask is set, else b."""
+        """Emit a where the mask is set, else b."""
         return self.emit(
             f"select {self.mask} {mask}, {self.real} {self.operand(a)}, {self.real} {self.operand(b)}"
         )
 
     def clamp(self, a: str, low: float, high: float) -> str:
-        """Return the nearest value between two; NaN stays."""
+        """Emit the nearest value between two; NaN stays NaN."""
         a = self.choose(self.compare("olt", a, low), low, a)
         return self.choose(self.compare("ogt", a, high), high, a)
 
@@ -204,14 +204,14 @@ class Instructions:
         return self.emit(f"bitcast {self.bits} {a} to {self.real}")
 
     def integer(self, operation: str, a: str, b: str | int) -> str:
-        if isinstance(b, int):  # numbers of bits to shift by are parts of instructions
+        if isinstance(b, int):  # shift counts are immediate operands
             b = self.types.whole(b) if operation in ("shl", "lshr") else self.whole(b)
         return self.emit(f"{operation} {self.bits} {a}, {b}")
 
     # ---------------------------------------------------------------- branches and functions
 
     def elements(self, array: str, places: str) -> str:
-        """Return an element of a constant array for each lane."""
+        """Emit loads of an element of a constant array for each lane."""
         p = self.emit(f"getelementptr inbounds double, ptr @{array}, {self.bits} {places}")
         if self.types.single:
             return self.emit(f"load double, ptr {p}")
@@ -221,14 +221,15 @@ class Instructions:
         return self.emit(f"call {self.real} {name}({pointers} {p}, i32 8, {mask}, {self.real} undef)")
 
     def all_of(self, mask: str) -> str:
-        """One bit: whether every lane of a mask is set."""
+        """Emit one bit: whether all lanes of a mask are set."""
         name = f"@llvm.vector.reduce.and.v{self.lanes}i1"
         self.declarations[f"declare i1 {name}({self.mask})"] = None
         return self.emit(f"call i1 {name}({self.mask} {mask})")
 
     def select_rare(self, mask: str, usual: Sequence[str], rare: Values) -> list[str]:
-        """Return the usual values in lanes of the mask and the rare ones in others: no lane depends on its
-        neighbours.
+        """Emit the usual values in lanes of the mask and the rare ones in others.
+
+        A branch skips the rare values if no lane needs them; no lane depends on its neighbours.
         """
         self.lines.insert(0, "first:")
         bit = self.all_of(mask)
@@ -239,9 +240,7 @@ class Instructions:
         return [self.emit(f"phi {self.real} [ {a}, %first ], [ {b}, %rare ]") for a, b in ways]
 
     def library(self, function: str, name: str, x: str) -> str:
-        """Return the library's function on each lane, in a function ``name``: rare, so kept out of
-        the way.
-        """
+        """Emit a call of the library's function on each lane, in a cold function ``name``."""
         v = self.real
         lines = []
         value = "undef"
@@ -257,14 +256,14 @@ class Instructions:
         return self.emit(f"call {v} @{name}({v} {x})")
 
     def function(self, name: str, arguments: Sequence[str], kind: str, result: str, attribute: str) -> str:
-        """Return the lines as a function, with the functions they call."""
+        """Return the text of the lines as a function, and of the functions that they call."""
         taken = ", ".join(f"{self.real} {a}" for a in arguments)
         head = f"define internal {kind} @{name}({taken}) {attribute} nounwind {{"
         body = [head, *self.lines, f"  ret {kind} {result}", "}"]
         return "\n".join([*self.declarations, *self.helpers, *body]) + "\n"
 
 
-_PLAIN = frozenset((1, -1))  # what stands before terms without a number
+_PLAIN = frozenset((1, -1))  # coefficients of terms without a number
 
 
 def fused_products(
@@ -273,13 +272,15 @@ def fused_products(
     arrival: Mapping[Expr, int],
     vectors: Set[Expr] = frozenset(),
 ) -> set[Expr]:
-    """Products of a section that its sums take factor by factor; ``arrival``: when each node is known.
-    ``vectors``: nodes that are computed several at a time, and take values.
+    """Return the products of a section that are fused into its sums.
+
+    ``arrival`` has the time at which each node is available. ``vectors`` are nodes that are computed several
+    at a time, which need the values of products.
     """
     found = _terms_alone(nodes, results, vectors)
-    hits: dict[Expr, set[int]] = {}  # products, to the sums that could begin with them
-    waiting: dict[int, Sequence[Expr]] = {}  # sums without a beginning, and their products
-    scaled: set[int] = set()  # those that can begin with a term that has a number before it
+    hits: dict[Expr, set[int]] = {}  # by product: the sums that could begin with it
+    waiting: dict[int, Sequence[Expr]] = {}  # sums without a first term, and their products
+    scaled: set[int] = set()  # sums that could begin with a term with a coefficient
     for k, node in enumerate(nodes):
         if node.kind != "sum" or node.data[0] or node in vectors:
             continue
@@ -301,7 +302,7 @@ def fused_products(
         users = hits[product]
         if not users:
             continue
-        if len(users) < -count:  # others have begun meanwhile
+        if len(users) < -count:  # some of these sums have a first term by now
             heapq.heappush(shared, (-len(users), known, i, product))
             continue
         if count == -1 and users <= scaled:
@@ -314,9 +315,9 @@ def fused_products(
 
 
 def _terms_alone(nodes: Sequence[Expr], results: Iterable[Expr], vectors: Set[Expr]) -> set[Expr]:
-    """Products of at least two factors whose users are sums, as terms without a number before them."""
+    """Return products of two or more factors that are only used as terms of sums without a coefficient."""
     used: set[Expr] = set(results)
-    others = []  # operands of nodes that take values
+    others = []  # operands of nodes that need values
     for node in nodes:
         kind = node.kind
         if kind == "sum" and node not in vectors:
@@ -331,9 +332,7 @@ def _terms_alone(nodes: Sequence[Expr], results: Iterable[Expr], vectors: Set[Ex
 
 
 def is_plain(node: Expr) -> bool:
-    """Return whether a product is one of two or more factors, without powers but squares and without
-    divisions.
-    """
+    """Return whether a product has two or more factors, and no powers but squares and no divisions."""
     coefficient, exponents = node.data
     if len(exponents) == 1:
         found: bool = exponents[0] == 2 or (exponents[0] == 1 and coefficient != 1 and coefficient != -1)

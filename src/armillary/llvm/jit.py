@@ -1,4 +1,4 @@
-"""Compilation of LLVM text in this process; the code lives as long as the object that holds it."""
+"""Compilation of LLVM text in this process; the code is freed with the object that holds it."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ LIBRARY_FUNCTIONS = (
 )
 
 _ready = False
-_LEVEL = 2  # of code generation for programs
-_LEAST_STACK = 512 * 1024  # bytes: with 450 KB LLVM ends the process
+_LEVEL = 2  # LLVM's level of code generation for programs
+_LEAST_STACK = 512 * 1024  # bytes: with 450 KB LLVM crashes the process
 _ADDRESS = re.compile(r"inttoptr \(?i64 \d")
 _PRODUCT_AND_SUM = re.compile(
     r"%(\S+) = call (double|<\d+ x double>) @llvm\.fmuladd\.\w+\(\2 (.*), \2 (.*), \2 (.*)\)"
@@ -35,14 +35,12 @@ LlvmObject: TypeAlias = Any  # a module, engine, machine or builder of llvmlite,
 
 
 def holds_addresses(text: str) -> bool:
-    """Return whether code holds the address of something outside, which is another one in the
-    next process.
-    """
+    """Return whether code holds addresses of other objects, which are different in the next process."""
     return "inttoptr" in text and _ADDRESS.search(text) is not None
 
 
 def is_arranged(text: str) -> bool:
-    """Return whether a module holds arranged code (arrangement.py), as lines or as words."""
+    """Return whether a module holds code scheduled here (arrangement.py), as LLVM lines or machine code."""
     return LABEL in text or "module asm" in text
 
 
@@ -55,42 +53,42 @@ class Compiled:
         self._engine = engine(name, lambda: [text], _LEVEL, ARRANGED if is_arranged(text) else UNBRANCHED)
 
     def address(self, name: str) -> int:
-        """Address of a function, 0 where the module has none of that name."""
+        """Return the address of a function, 0 if the module has none of that name."""
         found: int = self._engine.get_function_address(name)
         return found
 
 
 class Passes(NamedTuple):
-    """LLVM's standard pipeline of a level, with or without vectors made of loops and of straight code."""
+    """LLVM's standard pipeline of a level, with or without vectorisation of loops and straight-line code."""
 
     speed: int
     loops: bool = True
     straight: bool = False
 
 
-# What code without branches gains from: functions inlined, operands in one order (Reassociate), operations
-# simplified together (InstCombine). Their code is as fast as that of LLVM's pipeline of level 1, its results
-# are the same to the last bit, and they take a quarter of its time: 0.06 instead of 0.27 s for a chain of 64
-# links. Without the last two, a hub with panels is 6 % slower.
+# Passes for code without branches: functions inlined, operands in a canonical order (Reassociate), operations
+# simplified together (InstCombine). The code is as fast as with LLVM's pipeline of level 1 and its results
+# are the same to the last bit, in a quarter of the compile time: 0.06 s, not 0.27 s, for a chain of 64 links.
+# Without the last two passes, a hub with panels is 6 % slower.
 UNBRANCHED = Passes(-1)
-# Of arranged code only functions are inlined: the other two passes move operations away from their places
-# (the arm is 5 % slower) and take a tenth of LLVM's time.
+# Passes for arranged code: only inlining. The other two passes would move operations (the arm is 5 % slower)
+# and take a tenth of LLVM's time.
 ARRANGED = Passes(-2)
-# Of code with loops that runs once in a run: half the time of LLVM's pipeline of level 1. Loops of a platform
-# with six legs close in 61 µs, and in 50 with that pipeline.
+# Passes for code with loops that runs once in a run, with half the compile time of LLVM's pipeline of level
+# 1. Loops of a platform with six legs close in 61 µs, with that pipeline in 50.
 BRANCHED = Passes(-3)
-# Of general loops variables are taken into registers and operations simplified; functions that are to be
-# small are only translated. They run as fast as with LLVM's pipeline of level 3 and compile in a quarter of
-# the time.
+# Passes for general loops: variables become registers and operations are simplified; functions marked small
+# (optsize) are only translated. The loops run as fast as with LLVM's pipeline of level 3 and compile in a
+# quarter of the time.
 GENERAL = Passes(-4)
-# Of those whose steps are short and follow one another in one function, fields are also kept from one
-# operation to the next: runs of the arm take 0.985 of the time, and compilation no longer. Loops that choose
-# their steps would compile in 1.5 times the time.
+# Passes for loops with short fixed steps in one function: in addition, fields are kept in registers between
+# operations. Runs of the arm take 0.985 of the time, and compilation no longer. Loops with adaptive steps
+# would compile in 1.5 times the time.
 PLAIN = Passes(-5)
 
 
 def prepare_llvm() -> LlvmObject:
-    """LLVM's binding, ready to compile for this machine and to find the library's functions."""
+    """Return LLVM's binding, initialised for this machine and with the addresses of library functions."""
     global _ready
     import llvmlite.binding as llvm
 
@@ -102,17 +100,18 @@ def prepare_llvm() -> LlvmObject:
         for name in LIBRARY_FUNCTIONS:
             address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
             llvm.add_symbol(name, address)
-        # Without optimisation LLVM would select instructions for arm64 by its newer way, a fifth slower.
+        # Without optimisation LLVM would use GlobalISel for arm64, whose code is a fifth slower.
         llvm.set_option("", "-global-isel=0")
         _ready = True
     return llvm
 
 
 def _check_stack() -> None:
-    """An error in a thread whose stack is too small for LLVM: one function of its code generator for arm64
-    has a frame of some 450 KB, and the process would end there.
+    """Raise an error in a thread whose stack is too small for LLVM.
+
+    A function of its code generator for arm64 has a frame of some 450 KB; overflow would end the process.
     """
-    size = threading.stack_size()  # which sets it to 0
+    size = threading.stack_size()  # the call also resets it to 0
     if size:
         threading.stack_size(size)
     if 0 < size < _LEAST_STACK and threading.current_thread() is not threading.main_thread():
@@ -132,16 +131,16 @@ def engine(
     *,
     of_all_models: bool = False,
 ) -> LlvmObject:
-    """Link modules, optimise them by these passes and compile them; the code lives as long as the engine.
+    """Link modules, optimise and compile them; the code lives as long as the engine.
 
-    ``name`` holds everything that decides the code. If the cache has code of that name, no text is made; use
+    ``name`` identifies the code completely. If the cache has code of that name, ``texts`` is not called; use
     "" for code of this process only. ``adjust`` changes the linked module before it is optimised. Code
     ``of_all_models`` is optimised in every tier.
 
-    In the small code model constants would be operands of instructions; in a JIT's default one the address of
-    each is loaded first, 29 of the Stanford arm's 496 instructions, a few nanoseconds. But code and constants
-    are blocks of their own, and where a process has mapped much (JAX does) they may lie further apart than
-    the small model reaches, which ends the process.
+    In the small code model constants would be operands of instructions; in the default one of a JIT the
+    address of each is loaded first: 29 of the Stanford arm's 496 instructions, a few nanoseconds. But code
+    and constants are separate blocks, and in a process with many mappings (JAX) they may be further apart
+    than the small model reaches, which crashes the process.
     """
     _check_stack()
     llvm = prepare_llvm()
@@ -153,7 +152,7 @@ def engine(
         code = _object_code(texts(), level, passes, adjust)
         if key:
             cache.keep(key, code)
-    machine = _machine(level)  # a machine of its own: the engine disposes of it
+    machine = _machine(level)  # a separate machine, which the engine disposes of
     empty = llvm.parse_assembly("")
     empty.triple, empty.data_layout = machine.triple, str(machine.target_data)
     made = llvm.create_mcjit_compiler(empty, machine)
@@ -168,7 +167,7 @@ _tier: ContextVar[str] = ContextVar("tier", default="final")
 
 @contextmanager
 def tier(name: str) -> Iterator[None]:
-    """Code that is made meanwhile is "final", or "quick" to make."""
+    """Compile with the tier "final" (optimised) or "quick" in the `with` block."""
     token = _tier.set(name)
     try:
         yield
@@ -179,9 +178,9 @@ def tier(name: str) -> Iterator[None]:
 def quick() -> bool:
     """Return whether a tier or ``ARMILLARY_COMPILE`` is "quick".
 
-    LLVM then translates without optimising. Code is not arranged and has no vectors of branches; products and
-    sums are not fused, so last digits may differ. This pays for short runs of models that change all the
-    time, such as tests.
+    In the quick tier LLVM only translates. Code is not arranged and has no vectors of branches; products and
+    sums are not fused, so last digits may differ. This pays for short runs of models that often change, such
+    as tests.
     """
     given = os.environ.get("ARMILLARY_COMPILE", "")
     if given not in ("", "full", "quick"):
@@ -197,7 +196,7 @@ def machine_settings() -> tuple[object, ...]:
 def features() -> dict[str, bool]:
     """Return the features of this processor, by LLVM's names.
 
-    ``ARMILLARY_CPU`` takes features away ("-fma,-avx"), to see what a processor without them would compute.
+    ``ARMILLARY_CPU`` removes features ("-fma,-avx"), to get the results of a processor without them.
     """
     found = _host().features
     return found | {name: False for name in _taken_away() if name in found}
@@ -219,17 +218,18 @@ def _host() -> Host:
 
 
 def everywhere(triple: str) -> dict[str, bool]:
-    """Vectors that every processor of an architecture has: LLVM finds no features on some machines, such as
-    emulated ones.
+    """Return the vector features of all processors of an architecture, by target triple.
+
+    LLVM finds no features on some machines, such as emulated ones.
     """
     always = {"x86_64": "sse2", "aarch64": "neon", "arm64": "neon"}.get(triple.partition("-")[0])
     return {always: True} if always else {}
 
 
 def vector_doubles() -> int:
-    """Doubles of the vectors that operations of one evaluation run on; 1 where there are none.
+    """Return the doubles per vector for operations of one evaluation; 1 if there are no vectors.
 
-    Vectors of 512 bits are not among them: four branches are alike at best in most systems.
+    Vectors of 512 bits are not used: in most systems at most four branches are alike.
     """
     if quick():
         return 1
@@ -238,8 +238,9 @@ def vector_doubles() -> int:
 
 
 def waits_for_parts() -> bool:
-    """Return whether one load of several numbers waits for the cache where each was stored by itself: on
-    x86-64. Neoverse cores put a load together from two stores.
+    """Return whether a load of several numbers that were stored separately waits for the cache.
+
+    It does on x86-64; Neoverse cores combine two stores.
     """
     return not quick() and _host().triple.startswith("x86_64")
 
@@ -250,25 +251,27 @@ def _taken_away() -> list[str]:
 
 
 def _fuses() -> bool:
-    """Return whether products and sums may be fused: not where "fma" is taken away. On arm64, where every
-    processor fuses, LLVM has no such feature, so the permission itself is taken out of the modules.
+    """Return whether products and sums may be fused: not if ARMILLARY_CPU removes "fma".
+
+    On arm64, where every processor fuses, LLVM has no such feature, so the flags that permit fusing are
+    removed from the modules.
     """
     return "fma" not in _taken_away()
 
 
 def without_fusion(text: str) -> str:
-    """Return a module without fused operations: products are rounded before they are added to."""
+    """Return a module without fused operations: products are rounded before additions."""
     return _PRODUCT_AND_SUM.sub(
         r"%product.\1 = fmul \2 \3, \4\n  %\1 = fadd \2 %product.\1, \5", text.replace(" contract ", " ")
     )
 
 
 def registers(packs: bool = False) -> int:
-    """Registers for doubles of this processor that sections are arranged for; 0 where LLVM does that.
+    """Return the number of registers for doubles to arrange sections for; 0 if LLVM schedules them.
 
-    With 16 registers, and without machine code that is written here, its own code is as fast (chains) or
-    faster (trees, by a third): most instructions of x86-64 take an operand from memory. So it is with
-    ``packs`` in 32 registers, by a twelfth.
+    With 16 registers, and without Armillary's machine code, LLVM's code is as fast (chains) or faster (trees,
+    by a third): most instructions of x86-64 take an operand from memory. With ``packs`` in 32 registers it is
+    faster by a twelfth.
     """
     triple = _host().triple
     if quick():
@@ -285,8 +288,10 @@ def _has(*names: str) -> bool:
 
 
 def encodes() -> str:
-    """Return the instruction set in which machine code of arranged sections is written here, "arm64" or
-    "x86_64"; "" where LLVM writes all code. So it does on Windows, where large stack frames need more.
+    """Return the instruction set, "arm64" or "x86_64", for which Armillary writes machine code; else "".
+
+    LLVM writes all code in the quick tier, without fusing, and on Windows, where large stack frames need
+    more.
     """
     triple = _host().triple
     if "windows" in triple or not _fuses() or quick():
@@ -297,7 +302,7 @@ def encodes() -> str:
 
 
 def machine_code_key(level: int) -> str:
-    """Words that identify machine code of this level, processor and LLVM."""
+    """Return words that identify machine code of a level, of this processor and this LLVM."""
     import llvmlite
 
     host = _host()
@@ -316,8 +321,9 @@ def _machine(level: int) -> LlvmObject:
 
 
 def vectorise_functions(text: str, names: Sequence[str]) -> list[str]:
-    """Split a module in two, the second with some internal functions that call no others, optimised by LLVM's
-    pipeline of level 2.
+    """Split a module in two; the second has some internal functions, optimised by LLVM's level 2.
+
+    These functions must not call others.
     """
     from llvmlite.binding.newpassmanagers import NewPassManager
 
@@ -337,25 +343,25 @@ def vectorise_functions(text: str, names: Sequence[str]) -> list[str]:
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
     manager = builder.getModulePassManager()
     manager.run(module, builder)
-    NewPassManager._dispose(manager)  # as in `translated`
+    NewPassManager._dispose(manager)  # see `translate_modules`
     manager.detach()
     return [rest + text[done:], str(module)]
 
 
 _LENGTH_BYTES = 8
-_MUCH = 40_000  # characters of rare functions that are worth a module of their own, which takes 10 ms
+_MUCH = 40_000  # least characters of rare functions for a separate module, which takes 10 ms
 _FUNCTION = re.compile(r"^define .*?^}\n", re.MULTILINE | re.DOTALL)
 _RARE_HEAD = re.compile(r"^define .* optnone.*$", re.MULTILINE)
 _SYMBOL = re.compile(r'@("\\01[\w.]+"|[\w.]+)')  # names of arranged code are quoted
 
 
 def _pack(parts: Sequence[bytes]) -> bytes:
-    """Return several objects as one piece of data."""
+    """Return several object files as one byte string."""
     return b"".join(len(part).to_bytes(_LENGTH_BYTES, "little") + part for part in parts)
 
 
 def _unpack(data: bytes) -> list[bytes]:
-    """Return the objects of one piece of data."""
+    """Return the object files of a byte string from `_pack`."""
     parts, first = [], 0
     while first < len(data):
         end = first + _LENGTH_BYTES
@@ -368,8 +374,8 @@ def _unpack(data: bytes) -> list[bytes]:
 def _take_rare_functions(text: str) -> tuple[str, str]:
     """Return a module without its long functions that rarely run ("optnone"), and a module of these.
 
-    LLVM translates the latter in an eighth of the time: registers of a function in an optimised module are
-    allotted with care, whatever the function's attributes are.
+    LLVM translates the latter in an eighth of the time: in an optimised module it allocates registers of all
+    functions with care, whatever their attributes.
     """
     rare = [text[m.start() : text.index("\n}\n", m.end())] for m in _RARE_HEAD.finditer(text)]
     if sum(map(len, rare)) < _MUCH:
@@ -409,7 +415,7 @@ def _take_rare_functions(text: str) -> tuple[str, str]:
 def _object_code(
     texts: Sequence[str], level: int, passes: Passes, adjust: Callable[[LlvmObject], None] | None = None
 ) -> bytes:
-    """Machine code for this machine: an object of modules linked into one, and one of rare functions."""
+    """Return machine code: an object file of the linked modules, and perhaps one of rare functions."""
     translates = passes.speed == 0
     if not translates and len(texts) == 1:
         usual, rare = _take_rare_functions(texts[0])
@@ -418,7 +424,7 @@ def _object_code(
             return _object_code([usual], level, passes, adjust) + quickly
     if translates or not _fuses():
         texts = [without_fusion(text) for text in texts]
-    if translates:  # sines stay calls: up to half of the time would go into their copies
+    if translates:  # sines remain calls: inlining them would take up to half of the time
         texts = [text.replace(" alwaysinline", "") for text in texts]
     return _pack([translate_modules(texts, *_builder(level, passes, _flags()), adjust, passes)])
 
@@ -430,12 +436,12 @@ def translate_modules(
     adjust: Callable[[LlvmObject], None] | None = None,
     passes: Passes | None = None,
 ) -> bytes:
-    """Code of modules linked into one, for a target machine; what LLVM made on the way is freed.
+    """Return the object code of modules linked into one; LLVM's temporary objects are freed.
 
-    The modules live in a context of their own: the process-wide one keeps every number that they mention.
-    llvmlite 0.50 does not free a pass manager (its class inherits an empty ``_dispose`` before the right
-    one; 27 KiB each) and the list of passes of a pass builder (1.5 KiB each, 12 KiB once it has run), so the
-    manager is freed here by name, and one builder serves all modules of a level.
+    The modules live in a context of their own, because the process-wide one keeps every number that they
+    mention. llvmlite 0.50 does not free a pass manager (its class inherits an empty ``_dispose`` before the
+    right one; 27 KiB each) and the list of passes of a pass builder (1.5 KiB each, 12 KiB once it has run),
+    so the manager is freed here explicitly, and one builder serves all modules of a level.
     """
     from llvmlite.binding.newpassmanagers import NewPassManager
 
@@ -447,7 +453,7 @@ def translate_modules(
     if adjust is not None:
         adjust(module)
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
-    # A manager runs once: some passes give away what they hold.
+    # A manager runs only once: some passes give their data away.
     chosen = passes in (UNBRANCHED, ARRANGED, BRANCHED, GENERAL, PLAIN)
     manager = _chosen_passes(llvm, passes) if chosen else builder.getModulePassManager()
     manager.run(module, builder)
@@ -488,7 +494,7 @@ def _chosen_passes(llvm: LlvmObject, passes: Passes | None) -> LlvmObject:
 
 @once
 def _builder(level: int, passes: Passes, flags: str) -> tuple[LlvmObject, LlvmObject]:
-    """Return a target machine and LLVM's pass builder for it; ``flags``: the flags of that machine."""
+    """Return a target machine and LLVM's pass builder for it; ``flags`` only identify that machine."""
     llvm = prepare_llvm()
     machine = _machine(level)
     options = llvm.create_pipeline_tuning_options(speed_level=max(passes.speed, 0))

@@ -1,13 +1,13 @@
 """LLVM text under construction: functions of sections, the helpers that they call, and shared values.
 
-Shared values are those that several sections of one model need; one function computes each.
+Values that several sections of one model need are computed by functions of their own.
 
 Rows of contacts, their columns and free accelerations enter derivatives, outputs, events, the decision at an
-event and the correction of drift. Written out in each of these sections they make up half of the code of a
+event and the correction of drift. Written in each of these sections they would be half of the code of a
 model with contacts, and LLVM's time grows with it.
 
-A group holds the values that the same sections need. A value that another one needs is needed by all sections
-of that one, so groups of more sections come first and none needs a later one.
+A group holds the values that the same sections need. If a group needs a value of another group, all its
+sections need that value, too; so groups of more sections come first, and none needs a later one.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from armillary.llvm.sines import sine_cosine_function
 from armillary.program.branch_packs import strip_lets
 from armillary.program.program import ProgramSection
 
-LEAST = 400  # values that are written once less: with fewer, calls cost more than they save
+LEAST = 400  # least number of repeated values that sharing saves; with fewer, calls cost more
 
 
 @dataclass(frozen=True)
 class SharedGroup:
-    """Values in an array of this name, for the sections of these names."""
+    """Values in the array ``array``, for the sections ``users``."""
 
     array: str
     section: ProgramSection
@@ -50,7 +50,7 @@ class SharedSections:
 
 
 def share_sections(sections: Mapping[str, ProgramSection]) -> SharedSections:
-    """Return the common values of sections with blocks and the rest of each; empty if these are few."""
+    """Return the common values of sections with blocks and the rest of each; empty if they are few."""
     users = _users_of_nodes(sections)
     if not any(is_block(node) for node in users):
         return SharedSections()
@@ -69,7 +69,8 @@ def share_sections(sections: Mapping[str, ProgramSection]) -> SharedSections:
         array, example = f"shared{k}", sections[min(names)]
         nodes = [n for n in example.nodes if home.get(n) is names]  # operands first, as they are there
         at_hand = set(nodes)
-        nodes += [n for n in together[names] if n not in at_hand]  # parts of blocks that others want
+        # parts of blocks that only other sections use
+        nodes += [n for n in together[names] if n not in at_hand]
         results = tuple([node for node in nodes if node in wanted])
         needs = sorted({str(places[a][0]) for n in nodes for x in n.args if (a := strip_lets(x)) in places})
         places |= {node: (array, i) for i, node in enumerate(results)}
@@ -110,8 +111,9 @@ def _wanted_elsewhere(
     return wanted & home.keys()
 
 
-Sines = Callable[[int], tuple[str, str]]  # name and declaration of a function, for vectors of this length
-LIBRARY = {
+# returns name and declaration of a function for vectors of this length
+Sines = Callable[[int], tuple[str, str]]
+LIBRARY = {  # functions of the C library: number of arguments
     "sin": 1,
     "cos": 1,
     "tan": 1,
@@ -131,9 +133,9 @@ class Module:
     """LLVM text under construction: functions, and the helpers that they call, each once."""
 
     lanes: int = 1  # runs in a value
-    registers: int = 0  # of the machine, for doubles; 0 where LLVM arranges the code
-    encodes: str = ""  # the instruction set that machine code is written of here, if any
-    call_lanes: int = 1  # elementary functions that are taken together, as a vector
+    registers: int = 0  # of the machine, for doubles; 0 if LLVM schedules the code
+    encodes: str = ""  # instruction set of machine code that Armillary writes, if any
+    call_lanes: int = 1  # elementary functions that one vector computes
     functions: list[str] = field(default_factory=list)
     helpers: dict[str, str] = field(default_factory=dict)
     compiled_sines: Sines | None = None
@@ -157,7 +159,7 @@ class Module:
         return name
 
     def sines(self, lanes: int) -> str:
-        """Return the name of the function of a vector's sines and cosines."""
+        """Return the name of the function for sines and cosines of a vector."""
         if self.compiled_sines is not None:
             name, declared = self.compiled_sines(lanes)
             self.helpers[name] = declared
@@ -166,7 +168,7 @@ class Module:
 
     @property
     def attributes(self) -> str:
-        """Of every function. Vectors wider than LLVM would choose by itself stay whole."""
+        """Attributes of every function; LLVM must not split vectors wider than it prefers."""
         width = 64 * self.lanes
         wide = (
             f' "prefer-vector-width"="{width}" "min-legal-vector-width"="{width}"' if self.lanes > 1 else ""
@@ -174,7 +176,7 @@ class Module:
         return f"nounwind{wide}"
 
     def define(self, head: str, body: str) -> None:
-        """A function that gives nothing back."""
+        """Append a function without a result."""
         self.functions.append(f"define {head} {self.attributes} {{\n{body}\n  ret void\n}}")
 
     def text(self) -> str:
@@ -208,15 +210,15 @@ def _without_repeated_declarations(text: str) -> str:
 
 # Calls of block functions (algebra/block_functions.py) in compiled code.
 #
-# A block works on vectors in a workspace, which the caller has on its stack. Its code is one for all sizes:
-# it reads sizes, places of vectors in the workspace, and tables from a constant record.
+# A block works on vectors in a workspace, which the caller has on its stack. One code serves all sizes: it
+# reads sizes, offsets of vectors in the workspace, and tables from a constant record.
 #
-#     record    sizes, lengths of vectors, places of vectors, places of tables, the address of the tables
+#     record    sizes, lengths of vectors, offsets of vectors, offsets of tables, the address of the tables
 #
-# The implementations stand in packages above this one; each process compiles them once, and programs find
+# The implementations are in packages above this one; each process compiles them once, and programs find
 # them by name.
 
-# The symbol under which LLVM finds an implementation in this process, which is made on the first call.
+# By block: returns the symbol of the implementation in this process, which the first call compiles.
 IMPLEMENTATIONS: dict[str, Callable[[], str]] = {}
 
 
@@ -229,7 +231,7 @@ def record_fields(
 
 
 def vector_places(block: BlockFunction) -> dict[str, int]:
-    """Return where each vector begins in the workspace."""
+    """Return the offset of each vector in the workspace."""
     places, first = {}, 0
     for name, length in block.vectors.items():
         places[name] = first
@@ -238,7 +240,7 @@ def vector_places(block: BlockFunction) -> dict[str, int]:
 
 
 def workspace_length(block: BlockFunction) -> int:
-    """Return how many numbers the workspace holds."""
+    """Return the number of doubles in the workspace."""
     return max(1, sum(block.vectors.values()))
 
 
@@ -264,15 +266,15 @@ def record_text(block: BlockFunction, name: str) -> str:
     )
 
 
-# Sines of code that is only translated: compiled once in a process, not again with every program.
+# Sine functions for quickly compiled code: compiled once per process, not with every program.
 #
-# They took half of the time of a pendulum's code and a third of that of four links.
+# They took half of the compile time of a pendulum and a third of that of four links.
 
-_MAKING = threading.Lock()  # of two codes of one name, that which LLVM finds might be the one that is freed
+_MAKING = threading.Lock()  # with two modules of one name, LLVM might find the one that is freed
 
 
 def compiled_sines(lanes: int) -> tuple[str, str]:
-    """Name and declaration of the function of ``lanes`` angles, which LLVM finds in this process."""
+    """Return name and declaration of the function of ``lanes`` angles, which LLVM finds in this process."""
     with _MAKING:
         name, declaration, _ = _compile_sines(lanes, machine_settings())
     return name, declaration
@@ -280,7 +282,7 @@ def compiled_sines(lanes: int) -> tuple[str, str]:
 
 @cache
 def _compile_sines(lanes: int, settings: tuple[str, ...]) -> tuple[str, str, Compiled]:
-    # The name holds all that decides the code: programs that call it are kept between processes.
+    # The name identifies the code, since programs that call it are cached between processes.
     name = f"sincos{lanes}_{digest(machine_code_key(0))[:16]}"
     module = Module()
     module.need(name, partial(sine_cosine_function, name, lanes))

@@ -1,7 +1,7 @@
 """The nodes of a section as lines of LLVM code, on single doubles or on vectors of them.
 
-With ``lanes`` above one every value is a vector with a number of each run: the same program then makes a step
-of all runs at once. Arrays hold the lanes of a quantity side by side, so that a load takes them together.
+With ``lanes`` above one every value is a vector with a number of each run, so the program evaluates all runs
+at once. Arrays hold the lanes of a quantity side by side, so that one load takes them together.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ from armillary.program.program import ProgramSection
 
 @dataclass(frozen=True)
 class Driven:
-    """The place of an input over time: the place in the memory that holds the address of its data."""
+    """The place of an input over time: the index of its data's address in the memory."""
 
     index: int
 
 
-GROUP = 4  # angles taken together: with 8, vectors of 512 bits slowed a chain of eight by 40 %
+GROUP = 4  # angles in one vector: with 8, vectors of 512 bits slowed a chain of eight by 40 %
 
 COMPARISONS = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "une"}
 
-RUN = 12  # terms of a sum from which on neighbours in the state are taken together
-LANES = 4
-Terms: TypeAlias = list[tuple[float, Expr]]  # of a sum: factors and what they multiply
-Products: TypeAlias = Any  # as a class adds them up: a vector, two pairs, or None at first
-# Places in an array: of a number, or of one in the vector that begins there.
+RUN = 12  # least terms of a sum in which neighbouring array elements are multiplied as vectors
+LANES = 4  # of these vectors
+Terms: TypeAlias = list[tuple[float, Expr]]  # of a sum: coefficients and operands
+Products: TypeAlias = Any  # sums in progress, by writer: a vector, two pairs, or None at first
+# Index in the array of numbers, by number, or by a vector of numbers and the lane.
 NumberPlaces: TypeAlias = dict[float | tuple[tuple[float, ...], int], int]
 
-INSTANT = (0, 0.5, 1, 2)  # sizes of numbers that instructions hold, or that make them simpler
-LOADED = 400  # numbers that a function loads from an array; LLVM's time grows faster than their count
+INSTANT = (0, 0.5, 1, 2)  # magnitudes of constants that instructions contain or that simplify them
+LOADED = 400  # most numbers that a function loads from an array; LLVM's time grows faster than their count
 
 
 class Writer(BlockCalls):
     """Lines of one function; each node's value is an LLVM name or constant.
 
-    With ``numbers``, places in an array of this name, numbers are loaded from it, and new ones get a place.
+    With ``numbers``, indices in the array "numbers", constants are loaded from it; new ones are appended.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class Writer(BlockCalls):
         opposite: set[Expr] | None = None,
     ) -> None:
         super().__init__(module.lanes, single=module.lanes == 1)
-        if numbers is not None:  # without a cycle, which would keep expressions until garbage is collected
+        if numbers is not None:  # a weak reference: a cycle would keep expressions until garbage collection
             self.number = partial(Writer.loaded_number, proxy(self), numbers, {})
         self.module = module
         self.arrival = arrival
@@ -75,14 +75,14 @@ class Writer(BlockCalls):
         self.opposite: set[Expr] = set() if opposite is None else opposite
         self.turned: dict[Expr, str] = {}
         self.splits: dict[Expr, tuple[str, str, bool]] = {}
-        self.encoded = False  # whether the body calls machine code that is written here
+        self.encoded = False  # whether the body calls Armillary's machine code
         self.values: dict[Expr, str] = {}
         self.vectors: dict[Place, str] = {}
         self.powers: dict[tuple[str, float], str] = {}
-        self.flags: dict[str, str] = {}  # comparisons, by their values 1 or 0
+        self.flags: dict[str, str] = {}  # names of comparisons, by the names of their values 1 or 0
 
     def body(self, name: str) -> str:
-        """Return the lines of the function of this name."""
+        """Return the lines of the function."""
         return "\n".join(self.lines)
 
     # ---------------------------------------------------------------- operands
@@ -98,9 +98,7 @@ class Writer(BlockCalls):
         return self.turned[node]
 
     def signed_value(self, node: Expr) -> tuple[str, bool]:
-        """Return the value of a node (at hand, a number, or loaded now), and whether its sign is the other
-        one.
-        """
+        """Return a node's value (computed, constant or loaded now), and whether it is the node's negative."""
         if node.kind == "let":
             node = strip_lets(node)
         found = self.values.get(node)
@@ -109,10 +107,10 @@ class Writer(BlockCalls):
         return found, node in self.opposite
 
     def find_value(self, node: Expr) -> str:
-        """Return a value that is not computed in its turn."""
+        """Return a value that `node` has not computed: a number, an input, or one of another piece."""
         if node.kind == "number":
             return self.number(float(node.data))
-        if node in self.fused_products:  # but wanted by itself
+        if node in self.fused_products:  # but its value is needed
             return self.product(node)
         if node not in self.places:
             return self.load("work", self.crossing[node])
@@ -122,7 +120,7 @@ class Writer(BlockCalls):
         return place if isinstance(place, str) else self.load(*place)
 
     def loaded_number(self, numbers: NumberPlaces, known: dict[float, str], value: float) -> str:
-        """Load a number of the array once; write it into the code if it is simple or the array is full."""
+        """Load a constant from the array once; write it into the code if it is simple or the array full."""
         found = known.get(value)
         if found is None:
             if value == 0 or (not self.module.registers and (abs(value) in INSTANT or len(known) >= LOADED)):
@@ -131,14 +129,14 @@ class Writer(BlockCalls):
         return found
 
     def driven_input(self, index: int) -> str:
-        """Return an input over time: its memory holds the address of its data."""
+        """Emit the value of an input over time, whose memory holds the address of its data."""
         lanes = self.module.lanes
         self.module.need("signal", lambda: signal_function(lanes))
         name, place = "signal" if lanes == 1 else "signals", self.load("memory", index)
         return self.emit(f"call {self.real} @{name}({self.real} %t, {self.real} {place})")
 
     def load(self, array: str, index: int, kind: str = "") -> str:
-        """Return an element of an array, or those from there on that a vector of another ``kind`` holds."""
+        """Emit the load of an array element, or of as many as a vector type ``kind`` holds."""
         return self.emit(f"load {kind or self.module.real}, ptr {self.element(array, index)}, align 8")
 
     def element(self, array: str, index: int) -> str:
@@ -159,9 +157,10 @@ class Writer(BlockCalls):
             self.store(self.unsigned_zero(value) if section.name == "outputs" else value, *place)
 
     def unsigned_zero(self, value: str) -> str:
-        """Return a value that users see, in which a zero has no sign: −0.0 + 0.0 is 0.0. For all rows of a
-        long run at once NumPy would take 6 to 25 ns for a row of 18 numbers, and its vectors of 512 bits
-        lower the clock of Skylake cores: the next 1,000 steps of the arm took 5 % longer.
+        """Emit a value that users see: a zero gets no sign, since −0.0 + 0.0 is 0.0.
+
+        For all rows of a long run at once NumPy would take 6 to 25 ns for a row of 18 numbers, and its
+        vectors of 512 bits lower the clock of Skylake cores: the next 1,000 steps of the arm took 5 % longer.
         """
         return self.add(value, self.zero()) if value[0] == "%" else value
 
@@ -169,9 +168,7 @@ class Writer(BlockCalls):
         return self.types.number(0.0)
 
     def result(self, section: ProgramSection, i: int) -> str:
-        """Return the value of a result. Sections that renew the memory keep the address of an
-        input's data.
-        """
+        """Return a result's value; sections that renew the memory keep the address of an input's data."""
         place = self.places.get(section.results[i])
         if isinstance(place, Driven) and section.name.startswith(("update", "fire")):
             return self.load("memory", place.index)
@@ -199,7 +196,7 @@ class Writer(BlockCalls):
         return self.mul(a, b)
 
     def sum(self, node: Expr) -> str:
-        """Add terms in the order of their arrival, so that the last one waits for one operation only.
+        """Emit a sum, terms in the order of their arrival, so that one operation follows the last term.
 
         The sum begins with the first term that is not a fused product.
         """
@@ -211,7 +208,7 @@ class Writer(BlockCalls):
         value = self.number(float(constant)) if constant else None
         if len(terms) >= RUN and self.module.lanes == 1:
             terms, value = self.runs(terms, value)
-        opposite = False  # whether the sum so far has the other sign
+        opposite = False  # whether ``value`` is the negative of the sum so far
         if value is None:
             c, term = terms.pop(self.beginning(terms))
             value, opposite = self.signed_value(term)
@@ -221,7 +218,7 @@ class Writer(BlockCalls):
         return self.with_terms(node, value, opposite, terms)
 
     def with_terms(self, node: Expr, value: str, opposite: bool, terms: list[tuple[float, Expr]]) -> str:
-        """Return a sum of a value and further terms; ``opposite`` where the value has the other sign."""
+        """Emit the sum of a value and further terms; ``opposite``: ``value`` is the negative."""
         for c, term in terms:
             if term.kind == "let":
                 term = strip_lets(term)
@@ -240,7 +237,7 @@ class Writer(BlockCalls):
         return value
 
     def beginning(self, terms: list[tuple[float, Expr]]) -> int:
-        """Return the place of the first term that is at hand, or else of one that has a number before it."""
+        """Return the index of the first term with a value, or else of one with a coefficient."""
         scaled = 0
         for i, (c, term) in enumerate(terms):
             if strip_lets(term) not in self.fused_products:
@@ -250,7 +247,7 @@ class Writer(BlockCalls):
         return scaled - 1
 
     def add_product(self, value: str, opposite: bool, a: str, b: str | None, minus: bool) -> str:
-        """±value ± a·b, or ± a; of two minus signs the opposite."""
+        """Emit ±value ± a·b, or ±value ± a; with two minus signs the negative of it."""
         if b is None:
             if opposite == minus:
                 return self.add(value, a)
@@ -262,14 +259,12 @@ class Writer(BlockCalls):
         return self.multiply_add(a, b, value)
 
     def multiply_add(self, a: str, b: str, c: str) -> str:
-        """a·b + c, fused where the machine can."""
+        """Emit a·b + c, fused if the machine can."""
         v = self.real
         return self.emit(f"call {v} @llvm.fmuladd.{self.types.suffix}({v} {a}, {v} {b}, {v} {c})")
 
     def split(self, product: Expr) -> tuple[str, str, bool]:
-        """Return the last factor of a product, what the others come to, and whether the sign is the other
-        one.
-        """
+        """Return a product's last factor, the product of the others, and whether the sign is negative."""
         found = self.splits.get(product)
         if found is None:
             values, minus = self.factors(product)
@@ -277,7 +272,7 @@ class Writer(BlockCalls):
         return found
 
     def factors(self, product: Expr) -> tuple[list[str], bool]:
-        """Factors of a product without powers but squares, and whether the sign is the other one."""
+        """Return the factors of a plain product (`is_plain`), and whether its sign is negative."""
         coefficient, exponents = product.data
         arrival = self.arrival
         bases: Sequence[Expr] = product.args
@@ -295,10 +290,10 @@ class Writer(BlockCalls):
         return values, minus
 
     def runs(self, terms: Terms, value: str | None) -> tuple[Terms, str | None]:
-        """Add products of neighbours in an array, LANES at a time; return the other terms and the sum.
+        """Emit products of neighbours in an array, LANES at a time; return the other terms and the sum.
 
-        The modes of a flexible body are such neighbours, and most of its work is such sums: a quarter of the
-        instructions, to compile and to run.
+        The modes of a flexible body are such neighbours, and most of its work is such sums: this takes a
+        quarter of the instructions, to compile and to run.
         """
         by_place = {self.places[t]: (c, t) for c, t in terms if self.in_array(t)}
         taken: set[Expr] = set()
@@ -315,7 +310,7 @@ class Writer(BlockCalls):
         return [(c, t) for c, t in terms if t not in taken], self.run_total(products, value)
 
     def with_run(self, products: Products, array: str, first: int, factors: list[float]) -> Products:
-        """Add the products of LANES neighbours and their factors to a vector of sums."""
+        """Emit the addition of LANES neighbours times their factors to a vector of sums."""
         listed = ", ".join(f"double {real(c)}" for c in factors)
         x = self.neighbours(array, first)
         product = self.emit(f"fmul contract <{LANES} x double> {x}, <{listed}>")
@@ -324,7 +319,7 @@ class Writer(BlockCalls):
         return self.emit(f"fadd contract <{LANES} x double> {products}, {product}")
 
     def run_total(self, products: Products, value: str | None) -> str:
-        """Return all lanes of such a vector and a value."""
+        """Emit the sum of all lanes of a vector and a value."""
         reduce = f"llvm.vector.reduce.fadd.v{LANES}f64"
         self.module.need(reduce, lambda: f"declare double @{reduce}(double, <{LANES} x double>) nounwind")
         start = value if value is not None else real(-0.0)
@@ -334,7 +329,7 @@ class Writer(BlockCalls):
         return isinstance(self.places.get(node), tuple)
 
     def neighbours(self, array: str, first: int) -> str:
-        """Neighbours of an input array as a vector, loaded once."""
+        """Return neighbours of an input array as a vector, loaded once."""
         key = (array, first)
         if key not in self.vectors:
             pointer = self.element(array, first)
@@ -377,7 +372,7 @@ class Writer(BlockCalls):
         return value
 
     def power(self, base: str, exponent: float) -> str:
-        """Return a power, computed once: products that hold it each have it as a factor of their own."""
+        """Return a power, computed once for all products that contain it."""
         found = self.powers.get((base, exponent))
         if found is None:
             found = self.powers[base, exponent] = self._new_power(base, exponent)
@@ -395,7 +390,7 @@ class Writer(BlockCalls):
         return root if value is None else self.times(value, root)
 
     def whole_power(self, base: str, n: int) -> str:
-        """base^n by squaring."""
+        """Emit base^n by squaring."""
         result: str | None = None
         square = base
         while n:
@@ -430,13 +425,13 @@ class Writer(BlockCalls):
             return self.truth(self.compare("oeq", args[0], 0.0))
         if kind == "select":
             return self.choose(self.flag(args[0]), args[1], args[2])
-        if kind in ("min", "max"):  # these hand NaN on, whichever argument it is
+        if kind in ("min", "max"):  # these propagate NaN from both arguments
             return self.call(f"{kind}imum", *args)
         if kind == "abs":
             return self.size(args[0])
         if kind in ("floor", "ceil"):
             return self.call(kind, args[0])
-        if kind == "mod":  # the remainder of C, exact, brought to the sign of the divisor
+        if kind == "mod":  # exact, as fmod of C, with the sign of the divisor
             rest = self.arithmetic("frem", args[0], args[1], "")
             apart = self.mul(self.signed_as(1.0, rest), self.signed_as(1.0, args[1]))
             other = self.compare("olt", apart, 0.0)
@@ -447,24 +442,24 @@ class Writer(BlockCalls):
             down = self.compare("olt", args[0], 0.0)
             return self.choose(up, 1.0, self.choose(down, -1.0, args[0]))  # 0 or NaN
         if kind in ("sin", "cos") and self.module.lanes > 1:
-            if largest_size(node.args[0]) <= HALF_TURNS:  # as in vectors of every other length
+            if largest_size(node.args[0]) <= HALF_TURNS:  # as for vectors of other lengths
                 return self.library_call(f"near_{kind}", args[0])
             self.sines([node.args[0]], [args[0]])
             return self.values[node]
         return self.library_call(kind, *args)
 
     def flag(self, value: str) -> str:
-        """Return whether a value is not zero."""
+        """Return the flag: whether a value is not zero."""
         return self.flags.get(value) or self.compare("une", value, 0.0)
 
     def truth(self, flag: str) -> str:
-        """1 or 0 from a comparison."""
+        """Emit 1 or 0 from a comparison."""
         value = self.emit(f"uitofp {self.mask} {flag} to {self.real}")
         self.flags[value] = flag
         return value
 
     def library_call(self, name: str, *args: str) -> str:
-        """Return a function of the C library, or the vector one in its place."""
+        """Emit a call of the C library, or of the vector function in its place."""
         if self.module.lanes > 1:
             symbol, text = vector_math.function(name, self.module.lanes)
             name = self.module.need(symbol, lambda: text)
@@ -472,7 +467,7 @@ class Writer(BlockCalls):
         return self.emit(f"call {self.real} @{name}({passed})")
 
     def special(self, node: Expr, args: list[str]) -> str:
-        """Lookup tables and foreign functions."""
+        """Emit calls of lookup tables, foreign functions and parts of blocks."""
         lanes, table = self.module.lanes, node.data
         if isinstance(table, BlockPart):
             return self.block_part(node.args[0].data, table.index, args[0])
@@ -494,14 +489,14 @@ class Writer(BlockCalls):
     # ---------------------------------------------------------------- sines and cosines
 
     def trigonometry(self, angles: list[Expr]) -> None:
-        """Sines and cosines of all plain angles: group by group, or of all runs at once."""
+        """Emit sines and cosines of all plain angles, GROUP angles at a time, or of all runs at once."""
         size = GROUP if self.module.lanes == 1 else 1
         for start in range(0, len(angles), size):
             group = angles[start : start + size]
             self.sines(group, [self.value(angle) for angle in group])
 
     def sines(self, angles: list[Expr], values: list[str]) -> None:
-        """Sines and cosines of some angles by one call."""
+        """Emit sines and cosines of some angles by one call."""
         alone = self.module.lanes == 1
         lanes = _lanes(len(angles)) if alone else self.module.lanes
         name = self.module.sines(lanes)

@@ -1,6 +1,6 @@
 """LLVM code of a section with packs: operations of packs on vectors, all other nodes on single doubles.
 
-A lane of a pack's vector may hold the negative of its node. Then a product of mirrored branches needs no
+A lane of a pack's vector may hold the negative of its node. So a product of mirrored branches needs no
 change of sign, and a sum needs one only in lanes in which the signs of its terms differ.
 """
 
@@ -25,7 +25,7 @@ from armillary.program.program import ProgramSection
 from armillary.untyped import Given
 
 Signs = tuple[int, ...]
-Vector = tuple[str, Signs]  # the name of a vector, and the factor ±1 from each lane to its node
+Vector = tuple[str, Signs]  # the name of a vector; by lane, the factor ±1 that gives the node
 
 
 class PackWriter(Writer):
@@ -46,7 +46,7 @@ class PackWriter(Writer):
     ) -> None:
         super().__init__(module, places, crossing, arrival, numbers, fused, opposite)
         self.home, self.fused_packs, self.signs = home, fused_packs, signs
-        self._products: dict[str, tuple[str, str]] = {}  # names of fused products, to their factors
+        self._products: dict[str, tuple[str, str]] = {}  # names of fused products: their two factors
         self._packs: dict[Pack, Vector] = {}
         self._columns: dict[Column, Vector] = {}
         self._sines: dict[str, str] = {}
@@ -88,7 +88,7 @@ class PackWriter(Writer):
                 self.store_vector(vector, "work", self.crossing[pack.lanes[0]], len(pack.lanes))
 
     def sum(self, node: Expr) -> str:
-        """Add a sum's terms. If they include all lanes of a pack, add its vectors first, their lanes last."""
+        """Emit a sum. If its terms include all lanes of packs, vectors are added first, their lanes last."""
         coefficients = {strip_lets(t): c for c, t in zip(node.data[1], node.args, strict=True)}
         packs = dict.fromkeys([self.home[t] for t in coefficients if t in self.home])
         whole = [p for p in packs if all([n in coefficients for n in p.lanes])]
@@ -103,7 +103,7 @@ class PackWriter(Writer):
         return self.with_terms(node, value, False, left)
 
     def _add_lanes(self, packs: list[Pack], coefficients: dict[Expr, float]) -> str:
-        """Return Σ of all lanes of packs, times their coefficients; halves of vectors are added in turns."""
+        """Emit Σ of all lanes of packs times coefficients; halves of vectors are added repeatedly."""
         width = max([len(p.lanes) for p in packs])
         halves: list[tuple[Vector, tuple[float, ...]]] = []
         while True:
@@ -120,7 +120,7 @@ class PackWriter(Writer):
                 halves.append(((half, (1,) * width), (1.0,) * width))
 
     def trigonometry(self, angles: list[Expr]) -> None:
-        """Compute sines and cosines, with angles of one pack next to each other in their vectors."""
+        """Emit sines and cosines, with angles of one pack next to each other in their vectors."""
         paired = [
             p.operands[0] for p in self.home.values() if p.kind == "call" and p.operands[0][0] in angles
         ]
@@ -157,13 +157,13 @@ class PackWriter(Writer):
         offsets: tuple[float, ...] | None,
         vote: bool = True,
     ) -> Vector:
-        """Return Σ of vectors times coefficients; with ``vote`` a lane has the sign of most of its terms."""
+        """Emit Σ of vectors times coefficients; with ``vote`` a lane has the sign of most of its terms."""
         signed = [(v, tuple([c * s for c, s in zip(f, signs, strict=True)])) for (v, signs), f in terms]
         count = len(signed[0][1])
         signs = [1] * count
         if vote:
             plain = [f for _, f in signed if abs(f[0]) == 1]
-            start = -1 if max([f[0] for _, f in signed]) < 0 else 1  # then no term has to change its sign
+            start = -1 if max([f[0] for _, f in signed]) < 0 else 1  # then no term needs a change of sign
             signs = [start if sum([f[i] * f[0] for f in plain]) >= 0 else -start for i in range(count)]
         value = None
         if offsets is not None:
@@ -228,12 +228,14 @@ class PackWriter(Writer):
             return self.function_value(node, args), plain
 
     def sine_pack(self, pack: Pack, angles: str) -> str:
-        """Sines or cosines of angles that are not plain."""
+        """Emit sines or cosines of angles that are not plain."""
         return self._elementary(pack.lanes[0].data, angles, len(pack.lanes), _largest_operand(pack))
 
     def function_value(self, node: Expr, args: list[str]) -> str:
-        """Return the value of a function. An elementary function is computed as the first of two lanes: a
-        library call would split the code around it, which then could not be scheduled as a whole.
+        """Return the value of a function.
+
+        A single elementary function is computed as the first of two lanes: a library call would split the
+        code around it, which then could not be scheduled as a whole.
         """
         if node.data not in PACKED_CALLS or not self.types.single or self.module.call_lanes < 2:
             return super().function_value(node, args)
@@ -244,8 +246,9 @@ class PackWriter(Writer):
         return self.lane(self._elementary(node.data, one, 2, size), 0, 2)
 
     def _elementary(self, name: str, x: str, lanes: int, size: float) -> str:
-        """Return an elementary function of a vector whose elements have at most this ``size``. For angles
-        that may be large the function has branches, so it is called, not written in line.
+        """Emit an elementary function of a vector whose elements are at most ``size`` in magnitude.
+
+        For angles that may be large the function has branches, so it is called, not written in line.
         """
         near = vector_math.near_function(name, size)
         if near is not None:
@@ -328,7 +331,7 @@ class PackWriter(Writer):
         return self.emit(f"shufflevector {kind} {one}, {kind} poison, <{count} x i32> zeroinitializer")
 
     def lane_numbers(self, values: tuple[float, ...]) -> str:
-        """Return a number for each lane, loaded from the function's array of numbers if it has one."""
+        """Return a constant for each lane, loaded from the function's array of numbers if it has one."""
         literal = f"<{', '.join(f'double {real(v)}' for v in values)}>"
         if self._array is None:
             return literal
@@ -349,7 +352,7 @@ class PackWriter(Writer):
 
     @contextmanager
     def vectors_of(self, count: int, *, loading: bool = False) -> Iterator[None]:
-        """Write operations in the `with` block on vectors; with ``loading``, numbers come from the array."""
+        """Emit operations in the `with` block on vectors; with ``loading``, constants come from the array."""
         before = self.types, self.real, self.bits, self.mask, self.number, self.whole
         self.types, self.real, self.bits, self.mask, self.number, self.whole = _vector_types(count)
         if loading:

@@ -1,11 +1,11 @@
-"""A long section cut into pieces that hand values on through a work array.
+"""A long section cut into pieces, functions that exchange values through a work array.
 
-LLVM's time grows faster than the length of a function, so long sections are functions of several pieces.
+LLVM's time grows faster than the length of a function, so long sections are cut.
 
-Machine code of arm64 is not written here for some operations, such as lookups in tables. A section with few
-of them, and little before them, is cut once: LLVM writes a short first piece with them, and the rest is one
-piece, whose operations all are put in order together. The four tyres of a car then run side by side: with
-pieces of the usual length a 14-freedom car takes 1.3 times as long.
+Some operations, such as lookups in tables, have no machine code of Armillary's own for arm64. A section with
+few of them, and little before them, is cut once: LLVM compiles a short first piece with them, and the rest is
+one piece, all of whose operations are scheduled together. The operations of the four tyres of a car are then
+interleaved: with pieces of the usual length a 14-freedom car takes 1.3 times as long.
 """
 
 from __future__ import annotations
@@ -23,22 +23,21 @@ from armillary.program.branch_packs import Pack, strip_lets
 from armillary.program.packs import ANGLES, PACKED_CALLS, largest_size
 from armillary.program.program import ProgramSection
 
-# Operands of one piece, at most: of sums of many, each is about three instructions, and these reach what lies
-# beside 260,000 of them.
+# Most operands of one piece: for sums of many operands each is about three instructions, and branches reach
+# over 260,000 of these.
 OPERANDS = 60000
-# The share of a piece's length in sections with packs, in which names count nothing: with longer pieces trees
-# and legged robots run as long or longer, and LLVM takes 1.1 to 1.8 times the time.
+# Factor of the length of pieces in sections with packs, whose `let` nodes do not count: with longer pieces
+# trees and legged robots run as long or longer, and LLVM takes 1.1 to 1.8 times the time.
 PACKED = 0.56
-# Numbers per operation from which on pieces are half as long: LLVM's scheduler looks at all loads of a piece
-# again and again where it arranges them. On arm64 a humanoid of 62 speeds and a fruitfly of 108 then compile
-# in 0.82 of the time, and the fruitfly runs 3 % longer. A chain of 48 links whose numbers are parameters
-# would run 4 % longer.
+# Numbers per operation above which pieces are half as long: LLVM's scheduler scans all loads of a piece
+# repeatedly. On arm64 a humanoid of 62 speeds and a fruitfly of 108 then compile in 0.82 of the time, and the
+# fruitfly runs 3 % longer. A chain of 48 links whose numbers are parameters would run 4 % longer.
 RICH = 0.1
-FUNCTION = 25  # operations of elementary functions that are computed together, about
+FUNCTION = 25  # operations, about, of a vector of elementary functions
 
 
 def plain_angles(section: ProgramSection) -> list[Expr]:
-    """Symbols whose sine or cosine the section needs, in order; they are grouped and come first."""
+    """Return the symbols whose sine or cosine the section needs, in order; these come first, in groups."""
     found: dict[Expr, None] = {}
     for node in section.nodes:
         if node.kind == "call" and is_grouped_call(node):
@@ -52,22 +51,22 @@ def is_grouped_call(node: Expr) -> bool:
 
 
 def _numbers(node: Expr) -> int:
-    """Numbers that a sum or product needs beside its operands."""
+    """Return how many constants a sum or product loads."""
     if node.kind == "sum":
         return sum([abs(x) not in INSTANT for x in (node.data[0], *node.data[1])])
     return int(node.kind == "product" and abs(node.data[0]) not in INSTANT)
 
 
 class Cut(NamedTuple):
-    """A section cut into pieces, and what their writers need of the whole."""
+    """A section cut into pieces, with the data of the whole section that their writers need."""
 
     pieces: list[list[Expr]]
-    results: list[list[int]]  # that each piece stores
-    packs: dict[Expr, Pack]  # of nodes
+    results: list[list[int]]  # indices of the results that each piece stores
+    packs: dict[Expr, Pack]  # by node
     arrival: Mapping[Expr, int]
-    fused: Set[Expr]  # products that sums take factor by factor
-    together: Set[Pack]  # packs of them
-    crossing: dict[Expr, int]  # places in the work array
+    fused: Set[Expr]  # products that are fused into sums
+    together: Set[Pack]  # packs of fused products
+    crossing: dict[Expr, int]  # indices in the work array
 
 
 def cut(
@@ -78,8 +77,9 @@ def cut(
     loading: bool,
     first: Set[Expr] | None = None,
 ) -> Cut:
-    """Return a section in pieces of about this ``size``, or in one where it has at most ``whole`` operations;
-    ``loading`` where LLVM arranges loads of numbers. ``first``: operations of a piece before that one.
+    """Return a section in pieces of about ``size`` operations, or in one if it has at most ``whole``.
+
+    ``loading``: LLVM schedules loads of numbers. ``first``: operations of a piece before that one piece.
     """
     pieces = _pieces(section, size, whole, loading=loading, first=first)
     packs = {node: pack for pack in section.packs for node in pack.lanes}
@@ -91,7 +91,7 @@ def cut(
     home = {node: k for k, piece in enumerate(pieces) for node in piece}
     crossing = _crossing(pieces, home, packs, fused | {node for pack in together for node in pack.lanes})
     results: list[list[int]] = [[] for _ in pieces]
-    for i, result in enumerate(section.results):  # given values are stored by the last piece
+    for i, result in enumerate(section.results):  # results that are inputs are stored by the last piece
         results[home.get(strip_lets(result), -1)].append(i)
     return Cut(pieces, results, packs, arrival, fused, together, crossing)
 
@@ -99,14 +99,15 @@ def cut(
 def _pieces(
     section: ProgramSection, size: int, whole: int, *, loading: bool, first: Set[Expr] | None = None
 ) -> list[list[Expr]]:
-    """Return the nodes, cut into pieces of about this ``size`` where they are more than ``whole``;
-    ``loading`` where LLVM arranges loads of numbers from an array.
+    """Return the nodes in pieces of about ``size`` operations, or in one if they are at most ``whole``.
+
+    ``loading``: LLVM schedules loads of numbers from an array.
     """
     early = [n for n in section.nodes if n.kind == "call" and is_grouped_call(n)]
     grouped = set(early)
     rest = [n for n in section.nodes if n not in grouped] if grouped else section.nodes
-    # Instructions of a node, roughly, in units of a sum or product of a few operands. A pack's are its first
-    # node's; the others follow it.
+    # Instructions of a node, roughly, in units of a sum or product of a few operands. The weight of a pack is
+    # that of its first node; the others follow it.
     following = {n for pack in section.packs for n in pack.lanes[1:]}
     if section.packs:
         following |= {n for n in rest if n.kind == "let"}
@@ -124,7 +125,7 @@ def _pieces(
     if loading and sum(map(_numbers, own)) > RICH * total:
         count *= 2
     share = total / count
-    # Parts of a block are taken out where it is computed: its workspace is that function's.
+    # Parts of a block are extracted in the piece that calls it, on whose stack its workspace is.
     taken: dict[Expr, list[Expr]] = {n: [] for n in rest if is_block(n)}
     for n in rest if taken else ():
         if is_block_part(n):
@@ -147,8 +148,10 @@ def _pieces(
 def _crossing(
     pieces: list[list[Expr]], home: Mapping[Expr, int], packs: dict[Expr, Pack], fused: Set[Expr]
 ) -> dict[Expr, int]:
-    """Work-array places of the values that one piece (``home``: which) computes and a later one uses; packs
-    stay together, and ``fused`` products are computed where they are used.
+    """Return work-array indices of values that one piece computes and a later one uses.
+
+    ``home`` has the piece of each node. Lanes of a pack have neighbouring indices; ``fused`` products are
+    computed in the pieces that use them.
     """
     found: dict[Expr, int] = {}
 
@@ -176,15 +179,15 @@ def _crossing(
     return found
 
 
-# Of all operations, those that LLVM may have to compute before the others.
+# Largest share of a section's operations in the first piece, which LLVM compiles.
 SHARE = 0.25
 
 _SIMPLE = frozenset(("min", "max", "abs", "select", "sign", "and", "or", "not", *COMPARISONS))
-_LIBRARY = frozenset(("acos",))  # with a copy of a sign, which has no form here
+_LIBRARY = frozenset(("acos",))  # needs an instruction that copies signs, which is not encoded here
 
 
 def first_operations(section: ProgramSection, places: Places) -> set[Expr] | None:
-    """Return the operations that cannot be written here and all that they need; `None` if these are many."""
+    """Return the operations that only LLVM can encode and all that they need; `None` if these are many."""
     needed = [n for n in section.nodes if _is_foreign(n, places)]
     packs = {node: pack for pack in section.packs for node in pack.lanes}
     found: set[Expr] = set()

@@ -1,9 +1,9 @@
 """A program as LLVM code: one function per section, straight-line, without calls where possible.
 
-The text is written directly, a line per operation: that is ten times faster than building it object by
-object, and readable. Products are fused with sums as ``instructions.py`` chooses for the whole section, and
-nothing else is reordered, so that pieces and lanes have the same digits. A long section is cut into pieces
-that hand values on through a work array, because LLVM's time grows faster than the length of a function.
+The text is written directly, a line per operation, which is readable and ten times faster than building
+objects. Products are fused with sums as ``instructions.py`` chooses for the whole section; nothing else is
+reordered, so pieces and lanes give the same digits. A long section is cut into pieces that exchange values
+through a work array, because LLVM's time grows faster than the length of a function.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ from armillary.program.packs import NearSines, in_lanes, pack_calls, pack_sectio
 from armillary.program.program import Program, ProgramSection
 
 PIECE = 800  # operations in one piece; compile time per operation is flat up to here
-SHARING_PIECE = 400  # with values from shared arrays: LLVM's scheduler compares all loads with all stores
-ENCODED_PIECE = 1600  # where words are written here; then ANYmal runs 3 % quicker, a chain of 64 links 1 %
-# Operations up to which arm64 code is one piece, where none of them is LLVM's. It has fewer stores, and takes
-# 0.93 of the time for that chain on a Neoverse N1, 0.96 to 1.01 for ten humanoids.
+SHARING_PIECE = 400  # if values come from shared arrays: LLVM's scheduler compares all loads with all stores
+ENCODED_PIECE = 1600  # with Armillary's machine code; ANYmal then runs 3 % quicker, a chain of 64 links 1 %
+# Most operations of arm64 code in one piece, if LLVM writes none of them. One piece has fewer stores, and
+# takes 0.93 of the time for that chain on a Neoverse N1, 0.96 to 1.01 for ten humanoids.
 WHOLE = 20000
 
-# Nodes below which LLVM writes sections with choices, tables or inputs over time, but few elementary calls
-# that are computed together: two pieces take 20 % more for a car with an input of 200 operations.
+# LLVM writes sections with fewer nodes that have choices, tables or inputs over time but few vectors of
+# elementary functions: two pieces take 20 % more for a car with an input, 200 operations.
 SHORT, FEW_CALLS = 500, 4
 
 _ATTRIBUTES = "noalias nocapture"
-_ARRAY = re.compile(r"ptr [^%]*%(\w+)")  # an argument
+_ARRAY = re.compile(r"ptr [^%]*%(\w+)")  # an argument of a function
 
 
 def llvm_text(
@@ -55,8 +55,8 @@ def llvm_text(
     """Return the program: precompute, derivatives, outputs and, if any, events, update, fire, normalise.
 
     With ``registers``, the machine's registers for doubles, code is arranged (``arrangement.py``). ``sines``
-    gives sines that this process has compiled already. ``encodes``: the instruction set of machine code, if
-    it is supported (``arrangement/machine_code.py``). ``call_lanes``: elementary functions in one vector.
+    returns sine functions that this process has compiled. ``encodes``: the instruction set of machine code,
+    if it is supported (``arrangement/machine_code.py``). ``call_lanes``: elementary functions in one vector.
     """
     module = Module(registers=registers, encodes=encodes, call_lanes=call_lanes, compiled_sines=sines)
     places, inputs = _places(program), _inputs(module)
@@ -107,9 +107,7 @@ def process_text(program: Program) -> str:
 
 
 def for_this_machine(program: Program) -> Program:
-    """Return the program with packs no wider than the registers that are used, without where there
-    are none.
-    """
+    """Return the program with packs no wider than this machine's vectors, without packs if it has none."""
     return for_lanes(program, vector_doubles())
 
 
@@ -128,7 +126,7 @@ def change_text(program: Program) -> str:
 
 
 def _changes(module: Module, program: Program) -> None:
-    """Sections of changes of configuration: ``leave`` of a state, the others of a motion."""
+    """Write the sections of changes of configuration: ``leave`` of a state, the others of a motion."""
     places = _places(program)
     moving = places | {s: ("state", i) for i, s in enumerate(program.motion)}
     for section in program.changes:
@@ -136,21 +134,21 @@ def _changes(module: Module, program: Program) -> None:
 
 
 def lanes_module(program: Program, lanes: int, near: NearSines | None = None) -> Module:
-    """Return the sections of steps between events, for ``lanes`` runs at once: every value is a vector.
+    """Return the module of sections for steps between events, for ``lanes`` runs: values are vectors.
 
     The functions are for a loop in the same module; ``t`` is a vector too, and arrays hold the lanes of each
     quantity side by side. If a vector fits a register of arm64, code is arranged as for single runs.
 
     With ``near``, ``derivatives`` also stores sines and cosines, to an array before its results.
-    derivatives_near(t, state, constants, memory, sines, base, out, turned) takes them, and the state that
-    they belong to as ``base``; ``turned`` is the largest d².
+    derivatives_near(t, state, constants, memory, sines, base, out, turned) reads them, and the state to which
+    they belong as ``base``; it stores the largest d², by which an angle moved, in ``turned``.
     """
     arranged = lanes == 2 and encodes() == "arm64"
     module = Module(lanes, registers=registers(), encodes=encodes()) if arranged else Module(lanes)
     places = _places(program)
     _precompute(module, program)
     if near is None:
-        _ordinary(module, "derivatives", program.derivatives, places)  # also where all is prescribed
+        _ordinary(module, "derivatives", program.derivatives, places)  # even if it is empty
     else:
         _near_derivatives(module, near, places)
     for section in (program.outputs, program.events, program.update):
@@ -162,7 +160,7 @@ def lanes_module(program: Program, lanes: int, near: NearSines | None = None) ->
 
 
 def lane_functions_text(program: Program, lanes: int) -> str:
-    """Return the further functions of a program, for ``lanes`` places at once."""
+    """Return the LLVM text of a program's ``stepping`` sections, for ``lanes`` runs at once."""
     arranged = lanes == 2 and encodes() == "arm64"
     module = Module(lanes, registers=registers(), encodes=encodes()) if arranged else Module(lanes)
     places = _places(program)
@@ -173,7 +171,7 @@ def lane_functions_text(program: Program, lanes: int) -> str:
 
 
 def _near_derivatives(module: Module, near: NearSines, places: Places) -> None:
-    """Derivatives of the first stage of a step, and those near them."""
+    """Write derivatives of the first stage of a step, and derivatives of later stages from its sines."""
     count = len(near.sines)
     outs: list[Place] = [("out", i) for i in range(len(near.first.results) - count)]
     kept: list[Place] = [("sines", i) for i in range(count)]
@@ -188,8 +186,9 @@ def _near_derivatives(module: Module, near: NearSines, places: Places) -> None:
 
 
 def start_text(section: ProgramSection, places: Mapping[Expr, Place], time: Expr) -> str:
-    """Return a separate module for a section that a start computes: one function of (t, state, parameters,
-    memory, out) by the section's name.
+    """Return a separate module for a section that a start computes.
+
+    It has one function of (t, state, parameters, memory, out), with the section's name.
     """
     module = Module()
     arrays = [f"ptr {_ATTRIBUTES} readonly %{name}" for name in ("state", "parameters", "memory")]
@@ -200,14 +199,14 @@ def start_text(section: ProgramSection, places: Mapping[Expr, Place], time: Expr
 
 
 def section_text(program: Program, section: ProgramSection) -> str:
-    """Return a separate module for a further section of a program: one function by the section's name."""
+    """Return a separate module for a further section of a program: one function with the section's name."""
     module = Module()
     _ordinary(module, section.name, section, _places(program))
     return module.text()
 
 
 def _places(program: Program) -> Places:
-    """Where each input of a section is found."""
+    """Return the place of each input of a section."""
     places: Places = {program.time: "%t"}
     places |= {s: ("state", i) for i, s in enumerate(program.state)}
     places |= {s: ("constants", i) for i, s in enumerate(program.constants)}
@@ -229,7 +228,7 @@ def _precompute(module: Module, program: Program) -> None:
 
 
 def _ordinary(module: Module, name: str, section: ProgramSection, places: Places) -> None:
-    """A function of time, state, constants and memory."""
+    """Write a section as a function of time, state, constants and memory."""
     outs = [("out", i) for i in range(len(section.results))]
     _function(module, name, section, f"{_inputs(module)}, ptr {_ATTRIBUTES} %out", places, outs)
 
@@ -248,7 +247,7 @@ def _write_shared_values(module: Module, places: Places) -> None:
         outs = [(group.array, i) for i in range(len(group.section.results))]
         needed = [f"ptr {_ATTRIBUTES} readonly %{array}" for array in group.needs]
         arguments = ", ".join([_inputs(module), *needed, f"ptr {_ATTRIBUTES} %{group.array}"])
-        # Not its own array: pieces hand values on with either sign, and results have their own.
+        # Without its own array: pieces may exchange negatives of values, but results have the right sign.
         others = {x: place for x, place in module.shared.places.items() if place[0] in group.needs}
         _function(module, group.array, group.section, arguments, {**places, **others}, outs)
 
@@ -277,7 +276,7 @@ def _rarely(name: str) -> str:
 
 
 def _call_arguments(arguments: str) -> str:
-    """Return the arguments of a function as its caller hands them on."""
+    """Return the text of a function's arguments as its caller passes them."""
     return arguments.replace(f" {_ATTRIBUTES}", "").replace(" readonly", "")
 
 
@@ -308,9 +307,10 @@ def _fire(module: Module, program: Program, inputs: str, places: Places) -> None
 
 
 def _normalise(module: Module, program: Program, places: Places) -> None:
-    """Corrections of the coordinates, by Newton's method until they are small, each followed by unit Euler
-    parameters. Of several runs at once each is corrected until its own are small, whatever its neighbours
-    need.
+    """Write corrections of the coordinates by Newton's method, until they are small.
+
+    Each correction is followed by normalised Euler parameters. With several runs at once each is corrected
+    until its own corrections are small, whatever the others need.
     """
     units = list(program.renewed)
     arguments = _inputs(module).replace(" readonly %state", " %state")
@@ -354,10 +354,10 @@ def _normalise(module: Module, program: Program, places: Places) -> None:
                     f"  %mc{i} = call {v} @llvm.maximum.{suffix}({v} {worst}, {v} %ac{i})",
                 ]
                 worst = f"%mc{i}"
-            # Joints follow absolute coordinates over a whole step, however far that is.
+            # With absolute coordinates, joints may move by any distance in a step.
             farthest = types.number(sys.float_info.max if program.stepping else LARGE_CORRECTION)
             lines += [f"  %near = fcmp ole {v} {worst}, {farthest}", f"  %moves = and {mask} %near, %active"]
-            # One run is not blended with itself: what follows would wait for the comparison.
+            # A single run branches: a select would make all that follows wait for the comparison.
             lines += [
                 f"  br {'i1 %near, label %store, label %done' if types.single else 'label %store'}",
                 "store:",
@@ -377,7 +377,7 @@ def _normalise(module: Module, program: Program, places: Places) -> None:
 
 
 def _renew_states(module: Module, program: Program, arguments: str, places: Places) -> None:
-    """States that depend on all others are computed first and stored then."""
+    """Write the renewal of states that depend on all others: all are computed before any is stored."""
     v, renewed = module.real, program.renewed
     outs: list[Place] = [("out", i) for i in range(len(renewed))]
     _function(module, "renew", program.normalise, f"{_inputs(module)}, ptr {_ATTRIBUTES} %out", places, outs)
@@ -394,7 +394,7 @@ def _renew_states(module: Module, program: Program, arguments: str, places: Plac
 
 
 def _some(module: Module, name: str, mask: str) -> list[str]:
-    """Return whether a mask is set in some lane."""
+    """Return lines that find whether a mask is set in some lane."""
     if module.lanes == 1:
         return [f"  {name} = or i1 {mask}, false"]
     function, flags = f"@llvm.vector.reduce.or.v{module.lanes}i1", f"<{module.lanes} x i1>"
@@ -403,7 +403,7 @@ def _some(module: Module, name: str, mask: str) -> list[str]:
 
 
 def _in_sizes(program: Program, i: int, types: ValueTypes) -> list[str]:
-    """Return a correction %dc in terms of the size of its coordinate, %rc."""
+    """Return lines for a correction %dc over the size of its coordinate, %rc."""
     v, size = types.real, program.correction_sizes[i] if program.correction_sizes else UNIT
     if size.kind == "number":
         return [f"  %rc{i} = fdiv {v} %dc{i}, {types.number(float(size.data))}"]
@@ -424,18 +424,19 @@ def _function(
     *,
     cut_once: bool = True,
 ) -> None:
-    """A section as a function, or as several with a work array between them and one array of numbers.
-    ``cut_once``: in two pieces at most, if all of the second can be written here.
+    """Write a section as a function, or as several with a work array and one array of numbers.
+
+    ``cut_once``: try two pieces, if Armillary can encode all of the second.
 
     Code in a process loads the address of a number before the number itself: one instruction on x86-64, four
-    on arm64. With one address for all of them, code of the fruitfly (108 speeds) is 0.4 times as long there
+    on arm64. With one address for all numbers, code of the fruitfly (108 speeds) is 0.4 times as long there
     and takes 0.9 times the time.
     """
     if name in module.shared.rest:
         _with_shared_values(module, name, arguments, places, outs)
         return
     branches = len(section.packs)
-    # LLVM takes 1.2 s more for a 14-freedom car with them, half of it for sections that run once a row.
+    # Packed calls cost LLVM 1.2 s more for a 14-freedom car, half of it in sections that run once a row.
     if module.encodes == "arm64" or section.name == "derivatives":
         section = pack_calls(section, module.call_lanes)
     calls_together = len(section.packs) - branches
@@ -464,7 +465,7 @@ def _function(
         first=first,
     )
     pieces, packs, crossing = found.pieces, found.packs, found.crossing
-    # Inputs that are no elements of arrays: the piece of the first operations stores them for the other one.
+    # Inputs that are not in arrays: the first piece stores them for the second one.
     once = first is not None and len(pieces) > 1
     handed_on = {x: ("work", len(crossing) + i) for i, x in enumerate(computed if once else ())}
     before = len(module.functions)
@@ -474,7 +475,7 @@ def _function(
 
     def writer_of(numbers: NumberPlaces | None, taken: str, further: Places | None = None) -> Writer:
         known = {**places, **further} if further else places
-        # Of several runs at once, code that LLVM writes is not arranged.
+        # With several runs at once, code that LLVM writes is not arranged.
         here = arranging and (loading or arithmetic or further is not None)
         given = module, known, crossing, found.arrival, numbers if loading or here else None, found.fused
         writer: Writer
@@ -501,7 +502,7 @@ def _function(
             _function(module, name, section, arguments, places, outs, cut_once=False)
             return
         if given and "%numbers" in body:
-            # Of an address that LLVM does not see through it loads the numbers, and does not write them out.
+            # An opaque address makes LLVM load the numbers from the array instead of inlining them.
             body = f'  %numbers = call ptr asm "", "=r,0"(ptr @{array})\n{body}'
             module.functions.append(constant_array(array, number_values(given)))
         module.define(f"void @{name}({arguments})", body)
@@ -537,15 +538,17 @@ def _function(
 
 
 def _computed_inputs(section: ProgramSection, places: Places) -> list[Expr]:
-    """Return the inputs of a section that are no elements of arrays: the time, and inputs over time."""
+    """Return the inputs of a section that are not in arrays: the time, and inputs over time."""
     used = {strip_lets(a): None for node in section.nodes for a in node.args}
     used |= {strip_lets(result): None for result in section.results}
     return [x for x in used if x.kind == "symbol" and not isinstance(places.get(x), tuple)]
 
 
 def is_arithmetic(section: ProgramSection, places: Places) -> bool:
-    """Return whether all operations can be written here: no functions except grouped calls of states, min,
-    max and abs; given values only from arrays; exponents only multiples of ½.
+    """Return whether Armillary can encode all operations of a section for arm64.
+
+    Functions are only grouped calls of states, min, max and abs; inputs are only in arrays; exponents are
+    multiples of ½.
     """
     given = {s for s, place in places.items() if isinstance(place, tuple)}
     states = {s for s in given if places[s][0] == "state"}

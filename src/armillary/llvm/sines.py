@@ -1,4 +1,4 @@
-"""Sines and cosines of several angles at once, as LLVM code without calls, of any angle."""
+"""Sines and cosines of vectors of angles of any size, as LLVM code without calls."""
 
 from __future__ import annotations
 
@@ -7,40 +7,41 @@ from functools import cache
 from armillary.llvm.instructions import Instructions, Operand, real
 from armillary.program.packs import LARGEST_ANGLE
 
-# Angles less their nearest multiple of π/2, on vectors: what sine, cosine and tangent begin with.
+# Reduction of angles by their nearest multiple of π/2, on vectors, for sine, cosine and tangent.
 #
 # An angle x is reduced by n times π/2, r − e = x − n·π/2, with π/2 in parts of 53, 33 and 53 bits (after Cody
-# and Waite 1980). A fused multiplication takes n times the first from x without rounding: the difference is a
-# multiple of 2⁻⁵³ below 1. Then n times the second is exact for |n| < 2²⁰, and e is what r loses by rounding
-# and the third.
+# and Waite 1980). A fused multiplication subtracts n times the first part without rounding: the difference is
+# a multiple of 2⁻⁵³ below 1. The product of n and the second part is exact for |n| < 2²⁰, and e collects the
+# rounding error of r and the third part.
 
 TWO_OVER_PI = 6.36619772367581382433e-01
 PI_OVER_2 = (1.5707963267948966, 6.12323399538461e-17, 3.5215598651832e-27)
 ROUND = 6755399441055744.0  # 1.5·2⁵²: adding it leaves the nearest whole number in the low bits
 SHORT_PARTS = (1.57079632673412561417, 6.07710050630396597660e-11, 2.02226624879595063154e-21)
-LIMIT = LARGEST_ANGLE  # larger angles go to the library
+LIMIT = LARGEST_ANGLE  # larger angles take another path
 
 
 def within_limit(v: Instructions, x: str) -> str:
-    """Return a mask: which angles are small enough."""
+    """Emit the mask of angles below LIMIT."""
     return v.compare("olt", v.size(x), LIMIT)
 
 
 def reduce_angle(v: Instructions, x: str, third: Operand = PI_OVER_2[2]) -> tuple[str, str, str]:
-    """ROUND + n, whose last bits equal the last bits of n; r; and e."""
+    """Emit ROUND + n, whose last bits are those of n; r; and e."""
     shifted = v.fma(x, TWO_OVER_PI, ROUND)
     n = v.sub(shifted, ROUND)
     first, second, _ = PI_OVER_2
     exact = v.fused_product_sum(n, -first, x)
-    more = v.mul(n, second)  # exact: two sums are sooner there than fused operations, which round as they do
+    more = v.mul(n, second)  # exact: so sums round like fused operations, with less latency
     r = v.sub(exact, more)
     lost = v.add(v.sub(r, exact), more)
     return shifted, r, v.fma(n, third, lost)
 
 
 def reduced_by_short_parts(v: Instructions, x: str, shifted: str) -> tuple[str, str]:
-    """r and e where no operation need be fused: parts of π/2 have 33, 33 and 53 bits, so that products with
-    the first two are exact. ``shifted``: 2x/π + ROUND.
+    """Emit r and e without the need for fused operations.
+
+    Parts of π/2 have 33, 33 and 53 bits, so products with the first two are exact. ``shifted``: 2x/π + ROUND.
     """
     n = v.sub(shifted, ROUND)
     first, second, third = SHORT_PARTS
@@ -51,19 +52,19 @@ def reduced_by_short_parts(v: Instructions, x: str, shifted: str) -> tuple[str, 
 
 
 def odd(v: Instructions, n: str) -> str:
-    """Return a mask: whether whole numbers are odd."""
+    """Emit the mask of odd whole numbers."""
     return v.emit(f"icmp slt {v.bits} {v.integer('shl', n, 63)}, {v.types.whole(0)}")
 
 
-# Angles beyond the limit of the vector sines, replaced by equal ones: the way of Payne and Hanek (1983).
+# Angles beyond LIMIT are replaced by equivalent small ones, after Payne and Hanek (1983).
 #
-# An angle x = m·2ᴱ, with a whole m below 2⁵³, is x/2π turns. Of 1/2π only the bits from 2⁻ᴱ on decide where
-# in its turn the angle is; 192 of them times m leave 128 that are right. The angle within its turn (from
-# 3/8 on, so that it is at least two of its quarters) is a double x' and a rest e, which goes into the third
-# part of π/2: sines of x' then take n·third − e from x' for n·third. No operation is added to the usual
-# case.
+# An angle x = m·2ᴱ, with a whole m below 2⁵³, is x/2π turns. Only the bits of 1/2π from 2⁻ᴱ on determine the
+# fraction of a turn; the product of 192 of them with m has 128 correct bits. The angle within its turn (from
+# 3/8 of a turn on, so that it is at least two quarters) is a double x' plus a rest e. The rest is put into
+# the third part of π/2: sines of x' then use n·third − e in place of n·third. So the usual case needs no
+# further operation.
 
-_WORDS = 21  # of 64 bits: none, then those of 1/2π, up to the largest exponent
+_WORDS = 21  # of 64 bits: a zero, then those of 1/2π, up to the largest exponent
 
 _TEXT = """
 @turns = internal constant [{words} x i64] [{table}], align 64
@@ -155,12 +156,14 @@ end:
 
 @cache
 def far_angle_function() -> str:
-    """LLVM code of void far_angle(x, ptr angle, ptr third): an angle below LIMIT that sines of x can be taken
-    of, with the third part of π/2 for it; and of void far_angles(ptr state, count, ptr places, ptr angles,
-    ptr thirds), which does that for some places of a state.
+    """Return LLVM code of two functions that replace large angles.
+
+    void far_angle(x, ptr angle, ptr third) stores an angle below LIMIT with the sine and cosine of x, and the
+    third part of π/2 to use with it. void far_angles(ptr state, count, ptr places, ptr angles, ptr thirds)
+    does so for some elements of a state.
     """
     size = 64 * _WORDS
-    turns = (1 << 2 * size) // _two_pi(size) >> 64  # 64 bits of the words are before the point
+    turns = (1 << 2 * size) // _two_pi(size) >> 64  # the first word is before the binary point
     table = [turns >> 64 * (_WORDS - 1 - i) & (1 << 64) - 1 for i in range(_WORDS)]
     lines = []
     for i in range(4):
@@ -191,7 +194,7 @@ def far_angle_function() -> str:
 
 
 def _two_pi(bits: int) -> int:
-    """2π·2ᵇⁱᵗˢ, by Machin's formula π/4 = 4 arctan 1/5 − arctan 1/239."""
+    """Return 2π·2ᵇⁱᵗˢ, by Machin's formula π/4 = 4 arctan 1/5 − arctan 1/239."""
     unit = 1 << bits + 64
     return 8 * (4 * _arctangent(5, unit) - _arctangent(239, unit)) >> 64
 
@@ -209,21 +212,21 @@ def _signed_word(word: int) -> int:
     return word - (1 << 64) if word >> 63 else word
 
 
-# Sines and cosines of several angles at once, as LLVM code without calls.
+# Sines and cosines of vectors of angles.
 #
 # Every angle is reduced by the nearest multiple n of π/2 to r − e (above). With
 # w = −(r − e)²/2 and z = r² the minimax polynomials of fdlibm (Sun Microsystems 1993, k_sin.c, k_cos.c) give
 #
 #     sin(r − e) = r − (e + r·w·S(z)),     cos(r − e) = 1 + w·(1 + w·C(z)),
 #
-# and n mod 4 decides which is which and their signs. Below 1 ulp for |x| < 8·10⁵ (tested; without e it is up
-# to 1.7). S and C do not wait for e, which would change results by less than 0.01 ulp: the longest chain of
-# code with few angles is 10 cycles shorter. A library call takes one angle at a time and saves registers
-# around it; here a vector holds some angles.
+# and n mod 4 determines which of the two is the sine, and the signs. Errors are below 1 ulp for |x| < 8·10⁵
+# (tested; without e up to 1.7). S and C do not use e, which changes results by less than 0.01 ulp and makes
+# the longest chain of code with few angles 10 cycles shorter. A library call computes one angle at a time and
+# saves registers; here a vector holds several angles.
 #
-# Beyond that limit there are two ways. A function of its own calls the library's functions; the other angles
-# of the group are not affected. Sines among other operations have no branches: before them, larger angles
-# are replaced by equal ones within two turns (above).
+# Beyond LIMIT there are two ways. A separate function calls the library's functions; the other angles of the
+# vector are not affected. Sines within arranged code have no branches: larger angles are replaced beforehand
+# by equivalent ones within two turns (above).
 
 _SINE = (
     -1.66666666666666324348e-01,
@@ -241,13 +244,13 @@ _COSINE = (
     2.08757232129817482790e-09,
     -1.13596475577881948265e-11,
 )
-# Of products with w = −z/2; with e and the bend of the sine taken away, not added, sin(−0) is −0.
+# Coefficients for products with w = −z/2. Since e and the sine's correction are subtracted, sin(−0) is −0.
 SINE = tuple(2 * c for c in _SINE)
 COSINE = tuple(4 * c for c in _COSINE)
 
 
 def sine_cosine_function(name: str, lanes: int) -> str:
-    """LLVM code of {sines, cosines} name(angles) on vectors of ``lanes`` doubles."""
+    """Return LLVM code of {sines, cosines} name(angles) on vectors of ``lanes`` doubles."""
     v = Instructions(lanes)
     pair = f"{{ {v.real}, {v.real} }}"
     s, c = v.select_rare(
@@ -261,7 +264,7 @@ def sine_cosine_function(name: str, lanes: int) -> str:
 
 
 def sine_cosine(v: Instructions, x: str, third: Operand = PI_OVER_2[2]) -> tuple[str, str]:
-    """sin and cos of x from sin and cos of r: exchanged if n is odd, signs from its last two bits.
+    """Emit sin x and cos x: those of r, exchanged if n is odd, with signs from the last two bits of n.
 
     ``third``: the third part of π/2.
     """
@@ -269,7 +272,7 @@ def sine_cosine(v: Instructions, x: str, third: Operand = PI_OVER_2[2]) -> tuple
 
 
 def sine_and_cosine(v: Instructions, shifted: str, r: str, e: str) -> tuple[str, str]:
-    """sin and cos of x from what ``reduced`` makes of it."""
+    """Emit sin x and cos x from the results of `reduce_angle`."""
     sine, cosine = _kernels(v, r, e)
     n = v.as_bits(shifted)
     last = v.integer("shl", n, 63)
@@ -279,16 +282,17 @@ def sine_and_cosine(v: Instructions, shifted: str, r: str, e: str) -> tuple[str,
     return _flip_sign(v, s, sign), _flip_sign(v, _flip_sign(v, c, sign), last)
 
 
-# The sine or the cosine alone of angles that are known to be small, as those of the Magic Formula, sin(C atan
-# x), are. An angle is reduced by the nearest multiple n of π, or of an odd one of π/2,
+# Sine or cosine alone of angles that are known to be small, such as those of the Magic Formula, sin(C atan
+# x). An angle is reduced by the nearest multiple n of π for the sine, by an odd multiple of π/2 for the
+# cosine,
 #
 #     sin(r + nπ) = (−1)ⁿ sin r,     cos(r + (n + ½) π) = −(−1)ⁿ sin r,     sin r = r + r³ P(r²),   |r| ≤ π/2,
 #
-# and one polynomial does, with a relative error of the sine below 2⁻⁶¹: half of the operations. r is rounded
-# once, so that results are within 2.2 ulp; beside zeros, within 1e-31.
+# and one polynomial is enough, with a relative error of the sine below 2⁻⁶¹: half of the operations. r is
+# rounded once, so results are within 2.2 ulp; near zeros, within 1e-31.
 
-PI = (3.141592653589793, 1.2246467991473532e-16)  # what follows is 3e-33
-HALF_TURNS = 50.0  # rad, the largest of these angles
+PI = (3.141592653589793, 1.2246467991473532e-16)  # the remainder is 3e-33
+HALF_TURNS = 50.0  # rad, largest angle
 HALF_TURN_SINE = (
     -0.16666666666666666,
     0.008333333333333207,
@@ -302,19 +306,19 @@ HALF_TURN_SINE = (
 
 
 def near_sine(v: Instructions, x: str) -> str:
-    """sin x within 2.2 ulp for |x| up to HALF_TURNS."""
+    """Emit sin x within 2.2 ulp for |x| up to HALF_TURNS."""
     shifted = v.fma(x, TWO_OVER_PI / 2, ROUND)
     return _half_turn_sine(v, x, shifted, v.sub(shifted, ROUND))
 
 
 def near_cosine(v: Instructions, x: str) -> str:
-    """cos x within 2.2 ulp for |x| up to HALF_TURNS."""
+    """Emit cos x within 2.2 ulp for |x| up to HALF_TURNS."""
     shifted = v.add(v.fma(x, TWO_OVER_PI / 2, 0.5), ROUND)  # n + 1, so that the sign is that of the sine
     return _half_turn_sine(v, x, shifted, v.sub(v.sub(shifted, ROUND), 0.5))
 
 
 def _half_turn_sine(v: Instructions, x: str, shifted: str, turns: str) -> str:
-    """sin r with the sign of (−1)ⁿ, r = x − π turns, n in the last bit of ``shifted``."""
+    """Emit sin r with the sign of (−1)ⁿ, r = x − π turns, n in the last bit of ``shifted``."""
     r = v.fused_product_sum(turns, -PI[1], v.fused_product_sum(turns, -PI[0], x))
     z = v.mul(r, r)
     sine = v.fma(v.mul(r, z), v.polynomial(z, HALF_TURN_SINE), r)
@@ -322,7 +326,7 @@ def _half_turn_sine(v: Instructions, x: str, shifted: str, turns: str) -> str:
 
 
 def _kernels(v: Instructions, r: str, e: str) -> tuple[str, str]:
-    """Return the sine and cosine of r − e."""
+    """Emit the sine and cosine of r − e."""
     w = v.fused_product_sum(v.mul(r, -0.5), r, v.mul(r, e))
     z = v.mul(r, r)
     square = v.mul(z, z)
@@ -332,5 +336,5 @@ def _kernels(v: Instructions, r: str, e: str) -> tuple[str, str]:
 
 
 def _flip_sign(v: Instructions, value: str, sign: str) -> str:
-    """Return the value with its sign changed where the first bit of another is set."""
+    """Emit the value with its sign changed if the top bit of ``sign`` is set."""
     return v.as_reals(v.integer("xor", v.as_bits(value), sign))

@@ -1,12 +1,12 @@
-"""Elementary functions of several numbers at once, as LLVM code.
+"""Elementary functions of vectors, as LLVM code.
 
-``function`` gives the code of one of them for vectors of any length; ``instructions.py`` writes the lines. No
-calls, branches or tables, but for angles beyond 8·10⁵, whose tangents are the library's. Errors in units of
-the last place, the largest found:
+``function`` returns the code of a function for vectors of any length; ``instructions.py`` writes the lines.
+There are no calls, branches or tables, except that tangents of angles beyond 8·10⁵ are the library's. The
+largest errors found, in units of the last place:
 
     exp 0.8   log 0.9   atan 1.5   atan2 0.9   asin 0.7   acos 0.7   tan 1.5   tanh 0.9   pow 1.2
 
-NaN, infinities, signs of zero and numbers below the normal ones are as in C.
+NaN, infinities, signs of zero and subnormal numbers are treated as in C.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from armillary.llvm.sines import (
 #
 #     tan(r + e) = t = r + r³ P(r²) + e (1 + t²),   and tan x = t for even n, −1/t for odd n
 #
-# with r, e and n of ``sines.py`` and P a minimax polynomial with a relative error of tan below 2⁻⁵⁶.
-# The inverse is corrected by what t loses by rounding and by its own remainder.
+# with r, e and n as in ``sines.py`` and P a minimax polynomial with a relative error of tan below 2⁻⁵⁶. The
+# inverse is corrected by the rounding error of t and by its own remainder.
 
 TAN_SERIES = (
     0.3333333333333278,
@@ -54,7 +54,7 @@ TAN_SERIES = (
 
 
 def tan(v: Instructions, x: str) -> str:
-    """tan x within 1.6 ulp for angles below LIMIT; larger ones are the library's."""
+    """Emit tan x within 1.6 ulp for angles below LIMIT; larger ones by the library."""
     name = f"library_tan_{v.lanes}"
     return v.select_rare(within_limit(v, x), [_tan(v, x)], lambda: [v.library("tan", name, x)])[0]
 
@@ -73,12 +73,12 @@ def _tan(v: Instructions, x: str) -> str:
 
 # asin and acos on vectors.
 #
-# With s = |x| up to ½, and beyond it s = √((1 − |x|) / 2), where asin |x| = π/2 − 2 asin s,
+# With s = |x| up to ½, and s = √((1 − |x|) / 2) beyond, where asin |x| = π/2 − 2 asin s,
 #
 #     asin s = s + s³ P(s²)
 #
-# P is a minimax polynomial with a relative error of asin below 2⁻⁵⁹. What the root loses by rounding is found
-# from its square, as in fdlibm (Sun Microsystems 1993, e_acos.c).
+# P is a minimax polynomial with a relative error of asin below 2⁻⁵⁹. The rounding error of the root is
+# computed from its square, as in fdlibm (Sun Microsystems 1993, e_acos.c).
 
 HALF_PI = (PI[0] / 2, PI[1] / 2)
 
@@ -100,7 +100,7 @@ ASIN_SERIES = (
 
 
 def asin(v: Instructions, x: str) -> str:
-    """asin x within 0.8 ulp."""
+    """Emit asin x within 0.8 ulp."""
     size = v.size(x)
     inner = v.compare("ole", size, 0.5)
     base = [v.choose(inner, 0.0, part) for part in HALF_PI]
@@ -108,7 +108,7 @@ def asin(v: Instructions, x: str) -> str:
 
 
 def acos(v: Instructions, x: str) -> str:
-    """acos x = π/2 − asin x within 0.9 ulp, small values where x is near 1 too."""
+    """Emit acos x = π/2 − asin x within 0.9 ulp, also for small values near x = 1."""
     size = v.size(x)
     inner = v.compare("ole", size, 0.5)
     right = v.compare("ogt", x, 0.0)
@@ -120,10 +120,10 @@ def acos(v: Instructions, x: str) -> str:
 
 
 def _add_arcsine(v: Instructions, size: str, inner: str, base: list[str], factor: Operand) -> str:
-    """base + factor · asin s, the first of double length."""
+    """Emit base + factor · asin s; the base has two parts."""
     half = v.mul(v.sub(1.0, size), 0.5)
     root = v.call("sqrt", half)
-    # The least root that is not 0 is 2⁻²⁷; 10⁻³⁰⁰ only keeps 0 / 0 away.
+    # The least positive root is 2⁻²⁷; 10⁻³⁰⁰ only prevents 0 / 0.
     lost_root = v.div(v.fused_product_sum(v.neg(root), root, half), v.add(v.add(root, root), 1e-300))
     s = v.choose(inner, size, root)
     z = v.choose(inner, v.mul(size, size), half)
@@ -141,16 +141,15 @@ def _add_arcsine(v: Instructions, size: str, inner: str, base: list[str], factor
 #     to 2        π/4 + atan((a − b) / (a + b))   1
 #     above       π/2 + atan(−b / a)              2
 #
-# so that |q| ≤ ½ for the quotient q; the left half plane is its mirror image. a − b is exact, and what q
-# loses against the quotient, also by rounding a + b, is found with fused multiplications, and so is what
-# the sum with the turns loses. atan(q) = q + q³ P(q²), P a minimax polynomial with a relative error of atan
-# below 2⁻⁶¹.
+# so that |q| ≤ ½ for the quotient q; the left half plane is its mirror image. a − b is exact. The errors of
+# q, including that of a + b, are computed with fused multiplications, and so is the rounding error of the sum
+# with the turns. atan(q) = q + q³ P(q²), P a minimax polynomial with a relative error of atan below 2⁻⁶¹.
 #
-# Of atan, where b = 1, nothing is lost below ½, and elsewhere q is rounded as it comes: with the corrections
-# it would be within 0.8 ulp, and take 1.6 times as long.
+# For atan, b = 1: q is exact below ½, and beyond it is not corrected: with the corrections the error would be
+# 0.8 ulp, and the time 1.6 times as long.
 
 PI_OVER_4 = (0.7853981633974483, 3.061616997868383e-17)
-LARGE = 2.0**500  # smaller and larger points are moved so that a + b, its inverse and remainders are in range
+LARGE = 2.0**500  # limit of scaling: points are scaled so that a + b, its inverse and remainders are in range
 
 ATAN_SERIES = (
     -0.33333333333333315,
@@ -170,7 +169,7 @@ ATAN_SERIES = (
 
 
 def atan(v: Instructions, x: str) -> str:
-    """atan x within 1.5 ulp."""
+    """Emit atan x within 1.5 ulp."""
     size = v.size(x)
     inner, above = v.compare("ole", size, 0.5), v.compare("ogt", size, 2.0)
     over = v.choose(above, -1.0, v.choose(inner, size, v.sub(size, 1.0)))
@@ -178,19 +177,19 @@ def atan(v: Instructions, x: str) -> str:
     turns = v.choose(above, HALF_PI[0], v.choose(inner, 0.0, PI_OVER_4[0]))
     q = v.div(over, below)
     z = v.mul(q, q)
-    # The rest of π/4 and π/2 is the same part of both.
+    # The rests of π/4 and π/2 are the same share of both.
     tail = v.fma(v.mul(q, z), v.polynomial(z, ATAN_SERIES), v.mul(turns, HALF_PI[1] / HALF_PI[0]))
     return _odd(v, v.add(turns, v.add(q, tail)), x, size)
 
 
 def _odd(v: Instructions, value: str, x: str, size: str) -> str:
-    """Return a value that is not negative with the sign of x, by two instructions on every machine."""
+    """Emit a non-negative value with the sign of x, by two instructions on every machine."""
     sign = v.integer("xor", v.as_bits(x), v.as_bits(size))
     return v.as_reals(v.integer("xor", v.as_bits(value), sign))
 
 
 def atan2(v: Instructions, y: str, x: str) -> str:
-    """Return the angle of (x, y) within 0.9 ulp, in all four quadrants; signs of zeros count, as in C."""
+    """Emit the angle of (x, y) within 0.9 ulp, in all four quadrants; signs of zeros count, as in C."""
     a, b = v.size(y), v.size(x)
     infinite_a, infinite_b = (v.compare("oeq", size, math.inf) for size in (a, b))
     infinite = v.either(infinite_a, infinite_b)
@@ -206,7 +205,7 @@ def atan2(v: Instructions, y: str, x: str) -> str:
 
 
 def _angle(v: Instructions, a: str, b: Operand, left: str = "") -> str:
-    """Return the angle of (b, a) in the first quadrant, or of (−b, a) where ``left`` is set."""
+    """Emit the angle of (b, a) in the first quadrant, or of (−b, a) if ``left`` is set."""
     above = v.compare("ogt", a, b)
     large, small = v.choose(above, a, b), v.choose(above, b, a)
     near = v.compare("ogt", v.add(small, small), large)
@@ -233,10 +232,10 @@ def _angle(v: Instructions, a: str, b: Operand, left: str = "") -> str:
 #     eˣ = 2ⁿ eʳ,   r + c = x − n ln 2,   |r| ≤ ln 2 / 2
 #     eʳ = 1 + r + r² P(r)
 #
-# A fused multiplication takes n times the leading 53 bits of ln 2 from x without rounding (n = 0, or both are
-# multiples of 2⁻⁵⁴ and so is their difference, which is below 1/2); c is what r loses by the rest of ln 2. P
-# is a minimax polynomial for the relative error of eʳ, 2⁻⁶⁰. 2ⁿ is multiplied on in two halves, so that a
-# result below the normal numbers is rounded to them once.
+# A fused multiplication subtracts n times the leading 53 bits of ln 2 from x without rounding (n = 0, or both
+# are multiples of 2⁻⁵⁴ and so is their difference, which is below 1/2); c corrects r for the rest of ln 2. P
+# is a minimax polynomial for the relative error of eʳ, 2⁻⁶⁰. The result is multiplied by 2ⁿ in two halves, so
+# that a subnormal result is rounded only once.
 
 LOG2_E = 1.4426950408889634
 LN_2 = (0.6931471805599453, 2.3190468138462996e-17)
@@ -259,7 +258,7 @@ REST = (
 
 
 def exp(v: Instructions, x: str) -> str:
-    """eˣ within 0.8 ulp."""
+    """Emit eˣ within 0.8 ulp."""
     x = v.clamp(x, LEAST, MOST_EXPONENT)
     shifted = v.add(v.mul(x, LOG2_E), ROUND_EXPONENT)
     n = v.sub(shifted, ROUND_EXPONENT)
@@ -270,14 +269,14 @@ def exp(v: Instructions, x: str) -> str:
 
 
 def near_zero(v: Instructions, r: str, c: Operand) -> str:
-    """e to the r + c for |r| ≤ ln 2 / 2 and c small beside the last place of r."""
+    """Emit e to the r + c for |r| ≤ ln 2 / 2 and c below the last place of r."""
     tail = v.fma(v.mul(r, r), v.polynomial(r, REST), c)
     total, lost = v.sum_of(1.0, r)
     return v.add(total, v.add(lost, tail))
 
 
 def scale_by_power(v: Instructions, value: str, shifted: str) -> str:
-    """value · 2ⁿ for ``shifted`` = ROUND + n, |n| ≤ 2000; the exponent n + 2·1023 is split in halves."""
+    """Emit value · 2ⁿ for ``shifted`` = ROUND + n, |n| ≤ 2000; the exponent n + 2·1023 is split in halves."""
     exponent = v.as_bits(v.add(shifted, 2.0 * 1023))
     half = v.integer("lshr", exponent, 1)
     rest = v.integer("sub", exponent, half)
@@ -289,16 +288,16 @@ def scale_by_power(v: Instructions, value: str, shifted: str) -> str:
 #
 #     tanh |x| = t / (t + 2),   t = e²ˣ − 1 = (2ⁿ − 1) + 2ⁿ (eʳ − 1)
 #
-# with n and r as of eˣ, so that nothing cancels near zero. t is kept as a sum of two numbers, and
-# the quotient is corrected once for what its operands lost. From 22 on the result is 1.
+# with n and r as for eˣ, so that nothing cancels near zero. t is a sum of two numbers, and the quotient is
+# corrected once for the rounding errors of its operands. From 22 on the result is 1.
 
 MOST_TANH = 22.0  # tanh is 1 to rounding beyond
 
 
 def tanh(v: Instructions, x: str) -> str:
-    """tanh x within 0.9 ulp."""
+    """Emit tanh x within 0.9 ulp."""
     whole_size = v.size(x)
-    size = v.choose(v.compare("ogt", whole_size, MOST_TANH), MOST_TANH, whole_size)  # NaN stays
+    size = v.choose(v.compare("ogt", whole_size, MOST_TANH), MOST_TANH, whole_size)  # NaN stays NaN
     doubled = v.add(size, size)
     shifted = v.add(v.mul(doubled, LOG2_E), ROUND_EXPONENT)
     n = v.sub(shifted, ROUND_EXPONENT)
@@ -324,7 +323,7 @@ def tanh(v: Instructions, x: str) -> str:
 #     x = 2ᵏ m,   √½ ≤ m < √2,   f = m − 1,   s = f / (2 + f)
 #     ln x = k ln 2 + f − f²/2 + s (f²/2 + R(s²))
 #
-# The sum of k ln 2 and f keeps what its rounding loses, which fdlibm gives up.
+# The rounding error of k ln 2 + f is added, which fdlibm neglects.
 
 LN_2_PARTS = (6.93147180369123816490e-01, 1.90821492927058770002e-10)  # the first has 33 bits
 ROOT_HALF_BITS = 0x3FE6A09E667F3BCD
@@ -345,7 +344,7 @@ LOG_SERIES = (
 
 
 def log(v: Instructions, x: str) -> str:
-    """ln x within 0.9 ulp."""
+    """Emit ln x within 0.9 ulp."""
     k, m = split(v, x)
     f = v.sub(m, 1.0)
     s = v.div(f, v.add(f, 2.0))
@@ -362,10 +361,10 @@ def log(v: Instructions, x: str) -> str:
 
 
 def split(v: Instructions, x: str) -> tuple[str, str]:
-    """k and m for x = 2ᵏ m, √½ ≤ m < √2, where x is positive and finite; elsewhere something finite."""
+    """Emit k and m with x = 2ᵏ m, √½ ≤ m < √2, if x is positive and finite; else some finite values."""
     small = v.compare("olt", x, LEAST_NORMAL)
     bits = v.as_bits(v.choose(small, v.mul(x, 2.0**54), x))
-    # k + 1023 is the exponent of x·√2; no shift with sign, which AVX2 lacks.
+    # k + 1023 is the exponent of x·√2; an arithmetic shift is avoided, which AVX2 lacks.
     moved = v.integer("add", bits, ONE_BITS - ROOT_HALF_BITS)
     exponent = v.integer("and", moved, EXPONENT)
     m = v.as_reals(v.integer("add", v.integer("sub", bits, exponent), ONE_BITS))
@@ -377,14 +376,14 @@ def split(v: Instructions, x: str) -> tuple[str, str]:
 #
 #     xʸ = 2ᵖ,   p = y log₂ |x|,   log₂ |x| = k + s (C₁ + C₃ s² + s⁴ Q(s²)),   s = (m − 1) / (m + 1)
 #
-# with |x| = 2ᵏ m, √½ ≤ m < √2. p may be as large as 1075, so an error of it below the last place of the
-# result takes eleven bits more than a double has: all but Q are pairs of doubles, the second what the first
-# lost (after Dekker 1971, with fused multiplications). Q, a minimax polynomial with a relative error of the
-# logarithm below 2⁻⁷³, adds at most 2⁻¹² of the whole.
+# with |x| = 2ᵏ m, √½ ≤ m < √2. p may be as large as 1075, so that an error below the last place of the result
+# needs eleven bits more of p than a double has: all but Q are pairs of doubles, the second the rounding error
+# of the first (after Dekker 1971, with fused multiplications). Q, a minimax polynomial with a relative error
+# of the logarithm below 2⁻⁷³, adds at most 2⁻¹² of the whole.
 
 FIRST = (2.8853900817779268, 4.0710547481862066e-17)  # C₁ = 2 / ln 2
 THIRD = (0.9617966939259756, 5.0577616648125907e-17)  # C₃ = 2 / (3 ln 2)
-BEYOND = 1100.0  # 2 to this is infinite, to minus this 0
+BEYOND = 1100.0  # 2 to this power is infinite, to minus this power 0
 
 POWER_SERIES = (
     0.5770780163555851,
@@ -399,7 +398,7 @@ POWER_SERIES = (
 
 
 def power(v: Instructions, x: str, y: str) -> str:
-    """xʸ within 1.2 ulp, and 0.8 except for m near √½ and √2 with |p| near 1000."""
+    """Emit xʸ within 1.2 ulp, and within 0.8 except for m near √½ and √2 with |p| near 1000."""
     size = v.size(x)
     high, low = _log2(v, size)
     value = _exp2(v, *_times(v, (y, 0.0), (high, low)))
@@ -426,7 +425,7 @@ def _log2(v: Instructions, x: str) -> tuple[str, str]:
 
 
 def _times(v: Instructions, a: tuple[Operand, Operand], b: tuple[Operand, Operand]) -> tuple[str, str]:
-    """Return the product of two pairs."""
+    """Emit the product of two numbers of two parts each."""
     product, lost = v.product_of(a[0], b[0])
     lost = v.fma(a[0], b[1], lost)
     return product, lost if a[1] == 0.0 else v.fma(a[1], b[0], lost)
@@ -443,7 +442,7 @@ def _exp2(v: Instructions, p: str, p_low: str) -> str:
 
 
 def _special(v: Instructions, x: str, y: str, size: str, value: str) -> str:
-    """Return the value with its sign, where x is negative, and where x or y is 0, 1, infinite or NaN."""
+    """Emit the value with its sign if x is negative, and the special values for 0, 1, infinity and NaN."""
     y_size = v.size(y)
     whole, even = _is_whole(v, y_size), _is_whole(v, v.mul(y_size, 0.5))
     sign = v.choose(even, 1.0, v.choose(whole, x, 1.0))
@@ -457,7 +456,7 @@ def _special(v: Instructions, x: str, y: str, size: str, value: str) -> str:
 
 
 def _is_whole(v: Instructions, size: str) -> str:
-    """Return a mask: whether a number that is not negative is whole, as all are from 2⁵² on."""
+    """Emit the mask of whole numbers among non-negative ones; from 2⁵² on all are whole."""
     rounded = v.sub(v.add(size, 2.0**52), 2.0**52)
     return v.either(v.compare("oeq", rounded, size), v.compare("oge", size, 2.0**52))
 
@@ -471,7 +470,7 @@ UNARY: dict[str, Callable[[Instructions, str], str]] = {
     "log": log,
     "tanh": tanh,
 }
-# Code without branches: of angles up to HALF_TURNS, and below LIMIT.
+# Code without branches, for angles up to HALF_TURNS (NEAR) and below LIMIT (USUAL).
 NEAR: dict[str, Callable[[Instructions, str], str]] = {"sin": near_sine, "cos": near_cosine, "tan": _tan}
 USUAL: dict[str, Callable[[Instructions, str], str]] = {
     "sin": lambda v, x: sine_cosine(v, x)[0],
@@ -482,7 +481,7 @@ BINARY: dict[str, Callable[[Instructions, str, str], str]] = {"atan2": atan2, "p
 
 
 def near_function(name: str, size: float) -> Callable[[Instructions, str], str] | None:
-    """Return code without branches of a function whose argument is at most of this ``size``, if there is."""
+    """Return code without branches for arguments up to ``size`` in magnitude, or None if there is none."""
     if name not in NEAR:
         return UNARY[name]
     return NEAR[name] if size <= HALF_TURNS else USUAL[name] if size < LIMIT else None
@@ -490,7 +489,7 @@ def near_function(name: str, size: float) -> Callable[[Instructions, str], str] 
 
 @cache
 def function(name: str, lanes: int) -> tuple[str, str]:
-    """Symbol and LLVM code of a function on vectors of ``lanes`` doubles, a power of two.
+    """Return symbol and LLVM code of a function on vectors of ``lanes`` doubles, a power of two.
 
     The code of the tangent calls the library's ``tan`` and refers to the metadata ``!0`` of likely branches,
     which the module provides.

@@ -1,7 +1,7 @@
 """Programs and loops as WebAssembly, compiled in this process: LLVM's object code, linked here.
 
-Read ``web_assembly`` at the end first; before it come the functions of C's library that modules lack, and the
-linker, which makes a module of an object.
+Read ``web_assembly`` at the end first. Before it are the functions of the C library that modules lack, and
+the linker, which makes a module from an object file.
 """
 
 from __future__ import annotations
@@ -21,17 +21,16 @@ from armillary.llvm.vector_math import ATAN_SERIES, PI_OVER_4
 # The functions of C's library that generated code calls, for modules that have no such library.
 #
 # Elementary functions are those of ``vector_math``, on single numbers. Sines, cosines and tangents of angles
-# beyond 8·10⁵ and remainders come from the host (JavaScript's ``Math``). WebAssembly has no product and sum
-# with one rounding; here
+# beyond 8·10⁵ and remainders are functions of the host (JavaScript's ``Math``). WebAssembly has no fused
+# multiply-add. Here it is
 #
 #     a·b + c = (p + c) + e,   p + e = a·b without error (Dekker 1971)
 #
-# which is the same number where p + c is exact. It is wherever these functions use it: they take from a
-# number the product that lies nearest to it, or from a product what it was rounded to. Where that product
-# is one of a whole number n and π/2, as for sines, π/2 is h + l with h of 33 bits, and (x − n·h) − n·l has
-# no rounding for |n| < 2²⁰: all of its numbers are multiples of 2⁻⁵³, and the differences are below 1. What
-# follows of a sine and cosine rounds products: errors are below 1.3 ulp in place of 1, and derivatives of
-# an arm take 0.9 of the time.
+# which has the same result if p + c is exact. That holds wherever these functions use it: to subtract a
+# product from a nearby number, or its rounded value from a product. For products of a whole number n and π/2,
+# in sines, π/2 is h + l with h of 33 bits, and (x − n·h) − n·l has no rounding for |n| < 2²⁰: all numbers are
+# multiples of 2⁻⁵³, and the differences are below 1. The rest of sine and cosine rounds products: errors are
+# below 1.3 ulp, not 1, and derivatives of an arm take 0.9 of the time.
 
 # Functions of the host: the name in the code, the host's module and function.
 HOSTS = {
@@ -51,11 +50,11 @@ _LIKELY = '!0 = !{!"branch_weights", i32 2000, i32 1}'
 
 
 def library_text() -> str:
-    """LLVM text of all functions; the linker drops functions that are not called."""
+    """Return the LLVM text of all library functions; LLVM drops those that are not called."""
     parts = []
     for name in (*vector_math.UNARY, *vector_math.BINARY):
         if name == "atan":
-            continue  # by atan2
+            continue  # computed by atan2
         symbol, text = vector_math.function(name, 1)
         arguments = ("%x", "%y") if name in vector_math.BINARY else ("%x",)
         parts += [text, _single("rare_atan2" if name == "atan2" else name, symbol, arguments)]
@@ -67,12 +66,12 @@ def library_text() -> str:
 
 
 def for_modules(text: str) -> str:
-    """LLVM text that calls nothing but what modules have: the host far from zero, and no fused products."""
+    """Return LLVM text without fused operations, and with calls of the host for large angles."""
     return _replace_fused_operations(_with_host(text))
 
 
 def _with_host(text: str) -> str:
-    """Values far from zero, which functions with a name of "library" compute, are the host's."""
+    """Replace the C library's functions for large angles by the host's."""
     text, count = _LIBRARY.subn(r"call double @far_\1(", text)
     return text + "".join(
         f"\ndeclare double @far_{f}(double) nounwind" for f in ("sin", "cos", "tan") if count
@@ -80,7 +79,7 @@ def _with_host(text: str) -> str:
 
 
 def _single(name: str, symbol: str, arguments: tuple[str, ...]) -> str:
-    """Return a function of numbers by one of vectors."""
+    """Return a function of numbers that calls a function of vectors."""
     taken = ", ".join(f"double {a}" for a in arguments)
     lines = [f"  {a}v = bitcast double {a} to <1 x double>" for a in arguments]
     passed = ", ".join(f"<1 x double> {a}v" for a in arguments)
@@ -109,8 +108,8 @@ define double @atan(double %x) nounwind {
 def _atan2() -> str:
     """Return the angle of (x, y) within 1.5 ulp, from one rounded quotient; see ``atan2`` of vector_math.py.
 
-    That function's corrections of the quotient take twice as long where products and sums are not fused. It
-    is called where x and y are both tiny, huge or not finite.
+    That function's corrections of the quotient take twice as long without fused operations. It is called if x
+    and y are both tiny, huge or not finite.
     """
     v = Instructions(1, single=True)
     a, b = v.size("%y"), v.size("%x")
@@ -149,7 +148,7 @@ def _replace_fused_operations(text: str) -> str:
 
 
 def _reduction_function(lanes: int) -> str:
-    """x − n·π/2, with arguments of a product and sum: n, −π/2, x."""
+    """Return a function for x − n·π/2, with the arguments of a fused operation: n, −π/2, x."""
     v = Instructions(lanes or 1, single=not lanes)
     value = v.sub(v.sub("%x", v.mul("%n", _HIGH)), v.mul("%n", PI_OVER_2[0] - _HIGH))
     name = f"turned_{f'v{lanes}' if lanes else ''}f64"
@@ -164,7 +163,7 @@ def _fused_function(name: str, lanes: int) -> str:
 
 
 def _product_error(v: Instructions, product: str) -> str:
-    """Return the rounding error of a·b."""
+    """Emit the rounding error of a·b."""
     (a, a_low), (b, b_low) = _split(v, "%a"), _split(v, "%b")
     rest = v.sub(v.mul(a, b), product)
     rest = v.add(v.add(rest, v.mul(a, b_low)), v.mul(a_low, b))
@@ -172,7 +171,7 @@ def _product_error(v: Instructions, product: str) -> str:
 
 
 def _split(v: Instructions, x: str) -> tuple[str, str]:
-    """Return the upper and the lower half of the digits of a number (Veltkamp 1968)."""
+    """Emit the upper and the lower half of the digits of a number (Veltkamp 1968)."""
     large = v.mul(x, _SPLIT)
     high = v.sub(large, v.sub(large, x))
     return high, v.sub(x, high)
@@ -180,19 +179,19 @@ def _split(v: Instructions, x: str) -> tuple[str, str]:
 
 # A WebAssembly module from one relocatable object of LLVM.
 #
-# An object has no memory and no stack pointer of its own (it imports them), its constants have no place, and
-# the numbers that refer to these are padded to five bytes, with a list of where they stand. Here the
-# constants get their places behind a stack, references are written in as few bytes as they need, and the
-# functions that a host calls are exported:
+# An object file imports memory and stack pointer, its constants have no addresses, and the numbers that refer
+# to these are padded to five bytes, with a list of their positions. Here the constants get addresses behind a
+# stack, references are written with as few bytes as they need, and the functions that a host calls are
+# exported:
 #
 #     memory   0 … stack          the stack, which grows down to zero
 #              stack … data_end   constants of the code
-#              data_end …         left to the host
+#              data_end …         free for the host
 #
-# Functions that code calls by their address are entries of a table, from 1 on in a stated order; an address
-# is the number of an entry.
+# Functions that code calls by address are entries of a table, from 1 on in a given order; their address is
+# the index of the entry.
 #
-# Indices of functions, globals and types stay those of the object, since nothing else is linked with it.
+# Indices of functions, globals and types remain those of the object, since nothing else is linked with it.
 #
 # Source: WebAssembly Core Specification 2.0, ch. 5; WebAssembly object file linking (tool-conventions).
 
@@ -214,10 +213,10 @@ _TYPE, _IMPORT, _FUNCTION, _TABLE, _MEMORY, _GLOBAL, _EXPORT, _ELEMENTS, _CODE, 
 )
 _CUSTOM = 0
 _SEGMENTS, _SYMBOLS = 5, 8  # parts of the section "linking"
-_UNDEFINED, _NAMED = 0x10, 0x40  # of symbols
-# Kinds of references, and what they refer to.
+_UNDEFINED, _NAMED = 0x10, 0x40  # flags of symbols
+# Kinds of references.
 _FUNCTION_INDEX, _ADDRESS, _ADDRESS_SIGNED, _ADDRESS_PLAIN, _GLOBAL_INDEX = 0, 3, 4, 5, 7
-_TYPE_INDEX, _TABLE_NUMBER = 6, 20  # of calls by address: the number of the type itself, and the one table
+_TYPE_INDEX, _TABLE_NUMBER = 6, 20  # for calls by address: the type's index, and the only table
 _ADDRESSES = (_ADDRESS, _ADDRESS_SIGNED, _ADDRESS_PLAIN)
 _IN_CODE = (_FUNCTION_INDEX, _ADDRESS, _ADDRESS_SIGNED, _GLOBAL_INDEX, _TYPE_INDEX, _TABLE_NUMBER)
 _PADDED = 5
@@ -225,7 +224,7 @@ _PADDED = 5
 
 @dataclass
 class Reader:
-    """Bytes, read from front to back."""
+    """A reader of bytes from front to back."""
 
     data: bytes
     at: int = 0
@@ -257,7 +256,7 @@ class Reader:
 
 
 def whole(value: int) -> bytes:
-    """Return a number that is not negative, seven bits per byte."""
+    """Return a non-negative number as bytes, seven bits each (LEB128)."""
     found = bytearray()
     while value > 0x7F:
         found.append(value & 0x7F | 0x80)
@@ -266,7 +265,7 @@ def whole(value: int) -> bytes:
 
 
 def signed_bytes(value: int) -> bytes:
-    """Return a signed number, seven bits per byte."""
+    """Return a signed number as bytes, seven bits each (LEB128)."""
     found = bytearray()
     while not -0x40 <= value < 0x40:
         found.append(value & 0x7F | 0x80)
@@ -276,10 +275,10 @@ def signed_bytes(value: int) -> bytes:
 
 @dataclass(frozen=True)
 class _Reference:
-    """A number in the code or the data that depends on where something is placed."""
+    """A number in code or data that depends on the placement of a symbol."""
 
     kind: int
-    at: int  # its place in the section
+    at: int  # its offset in the section
     symbol: int
     addend: int
 
@@ -289,12 +288,12 @@ class _Symbol:
     name: str
     kind: int  # 0: function, 1: data, 2: global
     index: int  # of the function or the segment; −1: undefined data
-    offset: int = 0  # in its segment
+    offset: int = 0  # in the segment
 
 
 @dataclass
 class _Object:
-    """The parts of an object that a module is made of."""
+    """The parts of an object file from which a module is made."""
 
     sections: dict[int, bytes] = field(default_factory=dict)
     symbols: list[_Symbol] = field(default_factory=list)
@@ -305,7 +304,7 @@ class _Object:
 
 @dataclass(frozen=True)
 class Linked:
-    """A module that a host can load, and the first address that it leaves to the host."""
+    """A module that a host can load, and the first address that is free for the host."""
 
     code: bytes
     data_end: int
@@ -320,10 +319,12 @@ def link_module(
     table: Sequence[str] = (),
     stack: int = STACK,
 ) -> Linked:
-    """Return the module of an object with these functions exported, and ``room`` bytes of memory for the
-    host; ``table`` are the functions that are called by address, and ``stack`` are the bytes of the stack.
+    """Return the module of an object file with exported functions.
 
-    ``hosts`` are functions that the object does not define, each with the names of a module and a function
+    ``room`` is the memory in bytes for the host, ``table`` the functions that are called by address, and
+    ``stack`` the bytes of the stack.
+
+    ``hosts`` are functions that the object imports, each with the names of a module and a function
     of the host.
     """
     found = _read(code)
@@ -421,7 +422,7 @@ def _symbol(inside: Reader) -> _Symbol:
 
 
 def _imports(found: _Object, hosts: Mapping[str, tuple[str, str]]) -> tuple[list[str], list[bytes]]:
-    """Functions that the host gives, by name and as entries; memory and stack pointer become the module's."""
+    """Return imported functions of the host, by name and as entries; memory and stack are the module's."""
     reader, names, entries = Reader(found.sections.get(_IMPORT, b"\0")), [], []
     for _ in range(reader.whole()):
         reader.name()
@@ -447,7 +448,7 @@ def _imports(found: _Object, hosts: Mapping[str, tuple[str, str]]) -> tuple[list
 
 
 def _place_segments(found: _Object, stack: int) -> tuple[list[int], list[tuple[int, bytes]], int]:
-    """Return the address of each segment, the segments with theirs, and where they end."""
+    """Return the address of each segment, pairs of address and content, and the end of all."""
     reader = Reader(found.sections.get(_DATA, b"\0"))
     places: list[int] = []
     segments: list[bytes] = []
@@ -465,7 +466,7 @@ def _place_segments(found: _Object, stack: int) -> tuple[list[int], list[tuple[i
         places.append(end)
         end += size
     values = [_value(s, places) for s in found.symbols]
-    for r in found.data:  # addresses in data: of strings or tables of addresses
+    for r in found.data:  # addresses within data, such as tables of addresses
         assert r.kind == _ADDRESS_PLAIN, f"a reference of kind {r.kind} in data"
         k = max(i for i, start in enumerate(starts) if start <= r.at)
         at, patched = r.at - starts[k], bytearray(segments[k])
@@ -483,7 +484,7 @@ def _value(symbol: _Symbol, places: Sequence[int]) -> int:
 
 
 def _functions(found: _Object) -> Iterator[tuple[int, int]]:
-    """Where the bodies of functions lie in the section of code."""
+    """Yield start and end of the bodies of functions in the code section."""
     reader = Reader(found.sections[_CODE])
     for _ in range(reader.whole()):
         size = reader.whole()
@@ -492,10 +493,10 @@ def _functions(found: _Object) -> Iterator[tuple[int, int]]:
 
 
 def _body(found: _Object, body: tuple[int, int], values: Sequence[int]) -> bytes:
-    """Return a function with its references filled in, with its length before it."""
+    """Return a function with its references filled in, preceded by its length."""
     code, (start, end) = found.sections[_CODE], body
     pieces, done = [], start
-    for r in found.code:  # in the order of their places
+    for r in found.code:  # sorted by offset
         if not start <= r.at < end:
             continue
         assert r.kind in _IN_CODE, f"a reference of kind {r.kind}"
@@ -518,11 +519,11 @@ def web_assembly(
     table: Sequence[str] = (),
     stack: int = 0,
 ) -> Linked:
-    """Modules of LLVM text as one WebAssembly module that exports some of their functions.
+    """Return modules of LLVM text as one WebAssembly module that exports some of their functions.
 
-    ``room`` is the memory in bytes that the host needs behind the module's own; functions named in ``apart``
-    are never copied into others, which keeps the module small; those in ``table`` are called by their place
-    in it, from 1 on. The stack has ``stack`` bytes more than is usual.
+    ``room`` is the memory in bytes that the host needs behind the module's own; functions in ``apart`` are
+    never inlined, which keeps the module small; those in ``table`` are called by their index in it, from 1
+    on. The stack is ``stack`` bytes larger than usual.
     """
 
     kept = {*exports, *table}
@@ -540,7 +541,7 @@ def web_assembly(
 
 @cache
 def _builder(quick: bool) -> tuple[LlvmObject, LlvmObject]:
-    """Return a target machine with vectors of 128 bits, and LLVM's passes for it; none if ``quick``."""
+    """Return a target machine with vectors of 128 bits, and a pass builder, not optimising if ``quick``."""
     llvm = prepare_llvm()
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()

@@ -6,16 +6,14 @@ x are the independent positions, the independent speeds (or momenta) and the use
 parameters, inputs and memories; y are outputs. Each column is a tangent of the rates and of the outputs along
 one direction in which the loops stay closed and Euler parameters unit, so it is exact.
 
-Positions that a system is linearised in: small changes of coordinates, and rotations for Euler parameters.
-
-Four Euler parameters e of a joint change as the three rotations θ about the axes of its child do,
+Positions are small changes of coordinates, with three rotations in place of Euler parameters: with rotations
+θ about the axes of a joint's child, the joint's four Euler parameters e change by
 
     δe = ½ e ∘ (0, R θ)          θ̇ = δω + θ × ω
 
-where R is the fixed orientation of the child on its joint, θ is counted from the moving operating point, and
-ω is the angular velocity of the child in its own axes (the quaternion product ∘ has the scalar first).
-With closed loops Φ(q) = 0 some positions depend on the others and on parameters p, by the implicit function
-theorem:
+where R is the fixed orientation of the child on its joint, θ is relative to the moving operating point, and ω
+is the angular velocity of the child in its own axes (the quaternion product ∘ has the scalar first). With
+closed loops Φ(q) = 0 some positions q_d depend on the others, q_r, and on parameters p:
 
     ∂Φ/∂q_d δq_d + ∂Φ/∂q_r δq_r + ∂Φ/∂p δp = 0
 """
@@ -48,10 +46,10 @@ from armillary.program.targets.targets import OutputColumn
 
 @dataclass(frozen=True, eq=False)
 class Position:
-    """A coordinate, or a rotation that stands for Euler parameters.
+    """A coordinate, or a rotation that replaces Euler parameters.
 
-    ``moving`` is the change of the coordinates per unit of the position. ``rate`` is its rate, and ``speed``
-    the description's speed equal to this rate, if any. ``factor`` converts its stated units to the model's.
+    ``moving`` has the changes of coordinates per unit of the position. ``speed`` is the description's speed
+    that equals ``rate``, if any. ``factor`` converts the position's stated units to the model's.
     """
 
     name: str
@@ -61,13 +59,13 @@ class Position:
     moving: Mapping[Expr, Expr]
     rate: Expr
     speed: Expr | None = None
-    axis: tuple[int, int] | None = None  # of a rotation: (where its Euler parameters start, number of axis)
+    axis: tuple[int, int] | None = None  # of a rotation: (index of the first Euler parameter, axis)
 
 
 def positions(equations: DerivedEquations) -> list[Position]:
     """Return all positions that can change, in the order of the coordinates; locked ones cannot.
 
-    One whose rate is zero because of a constraint is a position, too: parameters of the constraint move it.
+    A coordinate whose rate is zero because of a constraint counts too: the constraint's parameters move it.
     """
     t, system, plain = equations.targets, equations.system, equations.reduction.plain
     described = {plain(q): q for q in equations.reduction.coordinates(system)}
@@ -133,18 +131,18 @@ def _turns(equations: DerivedEquations, start: int) -> list[tuple[Expr, list[Exp
 
 @dataclass(frozen=True, eq=False)
 class LoopPositions:
-    """Positions that closed loops make dependent, by place: factors of the independent ones."""
+    """The positions that closed loops make dependent on others; positions are given by index."""
 
     elimination: Elimination
     gaps: tuple[Expr, ...]
 
     @property
     def dependent(self) -> Mapping[int, Mapping[int, Scalar]]:
-        """Factors of independent positions, by dependent position."""
+        """The factors of independent positions, by dependent position."""
         return self.elimination.factors
 
     def moved_by(self, moving: Mapping[Expr, Expr]) -> dict[int, Expr]:
-        """Changes of dependent positions that keep the loops closed where parameters change."""
+        """Return the changes of dependent positions that keep the loops closed as symbols change."""
         if not self.gaps:
             return {}
         found = tangents(self.gaps, moving)
@@ -155,7 +153,7 @@ class LoopPositions:
 
 
 def closed_loops(equations: DerivedEquations, found: Sequence[Position]) -> LoopPositions:
-    """Return the dependence of positions on each other, where constraints keep positions."""
+    """Return the dependence of positions on each other through constraints on positions."""
     elimination = equations.reduction.elimination
     kept = [row for row in elimination.kept if row.gap is not None]
     if not kept or not found:  # without positions nothing depends
@@ -179,8 +177,8 @@ def _pivots(
 ) -> list[tuple[ConstraintRow, int]]:
     """Return rows, each with the position that it makes dependent.
 
-    The rate of this position is the row's dependent speed. Unless this is possible for all rows, all
-    positions are chosen by numbers at the start of runs.
+    Its rate is the row's dependent speed. If this is not possible for all rows, all pairs are chosen by
+    numbers at the start of runs.
     """
     system, elimination = equations.system, equations.reduction.elimination
     place = {p.speed: k for k, p in enumerate(found) if p.speed is not None}
@@ -194,7 +192,7 @@ def _pivots(
 def _pivots_by_numbers(
     equations: DerivedEquations, found: Sequence[Position], rows: Sequence[ConstraintRow]
 ) -> list[tuple[ConstraintRow, int]]:
-    """Gaussian elimination with complete pivoting where runs start."""
+    """Return the pairs of a Gaussian elimination with complete pivoting, at the start of runs."""
     system = equations.system
     plain, _ = with_given(system, Undimensioned(), equations.configuration)
     sample = MotionSample(system, equations.reduction.rows, plain)
@@ -223,36 +221,36 @@ def _pivots_by_numbers(
 
 
 Element = tuple[int, int]
-# States times operations of their rates above which A and C are not written out.
+# Product of the number of states and the operations of their rates, above which A and C are not written out.
 WRITTEN_OUT = 400_000
 
 
 class RatesOfSpeeds(Protocol):
-    """Another way to the derivatives of the speeds' rates than through their expressions."""
+    """A way to differentiate the speeds' rates other than through their expressions."""
 
     @property
     def rates(self) -> tuple[Expr, ...]:
-        """Symbols that stand for the rates; empty where the changes hold no such symbols."""
+        """Symbols for the rates that the changes contain; empty if they contain none."""
 
     def along(self, moving: Mapping[Expr, Expr]) -> list[Expr]:
-        """δu̇ where symbols move as given, in terms of those symbols."""
+        """δu̇ for given changes of symbols, in terms of ``rates``."""
 
 
 @runtime_checkable
 class FactorisedRates(RatesOfSpeeds, Protocol):
-    """Rates whose changes solve linear equations with one matrix."""
+    """Rates whose changes are solutions of linear equations with one matrix."""
 
     @property
     def factors(self) -> Factors:
         """The factorised matrix, by indices of speeds."""
 
     def parts(self, moving: Mapping[Expr, Expr]) -> tuple[Mapping[int, Expr], Mapping[int, Expr]]:
-        """Right side and addends where symbols move as given."""
+        """(right side, addends) for given changes of symbols, by indices of speeds."""
 
 
 @dataclass(frozen=True)
 class Variable:
-    """A state, input or output of a linear model; ``factor`` leads from its units to the model's own."""
+    """A state, input or output of a linear model; ``factor`` converts its units to the model's."""
 
     name: str
     units: str
@@ -263,9 +261,10 @@ class Variable:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tangent:
-    """δẋ and δy along one direction whose elements δx are symbols: a column of A and C for each unit vector.
+    """δẋ and δy along one direction whose elements δx are symbols; each unit vector gives a column of A and
+    C.
 
-    Written out, A of a long chain grows with the square of its length, and this with the length.
+    For a chain, the elements of A grow with the square of the length, these expressions with the length.
     """
 
     direction: tuple[Expr, ...]
@@ -274,7 +273,7 @@ class Tangent:
 
 
 class Entries(Mapping[Element, Expr]):
-    """Elements of a matrix, some of which are written out when the first of them is requested."""
+    """Elements of a matrix; those of a solution are written out when the first of them is requested."""
 
     def __init__(self, known: Mapping[Element, Expr], solution: ColumnSolution, matrix: str) -> None:
         self.known = known
@@ -311,11 +310,11 @@ class LinearForm:
     B: Mapping[Element, Expr]
     C: Mapping[Element, Expr]
     D: Mapping[Element, Expr]
-    basis: Mapping[Element, Expr]  # ∂y/∂x: of the model's whole state by the independent one
-    dependent: tuple[str, ...] = ()  # positions that follow the others in closed loops
+    basis: Mapping[Element, Expr]  # derivatives of the model's whole state by the independent state x
+    dependent: tuple[str, ...] = ()  # names of positions that depend on others in closed loops
     tangent: Tangent | None = None
     solution: ColumnSolution | None = None
-    algebraic: tuple[int, ...] = ()  # rows of A and B that are constraints, 0 = A δx + B δv, with open loops
+    algebraic: tuple[int, ...] = ()  # with open loops: rows that are constraints, 0 = A δx + B δv
 
     @property
     def shapes(self) -> dict[str, tuple[int, int]]:
@@ -334,8 +333,8 @@ def linear_form(
 ) -> LinearForm:
     """Return the linearised equations with inputs and outputs by name; unknown names are errors.
 
-    ``implicit``, where given, makes the derivatives of the speeds' rates. With ``open_loops`` all positions
-    are states, and the rows of dependent ones are the constraints that decide them.
+    ``implicit``, if given, makes the derivatives of the speeds' rates. With ``open_loops`` all positions are
+    states, and the rows of dependent ones are the constraints that determine them.
     """
     equations.check_use("linear model")
     asked = _inputs(equations, inputs)
@@ -352,7 +351,7 @@ def linear_form(
 
 
 def _inputs(equations: DerivedEquations, names: Sequence[str]) -> list[tuple[Variable, Expr]]:
-    """Parameters, inputs and memories by name, with their symbols."""
+    """Return (variable, symbol) of parameters, inputs and memories by name."""
     system = equations.system
     memories = [name for name, m in system.memories.items() if m.period is None and not m.hidden]
     known = [*system.parameters, *memories]
@@ -373,7 +372,7 @@ def _inputs(equations: DerivedEquations, names: Sequence[str]) -> list[tuple[Var
 
 @dataclass(frozen=True, eq=False)
 class _Moves:
-    """One direction: changes of positions by place, and of all symbols that move."""
+    """One direction: changes of positions by index, and of all symbols that change."""
 
     positions: Mapping[int, Expr]
     symbols: Mapping[Expr, Expr]
@@ -381,7 +380,7 @@ class _Moves:
 
 @dataclass(frozen=True, eq=False)
 class _Linearised:
-    """The parts of a linear form."""
+    """A linear form in the making: what it is made from, and its positions and loops."""
 
     equations: DerivedEquations
     inputs: Sequence[Variable]
@@ -438,13 +437,13 @@ class _Linearised:
         return LinearForm(self.states, tuple(self.inputs), shown, *matrices)
 
     def _rows_of_speeds(self) -> dict[int, int]:
-        """Rows of A by the indices of independent speeds."""
+        """Return the rows of A of the independent speeds, by index of the speed."""
         system, first = self.equations.system, len(self.independent)
         independent = self.equations.reduction.independent(system)
         return {system.speeds.index(u): first + i for i, u in enumerate(independent)}
 
     def _factorise(self) -> FactorisedRates | None:
-        """Return the rates of speeds by factors, where nothing else holds these rates."""
+        """Return the factorised rates of speeds, unless rates of states or outputs contain these rates."""
         if not isinstance(self.implicit, FactorisedRates):
             return None
         t = self.equations.targets
@@ -454,7 +453,7 @@ class _Linearised:
         return None if rates.intersection(reached) else self.implicit
 
     def _tangent(self) -> Tangent:
-        """Return the derivatives along all states at once, with a separate amount for each state."""
+        """Return the derivatives along a direction with a symbol for the change of each state."""
         identity = self.equations.system.identity
         moved: dict[int, Expr] = {}
         amounts = tuple(symbol(f"d({v.name})", "variable", owner=identity) for v in self.states)
@@ -473,13 +472,13 @@ class _Linearised:
 
     @cached_property
     def independent(self) -> list[int]:
-        """Places of the positions that are states."""
+        """Indices of the positions that are states."""
         held = () if self.open_loops else self.loops.dependent
         return [k for k in range(len(self.positions)) if k not in held]
 
     @cached_property
     def _speeds(self) -> tuple[Expr, ...]:
-        """The states after the positions, as symbols: speeds of the description, or momenta."""
+        """The states after the positions: the speeds, or other states that take their place."""
         t = self.equations.targets
         if self.equations.hidden_states:
             return t.inputs
@@ -549,8 +548,9 @@ class _Linearised:
         return t.rates[count : count + len(t.speeds)]
 
     def _column(self, moves: _Moves, *, solve: bool = True) -> tuple[list[Expr], list[Expr]]:
-        """Derivatives of the rates of positions, speeds and states, and of the outputs, along a direction;
-        unless ``solve``, zeros for the speeds.
+        """(derivatives of the rates of positions, speeds and states; those of outputs) along a direction.
+
+        Unless ``solve``, the speeds have zeros.
         """
         t, moving = self.equations.targets, dict(moves.symbols)
         if not solve:
@@ -559,7 +559,7 @@ class _Linearised:
             speeds = tangents(self._speed_rates, moving)
         else:
             speeds = self.implicit.along(moving)
-            # Outputs that hold the rates of speeds follow those; a symbol moves as it does by itself.
+            # The rates of speeds change too, for outputs that contain them; plain symbols are in already.
             known = zip(self._speed_rates, speeds, strict=True)
             moving |= {rate: change for rate, change in known if rate.args and not rate.constant}
         places = [self.positions[k].rate for k in self.independent]
@@ -574,7 +574,7 @@ class _Linearised:
         return [*turned, *speeds, *found[n:m]], found[m:]
 
     def _explicit(self, entries: dict[Element, Expr]) -> dict[Element, Expr]:
-        """Elements with the rates of the speeds in place of the symbols that stand for them."""
+        """Return the elements with the rates of the speeds in place of their symbols."""
         if self.implicit is None or not self.implicit.rates:
             return entries
         known = dict(zip(self.implicit.rates, self._speed_rates, strict=True))

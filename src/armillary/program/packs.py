@@ -1,19 +1,17 @@
-"""Packs that pay, and a section with packs: the last pass, for machine code with vector registers.
+"""The choice of branch packs, packs of calls, and sines by increments: for code with vector registers.
 
-Call packs: independent calls of one elementary function, such as arctangents, as one on a vector.
+Packs of calls join independent calls of one elementary function, such as arctangents, to one on a vector. The
+Magic Formula of a tyre has 25 arctangents, 14 sines and cosines and few other expensive operations, and no
+two of its curves are alike, so it has no branch packs. But many of its calls do not depend on each other.
+They are grouped in rounds: a call that is not urgent waits while its round has no partner for it.
 
-The Magic Formula of a tyre has 25 arctangents, 14 sines and cosines and few other expensive operations, and
-no two of its curves are alike, so branch packs find nothing in it. But many of its calls do not wait for each
-other. They are taken in rounds: a call that could wait is put off while its round has no partner for it.
-
-Derivatives within a step, with sines found by increments from the sines of its first stage.
-
-With an angle x, near the angle q of the first stage, and d = x − q,
+Within a step, sines of coordinates are found by increments from the sines of its first stage. With an angle x
+near the angle q of the first stage, and d = x − q,
 
     sin x = sin q + (cos q sin d + sin q (cos d − 1)),    cos x = cos q − (sin q sin d − cos q (cos d − 1)).
 
-Taylor's series of sin d and cos d − 1 to the fifth and sixth order are right to rounding for |d| ≤ 1/64: 12
-operations on vectors in place of 38. CUDA's kernels have the same (``export/cuda/templates/increments.txt``).
+Taylor's series of sin d and cos d − 1 to the fifth and sixth order are exact to rounding for |d| ≤ 1/64: 12
+operations on vectors in place of 38. CUDA's kernels do the same (``export/cuda/templates/increments.txt``).
 """
 
 from __future__ import annotations
@@ -30,18 +28,18 @@ from armillary.program.branch_packs import Column, Pack, possible_packs, strip_l
 from armillary.program.passes.graph import product_operations
 from armillary.program.program import Program, ProgramSection, section
 
-# Packs that pay: instructions that packs save, less those that move values between lanes and registers.
+# The choice of packs: the instructions that packs save must exceed those that move values between lanes.
 #
-# A pack saves the instructions of all its nodes but one. A column of operands that is not a pack itself has
-# to be put together, and a lane that a single operation needs has to be taken out (lane 0 is there without
-# an instruction). A pack is given up where that costs more than it saves, and so is a set of connected
-# packs. All are given up where they save less than SHARE of the instructions.
+# A pack saves the instructions of all its nodes but one. A column of operands that is not a pack must be
+# assembled to a vector, and a lane that a single operation uses must be extracted (lane 0 needs no
+# instruction). A pack, or a set of connected packs, that costs more than it saves is dropped. All are dropped
+# if they save less than SHARE of the instructions.
 
-# At 0.14 a Stewart platform takes 0.77 of the time on arm64 and 0.73 on x86-64; at 0.12 a hub with four
-# antennas takes 0.87 and 0.76.
+# A Stewart platform, whose packs save 0.14, takes 0.77 of the time on arm64 and 0.73 on x86-64; a hub with
+# four antennas, whose packs save 0.12, takes 0.87 and 0.76.
 SHARE = 0.1
-_ROUNDS = 8
-_FUNCTION = 20  # instructions of a sine that is not among the first ones
+_ROUNDS = 8  # most rounds in which packs are dropped
+_FUNCTION = 20  # instructions of a sine that is computed where it is used
 
 
 def worthwhile(
@@ -53,7 +51,7 @@ def worthwhile(
 ) -> tuple[list[Pack], float]:
     """Return the profitable packs and the instructions that they save.
 
-    ``places`` are the places (array, place) of inputs in arrays.
+    ``places`` are (array, index) of inputs. With ``own_sines``, sines of plain angles cost instructions too.
     """
     choice = _Choice(packs, nodes, results, places, own_sines)
     chosen = choice.choose_packs()
@@ -63,7 +61,7 @@ def worthwhile(
 
 
 def neighbours(column: Column, places: Mapping[Expr, object]) -> bool:
-    """Return whether inputs are neighbours in an array, in order, so that one instruction loads them."""
+    """Return whether inputs are neighbours in an array, in order, so that one instruction loads all."""
     first = places.get(column[0])
     if not isinstance(first, tuple):
         return False
@@ -72,7 +70,7 @@ def neighbours(column: Column, places: Mapping[Expr, object]) -> bool:
 
 
 class _Choice:
-    """Packs in use, and what uses their lanes."""
+    """The packs that are still in use, and the users of their lanes."""
 
     def __init__(
         self,
@@ -91,32 +89,32 @@ class _Choice:
                     self.users.setdefault(strip_lets(a), []).append(node)
         self.results = {strip_lets(r) for r in results}
         self._out: dict[Pack, int] = {}
-        self.saved = {pack: self._savings(pack) for pack in packs}
+        self.saved = {pack: self._saved_instructions(pack) for pack in packs}
         self.column_users: dict[Column, list[Pack]] = {}
         for pack in packs:
             for column in pack.operands:
                 self.column_users.setdefault(column, []).append(pack)
-        # How many of them are in use: a column of a flexible body has hundreds.
+        # Numbers of active users, kept because a column of a flexible body has hundreds.
         self.sharing = {column: len(users) for column, users in self.column_users.items()}
 
     def choose_packs(self) -> list[Pack]:
         packs = waiting = list(self.saved)
         for _ in range(_ROUNDS):
-            waiting = [near for pack in waiting if not self._pays_off(pack) for near in self._given_up(pack)]
+            waiting = [near for pack in waiting if not self._pays_off(pack) for near in self._drop(pack)]
             if not waiting:
                 break
         packs = [pack for pack in packs if self._active(pack)]
         for group in self._connect_packs(packs):
             if sum(map(self.net, group)) <= 0:
                 for pack in group:
-                    self._given_up(pack)
+                    self._drop(pack)
         return [pack for pack in packs if self._active(pack)]
 
     def _active(self, pack: Pack) -> bool:
         return pack.lanes[0] in self.home
 
-    def _given_up(self, pack: Pack) -> list[Pack]:
-        """Remove a pack; return the packs in use beside it."""
+    def _drop(self, pack: Pack) -> list[Pack]:
+        """Drop a pack; return the active packs that have it as operand or as user."""
         for node in pack.lanes:
             del self.home[node]
         for column in pack.operands:
@@ -128,34 +126,34 @@ class _Choice:
         return near + [p for p in self.column_users.get(pack.lanes, ()) if self._active(p)]
 
     def _pays_off(self, pack: Pack) -> bool:
-        """Return whether a pack pays as things are, or is in use no more."""
+        """Return whether a pack saves instructions beside the active packs, or has been dropped already."""
         if not self._active(pack):
             return True
-        gain = self.saved[pack] - self._taken_out(pack)
+        gain = self.saved[pack] - self._extraction_cost(pack)
         for column in pack.operands:
             operand = self._pack_of(column)
             if operand is None:
-                gain -= self._put_together(column, pack) if self.sharing[column] == 1 else 0
-            elif not self._taken_out(operand):
+                gain -= self._assembly_cost(column, pack) if self.sharing[column] == 1 else 0
+            elif not self._extraction_cost(operand):
                 gain += len(column) - 1  # without this pack, single operations would need its lanes
         if self.sharing.get(pack.lanes, 0):
             gain += len(pack.lanes) - 1
         return gain >= 0
 
     def net(self, pack: Pack) -> float:
-        net: float = self.saved[pack] - self._taken_out(pack)
+        net: float = self.saved[pack] - self._extraction_cost(pack)
         for column in pack.operands:
             if self._pack_of(column) is None:
-                net -= self._put_together(column, pack) / self.sharing[column]
+                net -= self._assembly_cost(column, pack) / self.sharing[column]
         return net
 
     def _pack_of(self, column: Column) -> Pack | None:
-        """Return the pack in use whose lanes a column is, in order."""
+        """Return the active pack whose lanes are this column, in order."""
         pack = self.home.get(column[0])
         return pack if pack is not None and pack.lanes == column else None
 
-    def _put_together(self, column: Column, pack: Pack) -> int:
-        """Instructions that make a vector of operands which are no pack."""
+    def _assembly_cost(self, column: Column, pack: Pack) -> int:
+        """Return the instructions that assemble a vector of operands that are no pack."""
         first = column[0]
         if all([node is first for node in column]):
             return int(pack.kind == "sum")  # products take one number for all lanes
@@ -166,8 +164,8 @@ class _Choice:
         whole = self.home.get(first)
         return 1 if whole is not None and {*column} <= {*whole.lanes} else len(column) - 1
 
-    def _taken_out(self, pack: Pack) -> int:
-        """Instructions that take lanes out for single operations."""
+    def _extraction_cost(self, pack: Pack) -> int:
+        """Return the instructions that extract lanes for single operations."""
         count, home = self._out.get(pack, -1), self.home
         if count >= 0:
             return count
@@ -177,22 +175,22 @@ class _Choice:
                 count += 1
                 continue
             for user in self.users[node]:
-                if user not in home and not self._adds_up(user, pack):
+                if user not in home and not self._is_sum_of_lanes(user, pack):
                     count += 1
                     break
         self._out[pack] = count
         return count
 
-    def _adds_up(self, user: Expr, pack: Pack) -> bool:
-        """Return whether a single operation adds up all lanes of a pack."""
+    def _is_sum_of_lanes(self, user: Expr, pack: Pack) -> bool:
+        """Return whether a single operation is a sum of all lanes of a pack."""
         return user.kind == "sum" and {*pack.lanes} <= {*map(strip_lets, user.args)}
 
-    def _savings(self, pack: Pack) -> int:
+    def _saved_instructions(self, pack: Pack) -> int:
         return (len(pack.lanes) - 1) * self.instructions(pack.lanes[0])
 
     def instructions(self, node: Expr) -> int:
-        """Of a node: a product that one sum alone uses is fused into it. A division of several numbers takes
-        as long as several divisions.
+        """Return the instructions of a node, or lane: a product used by one sum alone is fused
+        into the sum.
         """
         if node.kind == "call":
             if node.data in ("sin", "cos"):
@@ -206,7 +204,7 @@ class _Choice:
         return max(product_operations(node.data[1], abs(node.data[0]) != 1)[0] - fused, 0)
 
     def _connect_packs(self, packs: Sequence[Pack]) -> list[list[Pack]]:
-        """Packs in groups that are connected through operands."""
+        """Return the packs in groups that are connected through operands."""
         above: dict[Pack, Pack] = {pack: pack for pack in packs}
 
         def top(pack: Pack) -> Pack:
@@ -225,7 +223,7 @@ class _Choice:
         return list(groups.values())
 
 
-# A section with packs: the last pass, for machine code with vector registers.
+# Sections with packs: the last pass, for machine code with vector registers.
 
 
 def in_lanes(alike: Sequence[Column], width: int) -> tuple[Column, ...]:
@@ -244,7 +242,7 @@ def pack_section(
 ) -> ProgramSection:
     """Return the section with the profitable packs, the nodes of each side by side; itself if there are none.
 
-    With ``own_sines``, sines of plain angles are computed at their use, not all of them together.
+    With ``own_sines``, sines of plain angles are computed where they are used, not all together beforehand.
     """
     best: tuple[list[Pack], float] = ([], 0.0)
     for width in sorted({len(column) for column in alike}):  # four lanes need not be better than two
@@ -281,18 +279,18 @@ def side_by_side(nodes: Sequence[Expr], packs: Sequence[Pack]) -> tuple[Expr, ..
     return tuple(order)
 
 
-# Functions of one number with code for vectors that has no branches.
+# Functions of one argument with vector code without branches.
 PACKED_CALLS = frozenset(("sin", "cos", "tan", "asin", "acos", "atan", "exp", "log", "tanh"))
 ANGLES = frozenset(("sin", "cos", "tan"))
-LARGEST_ANGLE = 8.0e5  # up to which their code has no branches
-_DEPTH = 6  # of an expression in which a bound of its value is searched
+LARGEST_ANGLE = 8.0e5  # up to which the code of ANGLES has no branches
+_DEPTH = 6  # levels of an expression that are read for a bound of its value
 
 
 def pack_calls(section: ProgramSection, width: int) -> ProgramSection:
     """Return the section with packs of calls that do not depend on each other, at most ``width`` in one.
 
-    Sines of symbols and of other angles that may be large stay: the former are taken together before all
-    else, the latter are calls.
+    Sines of angles that may be large stay single calls; among these are sines of symbols, which are computed
+    together before everything else.
     """
     if width < 2:
         return section
@@ -311,13 +309,13 @@ def pack_calls(section: ProgramSection, width: int) -> ProgramSection:
 
 
 def largest_size(node: Expr) -> float:
-    """Return a bound of the size of a value that follows from its form alone, such as π of 2 atan x."""
+    """Return a bound of a value's magnitude from the form of its expression, such as π for 2 atan x."""
     low, high = _value_bounds(node, _DEPTH)
     return max(-low, high)
 
 
 def _value_bounds(node: Expr, depth: int) -> tuple[float, float]:
-    """Numbers between which a value is, from its form down to some depth."""
+    """Return bounds (low, high) of a value, from the form of its expression down to some depth."""
     node = strip_lets(node)
     if node.kind == "number":
         return float(node.data), float(node.data)
@@ -357,16 +355,17 @@ _SIZES = {
 
 
 def _is_packed(node: Expr) -> bool:
-    """Return whether a call has code without branches: angles that may be large do not."""
+    """Return whether a call has vector code without branches; functions of large angles have none."""
     if node.kind != "call" or node.data not in PACKED_CALLS:
         return False
     return node.data not in ANGLES or largest_size(node.args[0]) < LARGEST_ANGLE
 
 
 class _Rounds:
-    """Groups of calls. ``level`` of a node: the calls that must be over before it, in whole rounds; packs
-    that exist already are one operation. Levels rise along every chain from call to call, so groups of one
-    round cannot wait for each other.
+    """Groups of calls that can be computed as one.
+
+    The level of a node is the number of rounds of calls before it; existing packs count as one operation.
+    Levels rise along every chain of calls, so groups of one round do not depend on each other.
     """
 
     def __init__(self, section: ProgramSection, calls: Sequence[Expr], width: int) -> None:
@@ -395,7 +394,7 @@ class _Rounds:
             level = self._levels(now)
 
     def _groups(self, ready: list[Expr], left: int) -> Iterator[tuple[Expr, ...]]:
-        """Full groups, and the rest if one of it cannot wait: ``left`` rounds are enough for all."""
+        """Yield full groups, and the rest if a call of it cannot wait longer; ``left`` rounds remain."""
         width = self.width
         while ready:
             if len(ready) < width:
@@ -407,9 +406,7 @@ class _Rounds:
             del ready[:width]
 
     def _levels(self, now: int) -> dict[Expr, int]:
-        """Return the round from which on each node could be taken, if what waits is taken ``now`` at the
-        soonest.
-        """
+        """Return the earliest round of each node, if calls without a round are made ``now`` or later."""
         level: dict[Expr, int] = {}
         packs: dict[Column, int] = {}
         calls, mates = self.calls, self.mates
@@ -419,7 +416,7 @@ class _Rounds:
                 if a in level:
                     here = level[a] + (a in calls)
                     found = here if here > found else found
-            if node in mates:  # all lanes come before what needs one of them
+            if node in mates:  # all lanes come before the users of any lane
                 found = packs[mates[node]] = max(found, packs.get(mates[node], 0))
                 for mate in mates[node]:
                     if mate in level:
@@ -430,7 +427,7 @@ class _Rounds:
         return level
 
     def _calls_behind(self) -> dict[Expr, int]:
-        """Return the calls on the longest chain from each node on, its own left out."""
+        """Return the number of calls on the longest chain of users of each node."""
         behind: dict[Expr, int] = {}
         for node in reversed(self.nodes):
             own = max([behind.get(n, 0) for n in self.mates.get(node, (node,))])
@@ -447,21 +444,21 @@ LARGEST = 1.0 / 64.0**2  # d² for which the series are right to rounding
 
 @dataclass(frozen=True)
 class NearSines:
-    """Two sections in place of ``derivatives``.
+    """Two sections in place of ``derivatives``: for the first stage of a step, and for further stages.
 
-    The first has as further results the sine and cosine of every angle; the second takes the ``angles`` of
-    the first and these ``sines`` as inputs, and its last result is the largest d².
+    The results of the first end with the sine and cosine of every angle. The second has the angles of the
+    first stage and these sines as inputs, and its last result is the largest d².
     """
 
     first: ProgramSection
     further: ProgramSection
-    angles: dict[Expr, int]  # inputs, to places in the state
+    angles: dict[Expr, int]  # inputs: index in the state
     sines: tuple[Expr, ...]  # inputs: sine, cosine, sine, …
 
 
 def near_sines(program: Program) -> NearSines | None:
-    """Return the near-sine sections of a program; `None` if it has no sine or cosine of a coordinate, or more
-    other elementary functions, such as those of tyres: then nothing is gained by two sections.
+    """Return the two sections of a program, or `None` if they would save little: without sines or cosines of
+    coordinates, or with many other elementary functions, such as those of tyres.
     """
     derivatives = program.derivatives
     places = {s: i for i, s in enumerate(program.state)}

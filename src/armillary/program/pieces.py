@@ -5,11 +5,11 @@
                                 e  stiffness and damping of flexible bodies
                                 Q  generalised force of one load
 
-They belong to the system and its configuration, not to the formalism by which it was derived: closed loops
-and given motions are eliminated, a free body has the description's speeds. Where quantities are
-declared small, M and f keep the orders that the derivation kept.
+M and f depend on the system and its configuration, not on the formalism of the derivation: closed loops and
+given motions are eliminated, a free body has the description's speeds. If quantities are declared small, M
+and f keep the orders that the derivation kept.
 
-Programs for further functions of a system, and the poses of bodies as such functions.
+``with_functions`` makes programs for other functions of a system, such as the poses of its bodies.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from armillary.program.sections import program_of
 from armillary.program.targets.targets import StepSection, reader
 
 _NOTHING = AppliedLoads({}, {})
-_PAIRS = 1000  # of a link and one that carries it, above which functions of M go by columns
+_PAIRS = 1000  # pairs of a link and a link that carries it, above which ``mass_product`` replaces M
 
 
 class MassProduct(NamedTuple):
@@ -72,7 +72,7 @@ class MassProduct(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Pieces:
-    """M u̇ = f of a system in one configuration, made when requested."""
+    """M u̇ = f of a system in one configuration; each term is made when it is requested."""
 
     system: Description
     reduction: Reduction
@@ -80,7 +80,7 @@ class Pieces:
 
     @property
     def plain(self) -> Undimensioned:
-        """The reader of the description's expressions for these equations."""
+        """The converter of the description's expressions for these equations."""
         return self.reduction.plain
 
     @cached_property
@@ -95,7 +95,7 @@ class Pieces:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the rows: of the independent speeds."""
+        """Names of the rows: those of the independent speeds."""
         return tuple(u.data.name for u in self.speeds)
 
     @cached_property
@@ -106,7 +106,7 @@ class Pieces:
 
     @cached_property
     def mass_product(self) -> MassProduct | None:
-        """M x of a large tree of rigid bodies; of others none, where M itself is short or needed."""
+        """M x of a large tree of rigid bodies; None for other systems, for which M is short or needed."""
         tree = self._tree
         short = sum(len(tree.path_to_ground(i)) for i in range(len(tree.links))) <= _PAIRS
         flexible = any(link.modes is not None for link in tree.links)
@@ -201,7 +201,7 @@ class Pieces:
 
     @property
     def causes(self) -> dict[str, ExpressionVector]:
-        """Nonzero terms of f by name; velocity terms have the sign that f gives them."""
+        """Nonzero terms of f by name; velocity terms are −c, as in f."""
         velocity = ExpressionVector("velocity terms", self.names, tuple(-x for x in self.coriolis))
         found = {"velocity": velocity, "gravity": self.gravity_forces, "elasticity": self.elastic_forces}
         for name, forces in self.load_forces.items():
@@ -210,7 +210,7 @@ class Pieces:
 
     @cached_property
     def input_map(self) -> ExpressionMatrix:
-        """B, with f = f₀ + B w for the declared inputs w, on which neither f₀ nor B depends."""
+        """B, with f = f₀ + B w for the declared inputs w; f₀ and B must not depend on w."""
         inputs = [self.plain(m.symbol) for m in self.system.memories.values() if m.input]
         if not inputs:
             raise ModelError(
@@ -243,14 +243,12 @@ class Pieces:
             return jacobian_of_rows(found, rows, self.speeds)
 
     def quantity(self, value: object) -> list[Expr]:
-        """Return a scalar, or a vector's components along the ground's axes, in the state of
-        these equations.
-        """
+        """Return a scalar, or a vector's components in the ground's axes, in terms of the state."""
         parts = value.components(self.system.ground.frame) if isinstance(value, Vector) else [value]
         with _derivation(self.keep):
             return [self.plain(as_expr(x)) for x in parts]
 
-    # ------------------------------------------------------------ how
+    # ------------------------------------------------------------ making of M and f
 
     @cached_property
     def _places(self) -> list[int]:
@@ -271,7 +269,7 @@ class Pieces:
         return self._matrix.get((min(r, s), max(r, s)), 0)
 
     def _with_gain(self, force: Mapping[int, Scalar], tree: Tree) -> dict[int, Scalar]:
-        """f of the speeds from f of the equations' unknowns x = u̇ − γ: f + M γ."""
+        """f + M γ: f for u̇ from f for the unknowns x = u̇ − γ of the equations."""
         gained = {k: v for k, v in corrections(tree).items() if k in self._places}
         found = dict(force)
         for r in found:
@@ -302,7 +300,7 @@ def pieces_of(equations: DerivedEquations) -> Pieces:
 def kane_states(equations: DerivedEquations, pieces: Pieces) -> DerivedEquations:
     """Return equations with the pieces' state: coordinates, independent speeds, the user's own states.
 
-    For functions of these, whatever the states of the formalism are.
+    It serves functions of this state, for equations with other states too.
     """
     own = tuple(pieces.plain(s) for s in state_rates(equations.system))
     targets = replace(
@@ -320,8 +318,9 @@ def _configuration(equations: DerivedEquations) -> Configuration:
 def _reduce_to_independent_speeds(
     system: Description, plain: Undimensioned, configuration: Configuration
 ) -> Reduction:
-    """Return the system reduced to its independent speeds; velocities in a parent's axes are freedoms one by
-    one, so that no unknown of the equations is another than the rate of a speed but for a known part.
+    """Return the system reduced to its independent speeds.
+
+    Free bodies are split into single freedoms, so that each unknown is the rate of a speed less a known part.
     """
     if system.constraints:
         return reduce_system(system, plain, configuration)
@@ -342,13 +341,13 @@ def _without_elasticity(link: Link) -> Link:
 
 
 def _cause(system: Description, load: Load) -> str:
-    """Return the name of a load, or of the attractor that it comes from."""
+    """Return the name of a load, or of the attractor that causes it."""
     if load.name in system.loads:
         return load.name
     return next(name for name in system.attractors if load.name.startswith(f"{name}_"))
 
 
-# Programs for further functions of a system: any expressions of its time, state, memory and parameters.
+# Programs for other functions of a system: any expressions of its time, state, memory and parameters.
 
 
 def with_functions(
@@ -361,11 +360,11 @@ def with_functions(
 ) -> DerivedEquations:
     """Return the equations with a program of these functions alone, over one table of constants.
 
-    The expressions have no dimensions and hold neither dependent speeds nor accelerations (see
-    ``program/targets/targets.py``); ``inputs`` are the symbols that they contain besides the state.
-    ``search`` looks for what the results of a function have in common, as for the derivatives of a system.
-    Each contact's forces follow from its status. ``per_state`` are inputs that belong to a state each, such
-    as weights of its rate: where states of branches are alike, so are these.
+    The expressions have no dimensions and contain neither dependent speeds nor accelerations (see
+    ``program/targets/targets.py``); ``inputs`` are the symbols that they contain besides the state. With
+    ``search``, passes look for common factors and pairs in the results, as for the derivatives of a system.
+    Forces of contacts are those of their statuses. ``per_state`` has an input for each state, such as a
+    weight of its rate; inputs of corresponding states correspond in branch packs.
     """
     forces = equations.targets.forces
     if forces:
@@ -403,9 +402,9 @@ def with_functions(
 
 
 def shared_part(results: Sequence[Expr], inputs: Sequence[Expr], owner: object) -> dict[Expr, Expr]:
-    """Expressions in the results that do not depend on the inputs, the largest of them, by new symbols.
+    """Return the largest expressions in the results that do not depend on the inputs, by new symbols.
 
-    A function that is called at one place with many inputs computes them once, sines of angles among them.
+    A function that is called for one state with many inputs computes them once, with their sines of angles.
     """
     moving = set(inputs)
     shared: dict[Expr, None] = {}
@@ -417,7 +416,7 @@ def shared_part(results: Sequence[Expr], inputs: Sequence[Expr], owner: object) 
     return {symbol(f"shared_{i + 1}", "variable", owner=owner): x for i, x in enumerate(still)}
 
 
-# The pose of every body in its parent, as expressions: what pictures of a motion are made of.
+# The pose of every body in its parent, as expressions, from which pictures of a motion are made.
 #
 # The displacement d of a body's origin, in the parent's axes, and the rotation R with v_parent = R v_body.
 

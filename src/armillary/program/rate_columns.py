@@ -1,4 +1,4 @@
-"""Partial derivatives of rates: as sections of programs, and columns from one factorised matrix."""
+"""Partial derivatives of rates: as sections of programs, and by columns from one factorised matrix."""
 
 from __future__ import annotations
 
@@ -25,24 +25,26 @@ from armillary.program.targets.targets import StepSection
 #
 #     ∂f/∂y and ∂f/∂t    of ẏ = f(t, y)
 #
-# The state y is that of a run, with dependent coordinates and Euler parameters. Each column is an exact
-# tangent of the rates along one state (algebra/calculus.py). A linear model has other columns
-# (linearization.py): those of independent variables.
+# y is the state of a run, with dependent coordinates and Euler parameters. Each column is an exact tangent of
+# the rates along one state (algebra/calculus.py). A linear model has columns of independent variables instead
+# (linearization.py).
 
 PARTIAL_RATES = "partial_rates"
-# States times operations of their rates above which differences are taken: long code compiles for minutes.
+# Product of the number of states and the operations of their rates, above which steps use differences: longer
+# code compiles for minutes.
 _WRITTEN_OUT = 400_000
-_SEARCHED = 3000  # nodes up to which common factors are searched for
-_SMALL = 16  # states up to which equations are dense without a comparison
+_SEARCHED = 3000  # most nodes in which common factors are searched for
+_SMALL = 16  # most states for which equations are dense without a comparison
 
 
 def with_partial_rates(
     equations: DerivedEquations, *, sparse: bool = True, like: Program | None = None
 ) -> DerivedEquations:
-    """Return the equations with a section of the partial derivatives of their rates; the same equations if
-    they hold functions without derivatives, or are large and not sparse. ``sparse``: whether equations of
-    steps may be; ``like``: the program of another configuration, whose equations of steps decide whether
-    these are sparse.
+    """Return the equations with a section of the partial derivatives of their rates.
+
+    Equations that contain functions without derivatives, or are large and not sparse, are returned unchanged.
+    ``sparse`` allows sparse equations for steps; with ``like``, the program of another configuration, they
+    are sparse exactly if those of ``like`` are.
     """
     program = equations.program
     if program.partial_rates:
@@ -71,9 +73,7 @@ def _dense_program(equations: DerivedEquations) -> Program:
 
 
 def _sparse_program(equations: DerivedEquations, always: bool = False) -> Program | None:
-    """Return the program with sparse equations; None if dense ones take less time, unless it ``always`` has
-    them.
-    """
+    """Return the program with sparse equations; None if dense ones take less time, unless ``always``."""
     program = equations.program
     rates = program.derivatives.results
     structure, entries = sparse_rates(rates, program.state)
@@ -87,12 +87,14 @@ def _sparse_program(equations: DerivedEquations, always: bool = False) -> Progra
 
 
 def _is_quicker(structure: SparseStructure, program: Program, operations: int) -> bool:
-    """Return whether sparse equations take less time than dense ones: an estimate in ns of a step of eight
-    stages, measured on cables. With 10, 20, 40 and 200 segments a step takes 35, 79, 160 and 900 µs by sparse
-    equations, 22, 83, 560 and 48,000 µs by dense ones (the last by differences).
+    """Return whether sparse equations take less time than dense ones.
+
+    The estimates, in ns for a step of eight stages, were fitted to cables: with 10, 20, 40 and 200 segments a
+    step takes 35, 79, 160 and 900 µs by sparse equations, 22, 83, 560 and 48,000 µs by dense ones (the last
+    by differences).
     """
     states, known = len(program.state), set(program.state)
-    unknowns = sum(rate not in known for rate in program.derivatives.results)  # the others follow
+    unknowns = sum(rate not in known for rate in program.derivatives.results)  # q̇ = u needs no solution
     sparse = 1.7 * (structure.operations + 8 * len(structure.column))
     dense = 0.5 * states * operations + unknowns**3 / 3 + 8 * unknowns**2
     return sparse < dense
@@ -104,30 +106,31 @@ def partial_rates(equations: DerivedEquations) -> list[Expr]:
     return [x for s in (*program.state, program.time) for x in tangents(rates, {s: UNIT})]
 
 
-# Columns of linearised rates that one factorised matrix gives, not written out as expressions.
+# Columns of linearised rates from one factorised matrix, solved in numbers and not written out as
+# expressions.
 #
 #     L D Lᵀ x = g          ẋ_r = Σ T_rk x_k + a_r
 #
-# L has a unit diagonal, T is the identity but for a few rows, and every column has a right side g and addends
-# a of its own. All columns take the same steps, so that compiled code takes them for several columns at
-# once, in vector registers (``llvm/column_solution.py``). Columns of M⁻¹ itself are symmetric, and half of
-# their elements are enough. Written out as expressions they are ``expressions()``.
+# L has a unit diagonal, T is the identity except for a few rows, and every column has its own right side g
+# and addends a. All columns take the same steps, so compiled code makes these for several columns at once, in
+# vector registers (``llvm/column_solution.py``). M⁻¹ is symmetric, so half of the elements of its columns are
+# enough. ``expressions()`` writes the columns out.
 
 _TOGETHER = 4  # columns of the inverse that are solved together
-_WIDER = 1.4  # times the unknowns that a column reaches, in which it is solved together with others
+_WIDER = 1.4  # most unknowns of a group, relative to the unknowns that a column of it reaches
 
 
 @dataclass(frozen=True, eq=False)
 class Factors:
-    """The steps of an elimination: unknown k, 1/D_k, and L_jk of the unknowns j that are left; and T."""
+    """The steps of an elimination, (k, 1/D_k, {j: L_jk} for the remaining unknowns j), and T."""
 
     steps: tuple[tuple[int, Expr, Mapping[int, Expr]], ...]
-    turned: Mapping[int, Mapping[int, Expr]]  # rows of T that are not those of the identity
+    turned: Mapping[int, Mapping[int, Expr]]  # rows of T that differ from the identity's
 
     @cached_property
     def order(self) -> dict[int, list[int]]:
-        """Unknowns from the ground outwards, branch by branch, each with the unknowns left when it is
-        eliminated, in the same direction.
+        """Unknowns from the ground outwards, branch by branch, each with the unknowns of its row of L, in the
+        same order.
         """
         late = {k: -i for i, (k, _, _) in enumerate(self.steps)}
         rows = {k: sorted(row, key=lambda j: late[j]) for k, _, row in self.steps}
@@ -138,7 +141,7 @@ class Factors:
         waiting = list(beyond.get(None, ()))
         while waiting:
             k = waiting.pop()
-            if not all(j in found for j in rows[k]):  # what an elimination would couple may cancel
+            if not all(j in found for j in rows[k]):  # couplings that cancelled: no branches are found
                 return {k: rows[k] for k, _, _ in reversed(self.steps)}
             found[k] = rows[k]
             waiting += beyond.get(k, ())
@@ -146,7 +149,9 @@ class Factors:
 
     @cached_property
     def paths(self) -> dict[int, list[int]]:
-        """Of each unknown those on its way to the ground, from there outwards, L_jk zero or not."""
+        """By unknown, the unknowns on its path to the ground, from there outwards, also those
+        with L_jk = 0.
+        """
         late = {k: -i for i, (k, _, _) in enumerate(self.steps)}
         found: dict[int, list[int]] = {}
         for k, row in self.order.items():
@@ -154,7 +159,10 @@ class Factors:
         return found
 
     def reach(self, right: Iterable[int]) -> tuple[list[int], list[int]]:
-        """Unknowns at which the forward and the whole solution for such a right side are not zero."""
+        """Return the unknowns where the forward solution, and the whole solution, is not zero.
+
+        ``right`` are the unknowns where the right side is not zero.
+        """
         found = set(right)
         for k, _, row in self.steps:
             if k in found:
@@ -166,7 +174,7 @@ class Factors:
         return forward, [k for k, _, _ in self.steps if k in found]
 
     def solve(self, right: Mapping[int, Scalar]) -> dict[int, Scalar]:
-        """x as expressions."""
+        """x as expressions, for a right side g by unknown."""
         g = {k: right.get(k, 0) for k, _, _ in self.steps}
         for k, _, row in self.steps:
             for j, factor in row.items() if not is_zero(g[k]) else ():
@@ -201,7 +209,7 @@ class SolvedColumn:
 
 @dataclass(frozen=True, eq=False)
 class ColumnSolution:
-    """Columns with the same factors; ``rows`` are the places of the unknowns among the rows of A and B."""
+    """Columns with the same factors; ``rows`` are the rows of A and B by unknown."""
 
     factors: Factors
     rows: Mapping[int, int]
@@ -209,7 +217,7 @@ class ColumnSolution:
 
     @cached_property
     def reached(self) -> tuple[frozenset[int], ...]:
-        """By column, the unknowns whose rates it changes."""
+        """For each column, the unknowns with nonzero elements."""
         return tuple(self._reach(column) for column in self.columns)
 
     def _reach(self, column: SolvedColumn) -> frozenset[int]:
@@ -220,7 +228,7 @@ class ColumnSolution:
         return frozenset(found | set(column.added))
 
     def places(self, matrix: str) -> list[tuple[int, int]]:
-        """Elements of a matrix that the columns give."""
+        """Return (row, column) of the elements of a matrix that the columns give."""
         return [
             (self.rows[k], column.index)
             for column, reached in zip(self.columns, self.reached, strict=True)
@@ -229,7 +237,7 @@ class ColumnSolution:
         ]
 
     def expressions(self, matrix: str) -> dict[tuple[int, int], Expr]:
-        """Return the same elements written out."""
+        """Return these elements written out as expressions."""
         found: dict[tuple[int, int], Expr] = {}
         for column in self.columns:
             if column.matrix == matrix:
@@ -239,17 +247,17 @@ class ColumnSolution:
 
     @cached_property
     def mirrored(self) -> dict[tuple[SolvedColumn, int], tuple[SolvedColumn, int]]:
-        """Elements of the symmetric inverse that others give: (column, unknown) to (column, unknown).
+        """Elements of the symmetric inverse that equal others: (column, unknown) to (column, unknown).
 
-        Of right sides with one and the same number at a single unknown each, those elements are computed
-        whose unknowns come not after the column's own in the order of the factors.
+        These columns have a right side with the same number at a single unknown each. An element is computed
+        if its unknown does not come after the column's unknown in the order of the factors.
         """
         own = {k: column for column in self.columns if (k := self.single(column)) is not None}
         ordered = [k for k in self.factors.order if k in own]
         return {(own[k], r): (own[r], k) for i, k in enumerate(ordered) for r in ordered[i + 1 :]}
 
     def single(self, column: SolvedColumn) -> int | None:
-        """Return the unknown of a column of the symmetric inverse, of which T takes none."""
+        """Return the unknown of a column of the symmetric inverse, if T does not use it; None for others."""
         turned = {k for row in self.factors.turned.values() for k in row}
         (k, value), *others = column.right.items()
         if others or column.added or k in turned or value.kind != "number":
@@ -258,7 +266,7 @@ class ColumnSolution:
 
     @cached_property
     def _numbers(self) -> Counter[Expr]:
-        """Right sides that are a number at one unknown."""
+        """Counts of the numbers in right sides with a number at one unknown."""
         singles = [next(iter(c.right.values())) for c in self.columns if len(c.right) == 1]
         return Counter([x for x in singles if x.kind == "number"])
 
@@ -275,9 +283,10 @@ class Group:
 
 
 def groups(solution: ColumnSolution) -> list[Group]:
-    """Return all columns. Right sides of a group reach the same unknowns, or not many fewer; columns of the
-    inverse are by themselves, a few of neighbours in the elimination that together reach not many more than
-    one of them, since each takes fewer steps than the last.
+    """Return all columns in groups.
+
+    Right sides of a group reach the same unknowns, or not many fewer. Columns of the inverse have groups of
+    their own: a few neighbours in the elimination that together do not reach many more unknowns than one.
     """
     factors = solution.factors
     support = {c: frozenset(factors.reach(c.right)[0]) for c in solution.columns}
@@ -300,8 +309,8 @@ def groups(solution: ColumnSolution) -> list[Group]:
 
 
 def _alternating(solution: ColumnSolution, columns: list[SolvedColumn]) -> list[SolvedColumn]:
-    """Columns of a coordinate and of its speed side by side: their right sides are made of the same values,
-    at nearly the same time.
+    """Sort columns so that those of a coordinate and of its speed are side by side: their right sides use the
+    same values.
     """
     first = max(min(solution.rows.values()), 1)
     place = {c: (c.index % first if c.matrix == "A" else c.index, c.index) for c in columns}

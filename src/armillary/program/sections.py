@@ -1,4 +1,4 @@
-"""The sections of a program from the expressions that a derivation makes; fewer operations by search."""
+"""The sections of a program, made from the expressions of a derivation; the search for fewer operations."""
 
 from __future__ import annotations
 
@@ -23,21 +23,22 @@ from armillary.version import VERSION
 
 # Fewer operations by search, for ``derive(effort="high")``.
 #
-# The passes are greedy: what they find depends on the order in which unknowns were eliminated and on which
-# intermediate values stay whole. Both are free choices, every one of which gives correct equations, so they
-# are tried at random and the best are kept, by exact counts. The numbers of trials are fixed and the
-# generator has a fixed seed: the result is the same on every machine. Choices are kept between processes by
-# the digest of what they are for; a choice that another graph had left there would cost operations, not
-# correctness.
+# The passes are greedy: their result depends on the order in which unknowns were eliminated and on which
+# intermediate values stay whole. Every choice of these gives correct equations, so choices are tried at
+# random and the best is kept, by exact counts. The numbers of trials are fixed and the generator has a fixed
+# seed: the result is the same on every machine. Choices are stored between processes under a digest of the
+# expressions; a stored choice of another graph would cost operations, not correctness.
 
 ORDERS_TRIED = 60
 SETS_TRIED = 800
 NODES = 3000
-"""Nodes of a graph up to which sets of intermediate values are tried: a trial runs all passes on it."""
+"""Most nodes of a graph for which sets of intermediate values are tried: each trial runs all passes."""
 
 
 def cost(graph: Graph) -> tuple[float, float]:
-    """Operations by weight and, among equals, the longest chain of dependent ones."""
+    """Return the weight of the operations and, for equal weights, the longest chain of
+    dependent operations.
+    """
     return graph.operations.weight, critical_path(graph.order)
 
 
@@ -46,7 +47,7 @@ def best_order(
 ) -> tuple[tuple[int, ...], Gain]:
     """Return an order of elimination with few operations of ``rates(order)``, and its gain over ``first``.
 
-    Each trial takes one unknown from the best order so far and puts it elsewhere.
+    Each trial moves one unknown of the best order so far to another position.
     """
 
     def measure(order: Sequence[int]) -> tuple[tuple[float, float], Operations]:
@@ -78,8 +79,8 @@ def best_order(
 def fewest_operations(roots: Sequence[Expr], taken: Iterable[str]) -> tuple[Sequence[Expr], list[Gain]]:
     """Return the roots without the intermediate values that obstruct the passes, and the gains.
 
-    Each trial dissolves or restores up to three values. A trial as good as the best so far replaces it, so
-    that the search moves along plateaus. ``taken`` are names that constants must not have.
+    Each trial inlines or restores up to three values. A trial that is as good as the best so far replaces it,
+    so that the search moves along plateaus. ``taken`` are names that constants must not have.
     """
     graph = Graph(roots)
     values = [n for n in graph.order if n.kind == "let" and not isinstance(n.data, KeptName)]
@@ -134,14 +135,15 @@ def _keep(name: str, choices: Iterable[int]) -> None:
     cache.keep(name, json.dumps(list(choices)).encode())
 
 
-# The sections of a program from the expressions that a derivation makes, improved over shared constants.
+# The sections of a program, from the expressions of a derivation, with shared constants.
 
 
 def program_of(
     system: Description, wanted: Targets, plain: Undimensioned, *, check: bool = False
 ) -> tuple[Program, list[Gain]]:
-    """Return all sections, improved one by one over shared constants; with ``check``, tested after every
-    pass.
+    """Return the program, its sections improved one by one with shared constants, and the gains of passes.
+
+    With ``check``, every pass and the program are tested.
     """
     constants = Constants(taken=system.parameters)
     parameters = tuple(plain(p) for p in system.parameters.values())
@@ -225,9 +227,7 @@ def program_of(
 def with_change_sections(
     program: Program, system: Description, motion: Sequence[Expr], wanted: Sequence[StepSection]
 ) -> Program:
-    """Return a program with further sections of a motion; constants that only these need follow
-    the others.
-    """
+    """Return a program with sections that take a motion; constants that only these need come last."""
     constants = _further_constants(program, system)
     graphs = [hoist(Graph(s.results), constants) for s in wanted]
     changes = tuple(section(s.name, s.labels, g) for s, g in zip(wanted, graphs, strict=True))
@@ -235,9 +235,7 @@ def with_change_sections(
 
 
 def with_partial_section(program: Program, system: Description, wanted: StepSection) -> Program:
-    """Return a program with a section of its partial derivatives; constants that only it needs follow the
-    others.
-    """
+    """Return a program with a section of its partial derivatives; constants that only it needs come last."""
     constants = _further_constants(program, system)
     graph, _ = improve(wanted.results, constants, search=wanted.search)
     found = _with_constants(program, constants, [graph])
@@ -249,7 +247,7 @@ def _further_constants(program: Program, system: Description) -> Constants:
 
 
 def _with_constants(program: Program, constants: Constants, graphs: Sequence[Graph]) -> Program:
-    """Return a program with the constants that further sections need after its own."""
+    """Return a program with the constants of more sections after its own constants."""
     known = set(program.constants)
     more = [c for c in _constants_used(graphs) if c not in known]
     used = (*program.constants, *more)
@@ -259,7 +257,7 @@ def _with_constants(program: Program, constants: Constants, graphs: Sequence[Gra
 
 
 def _fire_sections(wanted: Targets, fires: Sequence[Graph], labels: list[str]) -> tuple[ProgramSection, ...]:
-    """Sections of the events; those with the same effects are ordered once."""
+    """Return the sections of the events; events with the same effects share one."""
     made: dict[int, ProgramSection] = {}
     for event, graph in zip(wanted.watched, fires, strict=True):
         if id(graph) not in made:
@@ -271,7 +269,7 @@ def _fire_sections(wanted: Targets, fires: Sequence[Graph], labels: list[str]) -
 
 
 def _constants_used(graphs: Iterable[Graph]) -> list[Expr]:
-    """Parameters and named constants that sections read, in the order of first meeting."""
+    """Return the parameters and named constants that sections read, in the order of first occurrence."""
     return list(
         dict.fromkeys(
             n for graph in graphs for n in graph.order if n.kind == "symbol" and n.data.role == "parameter"

@@ -1,20 +1,20 @@
-"""The linear equations of implicit steps, kept sparse: the rates' own graph in place of ∂f/∂y.
+"""The linear equations of implicit steps as sparse equations: the graph of the rates in place of ∂f/∂y.
 
-In relative coordinates ∂f/∂y of a chain is full, although its rates are found in a time that grows linearly.
-So the intermediate values z of that recursion stay unknowns, beside the increments w of the states,
+In relative coordinates ∂f/∂y of a chain is full, although the cost of its rates grows linearly with the
+length. So the intermediate values z of the rates are unknowns besides the increments w of the states,
 
     w/g − ∂f/∂y w − ∂f/∂z z = r
         −∂z/∂y w − ∂z/∂z z + z = 0
 
-(Griewank, Walther (2008), Evaluating Derivatives, section 9.3). An intermediate value that leads from few
-values to few others is eliminated here, in symbols, by the chain rule. The others are eliminated in each
-step, in levels from one end of the graph to the other, within a level by the fewest neighbours (Markowitz
-1957). In a tree this leads from the leaves to the root: a cable takes 480 operations a segment, and its
-factors have 200 elements a segment. Without levels it takes twice as many operations, for the gaps between
-eliminated values grow together from both sides.
+(Griewank, Walther (2008), Evaluating Derivatives, section 9.3). Intermediate values with few operands and few
+users are eliminated here, in symbols, by the chain rule. The others are eliminated in each step, in levels
+from one end of the graph to the other, within a level by the fewest neighbours (Markowitz 1957). In a tree
+this leads from the leaves to the root: a cable takes 480 operations a segment, and its factors have 200
+elements a segment. Without levels it takes twice as many operations, since couplings between eliminated
+values grow from both sides of a gap.
 
-Pivots are on the diagonal, which no zero of the structure meets: it is 1 or 1/g before elimination. A pivot
-that cancels is noticed in the step (solver/linearly_implicit.py).
+Pivots are on the diagonal, which is never structurally zero: it is 1 or 1/g before elimination. The step
+detects a pivot that cancels (solver/linearly_implicit.py).
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ from armillary.algebra.expression import UNIT, ZERO, Expr
 from armillary.algebra.functions import let
 from armillary.algebra.walk import operands_first
 
-# (p − 1)(s − 1) of an intermediate value with p operands and s users, up to which it is eliminated in
-# symbols. Up to 0, 1 and 2: 820, 460 and 1,050 operations a segment of a cable are left for each step. With
-# more, values of bodies that are no neighbours meet.
+# Largest (p − 1)(s − 1) of an intermediate value with p operands and s users that is eliminated in symbols.
+# With 0, 1 and 2, each step is left 820, 460 and 1,050 operations a segment of a cable: with more, values of
+# bodies that are not neighbours are coupled.
 _FEW = 1
-_LEVELS = (1, 4)  # so many levels of the graph are taken together; the best is kept
-_HUB = 4  # times the mean number of neighbours: a value that many others follow from is no way between them
-_SOLUTIONS = 8  # of each factorisation, in rodas5p
+_LEVELS = (1, 4)  # numbers of levels of the graph that are tried as one level; the cheapest is kept
+_HUB = 4  # times the mean number of neighbours, above which distances leave out a value
+_SOLUTIONS = 8  # solutions with each factorisation, in rodas5p
 
 
 @dataclass(frozen=True)
 class SparseStructure:
-    """Places of the elements of sparse equations, in the order of elimination; numbers begin with zero.
+    """Places of the elements of sparse equations, in the order of elimination; indices begin with zero.
 
     Row i of the factors has the elements `row_start[i]` … `row_start[i + 1]`; from `upper_start[i]` on they
-    lie to the right of the diagonal. `column` has their columns. Elements of the equations themselves, which
-    the section of partial derivatives gives, are at `entry_start` and `entry_column` likewise. `state_of` is
-    the state of a row, −1 if the row belongs to an intermediate value. `forward` has the rows in the order in
-    which values follow from each other.
+    lie to the right of the diagonal. `column` has their columns. `entry_start` and `entry_column` are the
+    same for the elements of the equations themselves, the results of the section of partial derivatives.
+    `state_of` is the state of a row, −1 if the row belongs to an intermediate value. `forward` has the rows
+    in the order in which values follow from each other.
     """
 
     row_start: tuple[int, ...]
@@ -81,9 +81,9 @@ TABLES = ("extent", *(f.name for f in fields(SparseStructure) if f.name != "oper
 
 
 class _Graph:
-    """Values that depend on states: from which others each follows, with partial derivatives.
+    """Values that depend on states, with the partial derivatives of each by the values that it follows from.
 
-    Nodes are numbers: states first, then intermediate values, operands first, then rates.
+    Nodes are numbered: states first, then intermediate values (operands before users), then rates.
     """
 
     def __init__(self, rates: Sequence[Expr], state: Sequence[Expr]) -> None:
@@ -109,11 +109,11 @@ class _Graph:
             self.users[k][made] = None
 
     def values(self) -> list[int]:
-        """Intermediate values that are left."""
+        """Return the intermediate values that are not eliminated."""
         return [k for k in self.sources if k < self.first_rate]
 
     def eliminate_few(self) -> None:
-        """Eliminate intermediate values that lead from few others to few others."""
+        """Eliminate intermediate values with few operands and few users."""
         for most in range(_FEW + 1):
             waiting = dict.fromkeys(self.values())
             while waiting:
@@ -143,7 +143,7 @@ def _product(a: Expr, b: Expr) -> Expr:
 
 
 def _name_partial(value: Expr) -> Expr:
-    """Return a value that is multiplied as a whole: products of products would repeat their factors."""
+    """Return a value as an intermediate value: products of products would otherwise repeat their factors."""
     return value if value.kind in ("number", "symbol", "let") else let(value, "partial")
 
 
@@ -182,7 +182,7 @@ def sparse_rates(rates: Sequence[Expr], state: Sequence[Expr]) -> tuple[SparseSt
 
 
 def _best_elimination(known: Sequence[Iterable[int]]) -> _Elimination:
-    """Return the cheapest elimination of those by levels and of that without any."""
+    """Return the cheapest elimination of those by levels and the one without levels."""
     levels = _graph_levels(known)
     tried = [_eliminate_all(known, [level // size for level in levels]) for size in _LEVELS]
     tried.append(_eliminate_all(known, [0] * len(levels)))
@@ -190,9 +190,7 @@ def _best_elimination(known: Sequence[Iterable[int]]) -> _Elimination:
 
 
 def _graph_levels(known: Sequence[Iterable[int]]) -> list[int]:
-    """Of each unknown, how many unknowns lie between it and an end of the graph; −1 of what many others
-    follow from.
-    """
+    """Return each unknown's distance from an end of the graph; −1 for unknowns with many neighbours."""
     near: list[dict[int, None]] = [{} for _ in known]
     for i, row in enumerate(known):
         for j in row:
@@ -203,7 +201,7 @@ def _graph_levels(known: Sequence[Iterable[int]]) -> list[int]:
     for i, others in enumerate(near):
         if levels[i] < 0 and len(others) <= most:
             found = _distances(near, i, most)
-            for _ in range(3):  # the farthest from the farthest: an end of the graph, or nearly
+            for _ in range(3):  # the farthest unknown from the farthest one is nearly an end of the graph
                 found = _distances(near, max(found, key=lambda k: (found[k], -len(near[k]))), most)
             for k, distance in found.items():
                 levels[k] = distance
@@ -211,7 +209,9 @@ def _graph_levels(known: Sequence[Iterable[int]]) -> list[int]:
 
 
 def _distances(near: Sequence[Collection[int]], start: int, most: float) -> dict[int, int]:
-    """Of all that can be reached from an unknown, by how many others; not by those with many neighbours."""
+    """Return the distances of unknowns from one, on paths without unknowns of more than
+    ``most`` neighbours.
+    """
     found, present = {start: 0}, [start]
     while present:
         following: dict[int, None] = {}
@@ -224,7 +224,9 @@ def _distances(near: Sequence[Collection[int]], start: int, most: float) -> dict
 
 
 class _Elimination(NamedTuple):
-    """The order of elimination, the elements of each row of the factors outside the diagonal, products."""
+    """The order of elimination, the columns of each row's factors off the diagonal, the number
+    of products.
+    """
 
     order: list[int]
     factors: list[list[int]]

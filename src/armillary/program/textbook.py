@@ -1,4 +1,4 @@
-"""The ways to print M u̇ = f that users choose from."""
+"""M u̇ = f printed with the symbols and in the form of a textbook."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ SPEEDS = ("u", "q'")  # q' for speeds that are rates of coordinates
 NAMES = ("short", "full")  # numbered symbols, or the model's names
 
 
-# M u̇ = f with the symbols and in the form of a textbook: q₁, u₁, s₁ for sin q₁, c₁₂ for cos(q₁ + q₂).
+# M u̇ = f with a textbook's symbols: q₁, u₁, s₁ for sin q₁, c₁₂ for cos(q₁ + q₂).
 
 _GREEK_NAMES = {chr(name2codepoint[word]): word for word in GREEK}
 
 
 class SymbolEntry(NamedTuple):
-    """A symbol of the print, and the quantity of the model that it stands for."""
+    """A printed symbol, and the quantity of the model that it stands for."""
 
     symbol: Expr
     stands_for: Expr
@@ -39,17 +39,17 @@ class SymbolEntry(NamedTuple):
 class Textbook:
     """The parts of M u̇ = f as expressions to be printed.
 
-    Terms are collected; where that would be too long to read, they stand as the formalism made them, in terms
-    of intermediate values (``definitions``).
+    Terms are collected; if they are too long to read then, they are printed as the formalism made them, in
+    terms of intermediate values (``definitions``).
     """
 
     coordinates: tuple[SymbolEntry, ...]
     speeds: tuple[SymbolEntry, ...]
     rates: tuple[Expr, ...]  # u̇ or q̈, as symbols
-    kinematics: tuple[tuple[Expr, Expr], ...]  # q̇ as a symbol, and what it is, where that is not its symbol
+    kinematics: tuple[tuple[Expr, Expr], ...]  # (q̇ as a symbol, its value) unless both are the same symbol
     mass_matrix: tuple[tuple[Expr, ...], ...]
     coriolis: tuple[Expr, ...]
-    causes: dict[str, tuple[Expr, ...]]  # of f, without velocity terms
+    causes: dict[str, tuple[Expr, ...]]  # terms of f by cause, without velocity terms
     definitions: tuple[tuple[Expr, Expr], ...] = ()  # intermediate values, in order
 
     @property
@@ -63,11 +63,11 @@ class Textbook:
 def textbook(
     pieces: Pieces, *, speeds: str = "u", names: str = "short", symbols: Mapping[str, str] | None = None
 ) -> Textbook:
-    """Return the print of pieces.
+    """Return pieces as expressions to be printed.
 
-    ``symbols`` are own ones of coordinates and speeds by name, {"pole.q1": "theta"}: their sines are written
-    out, and the speed that is the rate of such a coordinate is its symbol with a dot.
-    ``speeds="q'"`` writes q̇ for a speed that is the rate of a coordinate. ``names="full"`` keeps the model's
+    ``symbols`` are the user's symbols of coordinates and speeds by name, {"pole.q1": "theta"}: their sines
+    are written out, and the speed that is the rate of such a coordinate is printed as its symbol with a dot.
+    ``speeds="q'"`` prints q̇ for a speed that is the rate of a coordinate. ``names="full"`` keeps the model's
     names, A.q1 as q₁ with A above it, and writes sin and cos out; "short" numbers coordinates and speeds.
     """
     one_of(speeds, SPEEDS, "there is no way to write speeds ", ModelError)
@@ -102,7 +102,7 @@ def textbook(
 
 
 def _in_steps(roots: Sequence[Expr]) -> tuple[list[Expr], list[tuple[Expr, Expr]]]:
-    """Return the roots in terms of intermediate values, and these with their definitions, in order."""
+    """Return the roots in terms of intermediate values, and (value, definition) of these in order."""
     whole = section("", [""] * len(roots), roots)
     names = {node: name for node, name in assigned_names(whole).items() if not _is_trig(node)}
     steps, results = in_steps(whole.results, names)
@@ -145,7 +145,7 @@ class _Symbols:
         self._number = {q: i for i, q in enumerate(self.coordinates, start=1) if q not in named}
 
     def print_roots(self, roots: Iterable[Expr]) -> list[Expr]:
-        """Expressions in these symbols."""
+        """Return expressions in terms of these symbols."""
         renamed = transform(roots, self._known.get)
         return transform(renamed, self._abbreviate) if self.short else renamed
 
@@ -164,7 +164,7 @@ class _Symbols:
 
 
 def own_symbols(pieces: Pieces, given: Mapping[str, str] | None) -> dict[str, Expr]:
-    """Symbols of coordinates and speeds by their names; a Greek letter may stand as itself."""
+    """Return the user's symbols of coordinates and speeds by name; Greek letters may be given as such."""
     known = [s.data.name for s in (*pieces.coordinates, *pieces.speeds)]
     found = {}
     for name, word in checked_names(
@@ -182,7 +182,7 @@ def own_symbols(pieces: Pieces, given: Mapping[str, str] | None) -> dict[str, Ex
 
 
 def _spell_greek(word: str) -> str:
-    """Greek letters by their names: θ1 is theta1."""
+    """Replace Greek letters by their names: θ1 becomes theta1."""
     return "".join(_GREEK_NAMES.get(letter, letter) for letter in word)
 
 
@@ -195,7 +195,7 @@ def _rate_variable(s: Expr) -> Expr:
 
 
 def _shape(name: str) -> tuple[str, str]:
-    """Head and subscripts of a name in print; empty if the name has an owner."""
+    """(head, subscripts) of a printed name; empty if the name has an owner."""
     parts = name_parts(name)
     return ("", "") if parts.owners else (parts.head, "".join(parts.subscripts))
 
@@ -205,10 +205,10 @@ def _looks_like_coordinate(shape: tuple[str, str]) -> bool:
     return shape[0] in ("q", "u", "s", "c") and shape[1].isdigit()
 
 
-# M u̇ = f set in a notation: a list of equations, each a finished text of LaTeX or MathML.
+# M u̇ = f typeset in a notation: a list of equations, each a finished text of LaTeX or MathML.
 
-_WIDE = 64  # characters of a matrix's widest row, as plain text, up to which it is printed as a matrix
-_LONG = 90  # characters of an equation's right side, as plain text, up to which it stands on one line
+_WIDE = 64  # most characters of a row, as plain text, for which M is printed as a matrix
+_LONG = 90  # most characters of a right side, as plain text, that is printed on one line
 
 
 def equations(book: Textbook, notation: Notation, form: str = FORMS[0]) -> list[str]:
@@ -232,7 +232,7 @@ def equations(book: Textbook, notation: Notation, form: str = FORMS[0]) -> list[
 
 
 def definitions(book: Textbook, notation: Notation) -> list[str]:
-    """Intermediate values of equations that are too long to be written out."""
+    """Return the intermediate values as equations, for equations that are too long to be written out."""
     return [
         f"{notation.typeset(name)}{notation.equals}{notation.typeset(value)}"
         for name, value in book.definitions
@@ -240,14 +240,14 @@ def definitions(book: Textbook, notation: Notation) -> list[str]:
 
 
 def kinematics(book: Textbook, notation: Notation) -> list[str]:
-    """q̇ of every coordinate that is not a speed itself."""
+    """Return the equation of q̇ for every coordinate whose rate is not printed as a symbol."""
     return [
         f"{notation.typeset(dot)}{notation.equals}{notation.typeset(rate)}" for dot, rate in book.kinematics
     ]
 
 
 def _matrix(book: Textbook, n: Notation) -> list[str]:
-    """M as a matrix where it fits, else element by element, the upper half."""
+    """Return M as a matrix if it fits on a line, else the elements of its upper half."""
     rows = book.mass_matrix
     if max(sum(len(expression_text(x, limit=_WIDE)) for x in row) for row in rows) <= _WIDE:
         return [n.bold("M") + n.equals + n.matrix([[n.typeset(x) for x in row] for row in rows])]
@@ -281,8 +281,9 @@ def _equation_lines(book: Textbook, n: Notation) -> list[str]:
 
 
 def _by_causes(left: str, terms: dict[str, Expr], n: Notation) -> str:
-    """Return an equation whose terms have their causes below them, on one line or one line each; a single
-    negative term has its sign before the brace.
+    """Return an equation whose terms have their causes below them, on one line or one line each.
+
+    A product with a negative sign has this sign before its brace.
     """
     lines: list[str] = []
     length = 0

@@ -1,4 +1,4 @@
-"""Addresses of arrays for generated code, and properties whose addresses may be in use."""
+"""Addresses of arrays for generated code, and properties whose arrays must keep their addresses."""
 
 from __future__ import annotations
 
@@ -15,20 +15,23 @@ _NOWHERE = _NOTHING.ctypes.data
 
 
 def address(array: np.ndarray) -> int:
-    """Return the address of an array; of an empty one, of something that is not read."""
+    """Return the address of an array; for an empty one, some valid address."""
     if not array.size:
         return _NOWHERE
     buffer: Any = array  # NumPy's types make it a buffer from Python 3.12 on only
     try:
-        return ctypes.addressof(ctypes.c_double.from_buffer(buffer))  # a quarter of the time of the other way
-    except TypeError:  # of an array that cannot be written to
+        # a quarter of the time of `array.ctypes.data`
+        return ctypes.addressof(ctypes.c_double.from_buffer(buffer))
+    except TypeError:  # for a read-only array
         return array.ctypes.data
 
 
 class kept_with_owner(Generic[Made]):
-    """A property that is computed once. Threads that compute it at the same time all have the first result,
-    which lives as long as its owner; with `functools.cached_property` the last one replaces it, and an
-    address that the others hold would lead to memory that is free.
+    """A property that is computed once.
+
+    If several threads compute it at the same time, all get the first result, which lives as long as its
+    owner. With `functools.cached_property` the last result would replace the first, whose address may be in
+    use.
     """
 
     def __init__(self, compute: Callable[[Any], Made]) -> None:  # of an owner

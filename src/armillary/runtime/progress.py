@@ -1,4 +1,4 @@
-"""A line of progress for work that takes long."""
+"""A line of progress for long work."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ _OFTEN = 0.1  # seconds between two lines
 
 
 def on_terminal() -> bool:
-    """Return whether lines on stderr reach a person. A process without a console has no stderr, or a closed
-    one.
-    """
+    """Return whether a person reads stderr; a process without a console has no stderr, or a closed one."""
     try:
         return sys.stderr is not None and sys.stderr.isatty()
     except ValueError:
@@ -26,8 +24,10 @@ def on_terminal() -> bool:
 
 @contextmanager
 def report_line(wanted: bool | AnyFunction | None, words: Callable[..., str]) -> Iterator[AnyFunction | None]:
-    """A function to call with the progress of some work: the user's own, one that writes a line of ``words``
-    on a terminal once the work takes long, or None. The first argument of ``words`` are the seconds so far.
+    """Yield a function to call with the progress of some work, or None.
+
+    It is the user's own function, or one that writes a line of ``words`` on a terminal if the work takes
+    long. The first argument of ``words`` is the number of seconds so far.
     """
     if callable(wanted):
         yield wanted
@@ -84,7 +84,7 @@ def _run_line(
 
 
 def time_left(seconds: float, share: float) -> str:
-    """Return the time left in words, from the seconds that a share of the work took."""
+    """Return the time left in words, if a share of the work took some seconds."""
     return f"about {clock(seconds * (1 - share) / share)} left" if share > 0 else ""
 
 

@@ -1,7 +1,7 @@
 """Vehicles: tyres, wheels, machines and manoeuvres, built on the public verbs of Armillary alone.
 
-Nothing here uses a part of Armillary that a user's own package could not: `tests/test_project.py` sees to
-it. Enter with a tyre file and a `System`; a wheel adds its body, states, loads and outputs. Read
+Only public names of Armillary are used here, as in a user's own package; `tests/test_project.py` checks it.
+Enter with a tyre file and a `System`; a wheel adds its body, states, loads and outputs. Read
 `tyres/tyre.py` first, then `wheel.py`, `suspensions/corner.py` and `full_car.py`.
 
     import armillary as arm

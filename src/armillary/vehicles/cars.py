@@ -1,8 +1,7 @@
-"""Cars ready to run: a single-track car and one of 14 freedoms.
+"""Cars ready to run: a single-track car and one with 14 degrees of freedom.
 
 Both have the input ``steer`` (angle of the front wheels, rad), the parameter ``V`` (speed), and outputs
-by the names of ISO 8855: yaw velocity, lateral acceleration, sideslip angle. Axes: x forward, y to the
-left, z up.
+named as in ISO 8855: yaw velocity, lateral acceleration, sideslip angle. Axes: x forward, y to the
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ from armillary.vehicles.wheel import RoadWheel, add_rolling_wheel, add_wheel
 Compiled: TypeAlias = Any
 
 GRAVITY = 9.80665
-COLUMN, COLUMN_DAMPING = 40e3, 100.0  # steering of a front wheel under a driver: 30 Hz, half of critical
-OVERTURNED, UPRIGHT = "overturned", 0.2  # the event that ends a run; cosine of the body's inclination
+COLUMN, COLUMN_DAMPING = 40e3, 100.0  # N·m/rad, N·m·s/rad: steering at a front wheel, 30 Hz, damping ratio ½
+OVERTURNED, UPRIGHT = "overturned", 0.2  # event that ends a run; body.z·up below which the body is overturned
 CORNERS = {"front_left": ("a", 1), "front_right": ("a", -1), "rear_left": ("b", 1), "rear_right": ("b", -1)}
 
 # A car of the middle class: value in SI units, unit, meaning.
@@ -60,22 +59,23 @@ FOURTEEN: dict[str, tuple[float, str, str]] = {
 
 @dataclass(frozen=True)
 class Car:
-    """A described car: its system, and how it starts at a speed."""
+    """A described car: its system, with the data that manoeuvres need."""
 
     system: arm.System
     wheels: Mapping[str, RoadWheel]
     spin_per_speed: Mapping[str, float]  # Ω/V of free rolling, by wheel, 1/m
     wheelbase: float = 2.7  # m
-    steering_ratio: float = 1.0  # of the input "steer" to the angle of the front wheels
-    powers: Mapping[str, Scalar] = field(default_factory=dict)  # of all loads but gravity by kind, W
-    step: float = 1e-3  # s, of runs of manoeuvres
+    steering_ratio: float = 1.0  # input "steer" over the angle of the front wheels
+    powers: Mapping[str, Scalar] = field(default_factory=dict)  # W, by kind of load, all but gravity
+    step: float = 1e-3  # s, step of the integration in manoeuvres
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Car:
-        """Return the car of a text model: a vehicle of this package by name, or a file.
+        """Return the car of a text model: the name of a vehicle of this package, or a path.
 
-        A file was written by `Car.system.save`, or has the same names: the input "steer", the parameters V, a
-        and b; a car with four wheels has the body "body" and parameters WHEEL_spin_per_speed.
+        The model must have the input "steer" and the parameters V, a and b, as models saved by
+        `Car.system.save` have; a car with four wheels also has the body "body" and parameters
+        WHEEL_spin_per_speed.
         """
         system = arm.load(find_vehicle(path))
         values = {name: p.data.default for name, p in system.parameters.items()}
@@ -96,7 +96,7 @@ class Car:
         return self.system.derive().compile()
 
     def hands_off(self, speed: float) -> dict[str, float]:
-        """Return parameters of runs at a speed whose steering is the input alone, without the driver."""
+        """Return parameters for runs at a speed with the driver switched off: the input alone steers."""
         return {"V": speed, **({"driver_gain": 0.0} if "driver_gain" in self.system.parameters else {})}
 
     def _wheel(self, name: str) -> str:
@@ -114,8 +114,9 @@ def single_track_car(
 ) -> Car:
     """Return a car with one wheel per axle at a constant speed: it moves sideways and yaws.
 
-    Each tyre describes one wheel; each axle has two. With linear tyres it is the textbook's model, whose yaw
-    velocity on a circle is V δ/(L + K V²), K = m/L (b/Cf − a/Cr), stiffnesses by axle.
+    Each tyre argument describes one wheel, and each axle has two of them at its middle. With linear tyres
+    this is the textbook's model, whose yaw velocity on a circle is V δ/(L + K V²), K = m/L (b/Cf − a/Cr),
+    with stiffnesses of whole axles.
     """
     s = arm.System("single-track car")
     p = declare_parameters(s, SINGLE_TRACK, parameters, speed)
@@ -152,15 +153,15 @@ def fourteen_freedom_car(
     drive: str = "rear",
     driver: Driver | None = None,
 ) -> Car:
-    """Return a car whose body has six freedoms, and each of its four wheels a vertical one and a spin.
+    """Return a car whose body has six degrees of freedom; each of four wheels moves vertically and spins.
 
     front, rear  tyres of the left side; the right side has them mirrored
     parameters   replace values of FOURTEEN
-    drive        axle of the force that holds the speed V: "front" or "rear"
+    drive        axle whose wheels hold the speed V: "front" or "rear"
     driver       steers in addition to the input; the front wheels then turn on stiff springs
 
     With all coordinates zero the car stands on the road at height zero: springs and tyres carry the weight.
-    Wheels move along z of the body, so that the roll axis lies in the road.
+    Wheels move along z of the body, so the roll axis lies in the plane of the road.
     """
     if drive not in ("front", "rear"):
         raise arm.ModelError(f"drive={drive!r} is not known; use 'front' or 'rear'")
@@ -237,7 +238,7 @@ def fourteen_freedom_car(
 def read_values(
     table: Mapping[str, tuple[float, str, str]], given: Mapping[str, float] | None
 ) -> dict[str, float]:
-    """Return the values of a table of parameters, some replaced."""
+    """Return the values of a table of parameters, with the given ones replaced."""
     unknown = set(given or {}) - set(table)
     if unknown:
         raise arm.ModelError(f"there is no parameter {sorted(unknown)[0]!r}; known are {', '.join(table)}")
@@ -260,14 +261,14 @@ def declare_parameters(
 
 
 def declare_rolling(s: arm.System, corner: str, tyre: Tyre, load: float) -> float:
-    """Return Ω/V of a wheel that rolls freely, which text models hold as a parameter."""
+    """Declare Ω/V of a freely rolling wheel under a load as a parameter, and return it (1/m)."""
     ratio = 1 / float(tyre.effective_radius(load))
     s.parameter(f"{corner}_spin_per_speed", ratio, units="1/m", about="of free rolling, where runs begin")
     return ratio
 
 
 def static_deflection(tyre: Tyre, load: float) -> float:
-    """Return the deflection that carries a load, by bisection to the last bits."""
+    """Return the deflection at which a tyre carries a load, by bisection to rounding."""
     low, high = 0.0, float(tyre.free_radius)
     for _ in range(80):
         middle = (low + high) / 2
@@ -281,7 +282,7 @@ def static_deflection(tyre: Tyre, load: float) -> float:
 def add_iso_outputs(s: arm.System, body: arm.Body, steer: Scalar | None = None) -> None:
     """Add the motion of the car as outputs by the names of ISO 8855.
 
-    steer  the input, with the angle of the driver where there is one
+    steer  angle of the front wheels if it is not the input "steer" alone
     """
     velocity, up = arm.velocity(body.com), s.ground.z
     turned = arm.cross(up, body.x)
@@ -298,10 +299,10 @@ def add_iso_outputs(s: arm.System, body: arm.Body, steer: Scalar | None = None) 
 
 
 def end_when_overturned(s: arm.System, body: arm.Body) -> None:
-    """Add the event "overturned", which ends a run where the body leans by 78 deg.
+    """Add the event "overturned", which ends a run if the body leans by 78 deg.
 
-    The contact of wheel and road is not defined for a wheel that lies on its side, and suspensions upside
-    down run into their dead centres.
+    The contact of wheel and road is not defined for a wheel that lies on its side, and the linkages of
+    suspensions reach dead centres when the car is upside down.
     """
     s.event(
         OVERTURNED, arm.dot(body.z, s.ground.z) - UPRIGHT, direction=-1, stop=True,
@@ -310,14 +311,14 @@ def end_when_overturned(s: arm.System, body: arm.Body) -> None:
 
 
 def draw_body(body: arm.Body, width: str) -> None:
-    """Give a car's body a shape: a lower part between the wheels, which stay in sight, and a cabin."""
+    """Give a car's body a shape: a lower part narrow enough that the wheels are visible, and a cabin."""
     body.shape(arm.Box("a + b + 1.5", width, 0.42), at=("(a - b)/2", 0, 0.5), colour="#3b6ea5")
     cabin = ("(a - b)/2 - 0.2", 0, 0.91)
     body.shape(arm.Box("0.75*(a + b)", f"0.86*({width})", 0.4), at=cabin, colour="#8fb3d5")
 
 
 def add_attitude_outputs(s: arm.System, body: arm.Body) -> None:
-    """Add roll and pitch angle and the vertical acceleration of a body that heaves."""
+    """Add roll and pitch angle and the vertical acceleration of a body with all six degrees of freedom."""
     s.output("roll angle", body.q6, units="deg", about="vehicle roll angle")
     s.output("pitch angle", body.q5, units="deg", about="vehicle pitch angle")
     s.output("vertical acceleration", arm.dot(arm.acceleration(body.com), s.ground.z), units="m/s2")
@@ -337,7 +338,7 @@ def vehicle_file(name: str) -> Path:
 
 
 def find_vehicle(source: str | os.PathLike[str]) -> Path:
-    """Return the file of a vehicle by its name, or a path as it is; a file of that name goes first."""
+    """Return a path as it is if it exists, else the file of the vehicle with that name, if there is one."""
     path = Path(source)
     if path.exists() or path.suffix or os.fspath(source) not in VEHICLES:
         return path
@@ -345,18 +346,18 @@ def find_vehicle(source: str | os.PathLike[str]) -> Path:
 
 
 def copy_vehicle(name: str, folder: str | os.PathLike[str] = ".") -> Path:
-    """Copy the text model of a vehicle and its parts to a folder, to be changed there; return its file."""
+    """Copy the text model of a vehicle and its parts to a folder, to be edited; return the copied file."""
     source, target = vehicle_file(name), Path(folder)
     (target / "parts").mkdir(parents=True, exist_ok=True)
     made = target / source.name
-    taken = [path for path in (made, *(target / "parts" / p.name for p in _parts())) if path.exists()]
+    taken = [path for path in (made, *(target / "parts" / p.name for p in _part_files())) if path.exists()]
     if taken:
         raise arm.ModelError(f"copy_vehicle: {taken[0]} exists already; name another folder")
     shutil.copyfile(source, made)
-    for part in _parts():
+    for part in _part_files():
         shutil.copyfile(part, target / "parts" / part.name)
     return made
 
 
-def _parts() -> list[Path]:
+def _part_files() -> list[Path]:
     return sorted((FOLDER / "parts").glob("*.toml"))

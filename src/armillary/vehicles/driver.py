@@ -1,12 +1,12 @@
 """Drivers who follow a path by looking ahead: after MacAdam, and after Sharp (below).
 
-The driver expects the car to keep its velocity unless it is steered, and a steer angle δ to bend its path by
-δ/(L + K V²). Over instants ηᵢ ahead the deviations from the path y(x) are then, with g = V²/(L + K V²),
+The driver predicts that without steering the car keeps its velocity, and that a steer angle δ bends its path
+by δ/(L + K V²). With g = V²/(L + K V²), the deviations from the path y(x) at times ηᵢ ahead are then
 
     εᵢ = y(x + Vx ηᵢ) − y − Vy ηᵢ − ½ g ηᵢ² δ
 
-and the angle that makes Σ εᵢ² least is δ = 2/g Σ ηᵢ² eᵢ / Σ ηᵢ⁴, where eᵢ is εᵢ without steering. Hands
-follow with a lag.
+and Σ εᵢ² is least for δ = 2/g Σ ηᵢ² eᵢ / Σ ηᵢ⁴, where eᵢ is εᵢ without steering. The driver's hands follow
+this angle with a lag.
 
 Source: MacAdam, Application of an optimal preview control for simulation of closed-loop automobile driving,
 IEEE Trans. SMC-11 (1981) 393-399, with the steady response of the car in place of its transition matrix.
@@ -23,11 +23,11 @@ import numpy as np
 import armillary as arm
 from armillary.vehicles.tyres.tyre import Scalar
 
-SLOWEST = 2.0  # m/s, below which the driver steers as at this speed
+SLOWEST = 2.0  # m/s, least speed in the driver's law
 
 
 class Driver(Protocol):
-    """A driver as cars take it: `PathDriver` or `SharpDriver`."""
+    """The interface of a driver, which cars call: `PathDriver` or `SharpDriver`."""
 
     def add(self, system: arm.System, body: arm.Body, wheelbase: Scalar) -> Scalar:
         """Add the driver and return the angle of the front wheels, positive to the left, rad."""
@@ -39,9 +39,9 @@ class PathDriver:
 
     path       y over x, m: an `arm.Table`
     preview    s that the driver looks ahead
-    points     instants in that time
-    lag        of arms and hands, s
-    understeer K of the car that the driver expects, rad·s²/m
+    points     number of times ηᵢ within the preview
+    lag        time constant of arms and hands, s
+    understeer gradient K of the car in the driver's prediction, rad·s²/m
     limit      largest angle of the front wheels, rad
     """
 
@@ -84,19 +84,19 @@ class PathDriver:
 
 # A driver by optimal preview: gains on the car's motion and on the path ahead, after Sharp.
 #
-# A linear single-track car at one speed is sampled each T seconds; the lateral places of the path ahead form
-# a shift register, whose next entry is white noise. The steering that makes
+# A linear single-track car at one speed is sampled each T seconds; the lateral positions of the path ahead
+# form a shift register, whose next entry is white noise. The steering that minimises
 #
 #     Σ  weight_y (y − path)² + weight_ψ (ψ − slope)² + δ²
 #
-# least over all time is a state feedback: four gains on the car, from a Riccati equation of its own, and one
-# on each point of the path, from the closed loop of that equation run backwards. The path is measured in axes
-# that move with the car, so that the gains hold anywhere.
+# over all time is a state feedback: four gains on the car, from a Riccati equation for the car alone, and one
+# on each point of the path, from that equation's closed loop run backwards. The path is measured in axes that
+# move with the car, so that the gains hold at any place and heading.
 #
-#     δ = −K (0, vy, 0, ψ̇) + Σ kᵢ eᵢ        eᵢ: lateral offset of the point ahead at i V T, in axes of the car
+#     δ = −K (0, vy, 0, ψ̇) + Σ kᵢ eᵢ     eᵢ: lateral offset of the point i V T ahead, in axes of the car
 #
-# Gains on y and ψ are the negative sums of kᵢ and of i V T kᵢ: shifting or turning path and car together
-# changes nothing. Steering saturates at ``limit``.
+# Gains on y and ψ are the negative sums of kᵢ and of i V T kᵢ, since shifting or turning path and car
+# together must not change δ. Steering saturates at ``limit``.
 #
 # Source: Sharp and Valtetsiotis, Optimal preview car steering control, ICTAM selected papers, Vehicle System
 # Dynamics 35 supplement (2001) 101-117; Sharp, Casanelles and Symonds, A mathematical model for driver
@@ -104,7 +104,7 @@ class PathDriver:
 
 
 class LinearCar(NamedTuple):
-    """The single-track car that the driver expects: stiffnesses of whole axles, N/rad."""
+    """The single-track car in the driver's prediction: stiffnesses of whole axles, N/rad."""
 
     mass: float = 1590.0
     yaw_inertia: float = 2500.0
@@ -114,7 +114,7 @@ class LinearCar(NamedTuple):
     rear_stiffness: float = 1.5e5
 
     def matrices(self, speed: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return A and B of y, vy, ψ, ψ̇ by the steer angle; y and ψ against a straight line."""
+        """Return A and B for states y, vy, ψ, ψ̇ and input δ; y and ψ are relative to a straight line."""
         m, i, a, b, cf, cr = self
         matrix = np.zeros((4, 4))
         matrix[0, 1], matrix[0, 2], matrix[2, 3] = 1.0, speed, 1.0
@@ -130,16 +130,16 @@ MIDDLE_CLASS = LinearCar()
 
 @dataclass(frozen=True)
 class SharpDriver:
-    """A driver of a path y(x) by optimal preview at a speed.
+    """A driver who follows a path y(x) by optimal preview, with gains for one speed.
 
     path          y over x, m: an `arm.Table`
     speed         for which the gains are computed, m/s
-    car           that the driver expects
+    car           in the driver's prediction
     preview       s that the driver looks ahead; more than 1.5 s gains little
     interval      T, s
-    weight_y      per m², in rad²
-    weight_angle  per rad²
-    lag           of arms and hands, s
+    weight_y      rad² per m²
+    weight_angle  rad² per rad²
+    lag           time constant of arms and hands, s
     limit         largest angle of the front wheels, rad
     """
 
@@ -180,8 +180,8 @@ class SharpDriver:
         closed = phi - gamma @ own[None]
         count = round(self.preview / self.interval) + 1
         path = np.array([[-1.0] + [0.0] * (count - 1), [1 / ahead, -1 / ahead] + [0.0] * (count - 2)])
-        cross = errors.T @ weights @ path  # of the car and each point of the path
-        # The part of the value function between car and path: M = Φcᵀ M S + cross, S the shift.
+        cross = errors.T @ weights @ path  # terms of the cost with a state of the car and a path point
+        # The mixed part of the value function, car times path: M = Φcᵀ M S + cross, S the shift.
         mixed = np.zeros((4, count))
         mixed[:, 0] = cross[:, 0]
         for i in range(1, count):

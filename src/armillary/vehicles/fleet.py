@@ -1,4 +1,4 @@
-"""Other vehicles on the parts of the full car: a pickup, a compact car, and a Formula-Student car."""
+"""Other vehicles made with `full_car`: a pickup, a compact car, and a Formula-Student car."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """A full car: four suspensions in closed loops with springs, dampers, stops and bars, a rack, brakes, air.
 
-The body's origin is on the road amid the axles' middles; x forward, y to the left, z up. Inputs: ``steer``,
-the angle of the steering wheel in rad; ``brake``, 0 to 1; ``drive``, torque on the driven axle in N·m in
-addition to what holds the speed V, or to the engine.
+The body's origin is on the road, between the middles of the axles; x forward, y to the left, z up. Inputs:
+``steer``, angle of the steering wheel in rad; ``brake``, 0 to 1; ``drive``, torque in N·m on the driven axle,
+added to the torque that holds the speed V or to the engine's.
 """
 
 from __future__ import annotations
@@ -86,28 +86,28 @@ FULL: dict[str, tuple[float, str, str]] = {
     "lift": (0.2, "m2", "coefficient of lift times area"),
 }
 
-# Steps of runs, s: a wishbone of 4 kg turns on bushings of 1e7 N/m with 500 Hz.
+# Steps of runs, s. With bushings of 1e7 N/m, a wishbone of 4 kg oscillates at 500 Hz, so the step is shorter.
 RIGID_STEP, ELASTIC_STEP = 1e-3, 2e-4
 RACK_MASS = 3.0  # kg
-BUMP, REBOUND = Stop(0.05, 200e3), Stop(0.06, 200e3)  # between the seats of a spring
+BUMP, REBOUND = Stop(0.05, 200e3), Stop(0.06, 200e3)  # m, N/m, between the two seats of a spring
 
 
 @dataclass(frozen=True)
 class AxleDesign:
     """The suspension of an axle: its kind, hard points, springs, dampers, stops and bar."""
 
-    build: Builder
-    places: Mapping[str, Sequence[float]]
+    build: Builder  # such as `double_wishbone`
+    places: Mapping[str, Sequence[float]]  # hard points, left side, m
     spring: Law = 45e3  # N/m, or a table of the force over the compression
     damper: Law = 3500.0  # N·s/m, or a table of the force over the speed of compression
-    bar: float = 12e3  # N/m at the wheels
+    bar: float = 12e3  # N/m at the wheels; 0 for none
     bump: Stop | None = BUMP
     rebound: Stop | None = REBOUND
     masses: Masses = field(default_factory=Masses)
     compliance: Compliance | None = None  # bushings in place of joints
 
     def unsprung(self) -> float:
-        """Return the mass of a corner without its wheel, kg."""
+        """Return the mass of a corner without its wheel, kg: upright and, if there is one, lower arm."""
         return float(self.masses.upright) + (float(self.masses.arm) if "lower_ball" in self.places else 0.0)
 
 
@@ -115,7 +115,7 @@ class AxleDesign:
 class SolidDesign:
     """A solid axle on four links, or on leaf springs: hard points of the left side, springs, dampers, stops.
 
-    With ``leaf`` there are no links and no coil springs: the packs at the points spring_foot hold the axle.
+    With ``leaf`` the packs at the points spring_foot hold the axle; there are no links or coil springs.
     """
 
     places: Mapping[str, Sequence[float]]
@@ -146,7 +146,7 @@ class TwistBeamDesign:
     torsion: float = 6000.0  # N·m/rad
 
     def unsprung(self) -> float:
-        """Return the mass of a half, kg."""
+        """Return the mass of one half of the beam, kg."""
         return self.mass
 
 
@@ -163,17 +163,17 @@ class EngineDesign:
     clutch: float = 450.0  # N·m
 
     def first_gear(self, spin: float) -> int:
-        """Return the lowest gear that a spin of the wheels allows, rad/s."""
+        """Return the lowest gear without shifting up at a spin of the wheels in rad/s."""
         fit = [i for i, ratio in enumerate(self.ratios, start=1) if spin * ratio * self.final < self.shift.up]
         return fit[0] if fit else len(self.ratios)
 
 
 class _Seat(NamedTuple):
-    """The places of a wheel and its spring, and the spring's force at rest."""
+    """Where a wheel and its spring are attached, and the spring's force at rest, N."""
 
     carrier: arm.Body
-    at: tuple[Scalar, Scalar, Scalar]
-    top: arm.Point
+    at: tuple[Scalar, Scalar, Scalar]  # the hub in the carrier's frame, m
+    top: arm.Point  # seats of the spring
     foot: arm.Point
     preload: float
 
@@ -200,21 +200,21 @@ def full_car(
     vary: Sequence[str] = (),
     energy: bool = False,
 ) -> Car:
-    """Return a car with four real suspensions.
+    """Return a car whose four suspensions are linkages of rigid or elastic parts.
 
     front_tyre, rear_tyre  tyres of the left side; the right side has them mirrored
     front, rear            designs of the axles; the rear one has no rack and may be a `SolidDesign` or a
                            `TwistBeamDesign`
     parameters             replace values of FULL
     drive                  axle whose wheels hold the speed V: "front" or "rear"
-    engine                 in place of a torque that holds V: its driver uses pedals and gears; the gear at
-                           the start is that of ``speed``
+    engine                 replaces the torque that holds V: its driver uses pedals and gears, and starts in
+                           the gear for ``speed``
     driver                 steers in addition to the input
-    vary                   hard points that become parameters, front_POINT_x and so on
+    vary                   front hard points whose coordinates become parameters, front_POINT_x and so on
     energy                 add the work of all loads by kind as states, see `add_energy_balance`
 
-    Springs are preloaded such that the car stands at its hard points; `Model.equilibrium` finds the small
-    rest.
+    Springs are preloaded such that the car nearly rests at its hard points; `Model.equilibrium` finds the
+    exact rest.
     """
     if drive not in ("front", "rear"):
         raise arm.ModelError(f"drive={drive!r} is not known; use 'front' or 'rear'")
@@ -341,9 +341,9 @@ def full_car(
 def _seat_of_corner(
     s: arm.System, corner: Corner, design: AxleDesign, places: Mapping[str, Sequence[float]], sprung: float
 ) -> _Seat:
-    """Return the preload by virtual work: load of the wheel, weight of the arm and force of the spring.
+    """Return the seat; its preload balances the wheel's load and the arms' weight, by virtual work.
 
-    Ratios of motion are those of rigid joints, also where they are bushings.
+    Motion ratios are computed with rigid joints, also if the design has bushings.
     """
     rigid = corner
     if design.compliance is not None:
@@ -360,7 +360,7 @@ def _seat_of_corner(
 
 
 def _seat_of_axle(s: arm.System, axle: SolidAxle, side: int, sprung: float) -> _Seat:
-    """Return the preload of an axle that heaves without roll."""
+    """Return the seat of one side; its preload carries the body if the axle heaves without roll."""
     label = "left" if side > 0 else "right"
     top, foot = axle.seats[f"{label}_spring_top"], axle.seats[f"{label}_spring_foot"]
     heave = {axle.body.q3: 1.0, axle.body.q5: 0.0}
@@ -370,7 +370,7 @@ def _seat_of_axle(s: arm.System, axle: SolidAxle, side: int, sprung: float) -> _
 
 
 def _seat_of_beam(s: arm.System, beam: TwistBeam, corner: Corner, sprung: float) -> _Seat:
-    """Return the preload of a twist beam whose wheels heave together."""
+    """Return the seat of one wheel; its preload carries the body if both wheels heave together."""
     coordinates = [*beam.left.coordinates, *beam.right.coordinates]
     heave = {beam.left.travel: 1.0, beam.right.travel: 1.0}
     top, foot = corner.seats["spring_top"], corner.seats["spring_foot"]
@@ -388,7 +388,7 @@ def _add_leaf(
     side: int,
     sprung: float,
 ) -> tuple[_Seat, Bushing]:
-    """Return the pack of one side, which carries the load; its damper's seat has no preload."""
+    """Add the leaf spring of one side, which carries the load; return the damper's seat and the spring."""
     label = "left" if side > 0 else "right"
     x, y, z = places["spring_foot"]
     eyes = axle.chassis.point(f"{name}_eyes", (x, side * y, z))

@@ -1,13 +1,13 @@
-"""Vehicles inside another program, such as a driving simulator, which describes the road under each wheel.
+"""Vehicles inside another program (host), such as a driving simulator, which gives the road below each wheel.
 
 Enter with a car on a `HostRoad`; leave with a folder of C (`export_vehicle`), or an FMU with the same inputs.
-The road is a plane under each wheel, as inputs of the model.
+The road is a plane under each wheel; its numbers are inputs of the model:
 
     z = height + slope_x (x − x₀) + slope_y (y − y₀)        below the hub at x, y
 
-The host gives the point (x₀, y₀, height) of the surface below the hub, its slopes and its friction; a step
-later it gives others. Within a step the surface is its tangent plane: on a smooth road its height is right to
-the second order of the step, its normal to the first.
+The host gives the point (x₀, y₀, height) of the surface below the hub, its slopes and its friction, anew for
+each step. Within a step the surface is its tangent plane: on a smooth road the error of the height is of
+second order in the distance travelled, and that of the normal of first order.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from armillary.vehicles.cars import Car
 from armillary.vehicles.road import Road, Surface
 from armillary.vehicles.tyres.tyre import Scalar
 
-# Inputs of a wheel: ending, value without a host, unit, meaning.
+# Inputs of a wheel: end of the name, value without a host, unit, meaning.
 ROAD_INPUTS = (
     ("x", 0.0, "m", "where the road is described"),
     ("y", 0.0, "m", "where the road is described"),
@@ -37,7 +37,7 @@ class HostRoad(Road):
     """A road that another program describes while the vehicle runs.
 
     Each wheel has the inputs WHEEL_road_x, _y, _height, _slope_x, _slope_y and _friction, and the outputs
-    "WHEEL x" and "WHEEL y", the place of its hub. Without values from outside the road is flat.
+    "WHEEL x" and "WHEEL y", the position of its hub. Without values from the host the road is flat.
     """
 
     def below_wheel(self, system: arm.System, name: str, x: Scalar, y: Scalar) -> Surface:
@@ -64,11 +64,13 @@ TEMPLATES = Path(__file__).parent / "templates"
 def export_vehicle(car: Car, path: str | os.PathLike[str], *, force: bool = False) -> Path:
     """Write a vehicle on a `HostRoad` as a folder of C and return its path.
 
-    Beside the program of `Equations.export("c")` the folder has NAME_vehicle.h and NAME_vehicle.c, which set
-    the vehicle on the road, step it, and ask a function of the host for height, normal and friction under
-    each wheel; bump.c, an example; and vehicle.mk for ``make -f vehicle.mk``, which builds it and a library.
+    Beside the program of `Equations.export("c")` the folder has NAME_vehicle.h and NAME_vehicle.c, with
+    functions to place the vehicle on the road and to step it: they call a function of the host for height,
+    normal and friction under each wheel. Further files are bump.c, an example, and vehicle.mk:
+    ``make -f vehicle.mk`` builds the example and a library.
 
-    For an FMU there is ``car.system.derive().export("fmu", …)``: what the callback returns are its inputs.
+    For an FMU use ``car.system.derive().export("fmu", …)``, whose inputs are the values that the callback
+    returns.
     """
     known = car.system.memories
     wheels = [name for name in car.spin_per_speed if f"{name}_road_height" in known]

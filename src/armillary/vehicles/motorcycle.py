@@ -8,7 +8,7 @@ import armillary as arm
 from armillary.vehicles.tyres.simple import LinearTyre
 from armillary.vehicles.wheel import add_rolling_wheel
 
-# Sharp (1971): value in SI units, unit, meaning. His were pounds, feet and seconds.
+# Sharp (1971), converted from pounds, feet and seconds: value in SI units, unit, meaning.
 SHARP_1971: dict[str, tuple[float, str, str]] = {
     "Mf": (30.647190000000002, "kg", "mass of the front frame"),
     "Mr": (217.44911, "kg", "mass of the rear frame with its rider"),
@@ -47,8 +47,8 @@ def motorcycle(speed: float = 20.0, parameters: Mapping[str, float] | None = Non
 
     The machine has a rear frame with a rigid rider and a front frame that turns about the raked steering
     axis; two wheels spin in them, and stand on thin tyres whose side force lags by a relaxation length. Axes:
-    x forward, y to the left, z up; origin in the ground below the rear mass centre. It does not pitch: to
-    first order, pitch does not act on leaning and steering. ``parameters`` replace values of SHARP_1971.
+    x forward, y to the left, z up; origin in the ground below the rear mass centre. Pitch is left out: to
+    first order, it does not act on leaning and steering. ``parameters`` replace values of SHARP_1971.
 
     Source: Sharp, The stability and control of motorcycles, J. Mech. Eng. Sci. 13 (1971) 316-329.
     """

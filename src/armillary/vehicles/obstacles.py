@@ -1,14 +1,14 @@
-"""Cleats, potholes and humps, as a tyre of a finite size feels them: two cams in tandem.
+"""Cleats, potholes and humps, smoothed by a tyre of finite size: the tandem-cam model.
 
-Over an edge a tyre does not follow the height below its hub. Two cams of elliptic shape roll over the
-obstacle, one ahead of the other; the wheel then stands on the plane through their lowest points:
+At an edge a tyre does not follow the height below its hub. In the model two elliptic cams roll over the
+obstacle, one ahead of the other, and the wheel stands on the plane through the cams' lowest points:
 
     |ξ/a|ᶜ + |ζ/b|ᶜ = 1       the cam, a = length·r, b = height·r, c = order
     z(x) = max over ξ of [ profile(x + ξ) − b (1 − (1 − |ξ/a|ᶜ)^(1/c)) ]
     height = (z_front + z_rear)/2        slope = (z_front − z_rear)/s,   s = shift · contact length
 
-For a profile of steps the maximum is found exactly: each stretch of constant height lifts the cam by its own
-height, less the drop of the cam at the distance of the stretch. The spacing of the cams is that at one load.
+For a profile of steps the maximum is exact: each stretch of constant height lifts the cam by this height less
+the drop of the cam at the distance of the stretch. The cams' distance is computed for one load and kept.
 
 Source: Schmeitz, A semi-empirical three-dimensional model of the pneumatic tyre rolling over arbitrarily
 uneven road surfaces, TU Delft 2004; Pacejka (2012), section 10.1.6. Defaults are those of MF-Swift files.
@@ -27,9 +27,9 @@ from armillary.vehicles.road import Road, Surface, smooth_step
 from armillary.vehicles.tyres.tyre import Scalar, Tyre
 
 SPACING = 0.004  # m between points of the tables near an obstacle
-RAMP_STEPS = 40  # of a ramp
-SIDE_WIDTH = 0.2  # m about y = 0 in which an obstacle of one side ends
-# Half the contact length by r0 (Q_RA1 √d + Q_RA2 d), d the relative deflection; of MF 6.1 files.
+RAMP_STEPS = 40  # steps that approximate a ramp
+SIDE_WIDTH = 0.2  # m, width about y = 0 over which an obstacle of one side fades out
+# Half the contact length over r0 is Q_RA1 √d + Q_RA2 d, d the relative deflection; names of MF 6.1 files.
 CONTACT_ROOT, CONTACT_LINEAR = 0.5, 1.0
 
 
@@ -41,7 +41,7 @@ class Obstacle:
     length  m, ramps not counted
     height  m
     ramp    length of the rise before it and of the fall behind it, m
-    side    "both", "left" (y > 0) or "right"
+    side    half of the road: "both", "left" (y > 0) or "right"
     """
 
     at: float
@@ -60,18 +60,18 @@ class Obstacle:
 
     @property
     def begin(self) -> float:
-        """Where its ramp begins."""
+        """Start of the first ramp, x in m."""
         return self.at - self.ramp
 
     @property
     def end(self) -> float:
-        """Where its second ramp ends."""
+        """End of the second ramp, x in m."""
         return self.at + self.length + self.ramp
 
 
 @dataclass(frozen=True)
 class TandemCams:
-    """Two cams that stand for a tyre: its free radius and contact length in m, and their shape."""
+    """Two cams that replace a tyre: its free radius and contact length in m, and their shape."""
 
     radius: float
     contact_length: float
@@ -96,17 +96,17 @@ class TandemCams:
 
     @property
     def spacing(self) -> float:
-        """Distance of the cams, m."""
+        """Distance between the cams, m."""
         return self.shift * self.contact_length
 
     def drop(self, distance: np.ndarray) -> np.ndarray:
-        """Return how far the cam's lower side is above its lowest point; infinite beyond its ends."""
+        """Return the height of the cam's lower edge over its lowest point, m; infinite beyond its ends."""
         part = np.abs(distance) / (self.length * self.radius)
         inside = np.maximum(1 - part**self.order, 0.0) ** (1 / self.order)
         return np.where(part <= 1, self.height * self.radius * (1 - inside), np.inf)
 
     def follow(self, x: np.ndarray, pieces: Sequence[tuple[float, float, float]]) -> np.ndarray:
-        """Return the lowest point of one cam over stretches (begin, end, height)."""
+        """Return the height of a cam's lowest point when it rests on stretches (begin, end, height)."""
         found = np.full(len(x), -np.inf)
         for begin, end, height in pieces:
             distance = np.maximum(np.maximum(begin - x, x - end), 0.0)
@@ -139,7 +139,7 @@ class ObstacleRoad(Road):
             chosen = sorted((o for o in self.obstacles if o.side == side), key=lambda o: o.begin)
             if not chosen:
                 continue
-            pieces = _divide(chosen)
+            pieces = _flat_stretches(chosen)
             places = [
                 np.linspace(o.begin - reach, o.end + reach, 3 + int((o.end - o.begin + 2 * reach) / SPACING))
                 for o in chosen
@@ -157,7 +157,7 @@ class ObstacleRoad(Road):
         return tables
 
     def below(self, x: Scalar, y: Scalar) -> Surface:
-        """Return the plane that a wheel at a place stands on."""
+        """Return the plane on which a wheel above (x, y) stands."""
         friction = self.friction(x, y) if callable(self.friction) else self.friction
         height: Scalar = 0.0
         slope: Scalar = 0.0
@@ -176,9 +176,9 @@ def obstacle_road(
     cams: TandemCams | None = None,
     friction: float | Callable[[Scalar, Scalar], Scalar] = 1.0,
 ) -> ObstacleRoad:
-    """Return a flat road with cleats and potholes, enveloped by a tyre under a load in N.
+    """Return a flat road with cleats and potholes, smoothed by a tyre under a load in N.
 
-    cams  other shapes than the default of MF-Swift files
+    cams  cams in place of those from the tyre and the defaults of MF-Swift files
     """
     made = tuple(obstacles)
     if not made:
@@ -193,8 +193,8 @@ def obstacle_road(
     return ObstacleRoad(0.0, friction, made, cams or TandemCams.of_tyre(tyre, load))
 
 
-def _divide(obstacles: Sequence[Obstacle]) -> list[tuple[float, float, float]]:
-    """Stretches of constant height over the whole road; ramps as small steps."""
+def _flat_stretches(obstacles: Sequence[Obstacle]) -> list[tuple[float, float, float]]:
+    """Return (begin, end, height) of stretches of constant height over the road; ramps are small steps."""
     pieces = []
     last = -np.inf
     for o in obstacles:
@@ -202,15 +202,15 @@ def _divide(obstacles: Sequence[Obstacle]) -> list[tuple[float, float, float]]:
         steps = np.linspace(0, 1, RAMP_STEPS + 1)
         if o.ramp:
             edges = o.begin + o.ramp * steps
-            pieces += _ramp(edges, o.height * steps)
+            pieces += _ramp_steps(edges, o.height * steps)
         pieces.append((o.at, o.at + o.length, o.height))
         if o.ramp:
             edges = o.at + o.length + o.ramp * steps
-            pieces += _ramp(edges, o.height * (1 - steps))
+            pieces += _ramp_steps(edges, o.height * (1 - steps))
         last = o.end
     return [*pieces, (last, np.inf, 0.0)]
 
 
-def _ramp(edges: np.ndarray, heights: np.ndarray) -> list[tuple[float, float, float]]:
+def _ramp_steps(edges: np.ndarray, heights: np.ndarray) -> list[tuple[float, float, float]]:
     middle = (heights[:-1] + heights[1:]) / 2
     return [(float(a), float(b), float(h)) for a, b, h in zip(edges[:-1], edges[1:], middle, strict=True)]

@@ -1,4 +1,4 @@
-"""Roads: a height over the ground plane, how slippery the surface is, and random roads of ISO 8608."""
+"""Roads: height over the ground plane and friction of the surface, and random roads of ISO 8608."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Surface(NamedTuple):
 class Road:
     """A road z(x, y) in the axes of the ground, z up.
 
-    height    a number or a function of (x, y), in metres; functions take and give expressions: a slope is
-              ``lambda x, y: 0.05*x``, a bank ``lambda x, y: 0.03*y``, a profile ``lambda x, y: table(x)``
-              with an `arm.Table`, a surface ``arm.Table2``
+    height    a number or a function of (x, y), in metres; its arguments and result are expressions: a slope
+              is ``lambda x, y: 0.05*x``, a bank ``lambda x, y: 0.03*y``, a profile ``lambda x, y: table(x)``
+              with an `arm.Table`, a surface an ``arm.Table2``
     friction  scale of the tyre's friction, a number or a function of (x, y): 0.3 on ice
     """
 
@@ -36,11 +36,11 @@ class Road:
     friction: float | Callable[[Scalar, Scalar], Scalar] = 1.0
 
     def below_wheel(self, system: arm.System, name: str, x: Scalar, y: Scalar) -> Surface:
-        """Return the surface below a wheel of a system; roads that need memories add them under its name."""
+        """Return the surface below a wheel; roads that need memories or inputs add them with its name."""
         return self.below(x, y)
 
     def below(self, x: Scalar, y: Scalar) -> Surface:
-        """Return the surface at a place, with exact slopes."""
+        """Return the surface at a place, with slopes by differentiation of the height."""
         friction = self.friction(x, y) if callable(self.friction) else self.friction
         if not callable(self.height):
             return Surface(self.height, 0.0, 0.0, friction)
@@ -56,7 +56,7 @@ class Road:
 
 @dataclass(frozen=True)
 class SplitRoad(Road):
-    """A flat road of two frictions, to the right and the left of a line along x; see `split_road`."""
+    """A flat road with two friction scales, to the right and the left of a line along x; see `split_road`."""
 
     right: float = 1.0
     left: float = 1.0
@@ -84,7 +84,7 @@ class SplitRoad(Road):
 
 
 def split_road(right: float, left: float = 1.0, *, edge: float = 0.0, width: float = 0.2) -> SplitRoad:
-    """Return a flat road of two frictions, to the right and the left of y = edge, blended over a width in m.
+    """Return a flat road with two friction scales, right and left of y = edge, blended over a width in m.
 
     A model on it has the parameters ``mu_right`` and ``mu_left``, which runs may change.
     """
@@ -94,7 +94,7 @@ def split_road(right: float, left: float = 1.0, *, edge: float = 0.0, width: flo
 
 
 class Patch(NamedTuple):
-    """A rectangle of another friction: x and y from and to, m, and its scale of friction."""
+    """A rectangle with its own friction: limits of x and of y in m, and the scale of friction."""
 
     x: tuple[float, float]
     y: tuple[float, float]
@@ -106,7 +106,7 @@ def friction_patches(
 ) -> Callable[[Scalar, Scalar], Scalar]:
     """Return the friction of a road with patches of ice or water, for ``Road(height, friction)``.
 
-    Where patches overlap the last one holds. At their edges friction is blended over a width in m.
+    Where patches overlap the last one holds. At the edges of a patch friction is blended over a width in m.
     """
     for patch in patches:
         if not (patch.x[0] < patch.x[1] and patch.y[0] < patch.y[1] and patch.friction > 0 and width > 0):
@@ -128,12 +128,12 @@ def friction_patches(
 
 
 def smooth_step(s: Scalar) -> Scalar:
-    """Return a step from 0 to 1 over −½ < s < ½, with continuous slope."""
+    """Return a step from 0 to 1 over −½ < s < ½ with continuous slope, a cubic polynomial."""
     share = arm.min(arm.max(s + 0.5, 0.0), 1.0)
     return share * share * (3 - 2 * share)
 
 
-# Random roads of ISO 8608 by class and seed, with two tracks that agree in long waves alone.
+# Random roads of ISO 8608 by class and seed, with two tracks that agree only in long waves.
 
 
 REFERENCE = 0.1  # n0, cycles/m
@@ -156,14 +156,14 @@ def iso8608_road(
 
         G(n) = G(n0) (n/n0)⁻²        σ² = G(n0) n0² (1/lowest − 1/highest)
 
-    length           metres; beyond both ends the road is level with them
+    length           m; beyond both ends the height stays that of the end
     track            distance of the tracks y = ±track/2; between them the road is straight across
-    spacing          of the points in metres, at most a quarter of the shortest wave
+    spacing          distance of the points in m, at most a quarter of the shortest wave
     lowest, highest  spatial frequencies in cycles/m
 
     Waves are equally spaced in the logarithm of their frequency, each with the variance of its band, so that
-    the variance of a long road is exact. The two tracks have the coherence of an isotropic surface,
-    x K1(x), x = 2π n track. A seed gives the same road everywhere.
+    the variance of a long road is exact. The two tracks have the coherence of an isotropic surface, x K1(x)
+    with x = 2π n track. The same seed always gives the same road.
 
     Sources: ISO 8608:2016; Kamash and Robson, Journal of Sound and Vibration 57 (1978) 89-100.
     """

@@ -35,12 +35,12 @@ def tractor_and_trailer(
     speed: float = 25.0,
     parameters: Mapping[str, float] | None = None,
 ) -> Car:
-    """Return a tractor and a semi-trailer on a fifth wheel, at constant speed: they move aside and yaw.
+    """Return a tractor and a semi-trailer on a fifth wheel, at constant speed: they move sideways and yaw.
 
-    Each tyre describes one wheel: the front axle has two, the driven axle four, and the trailer two on each
-    of its three axles, which stand at one place. Static loads follow from the masses. Outputs are the
-    tractor's quantities by ISO 8855, the articulation angle, and the trailer's yaw velocity and lateral
-    acceleration.
+    Each tyre argument describes one wheel: the front axle has two, the driven axle four, and the trailer two
+    on each of its three axles, which are modelled at one position. Static loads follow from the masses.
+    Outputs are the tractor's quantities as in ISO 8855, the articulation angle, and the trailer's yaw
+    velocity and lateral
     """
     s = arm.System("tractor and semi-trailer")
     p = declare_parameters(s, TRACTOR, parameters, speed)
@@ -87,7 +87,7 @@ def rearward_amplification(
 ) -> Manoeuvre:
     """Run one period of sinusoidal steering and compare trailer and tractor, ISO 14791.
 
-    Figures: the trailer's peak lateral acceleration and yaw velocity over the tractor's.
+    Figures: ratios of the trailer's peak lateral acceleration and yaw velocity to the tractor's.
     """
     if "trailer lateral acceleration" not in car.system.outputs:
         raise arm.ModelError("rearward_amplification: this vehicle has no trailer; use tractor_and_trailer")

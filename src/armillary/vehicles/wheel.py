@@ -1,4 +1,4 @@
-"""A wheel on a road: its body, the contact of a disc or torus, slips with relaxation, and the tyre's loads.
+"""A wheel on a road: its body, the contact point of a disc or torus, slips that lag, and the tyre's loads.
 
 With a the direction of the axle, n the normal of the road and O the hub,
 
@@ -8,18 +8,18 @@ With a the direction of the axle, n the normal of the road and O the hub,
     ρ = r + (R − r) cos γ − n·(O − road)      deflection of a torus of crown radius r; r = 0 is a disc
     Vsx = Vx − Re Ω,   Vsy = y·v(contact)     velocities of slip
 
-The slips are states that lag behind by the relaxation lengths σ. No speed divides anything:
+The slips are states that lag by the relaxation lengths σ. No equation divides by a speed:
 
     σκ dκ/dt + V κ = −Vsx        σα dw/dt + V w = Vsy        α = atan w        V = max(|Vx|, |Vs|/SLIP_LIMIT)
 
-At standstill they are deflections of the tyre, so that a vehicle stands on a slope without creeping. Below
-the speed ``slow`` a damper acts beside this spring, since the real one, the rolling, is missing there: the
-slips that the tyre takes are κ − g T Vsx/σκ and w + g T Vsy/σα, with g = (1 − (Vx/slow)²)².
+At standstill these states are deflections of the tyre, so a vehicle stands on a slope without creeping. Below
+the speed ``slow`` a damper acts in addition, since the damping by rolling is missing there: the slips in the
+tyre's law are κ − g T Vsx/σκ and w + g T Vsy/σα, with g = (1 − (Vx/slow)²)².
 
 The deflection of a tyre cannot grow beyond the limit of friction. Therefore σ falls with the slope of the
-force, by the factor (1 − λ)² of a brush, where λ is the slip over the slip of sliding, at most one; without
-this a locked wheel would come to rest with a tyre stretched by σ, and be thrown back. σ stays above
-QUICKEST V.
+force, by the factor (1 − λ)² of a brush model, where λ ≤ 1 is the slip over the slip of full sliding. Without
+this a locked wheel would come to rest with a tyre stretched by σ, and spring back. σ has the lower bounds
+QUICKEST·V and SHORTEST_RELAXATION.
 
 Source: Pacejka (2012), sections 7.2.1 and 8.6, with the limit on V in place of the conditions there.
 """
@@ -33,9 +33,9 @@ import armillary as arm
 from armillary.vehicles.road import Road
 from armillary.vehicles.tyres.tyre import TINY, Forces, Scalar, Tyre, size
 
-SLIP_LIMIT = 5.0  # slips stay below it, whatever the speeds; the tyre slides by then
-SHORTEST_RELAXATION = 0.005  # metres; an unloaded tyre, and one that slides, has none
-QUICKEST = 0.002  # seconds in which a slip may build up: RK4 is stable with steps of 5 ms
+SLIP_LIMIT = 5.0  # bound on slips at all speeds; the tyre slides long before
+SHORTEST_RELAXATION = 0.005  # m, least relaxation length: the law gives 0 for an unloaded or sliding tyre
+QUICKEST = 0.002  # s, least time constant of the slips: RK4 is then stable with steps of 5 ms
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,12 @@ class RoadWheel:
     moment: arm.Vector  # about the hub
 
     def power(self) -> Scalar:
-        """Return the power of the road on the wheel, N·m/s: F·v + M·ω of its body."""
+        """Return the power of the road on the wheel, N·m/s: F·v + M·ω with the motion of its body."""
         at_hub = arm.dot(self.force, arm.velocity(self.body.origin))
         return at_hub + arm.dot(self.moment, arm.angular_velocity(self.body))
 
     def slip_power(self) -> Scalar:
-        """Return the power that the slip takes: −(Fx Vsx + Fy Vsy), positive if it is lost."""
+        """Return the power lost in sliding: −(Fx Vsx + Fy Vsy)."""
         return -(self.forces.fx * self.slip_speed_x + self.forces.fy * self.slip_speed_y)
 
 
@@ -90,21 +90,21 @@ def add_wheel(
     parameters: Sequence[str] = (),
     outputs: bool = True,
 ) -> RoadWheel:
-    """Add a wheel with a tyre to a system: a body that turns about its parent's y, two states, and loads.
+    """Add a wheel with a tyre to a system: a body that spins about the parent's y, two states, and loads.
 
     at            the hub in the parent's frame
     mass, inertia of the wheel, as `System.body` takes them; the second moment is about the spin axis
     road          flat at height zero if left out; z of the ground is up
     crown_radius  of the tyre's cross-section: the contact moves sideways as the wheel leans
-    slow          m/s, below which the damper of standstill acts and trail and rolling resistance fade
-    damping_time  T of that damper, s
+    slow          m/s, speed below which the damper of standstill acts and trail and rolling resistance fade
+    damping_time  T of the damper of standstill, s
     parameters    numbers of the tyre that become parameters of the model, such as "LMUY"
     outputs       add the forces, the slips and the camber as outputs
 
-    Names are the wheel's name with an ending: states name_kappa and name_slip, loads name_force,
-    name_moment and name_spin. The force and the moment across the axle act on the parent, at the hub, and the
-    moment about the axle on the wheel. The motion is the same as if all acted on the wheel, but no equation
-    contains the angle of its spin. The units of the model must be SI.
+    Names start with the wheel's name: states NAME_kappa and NAME_slip, loads NAME_force, NAME_moment and
+    NAME_spin. The force and the moment across the axle act on the parent, at the hub, and the moment about
+    the axle on the wheel. The motion is the same as if all acted on the wheel, but no equation contains the
+    angle of its spin. The units of the model must be SI.
     """
     ground, road = system.ground, road or Road()
     body = system.body(name, parent, arm.Revolute("y"), at=at, mass=mass, inertia=inertia)
@@ -138,7 +138,7 @@ def add_wheel(
     lever = crown - (height - (radius - crown_radius) * cosine) * normal
     deflection = crown_radius + (radius - crown_radius) * cosine - height
 
-    # Velocities: of the wheel plane, which does not spin, at the contact.
+    # Velocities: at the contact, of the wheel plane, which does not spin.
     velocity = arm.velocity(centre)
     at_contact = velocity + arm.cross(arm.angular_velocity(parent), lever)
     speed = arm.dot(velocity, forward)
@@ -206,8 +206,8 @@ def _is_one(value: Scalar) -> bool:
 #
 #     σ dFy/dt + |Vx| Fy = |Vx| F(α, γ),      α = atan2(Vsy, |Vx|)
 #
-# For models of lateral motion at constant speed, where load transfer and longitudinal slip do not count. No
-# speed divides anything. `add_wheel` adds the wheel that finds its load and its spin.
+# For models of lateral motion at constant speed, without load transfer and longitudinal slip. No equation
+# divides by a speed. A wheel of `add_wheel` instead computes its load and its spin.
 
 
 def add_rolling_wheel(

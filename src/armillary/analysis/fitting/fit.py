@@ -2,10 +2,10 @@
 
     minimise  Σ ρ(((model − data)/σ)²)   over the unknowns x, within their bounds
 
-with SciPy's trust-region reflective method and exact derivatives (program/sensitivities.py). Where
-σ is not given, the σ of each column is estimated from its residuals, and the columns are weighed by it in
-turn until neither changes: the maximum of the likelihood of normal errors (Bard 1974, Nonlinear Parameter
-Estimation, chapter 4).
+with SciPy's trust-region reflective method and exact derivatives (program/sensitivities.py). If σ is not
+given, estimates of the σ of each column from its residuals alternate with fits weighted by them until both
+converge: the maximum of the likelihood of normal errors (Bard 1974, Nonlinear Parameter Estimation, chapter
+4).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def experiment_run(
     parameters: Mapping[str, float],
     initial: Mapping[str, float],
 ) -> Run:
-    """Return the run of an experiment, with some parameters and initial values found so far."""
+    """Return the run of an experiment with the given values of unknown parameters and initial values."""
     given = measured.experiment
     span = {"t_end": float(measured.time[-1]), "t0": given.t0, "sample": times}
     settings, _ = RunSettings.among(span | {**steps})
@@ -71,7 +71,7 @@ class Residuals:
     """r = (model − data)/σ of all measurements, and ∂r/∂x, as functions of the unknowns x.
 
     Both come from one run per experiment, of the model with its derivatives. ``scale`` has a σ for each
-    column; a run that fails gives NaN, from which a fit turns back.
+    column. A run that fails gives NaN, so that the fit rejects this x.
     """
 
     model: CompiledSensitiveModel
@@ -97,7 +97,7 @@ class Residuals:
         return np.concatenate(parts)
 
     def plain(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """model − data and its derivatives, in the units of the outputs."""
+        """(model − data, its derivatives by x), in the units of the outputs."""
         if self._at is None or not np.array_equal(self._at, x):
             self.evaluations += 1
             try:
@@ -129,17 +129,17 @@ class Residuals:
         return np.concatenate(differences), np.vstack(rows)
 
     def values(self, x: np.ndarray) -> np.ndarray:
-        """Residuals over σ."""
+        """Return the residuals (model − data)/σ."""
         found: np.ndarray = self.plain(x)[0] / self.sigma()
         return found
 
     def jacobian(self, x: np.ndarray) -> np.ndarray:
-        """Their derivatives by the unknowns."""
+        """Return the derivatives of the residuals by the unknowns."""
         found: np.ndarray = self.plain(x)[1] / self.sigma()[:, None]
         return found
 
     def by_column(self, x: np.ndarray) -> dict[str, np.ndarray]:
-        """model − data of each column, of all experiments together."""
+        """Return model − data by column, with all experiments together."""
         left = self.plain(x)[0]
         found: dict[str, list[np.ndarray]] = {}
         for j, (_, c) in enumerate(self.rows):
@@ -149,11 +149,11 @@ class Residuals:
 
 Progress = bool | Callable[[int, float], None]
 
-_TOLERANCE = 1e-12  # of the sum of squares, of the unknowns and of the gradient
-_ROUNDS = 20  # of weighing columns
-_SETTLED = 1e-3  # relative change of σ
-_EXACT = 1e-7  # of the spread of a column: residuals so small are the integrator's, not noise
-_POINTS = 400  # of a curve beside the data
+_TOLERANCE = 1e-12  # relative, of the sum of squares, of the unknowns and of the gradient
+_ROUNDS = 20  # most estimates of σ
+_SETTLED = 1e-3  # relative change of σ below which it has converged
+_EXACT = 1e-7  # share of a column's spread: smaller residuals are errors of integration, not noise
+_POINTS = 400  # points of a curve, besides those of the data
 
 
 @expanded_signature(StepOptions)
@@ -171,16 +171,16 @@ def fit(
     progress: Progress = True,
     **how: Unpack[StepOptions],
 ) -> Fit:
-    """Parameters and initial values with which the model agrees with data, and their uncertainty.
+    """Fit parameters and initial values to data by least squares; return them with their uncertainty.
 
     ``data`` is a run, a mapping, DataFrame or Dataset with "time" and columns named as outputs, the path of
     a file that ``load_run`` reads, or an ``Experiment`` that adds circumstances to one of these; or a list of
-    them. NaN is a measurement that was not made. ``parameters`` and ``initial`` name the unknowns: a list of
-    names, which start from their defaults, or {name: start} or {name: (start, lowest, highest)} with None
-    for no bound. All experiments share the parameters; each has its own initial values.
-    ``outputs`` chooses among the columns. ``sigma`` is the standard deviation of the measurements, a number
-    or by column; left out, it is estimated. ``loss`` other than "linear" ("soft_l1", "huber", "cauchy",
-    "arctan") gives outliers less weight. Step, method and tolerances are as for ``simulate``.
+    these. NaN marks a missing measurement. ``parameters`` and ``initial`` name the unknowns: a list of names,
+    which start from their defaults, or {name: start} or {name: (start, lowest, highest)} with None for no
+    bound. All experiments share the parameters; each has its own initial values. ``outputs`` selects columns
+    of the data. ``sigma`` is the standard deviation of the measurements, one number or by column; if it is
+    left out, it is estimated. A ``loss`` other than "linear" ("soft_l1", "huber", "cauchy", "arctan") gives
+    outliers less weight. Step, method and tolerances are as for ``simulate``.
     """
     one_of(loss, LOSSES, "no loss ")
     most = positive_whole(max_evaluations)
@@ -213,12 +213,12 @@ def fit(
 
 
 def _times_between(m: Measured) -> np.ndarray:
-    """Return the times of the data and times between them, for a smooth curve."""
+    """Return the times of the data and of points between them, for a smooth curve."""
     return np.union1d(m.time, np.linspace(m.experiment.t0, m.time[-1], _POINTS))
 
 
 def _is_sigma_given(experiments: Sequence[Measured]) -> bool:
-    """Return whether σ is given. Raise if only some experiments give it."""
+    """Return whether σ is given; raise an error if only some experiments give it."""
     without = [m.name for m in experiments if not m.sigma]
     if without and len(without) < len(experiments):
         raise ArmillaryError(f"sigma of {without[0]} is not given; give it for all experiments or for none")
@@ -226,7 +226,7 @@ def _is_sigma_given(experiments: Sequence[Measured]) -> bool:
 
 
 def _spreads(experiments: Sequence[Measured], columns: Sequence[str]) -> dict[str, float]:
-    """Return the spread of the data of each column: the scale on which they are compared at first."""
+    """Return the spread of the data of each column, the first estimate of its σ."""
     found = {}
     for c in columns:
         values = np.concatenate([m.columns[c] for m in experiments if c in m.columns])
@@ -242,7 +242,7 @@ def _solve_least_squares(
     max_evaluations: int,
     report: Callable[[int, float], None] | None,
 ) -> Solution:
-    """Return the least squares; without a given σ, columns are weighed by the size of their residuals."""
+    """Return the solution of the least squares; without a given σ, σ is estimated by column."""
     x = np.array([u.start for u in residuals.unknowns])
     with np.errstate(over="ignore"):
         if not np.isfinite(np.sum(residuals.values(x) ** 2)):

@@ -1,4 +1,4 @@
-"""The result of a fit: values with their uncertainty, the residuals, and how far to trust it."""
+"""The result of a fit: values with their uncertainty, the residuals, and warnings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# Statistics of unknowns from residuals and their derivatives: covariance, and what is not determined.
+# Statistics of unknowns from residuals and their derivatives: covariance, and undetermined unknowns.
 
 # ρ'(z) and ρ''(z) of SciPy's losses, with z = r²: ρ = z, 2(√(1+z) − 1), Huber's, ln(1+z), arctan z.
 LOSSES: dict[str, Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]] = {
@@ -36,29 +36,29 @@ LOSSES: dict[str, Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]] = {
     "arctan": lambda z: (1 / (1 + z**2), -2 * z / (1 + z**2) ** 2),
 }
 
-_SINGULAR = 1e-8  # of the largest singular value: the accuracy of the derivatives themselves
-_SHARE = 1e-4  # of a direction that is not determined, from which on an unknown has part in it
-_NORMAL = 1.4826  # of a normal distribution's median deviation to its standard deviation
+_SINGULAR = 1e-8  # share of the largest singular value that counts as zero: the derivatives' own accuracy
+_SHARE = 1e-4  # share of an undetermined direction's largest element, above which an unknown belongs to it
+_NORMAL = 1.4826  # standard deviation over median deviation of a normal distribution
 
 
 def rms(values: np.ndarray) -> float:
-    """Return the root mean square, also of numbers whose squares are too large or too small."""
+    """Return the root mean square, also of numbers whose squares would over- or underflow."""
     largest = float(np.max(np.abs(values), initial=0.0))
     return largest * float(np.sqrt(np.mean((values / largest) ** 2))) if largest > 0 else 0.0
 
 
 def residual_size(left: np.ndarray, loss: str) -> float:
-    """Return the size of the residuals of a column: their root mean square, or a robust one."""
+    """Return the size of a column's residuals: the root mean square, or from the median for robust losses."""
     if loss == "linear":
         return rms(left)
     return _NORMAL * float(np.median(np.abs(left)))
 
 
 def variance(residuals: np.ndarray, unknowns: int, loss: str) -> float:
-    """Return the variance of residuals that counts for the unknowns: Σψ²/(n − p) over (Σψ'/n)².
+    """Return the variance of residuals for the covariance of the unknowns: Σψ²/(n − p) over (Σψ'/n)².
 
-    For least squares ψ = r, and it is the sum of squares over the degrees of freedom. Source: Huber (1981),
-    Robust Statistics, section 7.6.
+    For least squares ψ = r, and the variance is the sum of squares over the degrees of freedom. Source: Huber
+    (1981), Robust Statistics, section 7.6.
     """
     n = len(residuals)
     first, second = LOSSES[loss](residuals**2)
@@ -67,9 +67,9 @@ def variance(residuals: np.ndarray, unknowns: int, loss: str) -> float:
 
 
 def inverse(jacobian: np.ndarray) -> tuple[np.ndarray, list[list[int]]]:
-    """(JᵀJ)⁻¹, and the groups of columns that the rows do not determine; infinite for those.
+    """Return (JᵀJ)⁻¹, infinite for undetermined columns, and the groups of undetermined columns.
 
-    Columns are brought to equal length first, so that units do not matter.
+    Columns are scaled to equal length first, so that units do not matter.
     """
     n = jacobian.shape[1]
     lengths = np.linalg.norm(jacobian, axis=0)
@@ -92,7 +92,7 @@ def inverse(jacobian: np.ndarray) -> tuple[np.ndarray, list[list[int]]]:
 
 
 def correlation(covariance: np.ndarray) -> np.ndarray:
-    """Return the correlations of unknowns; NaN where one has no variance, or an infinite one."""
+    """Return the correlations of unknowns; NaN for unknowns without a variance, or with an infinite one."""
     with np.errstate(all="ignore"):
         sizes = np.sqrt(np.diag(covariance))
         found: np.ndarray = covariance / np.outer(sizes, sizes)
@@ -102,22 +102,22 @@ def correlation(covariance: np.ndarray) -> np.ndarray:
 
 
 def strong_correlations(correlations: np.ndarray, limit: float) -> Sequence[tuple[int, int, float]]:
-    """Pairs whose correlation is as strong as this."""
+    """Return (i, j, correlation) of the pairs whose correlation is at least ``limit`` in magnitude."""
     n = len(correlations)
     pairs = [(i, j, float(correlations[i, j])) for i in range(n) for j in range(i)]
     return [(i, j, c) for i, j, c in pairs if abs(c) >= limit]
 
 
 _STRONG = 0.99  # correlation from which on a warning names two unknowns
-_PLAIN = 1e7  # from where on numbers are written with exponents
-_EXPLAINED = 0.95  # of the spread of the data: with residuals as large as this nothing is explained
-_MOST = 12  # digits of a number that is known exactly
-_AT_BOUND = 1e-8  # of the distance between bounds, or of the value
+_PLAIN = 1e7  # numbers from this on are written with exponents
+_EXPLAINED = 0.95  # residuals above this share of the data's spread: the model explains nothing
+_MOST = 12  # most digits of a printed number
+_AT_BOUND = 1e-8  # distance to a bound, as a share of the span or the value, that counts as zero
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The result of least squares: residuals over σ and their derivatives at x."""
+    """The result of least squares: x, and the residuals (over σ) and their derivatives there."""
 
     x: np.ndarray
     residuals: np.ndarray
@@ -134,8 +134,8 @@ class Solution:
 class Fit:
     """Parameters and initial values found from data.
 
-        fit.values["k"], fit.standard_errors["k"]      and fit.intervals["k"], which holds it with 95 %
-        print(fit.report())                            all of it as a table
+        fit.values["k"], fit.standard_errors["k"]      and the 95 % interval fit.intervals["k"]
+        print(fit.report())                            all of these as a table
         model.simulate(…, parameters=fit.parameters, initial=fit.initial)
 
     ``covariance`` and ``correlation`` have rows and columns in the order of ``names``. An unknown that the
@@ -152,14 +152,14 @@ class Fit:
     covariance: np.ndarray
     chi2: float
     dof: int
-    sigma: dict[str, float]  # of the columns, estimated; empty where it was given
+    sigma: dict[str, float]  # estimated σ of the columns; empty if σ was given
     warnings: tuple[str, ...]
     converged: bool
     evaluations: int
     seconds: float
     experiments: tuple[Measured, ...]
-    runs: tuple[Run, ...]  # of the model that was found, one per experiment
-    residuals: tuple[dict[str, np.ndarray], ...]  # model − data by experiment and column; NaN where missing
+    runs: tuple[Run, ...]  # runs of the fitted model, one per experiment
+    residuals: tuple[dict[str, np.ndarray], ...]  # model − data by experiment and column; NaN if missing
     _unknowns: tuple[Unknown, ...] = field(repr=False)
 
     @property
@@ -169,22 +169,22 @@ class Fit:
 
     @property
     def run(self) -> Run:
-        """The run of the model that was found, for the first experiment."""
+        """The run of the fitted model for the first experiment."""
         return self.runs[0]
 
     @property
     def parameters(self) -> dict[str, float]:
-        """The parameters that were found, for ``simulate``."""
+        """The fitted parameters, for ``simulate(parameters=…)``."""
         return {u.name: self.values[u.label] for u in self._unknowns if u.parameter}
 
     @property
     def initial(self) -> dict[str, float]:
-        """The initial values found for the first experiment, as ``simulate`` takes them."""
+        """The fitted initial values of the first experiment, for ``simulate(initial=…)``."""
         found = [u for u in self._unknowns if not u.parameter and u.experiment == 0]
         return {u.name: self.values[u.label] for u in found}
 
     def report(self) -> str:
-        """Values with standard errors, 95 % intervals and units, residuals by column, and warnings."""
+        """Return values with standard errors, 95 % intervals and units, residuals by column, and warnings."""
         count = sum(m.count for m in self.experiments)
         of = f"{len(self.experiments)} experiments" if len(self.experiments) > 1 else self.experiments[0].name
         end = "converged" if self.converged else "not converged"
@@ -216,7 +216,7 @@ class Fit:
         return rows
 
     def plot(self, *columns: str, path: str | os.PathLike[str] | None = None, show: bool = False) -> Figure:
-        """Draw a figure of the data and of the model that was found, a panel for each column."""
+        """Draw a figure of the data and of the fitted model, with a panel for each column."""
         return fit_plot(self, columns, path, show)
 
     def __repr__(self) -> str:
@@ -231,7 +231,7 @@ def outcome(
     runs: Sequence[Run],
     seconds: float,
 ) -> Fit:
-    """Return the statistics of a solution."""
+    """Return the fit of a solution, with its statistics."""
     names = [u.label for u in unknowns]
     held = np.array([_is_at_bound(u, v) for u, v in zip(unknowns, solution.x, strict=True)])
     count, free = len(solution.residuals), int(np.sum(~held))
@@ -280,13 +280,15 @@ def outcome(
 
 
 def _is_at_bound(u: Unknown, value: float) -> bool:
-    """Return whether a bound holds an unknown."""
+    """Return whether an unknown is at one of its bounds."""
     size = u.high - u.low if np.isfinite(u.high - u.low) else abs(value)
     return min(value - u.low, u.high - value) <= _AT_BOUND * max(size, 1e-300)
 
 
 def _quantile(dof: int, sigma_given: bool) -> float:
-    """Standard errors to either side that hold a value with 95 %: Student's where σ is estimated."""
+    """Return half the width of a 95 % interval in standard errors, by Student's distribution if σ is
+    estimated.
+    """
     from scipy.special import ndtri, stdtrit
 
     if sigma_given:
@@ -323,7 +325,7 @@ def _warnings(
 def _unexplained_columns(
     experiments: Sequence[Measured], residuals: Sequence[Mapping[str, np.ndarray]], loss: str
 ) -> list[str]:
-    """Columns whose residuals are no smaller than the deviations of the data from their middle."""
+    """Return the columns whose residuals are not smaller than the deviations of the data from their mean."""
     middle = np.mean if loss == "linear" else np.median
     data = _by_column([m.columns for m in experiments])
     left = _by_column(residuals)
@@ -332,7 +334,7 @@ def _unexplained_columns(
 
 
 def _by_column(tables: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """Return the numbers of each column, of all experiments together."""
+    """Return the finite numbers of each column, with all experiments together."""
     names = dict.fromkeys(c for table in tables for c in table)
     parts = {c: np.concatenate([table[c] for table in tables if c in table]) for c in names}
     return {c: values[np.isfinite(values)] for c, values in parts.items()}
@@ -352,7 +354,7 @@ def _by_experiment(experiments: Sequence[Measured], left: np.ndarray) -> tuple[d
 
 
 def rounded_to_error(value: float, error: float) -> str:
-    """Return a value down to two digits of its standard error."""
+    """Return a value as text, down to the second digit of its standard error."""
     if not (math.isfinite(error) and error > 0 and math.isfinite(value)):
         return f"{value:.6g}"
     last = math.floor(math.log10(error)) - 1  # the place of the last digit
@@ -370,7 +372,7 @@ _PALE = "#9aa4ad"
 
 
 def fit_plot(fit: Fit, columns: Sequence[str], path: str | os.PathLike[str] | None, show: bool) -> Figure:
-    """Pale points for measurements, a line over them for the model; a colour for each experiment."""
+    """Draw pale points for measurements and a line for the model, with a colour for each experiment."""
     known = list(dict.fromkeys(c for m in fit.experiments for c in m.columns))
     shown = list(checked_names(columns, known, "no data of", after=" were fitted")) or known
     several = len(fit.experiments) > 1

@@ -1,14 +1,14 @@
-"""Exciting trajectories: periodic motions in which every base parameter shows.
+"""The regressor of inverse dynamics, linear in the base parameters, and exciting trajectories.
+
+An exciting trajectory is a periodic motion whose efforts depend clearly on every base parameter,
 
     q(t) = q₀ + s Σ_k (a_k sin kωt + b_k cos kωt)/k,     ω = 2π/T
 
-for each joint, with the largest s that keeps its limits of place, speed and acceleration. The a and b
+for each joint, with the largest s that keeps its limits of position, speed and acceleration. The a and b
 minimise the condition number of the regressor's rows over one period. A Fourier series is band-limited and
 periodic, so that measurements can be averaged over periods and differentiated without noise.
 
 Source: Swevers et al. (1997), Optimal robot excitation and identification.
-
-The regressor of inverse dynamics: efforts as linear functions of inertial parameters, at places.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_NEAR = 0.3  # radians, or units of length: of the start, where closed positions are looked for
-_TRIES = 5  # for each
+_NEAR = 0.3  # radians, or units of length: distance from the start within which loops are closed
+_TRIES = 5  # attempts for each position with closed loops
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,7 +62,7 @@ class Regressor:
     """Efforts at places of a motion as e = Y π + e₀, linear in the base parameters π.
 
     y.values          Y, (…, speeds, parameters)
-    y.rest            e₀, (…, speeds): efforts against all loads but gravity
+    y.rest            e₀, (…, speeds): efforts against all loads except gravity
     y.names           names of the speeds
     y.parameters      the base parameters, with names, values and expressions
     """
@@ -74,7 +74,7 @@ class Regressor:
     rest: np.ndarray
 
     def efforts(self, parameters: object = None) -> np.ndarray:
-        """Y π + e₀ for base parameters π; left out, for the values that they have in the description."""
+        """Return Y π + e₀ for base parameters π, by default those of the description."""
         pi = self.parameters.values if parameters is None else reals(parameters, "parameters=")
         if pi.shape != (len(self.parameters),):
             raise ArmillaryError(
@@ -85,7 +85,7 @@ class Regressor:
 
     @property
     def condition(self) -> float:
-        """Condition number of all rows together, columns brought to equal length."""
+        """Condition number of all rows together, with columns scaled to equal length."""
         return condition(self.values.reshape(-1, self.values.shape[-1]))
 
     def __repr__(self) -> str:
@@ -98,7 +98,7 @@ class Regressor:
 
 
 def condition(rows: np.ndarray) -> float:
-    """Return the largest over the least singular value, columns brought to equal length."""
+    """Return the ratio of the largest and the least singular value, with columns scaled to equal length."""
     sizes = np.linalg.norm(rows, axis=0)
     if rows.shape[0] < rows.shape[1] or not np.all(sizes > 0):
         return float("inf")
@@ -107,7 +107,7 @@ def condition(rows: np.ndarray) -> float:
 
 
 class RegressorModel:
-    """The linear efforts of a model: expressions, and machine code once it is wanted."""
+    """The linear efforts of a model: expressions, and machine code, which is made at its first use."""
 
     def __init__(self, model: CompiledModel, *, every: bool = False) -> None:
         refuse_rigid_contacts(model.base.equations, "the regressor of its efforts")
@@ -127,13 +127,13 @@ class RegressorModel:
 
     @cached_property
     def functions(self) -> ModelFunctions:
-        """Y of the base parameters row by row, and e₀."""
+        """The functions of Y for the base parameters, row by row, and of e₀."""
         chosen = [row[k] for row in self.linear.rows for k in self.groups.independent]
         wanted = {"regressor": chosen, "rest": list(self.linear.rest)}
         return ModelFunctions(self.equations, wanted, self.linear.expressions.rates)
 
     def at(self, places: Places, parameters: Mapping[str, object] | None) -> tuple[np.ndarray, np.ndarray]:
-        """Rows of Y and e₀ at places."""
+        """Return Y and e₀ at places, a row each."""
         at = (places.t, places.states, parameters, places.memory, places.rates)
         columns = len(self.groups.independent)
         rest = self.functions.rows("rest", *at)
@@ -142,7 +142,7 @@ class RegressorModel:
 
 
 def closed_places(model: CompiledModel, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """States of a system with its loops closed, near the start, with random speeds; and their times."""
+    """Return states of a system near the start, with closed loops and random speeds, and their times."""
     equations = model.equations
     rng = np.random.default_rng(0)
     start = model.state()
@@ -203,9 +203,9 @@ def regressor(
     )
 
 
-_FINE = 20  # samples per harmonic at which limits are kept
-_DRAWS = 30  # random series of which the best is a start
-_STEPS = 15  # of the minimisation from each start
+_FINE = 20  # samples per harmonic at which limits are checked
+_DRAWS = 30  # random series, of which the best is a start
+_STEPS = 15  # most iterations of a minimisation
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -230,16 +230,17 @@ class ExcitingTrajectory:
     units: Mapping[str, str]
     factors: np.ndarray  # from stated units to the model's own
     model_centre: np.ndarray  # all coordinates of the model, in its order, with the joints at their centre
-    follow: np.ndarray  # (coordinates of the model, joints): how far each moves with each joint
+    follow: np.ndarray  # (coordinates of the model, joints): change of each per change of each joint
 
     def model_coordinates(self, t: object) -> np.ndarray:
-        """Return all coordinates of the model, in its order, at times: locked ones stay where runs start
-        them, others follow a joint (mimic joints).
+        """Return all coordinates of the model, in its order, at times.
+
+        Locked coordinates have the values at the start of runs; mimic joints follow their joint.
         """
         return np.asarray(self.model_centre + (self.at(t)[0] - self.centre) @ self.follow.T)
 
     def at(self, t: object) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Coordinates, speeds and their rates at times, joints along the last axis."""
+        """Return coordinates, speeds and their rates at times, with joints along the last axis."""
         return _motion(np.asarray(t, dtype=float), self.period, self.centre, self.amplitudes)
 
     @property
@@ -268,7 +269,7 @@ class ExcitingTrajectory:
         return " + ".join(terms)
 
     def as_run(self) -> Run:
-        """Coordinates, speeds and accelerations of one period as columns of a run, in stated units."""
+        """Return coordinates, speeds and accelerations of one period as columns of a run, in stated units."""
         rates = tuple(f"rate of {name}" for name in self.speeds)
         names = (*self.coordinates, *self.speeds, *rates)
         columns = np.hstack([x / self.factors for x in (self.q, self.u, self.udot)])
@@ -277,7 +278,7 @@ class ExcitingTrajectory:
         return Run(self.system, self.time.copy(), columns, names, units, outputs=names)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """One period as a file of a run (.csv, .nc, .parquet), for a robot's controller."""
+        """Write one period as a file of a run (.csv, .nc, .parquet), for a robot's controller."""
         self.as_run().save(path)
 
     def plot(self, path: str | os.PathLike[str] | None = None, show: bool = False) -> Figure | None:
@@ -318,11 +319,12 @@ def exciting_trajectory(
     seed: int = 0,
     parameters: Mapping[str, object] | None = None,
 ) -> ExcitingTrajectory:
-    """Return a periodic motion within limits along which the base parameters show as well as possible.
+    """Return a periodic motion within limits whose efforts determine the base parameters as well as possible.
 
-    ``limits`` has the lowest and highest value of every coordinate, ``speed_limits`` and
-    ``acceleration_limits`` the largest size of every speed and rate by its name, or one number for all; all
-    in stated units. The best of ``starts`` minimisations from random series is returned.
+    ``limits`` has the lowest and highest value of every coordinate. ``speed_limits`` and
+    ``acceleration_limits`` have the largest magnitude of every speed and of its rate, by the speed's name, or
+    one number for all; all in stated units. The best of ``starts`` minimisations from random series is
+    returned.
     """
     core = compiled_model(model, "exciting_trajectory()")
     counts = {"harmonics": harmonics, "samples": samples, "starts": starts}
@@ -357,7 +359,9 @@ def _motion(
 
 
 class _Joints:
-    """Coordinates whose rates are speeds, in the order of these, with limits in the model's own units."""
+    """The coordinates whose rates are speeds, in the order of the speeds, with limits in the
+    model's units.
+    """
 
     def __init__(
         self,
@@ -403,7 +407,7 @@ class _Joints:
 def _following(
     model: CompiledModel, made: RegressorModel, joints: _Joints, parameters: Mapping[str, object] | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return all coordinates where the joints are at their centre, and how far each moves with each joint."""
+    """Return all coordinates with the joints at their centres, and ``follow`` of the trajectory."""
     equations = made.equations
     names, n = equations.coordinates, len(equations.coordinates)
     places = dict(zip(joints.coordinates, joints.centre, strict=True))
@@ -443,7 +447,7 @@ def _bounds_by_name(
 
 
 class _ConditionSearch:
-    """The condition number of a series of unscaled amplitudes, and its minimisation."""
+    """The minimisation of the condition number over the series' unscaled amplitudes."""
 
     def __init__(
         self,
@@ -461,11 +465,11 @@ class _ConditionSearch:
         self._memory = initial_memory(made.equations, None, 0.0)
         self._own = made.reader.rows(None, made.equations.states, "states", "state")
         # A series of n harmonics is nowhere larger than 1/cos(π n/N) times the largest of N samples over its
-        # period (Ehlich and Zeller 1964), so that limits hold between samples, too.
+        # period (Ehlich and Zeller 1964). With this factor limits hold between samples too.
         self._fine = np.linspace(0.0, joints.period, _FINE * harmonics, endpoint=False)
 
     def amplitudes(self, x: np.ndarray) -> np.ndarray:
-        """Return the largest amplitudes in these proportions that keep the limits."""
+        """Return the amplitudes x scaled, by joint, to the largest ones that keep the limits."""
         joints = self.joints
         shape = (len(joints.coordinates), self.harmonics, 2)
         raw = x.reshape(shape) / np.arange(1, self.harmonics + 1)[:, None]
@@ -479,7 +483,7 @@ class _ConditionSearch:
         return found
 
     def rows(self, amplitudes: np.ndarray) -> np.ndarray:
-        """Return the regressor along the motion, row under row."""
+        """Return the regressor along the motion, the rows of all samples below each other."""
         q, u, udot = _motion(self.time, self.joints.period, self.joints.centre, amplitudes)
         count = len(self.time)
         own = np.broadcast_to(self._own, (count, len(self._own)))
@@ -491,7 +495,7 @@ class _ConditionSearch:
         return Y.reshape(-1, Y.shape[-1])
 
     def value(self, x: np.ndarray) -> float:
-        """ln of the condition number; from YᵀY, whose eigenvalues are the squares of Y's singular values."""
+        """Return ln of the condition number, from the eigenvalues of YᵀY: squares of Y's singular values."""
         rows = self.rows(self.amplitudes(x))
         sizes = np.linalg.norm(rows, axis=0)
         if not np.all(sizes > 0):

@@ -4,13 +4,13 @@ Base parameters π and friction f follow from weighted linear least squares,
 
     e = Y π + u f_v + sign(u) f_c + e₀ + noise of σ_j along speed j
 
-with σ_j estimated from the residuals, in turn with the solution. They need not belong to bodies that exist.
-The nearest ones that do minimise
+where estimates of σ_j from the residuals alternate with solutions. The result x̂ = (π̂, f̂) may belong to no
+physically possible bodies. The nearest possible bodies minimise
 
-    |R (x(θ) − x̂)|² + |θ − θ₀|²/p²,     RᵀR = covariance of (π̂, f̂), inverted
+    |R (x(θ) − x̂)|² + |θ − θ₀|²/p²,     RᵀR = inverse of the covariance of x̂
 
-over log-Cholesky parameters θ of the bodies (below); the second term keeps what the data do not
-determine near the description's values θ₀, which are taken to be known within a factor of about e^p.
+over log-Cholesky parameters θ of the bodies (below). The second term keeps parameters that the data do not
+determine near the description's values θ₀, which are assumed to be right within a factor of about e^p.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ from armillary.untyped import Given
 
 # Inertias of bodies that are physically possible, by ten unbounded numbers each.
 #
-# The ten inertial numbers φ of a body (mass m, first moment h, inertia J about its origin) are those of
-# some distribution of mass exactly where the pseudo-inertia is positive definite:
+# The ten inertial numbers φ of a body (mass m, first moment h, inertia J about its origin) belong to some
+# distribution of mass if and only if the pseudo-inertia P is positive definite:
 #
 #     P = [ Σ   h ]       Σ = ½ tr(J) 1 − J       P = e^{2α} U Uᵀ,    U = [ A  t ]
 #         [ hᵀ  m ]                                                       [ 0  1 ]
@@ -62,7 +62,7 @@ from armillary.untyped import Given
 #
 # Source: Rucker and Wensing (2022), Smooth parameterization of rigid-body inertia.
 
-_FLOOR = 1e-4  # of the largest: least eigenvalue of Σ/m, where a description has a body without extent
+_FLOOR = 1e-4  # least eigenvalue of Σ/m, as a share of the largest, for a body described without extent
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,13 +117,13 @@ def theta_of(numbers: np.ndarray) -> np.ndarray:
 
 
 def inertia_matrix(numbers: np.ndarray) -> np.ndarray:
-    """J of φ."""
+    """Return the matrix J of φ."""
     xx, yy, zz, xy, xz, yz = numbers[4:10]
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 def body_inertia(numbers: np.ndarray) -> BodyInertia:
-    """φ as mass, mass centre and central inertia."""
+    """Return φ as mass, mass centre and inertia about the mass centre."""
     m = float(numbers[0])
     c = numbers[1:4] / m
     return BodyInertia(m, c, inertia_matrix(numbers) - m * (c @ c * np.eye(3) - np.outer(c, c)))
@@ -141,9 +141,9 @@ def length_of(theta: np.ndarray) -> float:
 class Identification:
     """Inertial parameters and friction found from efforts.
 
-        found.values["A.Jzz"], found.standard_errors["A.Jzz"]     and found.intervals["A.Jzz"], with 95 %
-        found.bodies["A"]           mass, com and inertia of a body that is physically possible
-        found.parameters            parameters of the description with these values, for simulate
+        found.values["A.Jzz"], found.standard_errors["A.Jzz"]     and the interval found.intervals["A.Jzz"]
+        found.bodies["A"]           mass, com and inertia of a physically possible body
+        found.parameters            parameters of the description by name, for simulate
         found.friction["A.u1"]      {"viscous": …, "coulomb": …}
 
     ``values`` are base parameters and friction of the possible bodies; ``unconstrained`` are the values of
@@ -157,18 +157,18 @@ class Identification:
     standard_errors: Mapping[str, float]
     intervals: Mapping[str, tuple[float, float]]
     units: Mapping[str, str]
-    described: Mapping[str, float]  # what the description has, NaN where it has no values
+    described: Mapping[str, float]  # values of the description; NaN if it has none
     covariance: np.ndarray
     friction: Mapping[str, Mapping[str, float]]
     bodies: Mapping[str, BodyInertia]
     parameters: Mapping[str, float]
     sigma: Mapping[str, float]
-    residuals: np.ndarray  # efforts measured less those found, (rows, speeds)
+    residuals: np.ndarray  # measured efforts less identified ones, (rows, speeds)
     condition: float
     warnings: tuple[str, ...]
 
     def report(self) -> str:
-        """Values with standard errors and 95 % intervals, bodies, noise, and warnings."""
+        """Return values with standard errors and 95 % intervals, bodies, noise, and warnings as text."""
         rows = self.residuals.shape[0]
         lines = [
             f"Identification of '{self.system}': {counted(rows, 'row')} of "
@@ -194,7 +194,7 @@ class Identification:
         return rows
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Values, standard errors, intervals, bodies and parameters as a JSON file."""
+        """Write values, standard errors, intervals, bodies and parameters to a JSON file."""
         data = {
             "system": self.system,
             "unknowns": {
@@ -227,8 +227,8 @@ def _finite_or_none(x: float) -> float | None:
 
 
 FRICTION = ("viscous", "coulomb", "offset")
-_ROUNDS = 5  # of weighing speeds by their residuals
-_EVALUATIONS = 100  # of bodies, on the way to the nearest possible ones
+_ROUNDS = 5  # estimates of σ
+_EVALUATIONS = 100  # most evaluations in the search for the nearest possible bodies
 
 
 def identify(
@@ -243,15 +243,16 @@ def identify(
     prior: float = 1.0,
     consistent: bool = True,
 ) -> Identification:
-    """Inertial parameters of all bodies, and friction, from a motion and the efforts along its speeds.
+    """Identify inertial parameters of all bodies, and friction, from a motion and the efforts along its
+    speeds.
 
-    ``motion`` is (q, u, udot), an ``ExcitingTrajectory``, or a run or its file, of whose speeds ``udot`` are
-    the rates (left out: slopes of splines). ``efforts`` act along ``model.speed_names``, a column each, or by
-    the names of speeds, or of the run's columns that hold them. ``friction`` lists "viscous", "coulomb" and
-    "offset", for all speeds or by speed. ``parameters`` has values that the description lacks: geometry, and
-    estimates of masses and inertias, within a factor of about e^``prior``. ``sigma`` is the standard
-    deviation of efforts, a number or by speed; left out, it is estimated. With ``consistent`` the bodies
-    found are physically possible.
+    ``motion`` is (q, u, udot), an ``ExcitingTrajectory``, or a run or its file; for a run ``udot`` are the
+    rates of its speeds (default: slopes of splines). ``efforts`` has a column for each of
+    ``model.speed_names``, or columns by the names of speeds, as arrays or names of the run's columns.
+    ``friction`` lists "viscous", "coulomb" and "offset", for all speeds or by speed. ``parameters`` has
+    values that the description lacks: geometry, and estimates of masses and inertias, within a factor of
+    about e^``prior``. ``sigma`` is the standard deviation of efforts, one number or by speed; if it is left
+    out, it is estimated. If ``consistent``, the bodies of the result are physically possible.
     """
     core = compiled_model(model, "identify()")
     prior = real(prior, "prior")
@@ -310,7 +311,7 @@ def _by_label(labels: Sequence[str], values: Given) -> dict[str, float]:
 
 
 def _quantile(dof: int) -> float:
-    """Quantile of Student's distribution for an interval that holds the value with 95 %."""
+    """Return the quantile of Student's distribution for a 95 % interval."""
     from scipy.special import stdtrit
 
     return float(stdtrit(dof, 0.975))
@@ -319,7 +320,7 @@ def _quantile(dof: int) -> float:
 def _friction_units(
     made: RegressorModel, labels: Sequence[str], terms: Sequence[tuple[str, str]]
 ) -> dict[str, str]:
-    """Units of friction: efforts along speeds, for viscous friction per unit of the speed."""
+    """Return the units of friction: of efforts along speeds, for viscous friction per unit of the speed."""
     system = made.equations.system
     speeds = {u.data.name: u.dimension or SPEED for u in system.speeds}
     found = {}
@@ -342,7 +343,7 @@ def _places_of_motion(
 
 
 def _efforts(names: tuple[str, ...], efforts: object, run: Run | None, rows: int) -> np.ndarray:
-    """Measured efforts, a column for each speed."""
+    """Return the measured efforts, a column for each speed."""
     if isinstance(efforts, Mapping):
         given = checked_names(efforts, names, "identify(): efforts= names")
         if missing := [name for name in names if name not in given]:
@@ -403,7 +404,7 @@ def _sigma(names: tuple[str, ...], sigma: object) -> np.ndarray | None:
 def _solve_weighted_least_squares(
     columns: np.ndarray, right: np.ndarray, sigma: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[int]]:
-    """x, 1/σ of each speed, the covariance of x, and what the data do not determine."""
+    """(x, 1/σ of each speed, the covariance of x, the indices of undetermined unknowns)."""
     rows, speeds, unknowns = columns.shape
     if rows * speeds <= unknowns:
         raise ArmillaryError(
@@ -431,7 +432,7 @@ def _possible(
     x: np.ndarray,
     prior: float,
 ) -> tuple[dict[str, BodyInertia], np.ndarray]:
-    """Bodies that are physically possible, nearest to x as the data see it, and their base parameters."""
+    """Return the physically possible bodies nearest to x in terms of the data, and their base parameters."""
     from scipy.optimize import least_squares
 
     names, matrix, offset, start = _body_map(made, parameters)
@@ -471,7 +472,7 @@ def _possible(
 def _body_map(
     made: RegressorModel, parameters: Mapping[str, object] | None
 ) -> tuple[list[str], np.ndarray, np.ndarray, list[np.ndarray]]:
-    """(bodies with mass, B and b of base parameters π = B φ + b, φ of the description)."""
+    """(names of bodies with mass, B and b of base parameters π = B φ + b, φ of the description by body)."""
     linear, groups = made.linear, made.groups
     equations = made.equations
     values = parameter_values(made, parameters)
@@ -518,8 +519,8 @@ def _inertial_expressions(body: Body) -> list[Expr]:
 
 
 def _named_parameters(made: RegressorModel, bodies: Mapping[str, BodyInertia]) -> dict[str, float]:
-    """Parameters of the description that stand for a mass, a coordinate of a mass centre or an inertia, and
-    for nothing in the geometry.
+    """Return the values of the description's parameters that are a mass, a coordinate of a mass centre or an
+    inertia, and do not enter the geometry.
     """
     everywhere = [as_expr(x) for body in made.equations.system.bodies.values() for x in body.at]
     geometry = {s.data.name for s in symbols(*everywhere)}

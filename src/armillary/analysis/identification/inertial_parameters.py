@@ -1,14 +1,15 @@
 """Inertial parameters of the links of a regrouped tree, and efforts as linear functions of them.
 
-Of each link its mass m, first moment h = m c and inertia matrix J about its origin, in the link's axes, and
-the armatures of its joint: what regrouping leaves of them, κ. Efforts are linear in these,
+Each link has a mass m, first moment h = m c and inertia matrix J about its origin, in the link's axes, and
+the armatures of its joint. κ are those of these numbers that are not zero after regrouping. Efforts are
+linear,
 
     e = Y(q, u, u̇) κ + e₀(q, u, t)
 
-with e₀ the efforts against all loads but gravity.
+with e₀ the efforts against all loads except gravity.
 
-Joints of several axes have links without bodies, to which regrouping brings numbers of one body: κ = G π, in
-the numbers π of the bodies, with fewer π than κ. Of those κ that depend on each other one is kept,
+Joints of several axes have links without bodies, to which regrouping moves numbers of one body: κ = G π, with
+the numbers π of the bodies, of which there may be fewer than κ. Then independent κ_k are kept of the κ,
 
     κ_d = W κ_k,     Y κ = (Y_k + Y_d W) κ_k
 """
@@ -65,7 +66,7 @@ from armillary.results.record import label_units
 from armillary.text_tables import aligned, counted, html_table
 from armillary.untyped import DataTable
 
-DEPENDENT = 1e-8  # of a column's length: what may be left of one that depends on others
+DEPENDENT = 1e-8  # share of a column's length, below which its part independent of others is rounding
 ENTRIES = ("m", "hx", "hy", "hz", "Jxx", "Jyy", "Jzz", "Jxy", "Jxz", "Jyz")
 ELEMENTS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 
@@ -74,7 +75,7 @@ ELEMENTS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 class LinkParameter:
     """One inertial number of a link, or the armature of one of its speeds.
 
-    ``value`` is in the parameters of the description, ``of_bodies`` in the numbers of its bodies.
+    ``value`` is in terms of the description's parameters, ``of_bodies`` in terms of the bodies' numbers π.
     """
 
     name: str
@@ -100,7 +101,7 @@ class LinearEfforts:
 
 
 def linear_efforts(equations: DerivedEquations, *, every: bool = False) -> LinearEfforts:
-    """Efforts by the parameters of links that are not zero in the description, or by ``every`` one."""
+    """Return the efforts in terms of link parameters: those not zero in the description, or ``every`` one."""
     with derivation(), neglect_as_in_derivation(equations):
         described = described_equations(equations)
         system, reduction = described.system, described.reduction
@@ -108,7 +109,7 @@ def linear_efforts(equations: DerivedEquations, *, every: bool = False) -> Linea
         rates = {i: reduction.plain(system.accelerations[system.speeds[i]]) for i in sorted(free)}
         tree = moving_tree(system, reduction, rates)
         bodies = _body_symbols(system, tree)
-        # One choice for both: "sparsest" would depend on which numbers are equal.
+        # The same choice for both trees: "sparsest" would depend on which numbers are equal.
         known, general = regroup(tree, "first"), regroup(_with_bodies(tree, bodies), "first")
         parameters, symbolic = _tree_of_parameters(system, known, general, every)
         tau = efforts(symbolic, applied_loads(system, symbolic, reduction.plain))
@@ -135,10 +136,10 @@ def _independent_parameters(
     parameters: Sequence[LinkParameter],
     bodies: Mapping[str, tuple[Expr, ...]],
 ) -> tuple[list[int], dict[int, list[tuple[int, float]]]]:
-    """Return the places of parameters that are independent functions of the bodies' inertial numbers.
+    """Return the indices of parameters that are independent functions of the bodies' inertial numbers.
 
-    Of dependent parameters the first are chosen. For each chosen one return the others that contain it, as
-    pairs (place, share).
+    Of dependent parameters the first ones are chosen. For each chosen one also return the others that contain
+    it, as pairs (index, share).
     """
     own = [s for ten in bodies.values() for s in ten]
     wanted = [p.of_bodies for p in parameters]
@@ -164,8 +165,8 @@ def independent_columns(
 ) -> tuple[tuple[int, ...], tuple[int, ...], np.ndarray]:
     """Split the columns of a matrix into independent and dependent ones: others = independent @ shares.
 
-    Return the places of the independent columns, chosen from the left, the places of the others, and the
-    shares (independent, others).
+    Return the indices of the independent columns, chosen from the left, those of the others, and the shares
+    (independent, others).
     """
     sizes = np.linalg.norm(columns, axis=0)
     basis: list[np.ndarray] = []
@@ -219,7 +220,7 @@ def _with_bodies(tree: Tree, bodies: Mapping[str, tuple[Expr, ...]]) -> Tree:
 def _tree_of_parameters(
     system: Description, known: Tree, general: Tree, every: bool
 ) -> tuple[tuple[LinkParameter, ...], Tree]:
-    """Return symbols for the inertial numbers of links, their meaning, and the tree in these symbols."""
+    """Return the parameters of links, and the tree with their symbols as inertial numbers."""
     made: list[LinkParameter] = []
 
     def parameter(name: str, value: object, of_bodies: object, dimension: Dimension) -> Expr:
@@ -266,26 +267,26 @@ def _dimension(entry: str) -> Dimension:
 
 # Base parameters: the fewest combinations of inertial parameters on which the motion depends.
 #
-# Regrouping (``mechanics/tree/structure/regroup.py``) leaves those that a joint cannot distinguish with one
-# link. What is left may still have no effect, or effects that are not independent, because of parallel
-# axes, of planes, or of a joint on the ground along gravity. The columns of Y at random places show both: a
-# column that depends linearly on others gives its parameter to theirs,
+# Regrouping (``mechanics/tree/regroup.py``) gathers parameters that a joint cannot distinguish at one link.
+# The result may still have parameters without effect, or with dependent effects, because of parallel axes,
+# planes, or a joint on the ground along gravity. The columns of Y at random places show both: the parameter
+# of a column that depends linearly on others is added to their parameters,
 #
 #     Y κ = Y_i (κ_i + C κ_d),     Y_d = Y_i C
 #
-# Source: Gautier (1991), Numerical calculation of the base inertial parameters of robots; the grouping of
-# regrouped symbols in place of the bodies' own numbers is ours.
+# Source: Gautier (1991), Numerical calculation of the base inertial parameters of robots; regrouped symbols
+# replace the bodies' own numbers here.
 
-_PLACES = 4  # of random places, as many times the number of parameters over that of speeds
-_LONG = re.compile(r"\d+\.\d{13,}(?:e[-+]?\d+)?")  # numbers with more digits than are shown
-_WIDTH = 72  # characters of an expression in a table
+_PLACES = 4  # number of random places, times the number of speeds, over the number of parameters
+_LONG = re.compile(r"\d+\.\d{13,}(?:e[-+]?\d+)?")  # numbers with more digits than are printed
+_WIDTH = 72  # most characters of an expression in a table
 
 
 @dataclass(frozen=True, eq=False)
 class BaseParameter:
     """One base parameter, in terms of the description's parameters and of the bodies' inertial numbers.
 
-    ``value`` follows from the parameters' defaults, NaN where one has none.
+    ``value`` is its value with the parameters' defaults; NaN if one has none.
     """
 
     name: str
@@ -307,7 +308,7 @@ class BaseParameters:
         base["A.Jzz"].expression, base["A.Jzz"].value
         base.names, base.values
 
-    ``without_effect`` names inertial parameters of links that no effort depends on.
+    ``without_effect`` names inertial parameters of links on which no effort depends.
     """
 
     system: str
@@ -356,7 +357,7 @@ class BaseParameters:
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
-    """Independent columns of Y by place, and the shares C that they take of dependent ones."""
+    """Indices of independent and dependent columns of Y, and the shares C."""
 
     independent: tuple[int, ...]
     dependent: tuple[int, ...]
@@ -376,7 +377,7 @@ def base_parameters(equations: DerivedEquations) -> BaseParameters:
 
 
 def has_loops(equations: DerivedEquations) -> bool:
-    """Return whether coordinates have to satisfy conditions."""
+    """Return whether constraints on positions exist."""
     return any(c.position is not None for c in equations.system.constraints.values())
 
 
@@ -386,7 +387,7 @@ def count_of_places(efforts: LinearEfforts) -> int:
 
 
 def grouped_parameters(efforts: LinearEfforts, groups: Grouping) -> BaseParameters:
-    """Base parameters of the groups."""
+    """Return the base parameters for independent columns and their shares."""
     system, given = efforts.expressions.equations.system, efforts.parameters
     plain = efforts.expressions.reduction.plain
     known = {plain(p): default_value(p) for p in system.parameters.values()}
@@ -405,7 +406,7 @@ def grouped_parameters(efforts: LinearEfforts, groups: Grouping) -> BaseParamete
 
 
 def grouping(columns: np.ndarray) -> Grouping:
-    """Find independent columns of a matrix of many rows; of dependent columns, the first ones."""
+    """Return the grouping of a matrix of many rows; of dependent columns the first are independent."""
     sizes = np.linalg.norm(columns, axis=0)
     largest = float(np.max(sizes, initial=0.0))
     nothing = [k for k in range(columns.shape[1]) if sizes[k] <= DEPENDENT * largest]
@@ -416,8 +417,9 @@ def grouping(columns: np.ndarray) -> Grouping:
 def random_regressor(
     efforts: LinearEfforts, states: np.ndarray | None = None, times: np.ndarray | None = None
 ) -> np.ndarray:
-    """Y at random places, or at these states and times with random rates, row under row; parameters without a
-    default are random too. Where motion is prescribed, Y depends on time.
+    """Return Y at random places, or at given states and times with random rates, row under row.
+
+    Parameters without a default are random too. Times count if motion is prescribed.
     """
     equations = efforts.expressions.equations
     system, targets, plain = equations.system, equations.targets, equations.reduction.plain

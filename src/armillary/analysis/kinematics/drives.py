@@ -1,4 +1,4 @@
-"""The drives of a mechanism along a path: driven quantities with their values, and where it starts."""
+"""The drives of a mechanism along a path: driven quantities with their values, and the start of the path."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ class Drive:
     names: tuple[str, ...]  # without time
     values: np.ndarray
     times: np.ndarray
-    timed: bool
+    timed: bool  # whether time is driven
     shape: tuple[int, ...]
-    axes: tuple[str, ...]  # names of the grid's axes, or of all that is driven along a path
+    axes: tuple[str, ...]  # names of all driven quantities, time included: the axes of a grid
 
     def __len__(self) -> int:
         return len(self.times)
 
     @property
     def origins(self) -> np.ndarray:
-        """The row from which each row is reached: its predecessor, in a grid that along the last axis that
-        has one; −1 for the first.
+        """The row from which each row is reached, −1 for the first: the row before it; in a grid, along the
+        last axis with a row before it.
         """
         index = np.arange(len(self)).reshape(self.shape)
         found = np.full(self.shape, -1)
@@ -55,9 +55,9 @@ class Drive:
 def read_drive(
     kinematics: Kinematics, given: Mapping[str, object], what: str, time: float | str, *, grid: bool = False
 ) -> Drive:
-    """Values by name: numbers, or arrays of one length along a path; with ``grid`` all combinations.
+    """Read values by name: numbers, or arrays of one length along a path; with ``grid`` all combinations.
 
-    A pair (values, units) has other units than the column.
+    A pair (values, units) gives values in other units than the column's.
     """
     named, time = table(given, what), seconds(time, "time=")
     if not np.isfinite(time):
@@ -88,7 +88,7 @@ def read_drive(
 
 
 def _column_values(kinematics: Kinematics, name: object, values: Given, what: str) -> np.ndarray:
-    """Numbers in the units of the column."""
+    """Return values as numbers in the units of the column."""
     units = "s" if name == TIME else kinematics.position(name, what).units
     where = f"{what} '{name}'"
     text = [isinstance(value, str) for value in values] if isinstance(values, list | tuple) else []
@@ -121,7 +121,7 @@ def _path_numbers(values: object, what: str, units: str | None = None) -> np.nda
     return found
 
 
-# ------------------------------------------------------------------------------------ where it starts
+# ------------------------------------------------------------------------------------ start of the path
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +130,7 @@ class PathStart:
 
     place: Place
     values: Values  # of all symbols there, by name
-    named: frozenset[str]
+    named: frozenset[str]  # coordinates with a given start value
 
 
 def start_of(
@@ -145,11 +145,11 @@ def start_of(
 
 # Coordinates that are held because nothing drives them.
 
-_ALIKE = 1e-9  # of a row that others leave: below, it adds nothing to them
+_ALIKE = 1e-9  # share of a row across others, below which it depends on them
 
 
 def freedom(kinematics: Kinematics) -> int:
-    """Independent motions of positions: directions less independent gaps."""
+    """Return the number of independent motions: directions less independent gaps."""
     kept = kinematics.equations.reduction.elimination.kept
     return len(kinematics.u) - sum(row.gap is not None for row in kept)
 
@@ -162,11 +162,11 @@ def held_quantities(
     *,
     only_named: bool = False,
 ) -> list[KinematicQuantity]:
-    """Coordinates that stay where they start because nothing drives them: as many as are free otherwise.
+    """Return the coordinates to hold at their start values: as many as the driven quantities leave free.
 
-    Named ones come first, then coordinates with a start value, then the ones that the driven quantities move
-    least: each adds a row to [J; C; ...] whose part across the others is the largest. With ``only_named`` the
-    others find their own positions.
+    Coordinates in ``held`` come first, then coordinates with a start value, then the coordinates that driven
+    quantities move least: each adds to [J; C; ...] the row with the largest part across the others. With
+    ``only_named``, only those in ``held`` are held.
     """
     k = kinematics
     count = freedom(k) - len(driven)
@@ -200,7 +200,7 @@ def held_quantities(
         preferred = [q for q in [*wanted, *sorted(start.named)] if left.get(q, 0.0) > _ALIKE]
         name = preferred[0] if preferred else max(left, key=lambda q: left[q])
         if left[name] <= _ALIKE:
-            break  # at a singular start fewer directions are seen than elsewhere
+            break  # a singular start has fewer independent rows than other positions
         basis.add(free[name])
         chosen.append(name)
     if lost := [name for name in wanted if name not in chosen]:
@@ -212,7 +212,9 @@ def held_quantities(
 
 
 class _Matrix:
-    """Derivatives of gaps, driven quantities and all coordinates by the directions, in terms of sizes."""
+    """Derivatives of gaps, driven quantities and all coordinates by motions of unit size in
+    each direction.
+    """
 
     def __init__(self, kinematics: Kinematics, driven: Sequence[KinematicQuantity]) -> None:
         k = kinematics
@@ -242,7 +244,7 @@ def _drive_matrix(kinematics: Kinematics, driven: Sequence[KinematicQuantity]) -
 
 
 class _Basis:
-    """Directions of rows, orthogonal."""
+    """An orthonormal basis of rows."""
 
     def __init__(self, rows: np.ndarray) -> None:
         self._found: list[np.ndarray] = []
@@ -258,7 +260,7 @@ class _Basis:
         return rest
 
     def across(self, row: np.ndarray) -> float:
-        """Return the share of a row that the others do not hold."""
+        """Return the share of a row that is orthogonal to the basis."""
         return float(np.linalg.norm(self._rest(row)))
 
     def add(self, row: np.ndarray) -> None:

@@ -1,4 +1,4 @@
-"""The compiled loop that follows a mechanism from row to row (path.py), and the arrays that it is given."""
+"""The compiled loop that follows a mechanism from row to row (path.py), and its arguments."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from armillary.llvm.jit import machine_settings
 from armillary.solver.language.translator import ROOTS, ROOTS_RECORD, Description
 from armillary.solver.llvm.described_method import DescribedMethod, MethodWork
 
-LIMIT = 0.5  # radians, or the same in terms of sizes, that one step may move anything
-LEAST_STEP = 2.0**-16  # of the way from one row to another
-CLOSED, EXACT = 1e-9, 1e-15  # of F, where a root is found
-WEAK = 1e-2  # of the least pivot of the row before: a position from which no path may go on
-NO_EFFECT = 1e-10  # pivot, as a part of the largest, of a direction without effect
+LIMIT = 0.5  # largest motion in one step: radians, or other sizes
+LEAST_STEP = 2.0**-16  # least share of the way from one row to another
+CLOSED, EXACT = 1e-9, 1e-15  # F at which a root may be accepted, and at which it is exact
+WEAK = 1e-2  # share of the least pivot of the row before, below which no path continues from a position
+NO_EFFECT = 1e-10  # share of the largest pivot, below which a direction has no effect
 _HERE = "armillary.analysis.kinematics"
 _DESCRIPTION = Description((ROOTS_RECORD, f"{_HERE}:path_record.py"), (*ROOTS, f"{_HERE}:path.py"))
 _TABLES = ("ENTRY_OF_ROW", "ENTRY_OF_DIRECTION", "MOVED", "ALONG", "UNITS_FROM", "STIFF_KIND", "ORIGIN")
@@ -25,11 +25,11 @@ _TABLES = ("ENTRY_OF_ROW", "ENTRY_OF_DIRECTION", "MOVED", "ALONG", "UNITS_FROM",
 
 @dataclass(frozen=True, eq=False)
 class PathConditions:
-    """The function of all conditions as machine code, and where its results stand.
+    """The function of all conditions as machine code, and the layout of its results.
 
-    Its results are F, then the entries of A at ``places`` (row, direction), then the entries of N: place
-    ``moved`` of a position moves along direction ``along``. ``stiff`` marks rows that targets do not bend: 1
-    for gaps of loops, 2 for others; targets of equal units have one number there, 0, −1, …
+    Its results are F, then the entries of A at ``places`` (row, direction), then the entries of N: element
+    ``moved`` of a position moves along direction ``along``. ``stiff`` is 1 for gaps of loops, 2 for other
+    rows without targets, and 0, −1, … for rows with targets, one number per unit of the targets.
     """
 
     function: int
@@ -59,8 +59,10 @@ class PathConditions:
 
 @dataclass(frozen=True, eq=False)
 class Followed:
-    """Positions of all rows; ``reached`` is the share of the way to its targets that a row came, 1 where it
-    arrived, and ``off`` what damped least squares left.
+    """Positions of all rows.
+
+    ``reached`` is the share of the way to a row's targets that was possible, 1 if the row was reached, and
+    ``off`` the largest residual after damped least squares.
     """
 
     positions: np.ndarray
@@ -87,10 +89,10 @@ def follow(
     descend: bool = False,
     weight: float = 1.0,
 ) -> Followed:
-    """Positions where the conditions hold, one for each row of targets.
+    """Return positions where the conditions hold, one for each row of targets.
 
-    Row i begins at position ``origins[i]``: one of ``starts``, or len(starts) + j for an earlier row j; where
-    that was not reached, or is singular where the one before is not, at the one before.
+    Row i begins at position ``origins[i]``: one of ``starts``, or len(starts) + j for an earlier row j. If
+    that row was not reached, or became singular, it begins at the position where that row began.
     """
     c, count, first = conditions, len(targets), len(starts)
     rows, n, places = len(c.stiff), c.directions, first + count

@@ -6,12 +6,12 @@ With small motions δ along all speeds,
     A u + b = [0; ċ*]                   b = ∂F/∂t, and rows for constraints of speeds alone
     A u̇ + γ = [0; c̈*]                   γ = d(A u + b)/dt at constant u
 
-Under static loads the forces z of gaps and driven quantities are unknown too, and all speeds have a row
+Under static loads the forces z of gaps and driven quantities are unknown too, and each speed has a row
 
     f(q) + Aᵀ z = e*                    f: generalised forces of all loads at rest
 
-whose target e* is zero; it starts from what the starting position leaves. Limits are rows that are zero
-inside them: s (max(x − high, 0) + min(x − low, 0)).
+whose target e* moves from the residual at the start to zero. Limits are rows that are zero within them:
+s (max(x − high, 0) + min(x − low, 0)).
 """
 
 from __future__ import annotations
@@ -54,16 +54,16 @@ from armillary.untyped import DataMapping
 
 # A system's quantities as expressions of all its coordinates, speeds and accelerations.
 #
-# All speeds count, also those that the equations of motion eliminate: a choice of dependent speeds becomes
-# singular somewhere along a path, and q̇ = N u with all of them does not. ``clock`` is the rate of time: 1
-# for rates in time, 0 for derivatives by a driven quantity.
+# All speeds are unknown, also those that the equations of motion eliminate: a choice of dependent speeds
+# becomes singular somewhere along a path, but q̇ = N u with all speeds does not. ``clock`` is the rate of
+# time: 1 for rates in time, 0 for derivatives by a driven quantity.
 
 
 @dataclass(frozen=True, eq=False)
 class KinematicQuantity:
-    """An output, or a coordinate or speed, in its stated units, as an expression of all speeds.
+    """An output, coordinate or speed as an expression, in its stated units.
 
-    ``scale`` leads to these from the units of the model.
+    ``scale`` converts from the model's units to the stated units.
     """
 
     name: str
@@ -75,7 +75,7 @@ class KinematicQuantity:
 
 
 class Kinematics:
-    """The motion of a system as expressions of all its coordinates and speeds."""
+    """The motion of a system as expressions of all its coordinates, speeds and accelerations."""
 
     def __init__(self, equations: DerivedEquations) -> None:
         system = equations.system
@@ -121,12 +121,12 @@ class Kinematics:
             for start in body.assembly.quaternions
         )
         self.moving = self.rates | {self.time: self.clock}
-        self.mechanisms: dict[Any, Any] = {}  # made of it, by what is driven and shown
+        self.mechanisms: dict[Any, Any] = {}  # mechanisms by driven and shown quantities
         self.reactions = {self.plain(s) for s in placeholders(system)}
 
     @cached_property
     def quantities(self) -> dict[str, KinematicQuantity]:
-        """All columns of runs that are no reactions, by name."""
+        """All columns of runs that do not depend on reactions, by name."""
         found = {}
         scales = {s.data.name: (s.dimension, 1.0 / state_factor(s)) for s in self.system.moving()}
         scales |= {o.name: (o.expression.dimension, o.scale) for o in self.system.outputs.values()}
@@ -164,30 +164,30 @@ class Kinematics:
         return found
 
     def rate(self, values: Sequence[Expr]) -> list[Expr]:
-        """Rates of expressions of positions and time, at speeds u."""
+        """Return the rates of expressions of positions and time, at speeds u."""
         return directional_derivatives(values, self.moving)
 
     def sizes(self) -> list[Expr]:
-        """Return the size of each direction: motions of equal effect."""
+        """Return the size of each direction: motions of one size have comparable effects."""
         known = {**unit_sizes(self.system), **self.equations.reduction.sizes}
         return [as_expr(known[speed_kind(u)]) for u in self.speeds]
 
 
 def slopes(value: Expr, by: Sequence[Expr]) -> dict[int, Expr]:
-    """Derivatives that are not zero, by place."""
+    """Return the nonzero derivatives by several symbols, by the symbol's index."""
     held = set(symbols(value))
     places = [j for j, s in enumerate(by) if s in held]
     found = zip(places, gradient(value, [by[j] for j in places]), strict=True)
     return {j: d for j, d in found if d is not ZERO}
 
 
-# Loads on a mechanism at rest: generalised forces along all speeds, and the efforts that hold it.
+# Loads on a mechanism at rest: generalised forces along all speeds, and the efforts that hold the mechanism.
 #
 # f_r = −τ_r(q, u = 0, u̇ = 0)        τ: the inverse dynamics of the tree without its constraints
 
 
 def generalised_forces(kinematics: Kinematics) -> list[Expr]:
-    """f along the free speeds, of all loads with the system at rest."""
+    """f along the free speeds, for all loads with the system at rest."""
     k, system = kinematics, kinematics.system
     tree = build_tree(system, k.plain, given=k.given, split_free_bodies=True)
     tree = regroup(tree.with_degrees(lambda d: replace(d, rate=0, dependent=False)))
@@ -198,9 +198,10 @@ def generalised_forces(kinematics: Kinematics) -> list[Expr]:
 
 
 def effort_quantity(kinematics: Kinematics, driven: KinematicQuantity, force: Expr) -> KinematicQuantity:
-    """Return the force or moment with which a driven quantity is held, positive along it.
+    """Return the force or moment that holds a driven quantity, positive along it.
 
-    ``force`` works along the quantity in its stated units; the effort, along that in the model's.
+    ``force`` is conjugate to the quantity in its stated units, the effort to the quantity in the model's
+    units.
     """
     kind = {LENGTH: FORCE, ONE: MOMENT}.get(driven.dimension) if driven.dimension is not None else None
     units = kinematics.system.units.unit_text(kind) if kind is not None else ""
@@ -268,8 +269,8 @@ class Mechanism:
 
     def _build(self, gaps: Sequence[Constraint], rolling: Sequence[Constraint]) -> None:
         k, n = self.kinematics, len(self.kinematics.u)
-        # Rates that are differentiated once more are without the cases of tangents.py: these compare rates
-        # with zero, which they are where the derivatives by the speeds are taken.
+        # Rates that are differentiated once more are made by directional_derivatives, not by tangents, which
+        # compare rates with zero: they are zero where the derivatives by the speeds are evaluated.
         moving = k.moving | dict(zip(self.z, self.u[n:], strict=True))
         onward = moving | dict(zip(self.u, self.a, strict=True))
         values = [as_expr(k.plain(c.position)) for c in gaps]
@@ -305,7 +306,7 @@ class Mechanism:
         }  # fmt: skip
         self.functions = ModelFunctions(k.equations, functions, inputs, search=False)
         self.state = len(self.functions.equations.program.state)
-        self.unknown = self.state + len(self.targets)  # place of z in a position
+        self.unknown = self.state + len(self.targets)  # index of z in a position
         self.clock = self.unknown + len(self.z)
         self.places = tuple((i, j) for i, j, _ in entries)
         units = list(dict.fromkeys(d.units for d in self.driven))
@@ -325,7 +326,7 @@ class Mechanism:
         )  # fmt: skip
 
     def _limits(self) -> list[tuple[KinematicQuantity, int]]:
-        """Quantities with limits, and the places of their targets."""
+        """Return (quantity, index of its targets) for quantities with limits."""
         return [(x, self.followed + 3 * i) for i, x in enumerate(self.limited)]
 
 
@@ -339,7 +340,7 @@ def _limit(x: Expr, low: Expr, high: Expr, scale: Expr) -> Expr:
 
 @dataclass(frozen=True, eq=False)
 class MechanismNumbers:
-    """A mechanism with one set of parameters: its numbers at many positions, a row each."""
+    """A mechanism with one set of parameters, evaluated at many positions, a row each."""
 
     mechanism: Mechanism
     parameters: DataMapping | None
@@ -351,7 +352,7 @@ class MechanismNumbers:
         object.__setattr__(self, "constants", self.mechanism.functions.constants(self.parameters))
 
     def __call__(self, name: str, times: float | np.ndarray, positions: np.ndarray) -> np.ndarray:
-        """A compiled function at all rows; positions hold states and inputs."""
+        """Evaluate a compiled function at all rows; positions are states, then inputs."""
         f = self.mechanism.functions
         return f.rows(name, times, positions, memory=self.memory, constants=self.constants)
 
@@ -363,7 +364,7 @@ class MechanismNumbers:
 
     @property
     def sizes(self) -> np.ndarray:
-        """Sizes of all directions: of motions, then of forces."""
+        """Sizes of all unknowns: of motions, then of forces."""
         return np.concatenate([self.motion_sizes, self.force_sizes])
 
     def position(self, place: Place) -> np.ndarray:
@@ -379,7 +380,7 @@ class MechanismNumbers:
         return found
 
     def _forces(self, position: np.ndarray, t: float) -> np.ndarray:
-        """Forces z that leave as little as can be of the balance f + Aᵀ z."""
+        """Return the forces z with the least residual f + Aᵀ z."""
         m, n = self.mechanism, len(self.mechanism.kinematics.u)
         f = self.values(position[None], np.array([t]))[0, len(m.driven) :]
         A = self.matrices(np.array([t]), position[None])[0][0, : len(m.z), :n]
@@ -401,9 +402,7 @@ class MechanismNumbers:
         return replace(self, force_sizes=work / np.where(largest > 0.0, largest, 1.0))
 
     def values(self, positions: np.ndarray, times: np.ndarray) -> np.ndarray:
-        """Return the driven and held quantities at all rows, then the residual of the balance of forces: the
-        residuals of the conditions with targets of zero.
-        """
+        """Return the driven and held quantities at all rows, then the residuals of the balance of forces."""
         m = self.mechanism
         without = positions.copy()
         without[:, m.state : m.state + m.followed] = 0.0
@@ -420,7 +419,7 @@ class MechanismNumbers:
         descend: bool = False,
         weight: float = 1.0,
     ) -> Followed:
-        """Positions where the conditions hold, one for each row of targets; see follower.py."""
+        """Return positions where the conditions hold, one for each row of targets; see follower.py."""
         return follow(
             self.mechanism.conditions, starts, start_times, origins, times, targets, self.sizes,
             self.constants, self.memory, descend=descend, weight=weight,
@@ -429,7 +428,7 @@ class MechanismNumbers:
     def with_motion(
         self, positions: np.ndarray, clock: float, u: np.ndarray | None = None, a: np.ndarray | None = None
     ) -> np.ndarray:
-        """Positions with the rate of time, speeds and accelerations."""
+        """Return positions with the rate of time, speeds and accelerations as inputs."""
         m, found = self.mechanism, positions.copy()
         n, first = len(m.u), m.clock + 1
         found[:, m.clock] = clock
@@ -441,7 +440,7 @@ class MechanismNumbers:
         return found
 
     def matrices(self, times: np.ndarray, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return a and b of all rows."""
+        """Return A and b of all rows."""
         m = self.mechanism
         numbers = self("motion", times, self.with_motion(positions, 1.0))
         count = len(m.rows)
@@ -452,11 +451,11 @@ class MechanismNumbers:
         return A, numbers[:, :count]
 
 
-# A model made ready for kinematics: its mechanisms, kept with it, and its positions as starts.
+# The kinematics of a model and its mechanisms, made once and kept.
 
 
 def joint_model(model: CompiledModel) -> CompiledModel:
-    """Return the model, or one of the same system whose coordinates are the joint coordinates."""
+    """Return the model, or, for redundant coordinates, a model of the system in joint coordinates."""
     base = model.base
     if base.equations.joints_move_bodies:
         return base
@@ -477,7 +476,7 @@ def mechanism_of(
     *,
     static: bool = False,
 ) -> Mechanism:
-    """Return a mechanism with these quantities, compiled at its first use."""
+    """Return a mechanism with these quantities, compiled at the first request and kept."""
     key = (*(tuple(x.name for x in group) for group in (driven, shown, limited)), static)
     if key not in kinematics.mechanisms:
         kinematics.mechanisms[key] = Mechanism(kinematics, driven, shown, limited=limited, static=static)
@@ -489,7 +488,9 @@ def mechanism_of(
 def shown_quantities(
     kinematics: Kinematics, driven: Sequence[str], outputs: Sequence[str] | None
 ) -> list[KinematicQuantity]:
-    """Return the requested outputs, or all outputs of the description; then the coordinates not driven."""
+    """Return the requested outputs (default: all of the description), then coordinates that are
+    not driven.
+    """
     own = [n for n in kinematics.system.outputs if n in kinematics.quantities]
     asked = own if outputs is None else list(dict.fromkeys(map(str, several(outputs, "outputs="))))
     found = [n for n in asked if n not in driven]

@@ -1,12 +1,12 @@
 """A mechanism followed from row to row, in the small language of solver/language/language.py.
 
-For each row the conditions F(x) = 0 hold: gaps of loops, driven quantities and further conditions of the
-caller. Unknown are small motions δ along the speeds and further unknowns, in terms of their sizes: x += N δ.
-From the position of another row, numerics/roots.py
+At each row the conditions F(x) = 0 hold: gaps of loops, driven quantities and other conditions of the caller.
+Unknown are small motions δ along the speeds and other unknowns, in terms of their sizes: x += N δ. From the
+position of another row, numerics/roots.py
 
     follows the root on its branch while the targets move to this row's targets, in steps that are halved
-    where that fails, or
-    finds a root, or the place where F is as small as it can be.
+    if this fails, or
+    finds a root, or the place where F is least.
 
 Rows of A = ∂F/∂δ are scaled to a largest element of one.
 """
@@ -20,8 +20,10 @@ from armillary.solver.language.language import *
 
 
 def set_weights(run: Follower) -> None:
-    """Set the weight of each row, one over its largest element. That of a gap counts for at least 1e-4 of the
-    largest of all gaps: where a row vanishes, its scale does not. Targets of one group share one weight.
+    """Set the weight of each row, one over its largest element; targets of one group share a weight.
+
+    The largest element of a gap counts as at least 1e-4 of the largest of all gaps, since rows of gaps may
+    vanish while the gaps do not.
     """
     for i in range(run.rows):
         run.weights[i] = 0.0
@@ -43,7 +45,7 @@ def set_weights(run: Follower) -> None:
 
 
 def look(run: Follower) -> None:
-    """Find the residuals at the place, with its own weights if these follow it."""
+    """Find the residuals at the place; if `renews`, with weights for this place."""
     run.figures = path_figures(run.t, run.place)
     if run.renews:
         set_weights(run)
@@ -52,7 +54,7 @@ def look(run: Follower) -> None:
 
 
 def look_there(run: Follower) -> None:
-    """Find the residuals where a step leads."""
+    """Find the residuals after a step."""
     run.figures_there = path_figures(run.t, run.there)
     for i in range(run.rows):
         run.missed[i] = run.weights[i] * run.figures_there[i]
@@ -84,25 +86,25 @@ def displace(run: Follower) -> None:
 
 
 def arrive(run: Follower) -> None:
-    """Make that the place."""
+    """Make the position after the step the place."""
     run.place = run.there
 
 
 def accept(run: Follower) -> None:
-    """Make that the place, with its residuals."""
+    """Make the position after the step the place, with its residuals."""
     run.place = run.there
     run.figures = run.figures_there
     run.residual = run.missed
 
 
 def set_radius(run: Follower) -> None:
-    """Begin with the longest change of one unknown."""
+    """Set the first radius to the longest change of one unknown."""
     run.radius = run.longest
 
 
 def descend_to_row(run: Follower, row: whole) -> truth:
-    """Find a root of a row's conditions, or the place where they are nearest to holding; return whether there
-    is a root.
+    """Find a root of a row's conditions, or the place of the least residuals; return whether
+    there is a root.
     """
     width: whole = run.targets + 1
     here: whole = run.starts + row
@@ -133,8 +135,8 @@ def descend_to_row(run: Follower, row: whole) -> truth:
 
 
 def follow_to_row(run: Follower, row: whole, origin: whole) -> truth:
-    """Follow the root while the targets move to a row's; return whether they arrive, at a place that is not
-    singular if the one before is not.
+    """Follow the root while the targets move to a row's targets; return whether they arrive, and the position
+    is not much more singular than at the start.
     """
     width: whole = run.targets + 1
     here: whole = run.starts + row
@@ -171,7 +173,7 @@ def follow_to_row(run: Follower, row: whole, origin: whole) -> truth:
 
 
 def follow_rows(run: Follower) -> None:
-    """Find a position for every row, from the position of the row at which it starts."""
+    """Find a position for every row, from the position of its origin."""
     good: truth = False
     for row in range(run.count):
         origin: whole = run.sources[ORIGIN[row]]

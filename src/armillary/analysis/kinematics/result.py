@@ -1,4 +1,4 @@
-"""A sweep as a value: columns with units, positions of note, tables, plots and files."""
+"""The result of a sweep: columns with units, landmarks, tables, plots and files."""
 
 from __future__ import annotations
 
@@ -33,22 +33,22 @@ if TYPE_CHECKING:
 
 
 _VERSION = 1
-_LINES = 12  # of a printed table
-_COLUMNS = 7
+_LINES = 12  # most lines of a printed table
+_COLUMNS = 7  # most columns
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sweep:
     """Positions of a mechanism along a path or on a grid of driven quantities.
 
-        sweep["camber"]              its values, a number per row, in sweep.units["camber"]
-        sweep.found                  whether each row was reached; where it was not, outputs are NaN
+        sweep["camber"]              the values of a column, a number per row, in sweep.units["camber"]
+        sweep.found                  whether each row was reached; outputs of other rows are NaN
         sweep.landmarks              limits of reach, singular positions and turning points of outputs
         sweep.initial(10)            the coordinates of a row, as initial= of simulate
         sweep.save("sweep.csv")      and load_sweep("sweep.csv")
 
     ``names`` are the columns: driven quantities, outputs, their derivatives, then the other coordinates.
-    ``held`` are coordinates that stay where they started because nothing drives them.
+    ``held`` are coordinates that keep their start values because nothing drives them.
     """
 
     system: str
@@ -98,16 +98,16 @@ class Sweep:
 
     @property
     def singular(self) -> tuple[Landmark, ...]:
-        """Positions at which the driven quantities do not decide the motion."""
+        """Positions at which the driven quantities do not determine the motion."""
         return tuple(m for m in self.landmarks if m.kind == "singular")
 
     @property
     def limits(self) -> tuple[Landmark, ...]:
-        """Limits of reach: where rows begin that cannot be reached."""
+        """Limits of reach: the last positions before rows that cannot be reached."""
         return tuple(m for m in self.landmarks if m.kind == "limit of reach")
 
     def turning_points(self, name: str) -> tuple[Landmark, ...]:
-        """Positions at which an output turns back along the path: its dead centres."""
+        """Return the positions at which an output turns back along the path: its dead centres."""
         self[name]  # raises an error for a wrong name
         return tuple(m for m in self.landmarks if m.output == name)
 
@@ -132,7 +132,7 @@ class Sweep:
         return lines
 
     def _printed_columns(self) -> list[str]:
-        """Columns of a printed table: without coordinates where outputs were requested."""
+        """Return the columns of a printed table: without coordinates if outputs were requested."""
         others = [c for c in self.coordinates if c not in self.driven]
         hidden = tuple(text for c in others for text in (f"d({c})/", f"d²({c})/"))
         names = [n for n in self.names if n not in others and not n.startswith(hidden)]
@@ -224,7 +224,7 @@ class Sweep:
     # ------------------------------------------------------------ files
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """A file that `load_sweep` reads back: .csv, .nc (NetCDF) or .parquet."""
+        """Write a file that `load_sweep` reads: .csv, .nc (NetCDF) or .parquet."""
         if Path(path).suffix.lower() == ".erd":
             raise ArmillaryError(f"'{path}': columns of ERD files are over time; use .csv, .nc or .parquet")
         write_record(path, self._record())
@@ -253,8 +253,8 @@ class Sweep:
 class Solutions(Sweep):
     """Positions at which outputs have given values: a row for each solution or, along a path, for each value.
 
-    solutions["elbow.q1"]        the angles of all solutions, the one from the given start first
-    solutions.initial(0)         its coordinates, as initial= of simulate
+    solutions["elbow.q1"]        the angles of all solutions; the first is from the given start
+    solutions.initial(0)         the coordinates of the first, as initial= of simulate
     len(solutions)
     """
 
@@ -315,7 +315,7 @@ def _span(values: np.ndarray) -> str:
 
 # Reactions along a static sweep: forces and moments of joints, and forces of constraints, at its positions.
 #
-# The efforts that hold the positions act along the speeds of what is driven and held; reactions follow by
+# The efforts that hold a position act along the speeds of driven and held quantities; reactions follow by
 # inverse dynamics at rest.
 
 
@@ -327,7 +327,7 @@ def reactions_at_rest(
     names: Sequence[str],
     parameters: Mapping[str, object] | None,
 ) -> Run:
-    """Reactions of bodies and constraints as columns, with a row for each row of coordinates ``q``."""
+    """Return the reactions of bodies and constraints as columns, with a row for each row of ``q``."""
     acting = _driven_speeds(mechanism)
     found = inverse(model, q, parameters=parameters, t=times, actuators=acting, reactions=names)
     return found.as_run()
@@ -381,12 +381,12 @@ class SweepColumns:
     def add_reactions(
         self, model: CompiledModel, names: Sequence[str], parameters: Mapping[str, object] | None
     ) -> None:
-        """Reactions of bodies and constraints, where the positions were found."""
+        """Add columns of reactions of bodies and constraints; NaN for rows that were not reached."""
         m = self.mechanism
         q = self.motion.positions[self.found, : len(m.kinematics.equations.targets.coordinates)]
         run = reactions_at_rest(model, m, q, self.drive.times[self.found], names, parameters)
         for name in run.names:
-            if name.startswith("effort("):  # a column of its own
+            if name.startswith("effort("):  # efforts are columns already
                 continue
             values = np.full(len(self.found), np.nan)
             values[self.found] = run[name]
@@ -406,7 +406,9 @@ class SweepColumns:
                 self._add(f"d²({o.name})/dt²", second, quotient(o.units, "s^2"), f"second rate of {o.name}")
 
     def derivatives(self, motion: PathMotion) -> np.ndarray:
-        """Derivatives of all outputs by each driven quantity at all rows; NaN for outputs of speeds."""
+        """Return the derivatives of all outputs by each driven quantity at all rows; NaN for outputs of
+        speeds.
+        """
         m = self.mechanism
         found = np.full((len(motion.positions), len(m.outputs), self.count), np.nan)
         for d in range(self.count):
@@ -418,7 +420,7 @@ class SweepColumns:
         return found
 
     def add_derivatives(self, slopes: np.ndarray) -> None:
-        """Return derivatives by the driven quantities; second derivatives too if one quantity is driven."""
+        """Add derivatives by the driven quantities; second derivatives too if one quantity is driven."""
         m, k = self.mechanism, self.mechanism.kinematics
         for d, by in enumerate(self.drive.names):
             for i in m.twice:
@@ -481,7 +483,7 @@ def second_name(of: str, by: str) -> str:
 
 
 def _square_units(units: str) -> str:
-    """Units of the square of something."""
+    """Return the units of the square of a quantity."""
     if units.strip() in ("", "1", "-"):
         return ""
     return f"{units}^2" if units.isalpha() else f"({units})^2"

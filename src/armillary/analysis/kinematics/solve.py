@@ -1,8 +1,9 @@
 """Inverse kinematics: positions at which outputs have given values.
 
-From each of several starts damped least squares on all conditions at once, gaps of loops included; then
-Newton's method. With more freedoms than outputs the solution is the one that the shortest steps lead to. What
-no start reaches is approached once more with loops and limits weighing more than the outputs, for the error.
+From each of several starts, damped least squares on all conditions at once, gaps of loops included, is
+followed by Newton's method. With more freedoms than outputs, the shortest steps select the solution. If no
+start reaches the outputs, the nearest position is found for the error, with loops and limits weighing more
+than the outputs.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ from armillary.results.record import label_units
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.text_tables import counted
 
-_STIFF = 1e5  # weight of loops and limits over outputs, where these cannot be met
-_SAME = 1e-6  # distance in terms of sizes below which two solutions are one
-_FREE = 1e30  # a limit that is none
-_KEPT = 1e-4  # what loops and limits may be off where outputs cannot be met
-_HELD_BACK = 1e-7  # of the distance between limits, at which one is met
+_STIFF = 1e5  # weight of loops and limits relative to outputs, if these cannot be reached
+_SAME = 1e-6  # distance, in radians or model units, below which two solutions are the same
+_FREE = 1e30  # in place of a missing limit
+_KEPT = 1e-4  # largest residual of loops and limits if outputs cannot be reached
+_HELD_BACK = 1e-7  # distance to a limit, as a share of that between limits, at which it holds back
 
 
 class ReachError(ArmillaryError):
@@ -61,7 +62,7 @@ def solve(
     parameters: Mapping[str, object] | None = None,
     time: float | str = 0.0,
 ) -> Solutions:
-    """See ``Model.solve``."""
+    """Return the positions at which outputs have given values; see ``Model.solve``."""
     base = joint_model(model)
     kinematics = kinematics_of(base)
     drive = read_drive(kinematics, outputs, "solve", time)
@@ -95,7 +96,7 @@ def solve(
 def _read_limits(
     kinematics: Kinematics, limits: Mapping[str, object] | None
 ) -> dict[KinematicQuantity, tuple[float, float]]:
-    """Limits of coordinates and outputs of positions, in their stated units."""
+    """Return the limits (low, high) of coordinates and outputs, in their stated units."""
     found: dict[KinematicQuantity, tuple[float, float]] = {}
     for name, pair in table(limits, "limits=").items():
         x = kinematics.position(name, "limits=")
@@ -113,7 +114,7 @@ def _read_limits(
 
 
 class _Search:
-    """Solutions from several starts."""
+    """The search for solutions from several starts."""
 
     def __init__(
         self,
@@ -137,7 +138,7 @@ class _Search:
         self.targets = np.column_stack([drive.values, rest])
 
     def path(self) -> Followed:
-        """One position per row, each from the one before."""
+        """Return one position per row, each found from the one before."""
         first = self._from_all(self.targets[:1])
         places = np.flatnonzero(first.found)
         start = first.positions[places[0]] if len(places) else self.begin
@@ -147,7 +148,9 @@ class _Search:
         )
 
     def solutions(self, many: bool) -> Followed:
-        """Return all different solutions, the one from the given start first; of infinitely ``many``, one."""
+        """Return all different solutions, the one from the given start first; only one if there
+        are ``many``.
+        """
         found = self._from_all(self.targets)
         if not np.any(found.found):
             raise self._reach_error(found)
@@ -168,8 +171,8 @@ class _Search:
         )  # fmt: skip
 
     def _scatter_starts(self) -> np.ndarray:
-        """Return the start itself, then positions around it: half a turn, or a size, along every direction;
-        and coordinates with limits anywhere between these.
+        """Return the start itself, then random positions around it: up to half a turn, or π sizes, along
+        every direction; coordinates with two limits are anywhere between them.
         """
         m, chance = self.numbers.mechanism, ScatterNumbers()
         k, n = m.kinematics, len(m.kinematics.u)
@@ -191,7 +194,7 @@ class _Search:
         return found
 
     def _same(self, a: np.ndarray, b: np.ndarray) -> bool:
-        """Return whether two positions are one, except for whole turns and signs of Euler parameters."""
+        """Return whether two positions are the same up to whole turns and signs of Euler parameters."""
         k = self.numbers.mechanism.kinematics
         difference = a[: len(k.q)] - b[: len(k.q)]
         angles = np.array([k.quantities[q].dimension is ONE for q in k.coordinates])
@@ -204,9 +207,7 @@ class _Search:
         return bool(np.max(np.abs(difference), initial=0.0) < _SAME)
 
     def _reach_error(self, found: Followed) -> ReachError:
-        """Return the error for outputs that no start reaches, with the nearest position that keeps loops and
-        limits.
-        """
+        """Return the error for unreachable outputs, with the nearest position that keeps loops and limits."""
         m, numbers = self.numbers.mechanism, self.numbers
         each = len(found.times)
         near = numbers.follow(

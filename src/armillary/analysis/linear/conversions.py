@@ -1,6 +1,5 @@
-"""Linear models in other forms: discrete in time, transfer functions, objects of SciPy and python-control.
-
-Linear models as JSON files, and reports of them.
+"""Linear models in other forms: discrete in time, transfer functions, objects of SciPy and python-control;
+reports, and JSON files.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from armillary.results.record import label_units
 from armillary.text_tables import aligned, html_table, html_text
 from armillary.untyped import DataTable, LibraryObject
 
-_ROTATED = 1e-13  # of its largest: the elements of a matrix in other axes
+_ROTATED = 1e-13  # share of a matrix's largest element, up to which elements are rounding after a rotation
 METHODS = ("zoh", "foh", "impulse", "bilinear", "euler", "backward_diff")
 
 
@@ -60,7 +59,7 @@ def to_scipy(lin: LinearMatrices) -> LibraryObject:
 
 
 def to_control(lin: LinearMatrices) -> LibraryObject:
-    """Return a ``control.StateSpace`` with the names of states, inputs and outputs; "_" for their dots."""
+    """Return a ``control.StateSpace`` with the names of states, inputs and outputs; dots become "_"."""
     control = require("control", extra="control", purpose="Systems of python-control")
     lin.single("to_control")
     # An interconnected system splits names of signals at the dot.
@@ -75,7 +74,7 @@ def to_control(lin: LinearMatrices) -> LibraryObject:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TransferFunction:
-    """From one input to one output: gain · Π (s − zeros) / Π (s − poles); z for s where time is discrete."""
+    """gain · Π (s − zeros) / Π (s − poles) from one input to one output; in discrete time with z for s."""
 
     input: str
     output: str
@@ -86,16 +85,16 @@ class TransferFunction:
 
     @property
     def numerator(self) -> np.ndarray:
-        """Coefficients, the highest power first."""
+        """Coefficients of the numerator, the highest power first."""
         return self.gain * np.atleast_1d(np.real(np.poly(self.zeros)))
 
     @property
     def denominator(self) -> np.ndarray:
-        """Coefficients, the highest power first, of which the first is 1."""
+        """Coefficients of the denominator, the highest power, with coefficient 1, first."""
         return np.atleast_1d(np.real(np.poly(self.poles)))
 
     def __call__(self, s: object) -> LibraryObject:
-        """Its value at a complex number, or at several."""
+        """Return the value at a complex number, or at several."""
         s = np.asarray(s, dtype=complex)[..., None]
         return self.gain * np.prod(s - self.zeros, axis=-1) / np.prod(s - self.poles, axis=-1)
 
@@ -111,7 +110,7 @@ class TransferFunction:
 
 
 def _polynomial(p: np.ndarray, s: str, typical: float) -> str:
-    """Return a polynomial without the terms that are rounding at a typical frequency."""
+    """Return a polynomial as text, without the terms that are rounding at a typical frequency."""
     sizes = np.abs(p) * typical ** np.arange(len(p) - 1.0, -1.0, -1.0)
     text = ""
     for k, c in enumerate(p):
@@ -127,7 +126,9 @@ def _polynomial(p: np.ndarray, s: str, typical: float) -> str:
 
 
 def transfer_function(lin: LinearMatrices, output: str | None, name: str | None) -> TransferFunction:
-    """From an input to an output, without modes that the one does not move or the other does not show."""
+    """Return the transfer function from an input to an output, without modes that the input does not move or
+    the output does not show.
+    """
     needs_ports(lin)
     lin.single("transfer_function")
     for given, known, what in ((output, lin.outputs, "output"), (name, lin.inputs, "input")):
@@ -152,10 +153,10 @@ def transfer_function(lin: LinearMatrices, output: str | None, name: str | None)
 def _gain(
     A: np.ndarray, B: np.ndarray, C: np.ndarray, D: np.ndarray, poles: np.ndarray, zeros: np.ndarray
 ) -> float:
-    """Gain from the value of the transfer function at a number among the poles, away from poles and zeros.
+    """Return the gain from the value of the transfer function at an s as large as the poles, away from them.
 
-    A number beyond all of them will not do: zeros may lie orders of magnitude beyond the poles, where the
-    value is a small difference of far larger terms.
+    An s beyond all poles and zeros is no good choice: zeros may be orders of magnitude beyond the poles,
+    where the value is a small difference of far larger terms.
     """
     sizes = np.abs(poles)
     typical = float(np.exp(np.mean(np.log(sizes[sizes > 0])))) if np.any(sizes > 0) else 1.0
@@ -180,7 +181,7 @@ caption {{ text-align: left; font-weight: bold; padding: 1em 0 0.3em; }}</style>
 
 
 def text_report(lin: LinearMatrices) -> str:
-    """As lines of text."""
+    """Return the report as lines of text."""
     lines = [repr(lin)]
     for title, header, rows, sides in _matrix_tables(lin):
         lines += ["", title, *(f"  {line}" for line in aligned([header, *rows], sides))]
@@ -188,7 +189,7 @@ def text_report(lin: LinearMatrices) -> str:
 
 
 def html_report(lin: LinearMatrices) -> str:
-    """As a page."""
+    """Return the report as an HTML page."""
     parts = [
         html_table(header, rows, sides, caption=title) for title, header, rows, sides in _matrix_tables(lin)
     ]
@@ -197,7 +198,7 @@ def html_report(lin: LinearMatrices) -> str:
 
 
 def html_page(title: str, body: str) -> str:
-    """Return a page with a title and a body, which are HTML."""
+    """Return a page with a title and a body, both given as HTML."""
     return _PAGE.format(title=title, body=body)
 
 
@@ -238,7 +239,7 @@ _GROUPS = ("states", "inputs", "outputs")
 
 
 def save_linear(lin: LinearMatrices, path: str | os.PathLike[str]) -> None:
-    """A file that `load_linear` reads back exactly, or a report."""
+    """Write a .json file that `load_linear` reads exactly, or a report (.txt, .html)."""
     texts = {
         ".json": lambda: json_text(_content(lin)),
         ".txt": lambda: text_report(lin) + "\n",

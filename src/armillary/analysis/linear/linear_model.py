@@ -1,8 +1,6 @@
-"""A model linearised at an operating point, or at many.
+"""A model linearised at an operating point, or at many; loops opened at a named signal, and their margins.
 
-Loops of a linear model: opened at a named signal, and how far they are from instability.
-
-The loop transfer L is for negative feedback: closed, v = −L v + d, and 1 + L = 0 at the poles.
+The loop transfer L is for negative feedback: the closed loop has v = −L v + d, and 1 + L = 0 at its poles.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
     from armillary.results.spectra import PowerSpectrum
 
 
-SHOWN = 12  # states up to which a matrix is printed whole
+SHOWN = 12  # most states for which matrices are printed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,18 +43,18 @@ class LinearModel(LinearMatrices):
         δẋ = A δx + B δv          δy = C δx + D δv
 
     ``states``, ``inputs`` and ``outputs`` are the names of x, v and y; matrices are in their stated units
-    (``units``). At many operating points matrices, ``state`` and ``time`` have a leading axis. ``state`` is
-    the whole state of the model there, as ``model.derivatives`` takes it, and ``operating_point`` has its
-    values by name, in stated units, for ``initial=``.
+    (``units``). For many operating points, matrices, ``state`` and ``time`` have a leading axis. ``state`` is
+    the model's whole state at the operating point, as ``model.derivatives`` takes it, and ``operating_point``
+    has the values by name, in stated units, for ``initial=``.
     """
 
     # ------------------------------------------------------------ modes
 
     def modes(self, *, tolerance: float = 1e-9) -> Modes:
-        """Eigenvalues with frequencies, dampings, shapes, participation and energies.
+        """Return the eigenvalues with frequencies, dampings, shapes, participation and energies.
 
-        Singular values of the balanced A below ``tolerance`` of the largest count as zero: as modes of free
-        motion.
+        Singular values of the balanced A below ``tolerance`` of the largest count as zero, as for modes of
+        free motion.
         """
         from armillary.analysis.modes.modes import modes_of
         from armillary.analysis.modes.shapes import LinearPlace
@@ -71,7 +69,7 @@ class LinearModel(LinearMatrices):
         return modes_of(self.system, self.A, self.variables[0], place, tolerance)
 
     def __getitem__(self, i: int) -> LinearModel:
-        """One of many operating points."""
+        """Return the linear model of one of many operating points."""
         if not self.many:
             raise ArmillaryError("the linear model has one operating point alone; use it as it is")
         i = index(i, len(self), "operating point")
@@ -86,10 +84,10 @@ class LinearModel(LinearMatrices):
         )
 
     def keep(self, states: Sequence[str]) -> LinearModel:
-        """Return the model with these states alone, in this order; the others are held at the operating
-        point.
+        """Return the model with these states alone, in this order; others are held at the operating point.
 
-        Exact where the rates and outputs that are kept do not depend on the others, as on cyclic coordinates.
+        This is exact if the kept rates and outputs do not depend on the other states, such as cyclic
+        coordinates.
         """
         names = several(states, "states of keep")
         chosen = [port(name, self.states, "state") for name in names]
@@ -105,7 +103,7 @@ class LinearModel(LinearMatrices):
     # ------------------------------------------------------------ poles, zeros, structure
 
     def zeros(self) -> np.ndarray:
-        """Transmission zeros, from all inputs to all outputs."""
+        """Return the transmission zeros from all inputs to all outputs."""
         from armillary.analysis.linear.structure import transmission_zeros
 
         needs_ports(self)
@@ -113,21 +111,21 @@ class LinearModel(LinearMatrices):
         return transmission_zeros(self.A, self.B, self.C, self.D)
 
     def controllability(self) -> Reach:
-        """Return the modes that inputs move; true if all of them."""
+        """Return the modes that inputs move; the result is true if they move all modes."""
         from armillary.analysis.linear.structure import reach
 
         self._continuous("controllability")
         return reach(self.A, self.B, self.states, "controllable")
 
     def observability(self) -> Reach:
-        """Return the modes that outputs show; true if all of them."""
+        """Return the modes that outputs show; the result is true if they show all modes."""
         from armillary.analysis.linear.structure import reach
 
         self._continuous("observability")
         return reach(self.A.T, self.C.T, self.states, "observable")
 
     def h2_norm(self) -> float:
-        """Root mean square of the outputs under white noise of unit intensity at every input."""
+        """Return the root mean square of the outputs under white noise of unit intensity at every input."""
         from armillary.analysis.linear.structure import h2_norm
 
         self._continuous("h2_norm")
@@ -137,8 +135,8 @@ class LinearModel(LinearMatrices):
     def reduce(self, order: int | None = None, *, tolerance: float | None = None) -> LinearModel:
         """Return a smaller model of the same inputs and outputs, by balanced truncation.
 
-        ``order`` is the number of states to keep; or those are kept whose Hankel singular values exceed
-        ``tolerance`` times the largest (1e-8). ``note`` has the bound of the error over all frequencies.
+        ``order`` is the number of states to keep; by default those with Hankel singular values above
+        ``tolerance`` (1e-8) times the largest. ``note`` has the bound of the error over all frequencies.
         """
         from armillary.analysis.linear.structure import balanced_truncation
 
@@ -160,14 +158,15 @@ class LinearModel(LinearMatrices):
     # ------------------------------------------------------------ responses and pictures
 
     def frequency_response(self, omega: object = None) -> FrequencyResponse:
-        """G(iω) at frequencies in rad/s, for one operating point or all; left out, they cover the poles."""
+        """Return G(iω) at frequencies in rad/s, which cover the poles by default, at all operating points."""
         from armillary.analysis.linear.responses import frequency_response
 
         return frequency_response(self, omega)
 
     def step_response(self, times: object = None, *, input: str | None = None) -> Run:
-        """Return the changes of the outputs after a unit step of an input, as a run; ``times`` is its end, or
-        equally spaced times from 0.
+        """Return the changes of the outputs after a unit step of an input, as a run.
+
+        ``times`` is the end, or equally spaced times from 0.
         """
         from armillary.analysis.linear.responses import time_response
 
@@ -190,8 +189,10 @@ class LinearModel(LinearMatrices):
         decibels: bool = False,
         show: bool = False,
     ) -> Figure:
-        """Magnitude and phase over frequency, in rad/s or in ``hz``; magnitudes also in ``decibels``.
-        ``omega`` is in rad/s always.
+        """Draw magnitude and phase over frequency, in rad/s or ``hz``, with magnitudes in ``decibels`` if
+        wanted.
+
+        ``omega`` is always in rad/s.
         """
         return self.frequency_response(omega).bode(path, hz=hz, decibels=decibels, show=show)
 
@@ -202,16 +203,16 @@ class LinearModel(LinearMatrices):
         return self.frequency_response(omega).nyquist(path, show=show)
 
     def pole_zero(self, path: str | os.PathLike[str] | None = None, *, show: bool = False) -> Figure:
-        """Poles and transmission zeros in the complex plane."""
+        """Draw poles and transmission zeros in the complex plane."""
         from armillary.analysis.linear.responses import pole_zero_plot
 
         return pole_zero_plot(self, path, show)
 
     def psd(self, densities: Mapping[str, object], frequency: object = None) -> PowerSpectrum:
-        """Power spectral densities of the outputs from densities S of uncorrelated inputs: S_y = Σ |G|² S.
+        """Return the power spectral densities of the outputs for uncorrelated inputs: S_y = Σ |G|² S.
 
-        ``densities`` has for each input a number (white), an array or a function of the frequency in Hz:
-        one-sided, in its units squared per Hz. ``frequency`` is in Hz; left out, it covers the poles.
+        ``densities`` has S of each input: a number (white noise), an array, or a function of the frequency in
+        Hz; one-sided, in the input's units squared per Hz. ``frequency``, in Hz, covers the poles by default.
         """
         from armillary.analysis.linear.responses import output_spectrum
 
@@ -223,22 +224,22 @@ class LinearModel(LinearMatrices):
         """Return the loop transfer L of negative feedback, with the loop opened at a signal: one input, one
         output.
 
-        ``at`` is a state, such as an actuator's lag: all that used it takes the input instead. Or it is an
-        output or load to which ``input`` is added, in the same units: the model without that sum.
-        Closed again, 1 + L = 0 at this model's poles.
+        ``at`` is a state, such as an actuator's lag: its users take the new input instead. Or it is an output
+        or load to which ``input`` is added, in the same units: the loop is opened at this sum. The poles of
+        this model satisfy 1 + L = 0.
         """
 
         return replace(self, **open_loop(self, at, input))
 
     def margins(self, output: str | None = None, input: str | None = None) -> Margins:
-        """Gain, phase, delay and modulus margins of this loop transfer under negative feedback."""
+        """Return gain, phase, delay and modulus margins of this loop transfer under negative feedback."""
 
         return stability_margins(self, output, input)
 
     # ------------------------------------------------------------ other forms
 
     def transfer_function(self, output: str | None = None, input: str | None = None) -> TransferFunction:
-        """Zeros, poles and gain from an input to an output, without modes that cancel."""
+        """Return zeros, poles and gain from an input to an output, without modes that cancel."""
         from armillary.analysis.linear.conversions import transfer_function
 
         return transfer_function(self, output, input)
@@ -252,15 +253,17 @@ class LinearModel(LinearMatrices):
         return discretize(self, T, method)
 
     def symbolic(self, keep: Sequence[str] = ()) -> SymbolicLinearModel:
-        """A, B, C and D as expressions of the parameters, at the values of coordinates, speeds and states of
-        the operating point; those in ``keep`` stay symbols.
+        """Return A, B, C and D as expressions of the parameters.
+
+        Coordinates, speeds and states have their values at the operating point; those in ``keep`` stay
+        symbols.
         """
         from armillary.analysis.linear.matrices import symbolic
 
         return symbolic(self, keep)
 
     def descriptor(self) -> DescriptorModel:
-        """E δẋ = A δx + B δv with open loops: all positions are states, and constraints have rows."""
+        """Return E δẋ = A δx + B δv with open loops: all positions are states, and constraints are rows."""
         from armillary.analysis.linear.matrices import descriptor
 
         return descriptor(self)
@@ -278,7 +281,7 @@ class LinearModel(LinearMatrices):
         return to_control(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """A .json file that `load_linear` reads back exactly; or a report, .txt or .html."""
+        """Write a .json file that `load_linear` reads exactly; or a report, .txt or .html."""
         from armillary.analysis.linear.conversions import save_linear
 
         save_linear(self, path)
@@ -332,17 +335,17 @@ def load_linear(path: str | os.PathLike[str]) -> LinearModel:
     return found
 
 
-_GRID = 2000  # frequencies among which crossings are looked for
-_AROUND = np.array([-8.0, -4, -2, -1, -0.5, -0.25, 0.0, 0.25, 0.5, 1, 2, 4, 8])  # of a pole's damping
-_SAME = 1e-9
+_GRID = 2000  # frequencies between which crossings are searched
+_AROUND = np.array([-8.0, -4, -2, -1, -0.5, -0.25, 0.0, 0.25, 0.5, 1, 2, 4, 8])  # times a pole's damping
+_SAME = 1e-9  # difference of two gains that counts as zero
 
 
 def open_loop(lin: LinearMatrices, at: str, added: str | None) -> DataTable:
-    """Matrices and variables of the loop that is open at a signal; see ``LinearModel.break_loop``.
+    """Return matrices and variables of the loop opened at a signal; see ``LinearModel.break_loop``.
 
-    A state x_k: the rates and outputs that use it take an input instead, and its own rate stays,
-    A₀ = A − A e_k e_kᵀ + a_kk e_k e_kᵀ. A load f(x) to which an input d is added: ẋ = A₀ x + B (f + d) with
-    f = C x, so that A₀ = A − B C.
+    At a state x_k, other rates take an input instead of x_k, and its own rate keeps it:
+    A₀ = A − A e_k e_kᵀ + a_kk e_k e_kᵀ. At a load f(x) = C x to which an input d is added,
+    ẋ = A₀ x + B (f + d), so that A₀ = A − B C.
     """
     lin.single("break_loop")
     at = text(at, "the signal of break_loop")
@@ -383,11 +386,11 @@ def _loop(A: np.ndarray, B: np.ndarray, C: np.ndarray, variables: tuple[object, 
 class Margins:
     """How far a loop of negative feedback is from instability.
 
-    ``gain`` is the factor nearest to 1 by which L may be multiplied until the closed loop is on the limit of
-    stability, at ``gain_omega`` in rad/s; ``phase`` the smallest lag (negative: lead) in degrees, at
-    ``phase_omega``; ``delay`` the smallest dead time in s; ``modulus`` the least |1 + L|. Infinite where
-    there is none. ``gains`` and ``phases`` have all of them, as rows (ω, margin). ``stable`` is of the closed
-    loop.
+    ``gain`` is the factor of L nearest to 1 at which the closed loop is at the limit of stability, at
+    ``gain_omega`` in rad/s; ``phase`` the smallest such lag (negative: lead) in degrees, at ``phase_omega``;
+    ``delay`` the smallest such dead time in s; ``modulus`` the least |1 + L|. A margin is infinite if there
+    is no limit. ``gains`` and ``phases`` have all margins, as rows (ω, margin). ``stable`` is whether the
+    closed loop is stable.
     """
 
     system: str
@@ -419,7 +422,7 @@ class Margins:
 
 
 def stability_margins(lin: LinearMatrices, output: str | None, name: str | None) -> Margins:
-    """Margins of L from an input to an output, the only ones where they are left out."""
+    """Return the margins of L from an input to an output; both may be left out if there is only one."""
     from scipy.optimize import brentq, minimize_scalar
 
     lin.single("margins")
@@ -470,7 +473,7 @@ def _port(name: str | None, known: tuple[str, ...], what: str) -> int:
 
 
 def _frequencies(lin: LinearMatrices, closed: np.ndarray) -> np.ndarray:
-    """Frequencies in which crossings are seen: even ones, and some around each light pole."""
+    """Return frequencies for the search of crossings: evenly spaced ones, and some around each light pole."""
     poles = np.concatenate([lin.poles(), closed[np.isfinite(closed)]])
     if lin.step is not None:
         poles = np.log(poles[poles != 0] + 0j) / lin.step
@@ -486,5 +489,5 @@ def _frequencies(lin: LinearMatrices, closed: np.ndarray) -> np.ndarray:
 
 
 def _sign_changes(values: np.ndarray) -> np.ndarray:
-    """Places after which a row of numbers changes its sign."""
+    """Return the indices after which a row of numbers changes its sign."""
     return np.flatnonzero(np.signbit(values[:-1]) != np.signbit(values[1:]))

@@ -30,13 +30,13 @@ from armillary.runtime.models.parameters import parameter_table
 from armillary.text_tables import listed
 from armillary.untyped import DataTable
 
-# Operating points for which a linear model is of no use, the errors that state why, and notes on others.
+# Errors for operating points at which a linear model is useless, and notes on kinks.
 
-_CHECKED = 20  # operating points of a batch that are looked at closely
-_AT = 1e-12  # of the size of what is compared: a switch or an event is there
-_STEPS = (1e-7, 1e-9)  # to both sides of a switch: a kink shrinks with them, a jump does not
-_JUMP = 1e-9  # of the size of what jumps
-_BENT = 1e-3  # by which two slopes differ at a kink, as a part of the larger
+_CHECKED = 20  # most operating points of a batch that are checked for events and jumps
+_AT = 1e-12  # relative distance at which a switch or an event counts as at the point
+_STEPS = (1e-7, 1e-9)  # relative steps to both sides of a switch: a kink shrinks with them, a jump does not
+_JUMP = 1e-9  # least relative size of a jump
+_BENT = 1e-3  # least relative difference of the slopes at a kink
 
 
 def idle_inputs(form: LinearForm) -> str:
@@ -50,7 +50,7 @@ def idle_inputs(form: LinearForm) -> str:
 
 
 def check_matrices(compiled: Linearization, found: Matrices, system: str) -> None:
-    """An error for elements that are no numbers."""
+    """Raise an error for elements that are not finite."""
     form = compiled.form
     groups = {"A": (form.states, form.states), "B": (form.states, form.inputs)}
     groups |= {"C": (form.outputs, form.states), "D": (form.outputs, form.inputs)}
@@ -69,8 +69,8 @@ def check_matrices(compiled: Linearization, found: Matrices, system: str) -> Non
 
 
 def check_points(model: CompiledModel, compiled: Linearization, points: OperatingPoints) -> str:
-    """Errors for points at which an event happens, or at which rates or outputs jump; a note on the first
-    kink at one of them.
+    """Raise an error for points at which an event happens, or rates or outputs jump; return a
+    note on a kink.
     """
     jumps = _jump_functions(compiled)
     _check_events(model, points)
@@ -83,8 +83,9 @@ def _jump_functions(compiled: Linearization) -> _Jumps:
 
 
 def _check_events(model: CompiledModel, points: OperatingPoints) -> None:
-    """An error for an event that changes something just at a point; looked for at the first points, since
-    compiled code of the model, which may hold foreign functions, computes them one by one.
+    """Raise an error for an event that happens at a point and changes something.
+
+    Only the first points are checked, since the model's compiled code computes them one by one.
     """
     watched = model.equations.targets.watched
     acting = [
@@ -109,7 +110,7 @@ def _which(k: int, points: OperatingPoints) -> str:
 
 
 def _kinks(roots: Sequence[Expr]) -> Iterator[tuple[Expr, Expr, Expr]]:
-    """Calls that may have a kink, in the form of ``switches``."""
+    """Yield calls that may have a kink, in the form of ``switches``."""
     for node in operands_first(roots):
         if node.kind == "call" and node.data in ("min", "max", "abs"):
             gap = node.args[0] - node.args[1] if node.data != "abs" else node.args[0]
@@ -130,7 +131,7 @@ class _Jumps:
         found = [] if hidden else [*switches(roots), *_kinks(roots)]
         moving = {*t.integrated, t.time, *t.memory}
         self._switches = [(node, [s for s in symbols(gap) if s in moving]) for node, gap, _ in found]
-        # Of whole numbers (floor, mod) the sine that vanishes at each of them, else what is compared.
+        # For floor, ceil and mod a sine that vanishes at each whole number, else the compared difference.
         whole = ("floor", "ceil", "mod")
         self._gaps = evaluator([side if node.data in whole else gap for node, gap, side in found])
         self._values = evaluator(roots) if found else None
@@ -139,7 +140,7 @@ class _Jumps:
     def __call__(self, points: OperatingPoints) -> str:
         """Raise an error for a jump at a point; return a note on a kink there.
 
-        All points are checked for switches; the two sides of a switch only at its first few points.
+        All points are checked for switches; the two sides of a switch only at the first few points with it.
         """
         note = ""
         if self._values is None:
@@ -159,7 +160,7 @@ class _Jumps:
         return note
 
     def _at(self, points: OperatingPoints) -> dict[Expr, NumericValue]:
-        """Values of all symbols, a number or one for each point."""
+        """Return the values of all symbols: a number each, or an array with one for each point."""
         targets, system = self._equations.targets, self._equations.system
         columns = self._table.inside_columns(points.parameters)
         at = {self._equations.reduction.plain(system.parameters[name]): x for name, x in columns.items()}
@@ -169,8 +170,10 @@ class _Jumps:
     def _sides(
         self, at: Mapping[Expr, NumericValue], moves: Sequence[tuple[Expr, float]]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Rates and outputs, by (side, move, root, point), at s − h, s and s + h for all moves, a symbol s
-        and h over its size; and h by (move, point). All are computed at once: one by one they took 12 s
+        """Return rates and outputs at s − h, s and s + h, by (side, move, root, point), and h by (move,
+        point).
+
+        A move is a symbol s and h relative to its size. All are computed at once: one by one they took 12 s
         for a car of 38 states at six switches.
         """
         assert self._values is not None
@@ -190,7 +193,7 @@ class _Jumps:
         return np.moveaxis(roots, 0, 2), h
 
     def _kink(self, node: Expr, ways: Sequence[Expr], at: Mapping[Expr, NumericValue]) -> str:
-        """Return a note where slopes to both sides of a switch differ."""
+        """Return a note if slopes on both sides of a switch differ, else an empty text."""
         (before, here, after), steps = self._sides(at, [(s, _STEPS[0]) for s in ways])
         for s, x, y, z, h in zip(ways, before, here, after, steps, strict=True):
             left, right = y - x, z - y
@@ -207,7 +210,7 @@ class _Jumps:
     def _check(
         self, node: Expr, ways: Sequence[Expr], at: Mapping[Expr, NumericValue], which: Sequence[str]
     ) -> None:
-        """An error where values on both sides of a switch differ."""
+        """Raise an error if values on both sides of a switch differ."""
         (before, _, after), _ = self._sides(at, [(s, step) for s in ways for step in _STEPS])
         gaps, sizes = np.abs(after - before), np.abs(after) + np.abs(before)
         for i, s in enumerate(ways):
@@ -223,22 +226,22 @@ class _Jumps:
                 )
 
 
-# Closed contacts in linear models: they are constraints there.
+# Closed contacts in linear models: they are constraints.
 #
-# Small changes x of positions and speeds keep the gaps of closed contacts at zero, and their velocities;
-# slips that stick, γ = S u, keep their place, S N⁺ q with q̇ = N u. With the rows K of these conditions,
+# Small changes x of positions and speeds keep the gaps of closed contacts, and the gaps' rates, at zero;
+# slips that stick, γ = G u, keep their place, G N⁺ q with q̇ = N u. With the rows K of these conditions,
 #
 #     K x = 0   ⇒   x = S x_i,        A_i = (A S)_i,    B_i = (B)_i,    C_i = C S
 #
-# x_i are the independent changes, those that are left when each row has been given the change that it
-# depends on most. Brakes that hold are constraints likewise.
+# x_i are the independent changes: an elimination makes, for each row, the change on which the row depends
+# most a dependent one. Brakes that hold are constraints likewise.
 
-_REDUNDANT = 1e-9  # of the largest: a row that is less after elimination says nothing new
+_REDUNDANT = 1e-9  # share of the largest element, up to which a row is redundant after elimination
 _HELD = {"normal": (1, 2, -2), "slip": (1,)}  # statuses in which rows hold
 
 
 class HeldLinearization(Linearization):
-    """A linearisation in the independent changes that closed contacts leave at its points."""
+    """A linearisation in the independent changes under the constraints of closed contacts."""
 
     def __init__(self, base: Linearization, kept: list[int], S: np.ndarray) -> None:
         self.base, self.kept, self.S = base, kept, S
@@ -265,8 +268,9 @@ class HeldLinearization(Linearization):
 def held_motions(
     model: CompiledModel, compiled: Linearization, points: OperatingPoints
 ) -> tuple[list[int], np.ndarray] | None:
-    """Return the independent changes and S, of each point; None if no contact is closed. Points with other
-    closed contacts have other states, which one linear model cannot have.
+    """Return the indices of the independent changes, and S for each point; None if no contact is closed.
+
+    All points must have the same closed contacts, since one linear model has one set of states.
     """
     targets = model.equations.targets
     if not targets.contacts:
@@ -307,7 +311,9 @@ def held_motions(
 def _contact_rows(
     compiled: Linearization, contacts: tuple[ContactGeometry, ...], statuses: np.ndarray
 ) -> tuple[list[list[Expr]], list[int]]:
-    """Return two lists of rows by the whole state, as expressions: gaps with velocities, and slips."""
+    """(derivatives of gaps, their rates and slips by the whole state; the indices of slips
+    among the rows).
+    """
     wanted: list[Expr] = []
     slips: list[int] = []
     for contact, status in zip(contacts, statuses, strict=True):
@@ -321,9 +327,7 @@ def _contact_rows(
 
 
 def _independent_changes(K: np.ndarray) -> tuple[list[int], list[int]]:
-    """Return the independent changes, and the dependent ones, by elimination with the largest element of a
-    row as its pivot; later changes, the speeds, depend on earlier ones.
-    """
+    """Return the indices of independent and of dependent changes, by elimination with complete pivoting."""
     left, dependent = K / np.maximum(np.abs(K).max(axis=1, keepdims=True), 1e-300), []
     rows = list(range(len(left)))
     while rows:
@@ -354,7 +358,7 @@ def linearize(
     outputs: Sequence[str] = (),
     parameters: Mapping[str, object] | None = None,
 ) -> LinearModel:
-    """Return the model linearised; see ``stages/model.py``, whose verb it is."""
+    """Return the model linearised at operating points; see ``Model.linearize`` in ``stages/model.py``."""
     names = [
         tuple(map(str, several(group, what))) for group, what in ((inputs, "inputs="), (outputs, "outputs="))
     ]
@@ -400,7 +404,7 @@ def at_points(model: CompiledModel, compiled: Linearization, points: OperatingPo
 
 
 def _in_stated_units(form: LinearForm, inside: Matrices) -> list[np.ndarray]:
-    """Matrices in stated units: x = factor · x_stated."""
+    """Return the matrices in stated units: x = factor · x_stated."""
     x, v, y = (np.array([v.factor for v in group]) for group in (form.states, form.inputs, form.outputs))
     A, B, C, D = inside
     pairs = ((A, x, x), (B, x, v), (C, y, x), (D, y, v))
@@ -411,7 +415,7 @@ def _in_stated_units(form: LinearForm, inside: Matrices) -> list[np.ndarray]:
 
 
 def _values_by_name(model: CompiledModel, points: OperatingPoints) -> DataTable:
-    """Operating points by name: coordinates, independent speeds and states, in stated units."""
+    """Return operating points by name: coordinates, independent speeds and states, in stated units."""
     names = (*model.coordinate_names, *model.speed_names, *model.state_names)
     if points.single:
         instance = Instance(model, points.parameters)

@@ -1,11 +1,11 @@
 """Operating points as users give them: values by name, a state, an operating point, a time of a run; or many.
 
-at=None                         where runs start
+at=None                         the start of runs
 at={"A.q1": 0.1, "F": 3}        coordinates, speeds, states, inputs, memories and parameters by name; t
 at=state                        as model.derivatives takes it
-at=op                           anything with .state, and .parameters, .inputs, .memory, .time where known
-at=(run, 2.5)                   a time of a run, between samples on straight lines
-at=[…], arrays of values        many of them
+at=op                           an object with .state and, if known, .parameters, .inputs, .memory, .time
+at=(run, 2.5)                   a time of a run, interpolated linearly between samples
+at=[…], arrays of values        many operating points
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from armillary.runtime.start.initial import (
 )
 from armillary.untyped import DataMapping, DataTable, Given
 
-_OPEN = 1e-6  # of a gap, in terms of its row, and of the length of Euler parameters: more than runs leave
-_BROKEN = 1e-3  # of a gap: more than values that were rounded leave, as they are printed
+_OPEN = 1e-6  # largest gap, relative to its row's size, and error of Euler parameters: more than runs leave
+_BROKEN = 1e-3  # largest gap of values by name: more than the rounding of printed values leaves
 
 
 @runtime_checkable
@@ -48,9 +48,9 @@ class HasState(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class OperatingPoints:
-    """One place of a model's motion, or several: ``states`` and ``memory`` have a row for each.
+    """One operating point of a model, or several: ``states`` and ``memory`` have a row for each.
 
-    ``parameters`` are in stated units, each one number for all or an array with one for each.
+    ``parameters`` are in stated units, each one number for all points or an array with a number for each.
     """
 
     t: np.ndarray
@@ -71,7 +71,7 @@ class OperatingPoints:
 def operating_points(
     model: CompiledModel, at: Given = None, parameters: DataMapping | None = None
 ) -> OperatingPoints:
-    """Operating points of a model. ``parameters`` replace what an operating point or a run brings along."""
+    """Return operating points of a model; ``parameters`` replace those of a given operating point or run."""
     given = table(parameters, "parameters=", ParameterError)
     lengths = _lengths(given, "parameter")
     if _is_many(at):
@@ -116,7 +116,7 @@ def _lengths(values: DataMapping, what: str) -> dict[str, int]:
 
 
 def _internal_values(values: Given, factor: float, read: Callable[[Given], float]) -> np.ndarray:
-    """Values in the model's own units: plain numbers times a factor, or texts and quantities, each read."""
+    """Return values in the model's units: plain numbers times a factor, texts and quantities by ``read``."""
     if not is_quantity(values) and np.asarray(values).dtype.kind in "fiu":
         return np.asarray(values, dtype=float) * factor
     return np.array([read(value) for value in values], dtype=float)
@@ -144,8 +144,10 @@ def _one_point(model: CompiledModel, at: object, given: Mapping[str, object]) ->
 def _points_from_names(
     model: CompiledModel, values: Mapping[str, object], given: Mapping[str, object], *, rough: bool = False
 ) -> OperatingPoints:
-    """Values by name, with loops closed. All coordinates together must satisfy the constraints, unless they
-    are ``rough``; of fewer some may be moved, with a note.
+    """Return a point from values by name, with loops closed.
+
+    If all coordinates are given, they must satisfy the constraints, unless they are ``rough``. If only some
+    are given, these may be changed, with a note.
     """
     system = model.equations.system
     moving, stored, chosen = _split_values(model.equations, values)
@@ -166,7 +168,7 @@ def _points_from_names(
 def _split_values(
     equations: DerivedEquations, values: Mapping[str, object]
 ) -> tuple[DataTable, DataTable, DataTable]:
-    """Values of the motion, of memories and of parameters, apart."""
+    """(values of the motion, of memories, of parameters)."""
     system = equations.system
     moving, stored, chosen = {}, {}, {}
     names = [s.data.name for s in system.moving()]
@@ -224,7 +226,7 @@ def _of_run(model: CompiledModel, run: Run, time: object, given: Mapping[str, ob
 def _point_from_state(
     model: CompiledModel, t: float, state: np.ndarray, memory: np.ndarray, given: Mapping[str, object]
 ) -> OperatingPoints:
-    """One whole state, which must satisfy the constraints."""
+    """Return the point of a whole state, which must satisfy the constraints."""
     instance = Instance(model, given)
     check_physical(model.equations.system, model.parameter_table, model.parameter_table.values(given))
     _check_closed(instance, t, state, memory)
@@ -232,7 +234,7 @@ def _point_from_state(
 
 
 def _check_closed(instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) -> None:
-    """Errors for a whole state whose Euler parameters are not unit or whose loops are open."""
+    """Raise an error for a whole state with Euler parameters of another length than 1, or with open loops."""
     equations = instance.equations
     remedy = "give values by name, at={…}, or make the state with model.state(…), which sees to that"
     for start in equations.program.quaternions:
@@ -251,7 +253,7 @@ def _check_closed(instance: Instance, t: float, state: np.ndarray, memory: np.nd
 def _check_gaps(
     instance: Instance, t: float, q: np.ndarray, memory: np.ndarray, most: float, remedy: str
 ) -> None:
-    """Raise if coordinates leave a loop open by more than a part ``most`` of its size."""
+    """Raise an error if coordinates leave a loop open by more than ``most`` times its size."""
     geometry = instance.geometry(memory)
     here, sized = geometry.at(t, q), geometry.in_sizes().at(t, q)
     for i, gap, off in zip(geometry.layout.gaps, here.gap, sized.gap, strict=True):
@@ -282,7 +284,7 @@ def _stack_points(model: CompiledModel, points: Sequence[OperatingPoints]) -> Op
 
 
 def _states(model: CompiledModel, states: np.ndarray, given: Mapping[str, object]) -> OperatingPoints:
-    """Whole states, a row each."""
+    """Return the points of whole states, a row each."""
     length = len(model.equations.program.state)
     if states.shape[1] != length:
         raise ArmillaryError(
@@ -296,7 +298,7 @@ def _states(model: CompiledModel, states: np.ndarray, given: Mapping[str, object
 
 
 def _arrays(model: CompiledModel, at: object, given: Mapping[str, object], count: int) -> OperatingPoints:
-    """Values by name of which some are arrays."""
+    """Return points from values by name, some of which are arrays of length ``count``."""
     if isinstance(at, HasState) or not (at is None or isinstance(at, Mapping)):
         base = _one_point(model, at, _pick(given, 0))
         return replace(_repeat_point(base, count), parameters={**base.parameters, **given})

@@ -1,13 +1,13 @@
 """Rates of the speeds, linearised through the equations of motion that they satisfy.
 
-The efforts τ(t, q, u, u̇) that are left along the independent speeds vanish, so that
+The efforts τ(t, q, u, u̇) along the independent speeds vanish in free motion, so that
 
     M δu̇ = −∂τ/∂x δx,    u̇ held
 
-with the mass matrix M = ∂τ/∂u̇ factorised once for all directions. Differentiating the solved rates instead
-goes through the factorisation once for each direction: on the Stanford arm that takes 2955 operations in
-place of 2357, on the bicycle 5647 in place of 5182. Rates by recursion are differentiated themselves: hub and
-panels take 7708 operations so, and 8942 by a mass matrix.
+with the mass matrix M = ∂τ/∂u̇ factorised once for all directions. To differentiate the solved rates instead
+means to differentiate the factorisation for each direction: the Stanford arm takes 2955 operations in place
+of 2357, the bicycle 5647 in place of 5182. Rates by recursion are differentiated directly: hub and panels
+take 7708 operations so, and 8942 by a mass matrix.
 """
 
 from __future__ import annotations
@@ -65,47 +65,47 @@ from armillary.program.rate_columns import Factors
 #
 #     M δx = −∂τ/∂q δq − ∂τ/∂u δu,    x held
 #
-# with M factorised once, along the tree: LᵀDL without fill, since an elimination from the leaves couples
-# only what is on one path to the ground. The derivatives of τ come from composite bodies
-# (``mechanics/tree/effort_derivatives.py``). The unknowns are accelerations in the axes of each link,
-# relative to free fall; so a turn or shift of a free body as a whole changes none of them, and the rates of
-# its speeds follow by a rotation.
+# with M factorised once, along the tree: LᵀDL without fill, since an elimination from the leaves couples only
+# links on one path to the ground. The derivatives of τ come from composite bodies
+# (``mechanics/tree/inverse_dynamics.py``). The unknowns are accelerations in the axes of each link, relative
+# to free fall; so a rotation or shift of a free body as a whole changes none of them, and the rates of its
+# speeds follow by a rotation.
 
-# Pairs of a link and one that carries it. Each takes some 75 operations; a chain of 64 links has 2080, and is
-# linearised by one tangent for all columns, at a cost linear in its length.
+# Most pairs of a link and a link that carries it, each of which takes some 75 operations. A chain of 64 links
+# has 2080 pairs; it is linearised by one tangent for all columns, at a cost linear in its length.
 _PAIRS = 1000
-_FEW, _MANY = 6, 40  # freedoms between which inertia forces come from columns
-Direction = frozenset[tuple[Expr, Expr]]
+_FEW, _MANY = 6, 40  # numbers of freedoms between which inertia forces are computed from columns
+Direction = frozenset[tuple[Expr, Expr]]  # changes of symbols, as (symbol, change)
 
 
 @dataclass(frozen=True, eq=False)
 class TreeRates:
     """The linearised rates of a tree's speeds, in the order of the speeds that are states."""
 
-    rates: tuple[Expr, ...]  # no symbols stand for the rates
+    rates: tuple[Expr, ...]  # empty: the changes contain no symbols of rates
     tree: Tree
     applied: AppliedLoads
     order: tuple[int, ...]
     unknowns: Mapping[int, Scalar]  # x, by speed
-    moving: Tree  # with x as the rates of freedoms
+    moving: Tree  # the tree with x as the rates of freedoms
     drifts: Mapping[int, Scalar]  # u̇ in terms of x
-    columns: Mapping[Direction, Mapping[int, Scalar]]  # of the efforts, by the directions of single freedoms
+    columns: Mapping[Direction, Mapping[int, Scalar]]  # changes of efforts for motions of single freedoms
     inertial: frozenset[Expr]  # symbols of motion, geometry and inertia
     factors: Factors
 
     @cached_property
     def efforts(self) -> dict[int, Scalar]:
-        """τ, of which x makes zeros."""
+        """τ as expressions; they are zero at the unknowns x."""
         return efforts(self.moving, self.applied, "r")
 
     def along(self, moving: Mapping[Expr, Expr]) -> list[Expr]:
-        """δu̇ where symbols move as given."""
+        """δu̇ for given changes of symbols."""
         right, added = self.parts(moving)
         found = self.factors.turn(self.factors.solve(right), added)
         return [as_expr(found[i]) for i in self.order]
 
     def parts(self, moving: Mapping[Expr, Expr]) -> tuple[dict[int, Expr], dict[int, Expr]]:
-        """−δτ, and what δu̇ gains besides T δx."""
+        """(−δτ, the addends of δu̇ besides T δx) for given changes of symbols."""
         held = {x: ZERO for x in self.unknowns.values() if isinstance(x, Expr) and x.kind == "let"}
         still = {**held, **moving}
         right = {i: as_expr(times(x, -1)) for i, x in self._efforts(moving, still).items() if not is_zero(x)}
@@ -126,7 +126,7 @@ class TreeRates:
         return found
 
     def _loads(self, still: Mapping[Expr, Expr]) -> dict[int, Scalar]:
-        """Changes of the generalised forces of loads whose components in link axes change."""
+        """Return the changes of the generalised forces of loads whose components in link axes change."""
         forces, wrenches = self.applied.forces, self.applied.wrenches
         values = [*forces.values(), *(x for n, f in wrenches.values() for x in (*n, *f))]
         changes = tangents(map(as_expr, values), still)
@@ -144,7 +144,7 @@ class TreeRates:
         return found
 
     def _drifting(self, link: Link, still: Mapping[Expr, Expr]) -> dict[int, Expr]:
-        """Return the change of the rates of a free body's linear speeds where x is held."""
+        """Return the change of the rates of a free body's linear speeds with x held."""
         linear = _linear_freedoms(link)
         changes = tangents([as_expr(self.drifts[d.index]) for d in linear], still)
         return {d.index: x for d, x in zip(linear, changes, strict=True) if x is not ZERO}
@@ -155,7 +155,7 @@ def _linear_freedoms(link: Link) -> list[Freedom]:
 
 
 def _rates_from_body_axes(tree: Tree) -> dict[int, dict[int, Expr]]:
-    """u̇ of free bodies by their unknowns in body axes, where the speeds are in the axes of the parent."""
+    """Return T for free bodies with linear speeds in the parent's axes: u̇ from the unknowns in body axes."""
     found: dict[int, dict[int, Expr]] = {}
     for link in tree.links:
         if link.step != "drift" or link.velocity == "body":
@@ -179,7 +179,7 @@ def tree_rates(equations: DerivedEquations) -> TreeRates | None:
     system, reduction = equations.system, equations.reduction
     tree = reduction.tree
     if not _symbols_in(tree.gravity).isdisjoint(map(reduction.plain, (*system.coordinates, *system.speeds))):
-        return None  # an attractor's field, at the place of the mass centre
+        return None  # an attractor's field varies with the position of the mass centre
     if equations.judged or system.constraints or len(equations.speeds) < 2 or not is_supported(tree):
         return None
     if sum(len(tree.path_to_ground(i)) for i in range(len(tree.links))) > _PAIRS:
@@ -193,7 +193,7 @@ def tree_rates(equations: DerivedEquations) -> TreeRates | None:
     )
     unknowns = {k: _held_value(x, k) for k, x in solved.solution({}).items()}
     if any(isinstance(x, Expr) and x.constant and x.kind != "number" for x in unknowns.values()):
-        return None  # an expression of parameters cannot be held where these move as inputs
+        return None  # an expression of parameters is not held if parameters change as inputs
 
     def with_unknown_rate(d: Freedom) -> Freedom:
         return d if d.prescribed else replace(d, rate=unknowns[d.index], dependent=True)
@@ -214,8 +214,9 @@ def tree_rates(equations: DerivedEquations) -> TreeRates | None:
 
 
 def _joint_forces(tree: Tree, applied: AppliedLoads) -> dict[int, Scalar]:
-    """Components of the joints' wrenches along freedoms, where the unknowns make the efforts vanish. So they
-    need no sums; the Stanford arm's A and B take 28 operations fewer, and a humanoid's 770.
+    """Return the components of the joints' wrenches along freedoms, which zero efforts determine.
+
+    So no sums are needed: the Stanford arm's A and B take 28 operations fewer, and a humanoid's 770.
     """
     return {
         d.index: minus(applied.forces.get(d.index, 0), d.armature_effort)
@@ -229,9 +230,9 @@ def _forces_at_rest(tree: Tree, applied: AppliedLoads, found: CompositeRows) -> 
 
         f = f(u = 0) − ½ Σ ∂τ/∂u_s u_s
 
-    where no motion is prescribed. The columns are needed anyway. Compared with a recursion for these forces,
-    A and B of legged robots take 0.94 of the time, of an arm with six joints as long, and of a humanoid with
-    fingers 1.04, since long sums wait for all columns.
+    if no motion is prescribed. The columns are needed anyway. Relative to a recursion for these forces, A and
+    B take 0.94 of the time for legged robots, 1.0 for an arm with six joints, and 1.04 for a humanoid with
+    fingers, since long sums wait for all columns.
     """
     freedoms = [d for link in tree.links for d in link.freedoms]
     if not _FEW < len(freedoms) <= _MANY or any(d.prescribed for d in freedoms):
@@ -245,7 +246,7 @@ def _forces_at_rest(tree: Tree, applied: AppliedLoads, found: CompositeRows) -> 
 
 
 def _with_unit_rows(solved: Eliminated) -> tuple[tuple[int, Expr, dict[int, Expr]], ...]:
-    """Return the steps with the rows of D L divided by D: rows of L."""
+    """Return the steps of the elimination with rows of L, in place of rows of D L."""
     return tuple(
         (
             k,
@@ -257,7 +258,7 @@ def _with_unit_rows(solved: Eliminated) -> tuple[tuple[int, Expr, dict[int, Expr
 
 
 def _held_value(x: Scalar, k: int) -> Scalar:
-    """Return an unknown as an intermediate value, which can be held whatever moves."""
+    """Return an unknown as an intermediate value, so that it can be held while symbols change."""
     return keep_visible(x, f"x_{k + 1}") if isinstance(x, Expr) else x
 
 
@@ -276,7 +277,7 @@ def _by_direction(
 
 
 def _geometry(tree: Tree) -> frozenset[Expr]:
-    """Symbols of rotations and offsets."""
+    """Return the symbols in rotations and offsets."""
     found: list[Scalar] = []
 
     def collect(x: Scalar) -> Scalar:
@@ -290,7 +291,7 @@ def _geometry(tree: Tree) -> frozenset[Expr]:
 
 
 def _inertial(tree: Tree) -> frozenset[Expr]:
-    """Symbols of motion, geometry and inertia."""
+    """Return the symbols of motion, geometry and inertia."""
     found: list[Scalar] = []
 
     def collect(x: Scalar) -> Scalar:
@@ -307,16 +308,16 @@ def _symbols_in(values: Iterable[object]) -> frozenset[Expr]:
 
 @dataclass(frozen=True, eq=False)
 class ImplicitRates:
-    """Equations of motion of the independent speeds: ``efforts`` vanish at the true ``rates``."""
+    """Equations of motion of the independent speeds: ``efforts`` are zero at the true ``rates``."""
 
     rates: tuple[Expr, ...]
     efforts: tuple[Expr, ...]
     steps: tuple[
         tuple[int, Scalar, dict[int, Scalar]], ...
-    ]  # of the elimination of M, by the places of speeds
+    ]  # steps of the elimination of M, by indices of speeds
 
     def along(self, moving: Mapping[Expr, Expr]) -> list[Expr]:
-        """δu̇ where symbols move as given, in terms of the symbols of u̇."""
+        """δu̇ for given changes of symbols, in terms of the symbols of u̇."""
         found = tangents(self.efforts, moving)
         right: dict[int, Scalar] = {i: times(x, -1) for i, x in enumerate(found)}
         for k, inverse, row in self.steps:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_POINTS = 400  # of a frequency response that names no frequencies
-_SAMPLES = 1000
+_POINTS = 400  # frequencies of a response by default
+_SAMPLES = 1000  # steps of a response over time by default
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,9 +76,9 @@ class FrequencyResponse:
     def phase(self) -> np.ndarray:
         """The angle of G in degrees, without jumps over frequency.
 
-        Where |G| is proportional to ωⁿ below all poles, it starts nearest to n·90°: a position at 0°, its
-        acceleration at 180°, and at −180° where the static gain is negative. It is followed from there, also
-        between the frequencies, so that it does not depend on their choice.
+        With |G| proportional to ωⁿ below all poles, it starts nearest to n·90°: a position at 0°, its
+        acceleration at 180°; with a negative static gain at −180°. From there it is followed also between the
+        frequencies, so that it does not depend on their choice.
         """
         points = self.values.reshape(-1, *self.values.shape[-3:])
         lowest = 1.0 if self.model is None else float(default_frequencies(self.model)[0])
@@ -88,7 +88,7 @@ class FrequencyResponse:
         return np.degrees(np.reshape(found, self.values.shape))
 
     def _between(self, point: int) -> Callable[[np.ndarray], np.ndarray]:
-        """G at frequencies that are not in ``omega``, at one operating point."""
+        """Return the function G at other frequencies than ``omega``, for one operating point."""
         lin = self.model
         if lin is None:
             raise ArmillaryError("this frequency response has no linear model, from which its phase follows")
@@ -103,7 +103,9 @@ class FrequencyResponse:
         decibels: bool = False,
         show: bool = False,
     ) -> Figure:
-        """Magnitude and phase over frequency, in rad/s or in ``hz``; magnitudes also in ``decibels``."""
+        """Draw magnitude and phase over frequency, in rad/s or ``hz``; magnitudes in
+        ``decibels`` if wanted.
+        """
         return bode_plot(self, path, show, hz=flag(hz, "hz="), decibels=flag(decibels, "decibels="))
 
     plot = bode
@@ -119,14 +121,14 @@ class FrequencyResponse:
 
 
 def port(name: str, known: Sequence[str], what: str) -> int:
-    """Return the place of a state, input or output of a linear model."""
+    """Return the index of a state, input or output of a linear model."""
     return place(name, known, f"the linear model has no {what}")
 
 
 def frequency_response(lin: LinearMatrices, omega: object = None) -> FrequencyResponse:
     """Return the response at frequencies in rad/s.
 
-    Left out, they run from a tenth of the slowest pole to ten times the fastest.
+    The default is from a tenth of the slowest pole to ten times the fastest.
     """
     needs_ports(lin)
     if isinstance(omega, str | os.PathLike):
@@ -188,7 +190,7 @@ def output_spectrum(
 
 
 def default_frequencies(lin: LinearMatrices) -> np.ndarray:
-    """Frequencies that cover the poles."""
+    """Return frequencies that cover the poles, in rad/s."""
     poles = lin.poles()
     rates = poles if lin.step is None else np.log(poles + 0j) / lin.step
     sizes = np.abs(rates).ravel()
@@ -200,7 +202,7 @@ def default_frequencies(lin: LinearMatrices) -> np.ndarray:
 
 
 def needs_ports(lin: LinearMatrices) -> None:
-    """An error for a model without inputs or without outputs."""
+    """Raise an error for a model without inputs or without outputs."""
     for names, what in ((lin.inputs, "inputs"), (lin.outputs, "outputs")):
         if not names:
             raise ArmillaryError(
@@ -210,7 +212,7 @@ def needs_ports(lin: LinearMatrices) -> None:
 
 
 def time_response(lin: LinearMatrices, times: object, name: str | None, kind: str) -> Run:
-    """Outputs after a unit step or impulse of an input at t = 0, from rest at the operating point; a run."""
+    """Return the outputs after a unit step or impulse of an input at t = 0, from the operating point."""
     from scipy.linalg import expm
 
     needs_ports(lin)
@@ -248,7 +250,7 @@ def time_response(lin: LinearMatrices, times: object, name: str | None, kind: st
 
 
 def _sequence(step: np.ndarray, first: np.ndarray, count: int) -> np.ndarray:
-    """first, step·first, step²·first, …; a row each, by doubling."""
+    """Return first, step·first, step²·first, … as rows, by doubling."""
     found, power = first[None, :], step
     while len(found) < count:
         found = np.vstack([found, found @ power.T])
@@ -284,7 +286,7 @@ def _response_times(lin: LinearMatrices, times: object) -> np.ndarray:
 
 
 def _settling_time(lin: LinearMatrices) -> float:
-    """Seconds until the slowest mode that decays has decayed to one part in a thousand."""
+    """Return the seconds in which the slowest decaying mode decays to a thousandth."""
     poles = lin.poles() if lin.step is None else np.log(lin.poles() + 0j) / lin.step
     rates = -poles.real[poles.real < -1e-9 * np.max(np.abs(poles), initial=0.0)]
     slow = 7.0 / rates.min() if rates.size else 10.0
@@ -294,30 +296,33 @@ def _settling_time(lin: LinearMatrices) -> float:
 # The phase of a frequency response as a continuous function of frequency.
 #
 # Below all poles and zeros |G| is proportional to ωⁿ; the phase starts nearest to n·90°, at −180° for a
-# negative gain with n = 0. From there the angle is followed by bisection until no step exceeds a quarter of
-# a turn, so that a light resonance between two samples turns all curves the same way. An undamped pole or
-# zero is a jump of half a turn at any resolution; it goes whichever way ends nearer to (n − 1)·90°, as
-# those of a collocated response do.
+# negative gain with n = 0. From there the angle is followed by bisection until no step exceeds a quarter of a
+# turn, so that a light resonance between two samples turns all curves the same way. An undamped pole or zero
+# is a jump of half a turn at any resolution; the direction is taken that ends nearer to (n − 1)·90°, as in a
+# collocated response.
 
 _QUARTER = 0.5 * np.pi
-_LEVELS = 48  # of bisection: beyond, an interval is narrower than rounding
-_WORK = 4000  # frequencies at one level; responses of rounding errors have a random phase everywhere
-_HIGHEST = 0.75 * np.pi  # above n quarters: the start of −180° and of 180° is one
-_NOTHING = 1e-13  # of a response's largest value: its angle there is that of rounding errors
-_APART = 1.1  # factor of the two frequencies from which n is found
-_POWERS = 8  # the most of n, either way
+_LEVELS = 48  # most bisections; after them an interval is narrower than rounding
+_WORK = (
+    4000  # most frequencies at one level, since responses of rounding errors have random phases everywhere
+)
+_HIGHEST = 0.75 * np.pi  # highest start above n quarters, so that 180° starts as −180°
+_NOTHING = 1e-13  # share of a response's largest value, below which its angle is that of rounding errors
+_APART = 1.1  # ratio of the two frequencies from which n is found
+_POWERS = 8  # largest |n|
 
 
 def continuous_phase(
     evaluate: Callable[[np.ndarray], np.ndarray], omega: np.ndarray, values: np.ndarray, lowest: float
 ) -> np.ndarray:
-    """Return the angles of G in radians, with the axes frequencies, outputs, inputs; ``evaluate`` gives G at
-    other frequencies, and ``lowest`` is one below the poles.
+    """Return the angles of G in radians, with the axes frequencies, outputs, inputs.
+
+    ``evaluate`` gives G at other frequencies, and ``lowest`` is a frequency below the poles.
     """
     if not len(omega):
         return np.empty(values.shape)
     first = min(lowest, omega[0])
-    if not first > 0:  # the order of given frequencies is that of the curve
+    if not first > 0:  # negative frequencies: follow the curve in the given order
         return _phase_along(evaluate, omega, values, np.zeros(values.shape[1:]))
     start = evaluate(np.array([first, first * _APART]))
     with np.errstate(all="ignore"):
@@ -331,7 +336,7 @@ def _phase_along(
     evaluate: Callable[[np.ndarray], np.ndarray], omega: np.ndarray, values: np.ndarray, power: np.ndarray
 ) -> np.ndarray:
     values = values.copy()
-    for k in range(1, len(values)):  # an exact zero has no angle: that before it stays
+    for k in range(1, len(values)):  # an exact zero has no angle: keep the one before
         values[k] = np.where((values[k] == 0) | ~np.isfinite(values[k]), values[k - 1], values[k])
     seen = np.abs(values) > _NOTHING * np.max(np.abs(values), axis=0)
     steps, known = _angle_steps(evaluate, omega, values, seen[1:] & seen[:-1])
@@ -348,8 +353,8 @@ def _phase_along(
 def _angle_steps(
     evaluate: Callable[[np.ndarray], np.ndarray], omega: np.ndarray, values: np.ndarray, counted: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Changes of the angle from each frequency to the next, and where they are known: the others are jumps of
-    half a turn.
+    """(changes of the angle from each frequency to the next, whether each is known): others are
+    half turns.
     """
     direct = _angle_between(values[:-1], values[1:])
     steps = direct.copy()
@@ -377,12 +382,12 @@ def _angle_steps(
     np.add.at(steps, place, _angle_between(g_low, g_high))
     jumps = (np.abs(_angle_between(g_low, g_high)) > _QUARTER) & counted[place]
     np.logical_and.at(known, place, ~jumps)
-    # Whole turns beside the direct angle: a bisection that meets a zero exactly has no angle there.
+    # Only whole turns are taken from the bisection, since it has no angle if it meets a zero exactly.
     return direct + 2 * np.pi * np.rint((steps - direct) / (2 * np.pi)), known
 
 
 def _angle_between(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the angle from one complex number to another, in (−π, π]; 0 where one of them is none."""
+    """Return the angle from one complex number to another, in (−π, π]; 0 if it is not finite."""
     with np.errstate(all="ignore"):
         found = np.angle(b * np.conj(a) / (np.abs(a) * np.abs(b)))
     return np.asarray(np.where(np.isfinite(found), found, 0.0))
@@ -396,7 +401,7 @@ Path = str | os.PathLike[str] | None
 def bode_plot(
     r: FrequencyResponse, path: Path, show: bool, *, hz: bool = False, decibels: bool = False
 ) -> Figure:
-    """Magnitude and phase over frequency, a column for each input and a colour for each output."""
+    """Draw magnitude and phase over frequency, a column for each input and a colour for each output."""
     _check_one_point(r)
     frequency, size = (r.frequency if hz else r.omega), (r.decibels if decibels else r.magnitude)
     with open_figure((1.0 + 5.5 * len(r.inputs), 6.0), path, show=show) as figure:
@@ -422,7 +427,7 @@ def bode_plot(
 
 
 def nyquist_plot(r: FrequencyResponse, path: Path, show: bool) -> Figure:
-    """G(iω) in the complex plane, for positive frequencies and, thinner, for negative ones; −1 is marked."""
+    """Draw G(iω) in the complex plane for positive and, thinner, for negative frequencies; −1 is marked."""
     _check_one_point(r)
     with open_figure((6.5, 6.0), path, show=show) as figure:
         ax = figure.subplots()
@@ -441,7 +446,7 @@ def nyquist_plot(r: FrequencyResponse, path: Path, show: bool) -> Figure:
 
 
 def pole_zero_plot(lin: LinearMatrices, path: Path, show: bool) -> Figure:
-    """Poles as crosses and transmission zeros as circles; of many points, poles alone, pale to dark."""
+    """Draw poles as crosses and transmission zeros as circles; for many points, only poles, pale to dark."""
     poles = np.atleast_2d(lin.poles())
     with open_figure((6.5, 5.5), path, show=show) as figure:
         ax = figure.subplots()

@@ -1,6 +1,5 @@
-"""Poles, zeros and Gramians; from them controllability, observability, norms and smaller models.
-
-All of this is linear algebra on A, B, C and D of one continuous model.
+"""Poles, zeros and Gramians, and from these controllability, observability, norms and smaller models: linear
+algebra on A, B, C and D of one continuous model.
 """
 
 from __future__ import annotations
@@ -15,19 +14,19 @@ from armillary.errors import ArmillaryError
 from armillary.text_tables import aligned, html_table
 
 Array = np.ndarray
-_RANK = 1e-10  # of the largest singular value, below which others count as none
-_CANCELLED = 1e-13  # of the terms of a sum: what is below is rounding
+_RANK = 1e-10  # share of the largest singular value, below which others count as zero
+_CANCELLED = 1e-13  # share of the terms of a sum, below which the sum is rounding
 
 
 # ---------------------------------------------------------------------------------------- zeros
 
 
 def transmission_zeros(A: Array, B: Array, C: Array, D: Array) -> Array:
-    """Finite zeros: where the rank of [A − s, B; C, D] is less than elsewhere.
+    """Return the finite zeros: the s at which the rank of [A − s, B; C, D] is lower than for other s.
 
-    Outputs that no input reaches directly, and the states that they fix, are taken out by orthogonal
-    transformations until D has full row rank; then the same for inputs on the transposed system. The rest has
-    D invertible, and its zeros are the eigenvalues of A − B D⁻¹ C.
+    Outputs that no input reaches directly, and the states that they fix, are eliminated by orthogonal
+    transformations until D has full row rank; then inputs likewise, on the transposed system. The rest has an
+    invertible D, and its zeros are the eigenvalues of A − B D⁻¹ C.
 
     Source: Emami-Naeini and Van Dooren (1982), Computation of zeros of linear multivariable systems,
     Automatica 18, 415–430. For one input and one output see ``single_zeros``.
@@ -43,18 +42,18 @@ def transmission_zeros(A: Array, B: Array, C: Array, D: Array) -> Array:
 
 
 def single_zeros(A: Array, b: Array, c: Array, d: float, rounding: float = 0.0) -> Array | None:
-    """Zeros from one input to one output; `None` if the output does not depend on the input.
+    """Return the zeros from one input to one output; `None` if the output does not depend on the input.
 
-    As above, c x = 0 takes a state x_p out and c ẋ = 0 is the next condition, until the input occurs in one,
-    but by Gaussian elimination: rotations mix large elements into zero or small ones. Zeros at
-    k/c = 1e4 poles, as of light dampers along a chain of masses, are lost by that: d is a product of
-    dampings there, 1e-4 of the stiffnesses for each mass. What remains of a difference of terms that are
-    larger by 1e13 is zero, and so is a product below ``rounding`` of its factors' sizes, where elements are
-    not better than that.
+    As above, c x = 0 eliminates a state x_p, and c ẋ = 0 is the next condition, until one contains the input.
+    But Gaussian elimination is used, since rotations mix large elements into zero or small ones: that loses
+    zeros at k/c = 1e4 times the poles, as of light dampers along a chain of masses, where d is a product of
+    dampings, 1e-4 of the stiffnesses for each mass. A difference of terms that are 1e13 times larger counts
+    as zero. So does a product below ``rounding`` of its factors' sizes, if elements are not more exact than
+    that.
     """
     scale = _balance_with_ports(A, b[:, None], c[None, :])
     A, b, c = A * scale / scale[:, None], b / scale, c * scale
-    terms, term = np.abs(c), abs(d)  # sums of the sizes of what c and d are sums of
+    terms, term = np.abs(c), abs(d)  # sums of the magnitudes of the terms of c and of d
     least = 0.0
     while not abs(d) > max(_CANCELLED * term, least):
         c = np.where(np.abs(c) > _CANCELLED * terms, c, 0.0)
@@ -97,7 +96,7 @@ def _compress_rows(A: Array, B: Array, C: Array, D: Array) -> tuple[Array, Array
 
 
 def lyapunov(A: Array, Q: Array) -> Array:
-    """P with A P + P Aᵀ + Q = 0, symmetric."""
+    """Return the symmetric P with A P + P Aᵀ + Q = 0."""
     from scipy.linalg import solve_continuous_lyapunov
 
     P = solve_continuous_lyapunov(A, -Q)
@@ -105,14 +104,14 @@ def lyapunov(A: Array, Q: Array) -> Array:
 
 
 def _cholesky_factor(P: Array) -> Array:
-    """L with P = L Lᵀ, of a matrix that is positive up to rounding."""
+    """Return L with P = L Lᵀ, for a P that is positive semidefinite up to rounding."""
     values, vectors = np.linalg.eigh(P)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
 @dataclass(frozen=True, eq=False)
 class ModeReach:
-    """One eigenvalue, how well it is reached (0: not at all, relative), and the states that it moves most."""
+    """One eigenvalue, its relative measure of reach (0: not reached), and the states that it moves most."""
 
     eigenvalue: complex
     measure: float
@@ -140,7 +139,7 @@ class Reach:
 
     @property
     def missing(self) -> tuple[ModeReach, ...]:
-        """The modes that are not."""
+        """The modes that are not reached."""
         return tuple(m for m in self.modes if m.measure <= _RANK)
 
     def __bool__(self) -> bool:
@@ -165,9 +164,9 @@ class Reach:
 
 
 def reach(A: Array, B: Array, states: Sequence[str], what: str) -> Reach:
-    """Find the modes of A that B reaches. Modes that C shows are modes of Aᵀ that Cᵀ reaches."""
+    """Return the modes of A that B reaches; C shows the modes of A that are reached by Cᵀ in Aᵀ."""
     values, vectors = np.linalg.eig(A if what == "controllable" else A.T)
-    # Balanced rows and columns: states in millimetres and rad/s differ by orders of magnitude.
+    # Balance rows and columns, since states in millimetres and rad/s differ by orders of magnitude.
     scale = _balance(A)
     Ab, Bb = A * scale / scale[:, None], B / scale[:, None]
     sizes = np.max(np.abs(Bb), axis=0, initial=0.0)
@@ -177,7 +176,7 @@ def reach(A: Array, B: Array, states: Sequence[str], what: str) -> Reach:
         pencil = np.hstack([value * np.eye(len(Ab)) - Ab, Bb])
         found = np.linalg.svd(pencil, compute_uv=False)
         share = np.abs(vector / (scale if what == "controllable" else 1 / scale))
-        order = np.argsort(-np.round(share / np.max(share), 6), kind="stable")  # equal ones as the states
+        order = np.argsort(-np.round(share / np.max(share), 6), kind="stable")  # keeps the states' order
         named = tuple(states[i] for i in order[:3] if share[i] > 0.2 * share[order[0]])
         modes.append(ModeReach(complex(value), float(found[-1] / max(found[0], 1e-300)), named))
     gramian = lyapunov(A, B @ B.T) if len(A) and np.all(values.real < 0) else None
@@ -197,8 +196,9 @@ def _balance(A: Array) -> Array:
 
 
 def _balance_with_ports(A: Array, B: Array, C: Array) -> Array:
-    """Scales of the states from A and from how strongly inputs act and outputs show, all inputs and outputs
-    as one: elements of A that are rounding do not scale a state that is coupled by nothing else.
+    """Return scales of the states from A, B and C, with all inputs together as one and all outputs as one.
+
+    With the ports, elements of A that are rounding do not scale a state that is coupled by nothing else.
     """
     ports = [np.abs(B) / np.maximum(np.max(np.abs(B), axis=0, initial=0.0), 1e-300)]
     ports += [np.abs(C.T) / np.maximum(np.max(np.abs(C.T), axis=0, initial=0.0), 1e-300)]
@@ -208,7 +208,9 @@ def _balance_with_ports(A: Array, B: Array, C: Array) -> Array:
 
 
 def controllable_part(A: Array, B: Array) -> tuple[Array, Array]:
-    """Return an orthonormal basis of what B reaches through A, and of the rest (the staircase algorithm)."""
+    """Return orthonormal bases of the space that B reaches through A, and of the rest
+    (staircase algorithm).
+    """
     n = len(A)
     size = max(float(np.linalg.norm(A, 2)) if n else 0.0, 1e-300)
     reached = np.zeros((n, 0))
@@ -218,7 +220,7 @@ def controllable_part(A: Array, B: Array) -> tuple[Array, Array]:
         new = new - reached @ (reached.T @ new)
         U, values, _ = np.linalg.svd(new, full_matrices=False)
         U = U[:, values > floor]
-        U = np.linalg.qr(U - reached @ (reached.T @ U))[0]  # what is left of large vectors is not orthogonal
+        U = np.linalg.qr(U - reached @ (reached.T @ U))[0]  # again: small remainders are not orthogonal
         if not U.size:
             break
         reached = np.hstack([reached, U])
@@ -228,9 +230,10 @@ def controllable_part(A: Array, B: Array) -> tuple[Array, Array]:
 
 
 def minimal_matrices(A: Array, B: Array, C: Array) -> tuple[Array, Array, Array]:
-    """A, B, C without what inputs do not move or outputs do not show.
+    """Return A, B, C without modes that inputs do not move or outputs do not show.
 
-    Axes are changed only where more states go than `linked_matrices` leaves out: zero elements stay zero.
+    The basis is changed only if more can be left out than `linked_matrices` does: else zero elements stay
+    zero.
     """
     A, B, C = linked_matrices(A, B, C)
     T, rest = controllable_part(A, B)
@@ -241,7 +244,7 @@ def minimal_matrices(A: Array, B: Array, C: Array) -> tuple[Array, Array, Array]
 
 
 def linked_matrices(A: Array, B: Array, C: Array) -> tuple[Array, Array, Array]:
-    """A, B, C, balanced, of the states to which elements lead from an input, and from which to an output."""
+    """Return A, B, C, balanced, of the states that nonzero elements connect with an input and an output."""
     linked = A != 0
     moved, shown = np.any(B != 0, axis=1), np.any(C != 0, axis=0)
     kept = _reachable(linked, np.asarray(moved)) & _reachable(linked.T, np.asarray(shown))
@@ -251,7 +254,7 @@ def linked_matrices(A: Array, B: Array, C: Array) -> tuple[Array, Array, Array]:
 
 
 def _reachable(linked: Array, first: Array) -> Array:
-    """Return the first ones and all that links [to, from] reach from them."""
+    """Return the states in ``first`` and all states that ``linked[to, from]`` reaches from them."""
     found = first
     while (more := found | (linked @ found)).sum() > found.sum():
         found = more
@@ -262,9 +265,7 @@ def _reachable(linked: Array, first: Array) -> Array:
 
 
 def h2_norm(lin: LinearMatrices) -> float:
-    """√tr(C P Cᵀ) with A P + P Aᵀ + B Bᵀ = 0: root mean square of the outputs under white noise of unit
-    intensity at every input.
-    """
+    """√tr(C P Cᵀ) with A P + P Aᵀ + B Bᵀ = 0: the root mean square of the outputs under unit white noise."""
     if np.any(lin.D != 0):
         i, j = np.argwhere(lin.D != 0)[0]
         raise ArmillaryError(
@@ -284,8 +285,9 @@ def h2_norm(lin: LinearMatrices) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Balanced:
-    """A smaller model: its matrices, the Hankel singular values, and 2 Σ of those left out, which the error
-    of no frequency exceeds.
+    """A smaller model: its matrices, all Hankel singular values, and the bound of its error at any frequency.
+
+    The bound is twice the sum of the singular values left out.
     """
 
     A: Array
@@ -296,7 +298,7 @@ class Balanced:
 
 
 def balanced_truncation(A: Array, B: Array, C: Array, order: int | None, tolerance: float | None) -> Balanced:
-    """Return the states that carry most energy from inputs to outputs; unstable modes are all kept.
+    """Return a model of the states that carry most energy from inputs to outputs, and all unstable modes.
 
     Source: Moore (1981), IEEE Trans. Automatic Control 26, 17–32; square-root method of Laub et al. (1987).
     """

@@ -1,14 +1,13 @@
-"""Eigenvalues and eigenvectors of a real matrix A, with the eigenvalue zero taken out first.
+"""Eigenvalues and eigenvectors of a real matrix A; the eigenvalue zero is separated first.
 
 Free motion has the eigenvalue zero, and a body that drifts has it twice with one eigenvector only:
 
     A c₁ = 0,  A c₂ = c₁,  …          a chain, of length 2 for a displacement and the drift along it
 
 Rounding spreads such an eigenvalue over a circle of radius ε^(1/2) ‖A‖, where it looks like a slow mode. So
-the null space is found by singular values of the balanced matrix, its rows and columns in their own sizes
-(a lag of 1e-8 s makes one row 1e8 times the others), and taken out, again and again until the rest has none.
-The rest has the other eigenvalues. A pair of them whose imaginary part is rounding is a double real
-eigenvalue.
+the null space is found by singular values of the balanced matrix, with rows and columns scaled to unit length
+(a lag of 1e-8 s makes one row 1e8 times the others), and removed, repeatedly until the rest has none. The
+rest has the other eigenvalues. A complex pair whose imaginary part is rounding is a double real eigenvalue.
 
 Source: Golub & Wilkinson (1976), "Ill-conditioned eigensystems and the computation of the Jordan canonical
 form", SIAM Review 18, section 9, for the eigenvalue zero.
@@ -21,17 +20,17 @@ from itertools import pairwise
 
 import numpy as np
 
-ZERO = 1e-9  # singular values of the scaled matrix below this part of the largest count as zero
-_ROUNDING = 2.0**-52  # of the largest element
-_BACKWARD = 16.0  # errors of LAPACK's eigenvalues, times the order, in roundings of the matrix
+ZERO = 1e-9  # singular values of the scaled matrix below this share of the largest count as zero
+_ROUNDING = 2.0**-52  # share of the largest element
+_BACKWARD = 16.0  # backward error of LAPACK's eigenvalues, per order of the matrix, in roundings of its norm
 
 
 @dataclass(frozen=True, eq=False)
 class Eigensystem:
-    """Eigenvalues of A with vectors: A r = λ r, lᴴ A = λ lᴴ; of complex pairs the one with Im λ > 0.
+    """Eigenvalues of A with vectors: A r = λ r, lᴴ A = λ lᴴ; of each complex pair the one with Im λ > 0.
 
     ``chains`` belong to the eigenvalue zero, a column for each member, eigenvector first; ``duals`` are
-    columns d with d_iᵀ c_j = 1 for i = j, else 0, over all chains and all right vectors.
+    columns d with d_iᵀ c_j = 1 for i = j, else 0, for all chains, and orthogonal to all right vectors.
     """
 
     values: np.ndarray  # in ascending order of |λ|
@@ -42,7 +41,7 @@ class Eigensystem:
 
 
 def eigensystem(A: np.ndarray, tolerance: float = ZERO) -> Eigensystem:
-    """Return the eigensystem of one matrix; eigenvalues up to ``tolerance`` count as zero."""
+    """Return the eigensystem of a matrix; singular values up to ``tolerance`` count as zero."""
     from scipy.linalg import eig, solve_sylvester
 
     null, rest, null_rows, rest_rows = _split_null_space(A, tolerance)
@@ -74,7 +73,7 @@ def eigensystem(A: np.ndarray, tolerance: float = ZERO) -> Eigensystem:
 
 
 def eigenvalue_errors(A: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """How far rounding may shift the eigenvalues of A with these vectors: ε ‖A‖ times the condition of each,
+    """Return how far rounding may shift the eigenvalues of A: ε ‖A‖ times the condition of each,
 
         κ = ‖l‖ ‖r‖ / |lᴴ r|
 
@@ -91,7 +90,7 @@ def eigenvalue_errors(A: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.
 
 
 def _separate_double_ones(A: np.ndarray, values: np.ndarray, left: np.ndarray, right: np.ndarray) -> None:
-    """Change pairs whose imaginary part is rounding to two real eigenvalues, with real vectors."""
+    """Replace pairs whose imaginary part is rounding by two equal real eigenvalues with real vectors."""
     small = np.flatnonzero(values.imag > 0)
     if not small.size:
         return
@@ -109,7 +108,7 @@ def _separate_double_ones(A: np.ndarray, values: np.ndarray, left: np.ndarray, r
 
 
 def by_size(values: np.ndarray) -> np.ndarray:
-    """Return the order of ascending |λ|; of equal ones, except for rounding, the larger real part first."""
+    """Return the order of ascending |λ|; if |λ| is equal up to rounding, the larger real part is first."""
     w = values / (np.max(np.abs(values), initial=0.0) or 1.0)
     return np.lexsort(np.round((-w.imag, -w.real, np.abs(w)), 10))
 
@@ -117,13 +116,13 @@ def by_size(values: np.ndarray) -> np.ndarray:
 def _split_null_space(
     A: np.ndarray, tolerance: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Columns that span the vectors which powers of A take to zero, columns that complete them to a basis,
-    and the rows of the inverse of both.
+    """(null, rest, null_rows, rest_rows): columns that span the null space of powers of A, columns that
+    complete them to a basis, and the rows of the inverse of both.
     """
     from scipy.linalg import matrix_balance, qr
 
     n = len(A)
-    # Variables that no rate depends on, or only rates of such ones, need no decision by numbers.
+    # Variables on which no rate depends, except rates of such variables, are found without numbers.
     cyclic: list[int] = []
     others = list(range(n))
     while found := [j for j in others if not A[np.ix_(others, [j])].any()]:
@@ -135,7 +134,8 @@ def _split_null_space(
     if not others:
         return null, rest, null_rows, rest_rows
     R = A[np.ix_(others, others)]
-    # Elements that are rounding would scale what they couple by ten powers of ten.
+    # Without elements that are rounding: these would scale the variables that they couple by ten powers of
+    # ten.
     large = np.abs(R) > _ROUNDING * np.max(np.abs(R))
     _, (scale, _) = matrix_balance(np.where(large, R, 0.0), permute=False, separate=True)
     R = R * scale / scale[:, None]
@@ -155,7 +155,8 @@ def _split_null_space(
         return null, rest, null_rows, rest_rows
     both = np.hstack([*taken, basis])
     count = sum(t.shape[1] for t in taken)
-    # Some rows of the columns become those of the identity, so that each is the motion of one variable most.
+    # Some rows of the columns become rows of the identity, so that each column is mainly one variable's
+    # motion.
     rows = np.sort(qr(both[:, :count].T, mode="r", pivoting=True)[1][:count])
     readable = both[rows, :count] * scale[rows, None]
     columns, inverse = both * scale[:, None], both.T / scale
@@ -189,7 +190,7 @@ def _chains(T: np.ndarray, tolerance: float) -> list[np.ndarray]:
         powers.append(powers[-1] @ T)
         zero = tolerance * size ** (
             len(powers) - 1
-        )  # of the largest that a power may have, which may be rounding
+        )  # relative to the largest singular value that this power may have
         spaces.append(_null_space(powers[-1], zero, tolerance) if len(powers) <= n else np.eye(n))
     found: list[np.ndarray] = []
     for k in range(len(spaces) - 1, 0, -1):
@@ -204,9 +205,9 @@ def _chains(T: np.ndarray, tolerance: float) -> list[np.ndarray]:
 
 
 def _null_space(matrix: np.ndarray, zero: float, tolerance: float) -> np.ndarray:
-    """Columns that span the null space, of singular values up to ``zero``.
+    """Return columns that span the null space: that of singular values up to ``zero``.
 
-    They are readable, since some of their rows form the identity.
+    Some rows of the columns form the identity, so that the columns are readable.
     """
     from scipy.linalg import qr
 

@@ -52,9 +52,10 @@ if TYPE_CHECKING:
 class Mode:
     """One mode: ``shape`` has the state's complex amplitude x̂ by name, δx = Re(x̂ e^{λt}).
 
-    It is scaled so that the coordinate with the largest participation has 1, in its own units and with
+    The shape is scaled so that the coordinate with the largest participation has 1, in its own units and with
     phase zero. ``participation`` is by coordinate, with the sum 1. A mode with the eigenvalue zero is a
-    displacement that nothing resists; ``chain`` is 2 where a steady drift along it is free as well.
+    displacement that nothing resists; ``chain`` is 2 if a steady drift along it is free too, else 1; 0 for
+    other modes.
     """
 
     eigenvalue: complex
@@ -95,7 +96,7 @@ class Mode:
 
     @property
     def damping(self) -> float:
-        """Damping ratio −Re λ/|λ|: 1 for what decays without oscillation, negative for what grows."""
+        """Damping ratio −Re λ/|λ|: 1 for a decay without oscillation, negative for a mode that grows."""
         ratio = -self.eigenvalue.real / self.omega if self.omega else 0.0
         return ratio if abs(ratio) > ROUNDING else 0.0
 
@@ -106,18 +107,18 @@ class Mode:
 
     @property
     def stable(self) -> bool:
-        """Whether it does not grow with e^{Re λ t}; a free drift does not."""
+        """Whether the mode does not grow with e^{Re λ t}; a free drift counts as stable."""
         return self.damping >= 0
 
     @property
     def label(self) -> str:
-        """Its name, and the coordinates that make up most of it."""
+        """The mode's name, and the coordinates that make up most of the mode."""
         words = in_words(np.array([*self.participation.values()]), [*self.participation])
         return f"{self.name}: {words}" if self.name else words
 
     @property
     def summary(self) -> str:
-        """Its natural frequency and damping ratio, or its time constant, in words."""
+        """The mode's natural frequency and damping ratio, or its time constant, in words."""
         if self.chain:
             return "free to move and to drift" if self.chain > 1 else "free to move"
         if self.kind == "oscillation":
@@ -131,8 +132,8 @@ class Mode:
 
 # A mode as a run of the coordinates, to be animated.
 
-_AMPLITUDE = 0.15  # of the leading coordinate, in rad or the model's unit of length
-_CONSTANTS = 3.0  # time constants for which a mode without oscillation is shown
+_AMPLITUDE = 0.15  # default amplitude of the leading coordinate, in rad or the model's unit of length
+_CONSTANTS = 3.0  # duration of the motion of a mode without oscillation, in time constants
 
 
 def mode_motion(
@@ -180,7 +181,7 @@ class Modes(PickledValue):
     """The modes of a linear model, complex pairs once, in ascending order of |λ|; those with λ = 0 first.
 
     modes[0], modes["weave"]                      one ``Mode``
-    modes.frequencies, modes.dampings             of all, arrays
+    modes.frequencies, modes.dampings             arrays over all modes
     modes.shapes                                  (modes, states), complex
     modes.participation                           (modes, coordinates)
     modes.bodies.kinetic, .potential              energies by body and by load
@@ -207,7 +208,7 @@ class Modes(PickledValue):
         return (self[i] for i in range(len(self)))
 
     def __getitem__(self, key: int | str) -> Mode:
-        """A mode by number or by the name that ``named`` gave it."""
+        """Return a mode by its number, or by the name that ``named`` gave it."""
         i = self._index(key)
         return Mode(
             complex(self.eigenvalues[i]),
@@ -271,7 +272,7 @@ class Modes(PickledValue):
         return body_shapes(self.place, self.eigenvalues, self.shapes)
 
     def named(self, names: Mapping[int, str]) -> Modes:
-        """Return the same with names for some modes, by number: modes.named({3: "weave"})."""
+        """Return the modes with names for some of them, by number: modes.named({3: "weave"})."""
         made = list(self.names)
         for i, name in names_by_number(names).items():
             made[self._index(i)] = str(name)
@@ -280,10 +281,11 @@ class Modes(PickledValue):
     def motion(
         self, mode: int | str, *, amplitude: float | None = None, periods: float = 1.0, samples: int = 101
     ) -> Run:
-        """One mode as a run of all coordinates about the operating point, to be animated.
+        """Return one mode as a run of all coordinates about the operating point, to be animated.
 
-        The leading coordinate has the ``amplitude``, in its units; left out, 0.15 rad or units of length. An
-        oscillation keeps its amplitude; a mode that decays or grows is shown for three time constants.
+        The leading coordinate has the ``amplitude``, in its units; the default is 0.15 rad or units of
+        length. An oscillation keeps its amplitude; a mode that decays or grows is shown for three time
+        constants.
         """
         if self.place is None:
             raise ArmillaryError(
@@ -308,7 +310,7 @@ class Modes(PickledValue):
         view: str = "oblique",
         theme: str | None = None,
     ) -> MotionView:
-        """Return the shapes of modes in motion, all or one, in the browser or a notebook; see ``motion``."""
+        """Show the shapes of all modes or of one in motion, in the browser or a notebook; see ``motion``."""
         from armillary.analysis.modes.reports import show_modes
 
         return show_modes(self, mode, amplitude, model, PictureOptions(view, theme=theme))
@@ -325,8 +327,8 @@ class Modes(PickledValue):
         size: tuple[int, int] = (640, 400),
         rate: float = 20.0,
     ) -> Path:
-        """Return the shapes of modes in motion as a page (.html) of all or one, or a film (.gif, .webp, .mp4)
-        of one, in which a period lasts two seconds.
+        """Write the shapes of modes in motion: a page (.html) of all modes or one, or a film (.gif, .webp,
+        .mp4) of one, in which a period lasts two seconds. Return the path.
         """
         from armillary.analysis.modes.reports import write_modes
 
@@ -365,8 +367,8 @@ class Modes(PickledValue):
     def plot(
         self, mode: int | str | None = None, *, path: str | os.PathLike[str] | None = None, show: bool = False
     ) -> Figure:
-        """Eigenvalues in the complex plane, with the participation of coordinates beside them; or the shape
-        of one mode.
+        """Draw eigenvalues in the complex plane and the participation of coordinates, or the shape of one
+        mode.
         """
         from armillary.analysis.modes.reports import modes_plot
 
@@ -375,7 +377,7 @@ class Modes(PickledValue):
     # ------------------------------------------------------------ files
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """A .json file with all numbers, or a report, .txt or .html; ``Modes.load`` reads it."""
+        """Write a .json file with all numbers, which ``Modes.load`` reads, or a report, .txt or .html."""
         bodies = self.bodies if self.place is not None else self.known_bodies
         write_modal_file(path, "modes", {
             "system": self.system, "eigenvalues": self.eigenvalues, "shapes": self.shapes,

@@ -1,7 +1,4 @@
-"""Figures of modes: eigenvalues with participation, and shapes.
-
-Results of modal analyses as JSON files, complex arrays as real and imaginary parts; and as reports.
-"""
+"""Figures, pages, films, reports and JSON files of modes, root loci and Campbell diagrams."""
 
 from __future__ import annotations
 
@@ -38,7 +35,7 @@ if TYPE_CHECKING:
     from armillary.results.plots.motion import Drawable
 
 
-_SHOWN = 0.02  # of a mode: coordinates with less are drawn together
+_SHOWN = 0.02  # least participation, or relative amplitude, of a coordinate that is drawn
 
 
 def modes_plot(modes: Modes, index: int | None, path: str | os.PathLike[str] | None, show: bool) -> Figure:
@@ -78,7 +75,7 @@ def _caption(modes: Modes, i: int) -> str:
 
 
 def _plot_one_shape(modes: Modes, index: int, path: str | os.PathLike[str] | None, show: bool) -> Figure:
-    """Arrows with the amplitude and phase of each coordinate."""
+    """Draw lines with the amplitude and phase of each coordinate."""
     with open_figure((5.5, 4.5), path, show=show) as figure:
         ax = figure.add_subplot(projection="polar")
         shape = modes[index].shape
@@ -96,7 +93,7 @@ def _plot_one_shape(modes: Modes, index: int, path: str | os.PathLike[str] | Non
 
 # Shapes of modes in motion, as pages and films.
 
-_SECONDS = 2.0  # of a period in a film
+_SECONDS = 2.0  # duration of the motion of a mode in a film
 
 
 def show_modes(
@@ -106,7 +103,7 @@ def show_modes(
     model: Drawable | None,
     options: PictureOptions,
 ) -> MotionView:
-    """Return a page of one mode or all, in the browser or a notebook."""
+    """Show a page of one mode or all, in the browser or a notebook."""
     return show_page(_page(modes, mode, amplitude, model, options))
 
 
@@ -157,8 +154,8 @@ _GREY = "#5b6570"
 
 
 def root_locus_plot(locus: RootLocus, path: str | os.PathLike[str] | None, show: bool) -> Figure:
-    """Left the complex plane, with a circle at the first value; right real and imaginary parts over the
-    values, with crossings of the imaginary axis marked.
+    """Draw the complex plane on the left, with a circle at the first value, and on the right real and
+    imaginary parts over the values, with crossings of the imaginary axis marked.
     """
     with open_figure((10.0, 4.6), path, show=show) as figure:
         left, right = figure.subplots(1, 2)
@@ -190,7 +187,7 @@ def root_locus_plot(locus: RootLocus, path: str | os.PathLike[str] | None, show:
 
 
 def campbell_plot(diagram: Campbell, path: str | os.PathLike[str] | None, show: bool) -> Figure:
-    """Frequencies over the spin, dashed where the whirl is backward, lines of the orders, critical speeds."""
+    """Draw frequencies over the spin (dashed: backward whirl), lines of the orders, and critical speeds."""
     with open_figure((7.5, 4.8), path, show=show) as figure:
         ax = figure.subplots()
         for i in range(diagram.frequencies.shape[1]):
@@ -228,7 +225,7 @@ class Shown(Protocol):
 def write_modal_file(
     path: str | os.PathLike[str], kind: str, data: Mapping[str, object], shown: Shown
 ) -> None:
-    """A .json file of this kind with the data; or a report of it, .txt or .html."""
+    """Write a .json file of this kind with the data, or a report, .txt or .html."""
     head = {"armillary": kind, "version": _VERSION}
     title = html_text(f"{kind.capitalize()} of {shown.system}")
     texts = {
@@ -289,12 +286,12 @@ def _array_from(value: object) -> Given:
     return found
 
 
-# Eigenvalues and participation as people read them.
+# Eigenvalues and participation as text.
 
-_ENOUGH = 0.8  # of a mode: so much of it is named in words
-_FEW = 0.1  # coordinates with less of a mode are not named after the first
-_MOST = 3  # coordinates that are named
-ROUNDING = 1e-12  # real parts below this part of |λ| count as none
+_ENOUGH = 0.8  # participation of the named coordinates, at which no more are named
+_FEW = 0.1  # least participation of a coordinate that is named after the first
+_MOST = 3  # most coordinates that are named
+ROUNDING = 1e-12  # real parts below this share of |λ| count as zero
 
 
 def in_words(shares: np.ndarray, names: Sequence[str]) -> str:
@@ -310,7 +307,7 @@ def in_words(shares: np.ndarray, names: Sequence[str]) -> str:
 
 
 def eigenvalue_text(value: complex, *, pair: bool = False) -> str:
-    """Return an eigenvalue, or a pair of them, without a real part that is rounding."""
+    """Return an eigenvalue, or a pair, as text; a real part that is rounding is shown as 0."""
     growth = value.real if abs(value.real) > ROUNDING * abs(value) else 0.0
     if not value.imag:
         return f"{growth:.6g}"

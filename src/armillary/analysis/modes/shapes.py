@@ -5,13 +5,13 @@ modes of deformation. Changes δu of the speeds have, on average over a cycle, t
 
     T_b = ¼ (J δu)ᴴ M_b J δu          M_b = ∂²T/∂z²
 
-with the sum ¼ δuᴴ M δu over all bodies, M the mass matrix. A load of power P does the virtual work
+with the sum ¼ δuᴴ M δu over all bodies, where M is the mass matrix. A load of power P does the virtual work
 Σ Q_k δπ_k, Q_k = ∂P/∂u_k, on displacements δπ = δu/λ along the speeds, so
 
     V_l = −¼ Re δπᴴ ∂Q/∂q δq          D_l = −½ Re δuᴴ ∂Q/∂u δu
 
-are the energy that it stores and the power that it dissipates, on average over a cycle. At rest the sum of
-all −∂Q/∂q is the stiffness of the system, with the geometric part: Q is taken along the independent speeds.
+are the energy that the load stores and the power that it dissipates, on average over a cycle. At rest the sum
+of all −∂Q/∂q is the system's stiffness with its geometric part, since Q is along the independent speeds.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ from armillary.untyped import DataMapping, DataTable
 
 # Generalised forces of single loads, weights and elasticities along independent speeds, and their changes.
 #
-#     Q_k = ∂P/∂u_k          P the power of the load
+#     Q_k = ∂P/∂u_k          P: the power of the load
 #
-# Weights are those of the user's bodies, not of regrouped ones, so that each has a share of its own.
+# Weights are those of the user's bodies, not of regrouped ones, so that each body has its own share.
 
 
 class LoadWorks(NamedTuple):
-    """Σ_k Σ_j a_k ∂Q_k/∂y_j b_j of every load, in symbols a of independent speeds and b of states."""
+    """Σ_k Σ_j a_k ∂Q_k/∂y_j b_j of every load, with symbols a_k by independent speed and b_j by state."""
 
     names: tuple[str, ...]
     works: list[Expr]
@@ -72,7 +72,9 @@ class LoadWorks(NamedTuple):
 
 
 def load_works(equations: DerivedEquations) -> LoadWorks:
-    """Works of all loads: derivatives along two directions, at a cost that is linear in a chain's length."""
+    """Return the works of all loads as derivatives along two directions: a cost linear in a
+    chain's length.
+    """
     system, reduction, y = equations.system, equations.reduction, equations.targets.integrated
     factors = reduction.elimination.factors
 
@@ -123,7 +125,7 @@ def _powers(equations: DerivedEquations) -> dict[str, Expr]:
 
 
 def _weights(system: Description) -> dict[str, Expr]:
-    """Power of uniform gravity on every body, by name: its acceleration times the momentum, in body axes."""
+    """Return the power of uniform gravity on every body, by name: its acceleration times the momentum."""
     found: DataTable = {}
     ground = system.ground.frame
     for gravity in all_gravities(system):
@@ -141,7 +143,7 @@ def _weights(system: Description) -> dict[str, Expr]:
 
 
 def _carried_velocity(body: Body, end: object) -> Vector:
-    """Return the velocity of the place of a point as a part of another body."""
+    """Return the velocity of the point of a body that is at the position of another body's point."""
     return motion.velocity(body) + cross(motion.angular_velocity(body), motion.position(end, body.origin))
 
 
@@ -163,7 +165,7 @@ _W, _V = np.arange(3), np.arange(3, 6)  # places of ω and v in z
 
 
 class LinearPlace(NamedTuple):
-    """A state of a model at which its motion is looked at, in the model's own units."""
+    """The operating point of a linearisation, in the model's units."""
 
     linearization: Linearization
     t: float
@@ -173,14 +175,16 @@ class LinearPlace(NamedTuple):
 
 
 class BodyMotions(NamedTuple):
-    """Motions of bodies for small changes δy of the state y: arrays with axes of places and of changes."""
+    """Motions of bodies for small changes δy of the state y: arrays whose first axes are points
+    and changes.
+    """
 
     speeds: np.ndarray  # δu of all speeds of the description
     velocities: np.ndarray  # J δu of all bodies, one after the other
     momenta: np.ndarray  # M_b J δu
-    translations: np.ndarray  # of the mass centres in the ground, by body
-    rotations: np.ndarray  # in the ground, by body
-    spins: np.ndarray  # angular velocities in the ground's axes, by place and body
+    translations: np.ndarray  # of the mass centres, by body, in the ground's axes
+    rotations: np.ndarray  # by body, in the ground's axes
+    spins: np.ndarray  # angular velocities in the ground's axes, by point and body
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,7 +200,7 @@ class BodyFunctions:
 
     @cached_property
     def sizes(self) -> list[int]:
-        """Elements of z, by body."""
+        """Numbers of elements of z, by body."""
         return [6 + len(_further_speeds(b)) for b in self.bodies]
 
     @cached_property
@@ -257,7 +261,7 @@ class BodyFunctions:
         coordinates = len(self.equations.targets.coordinates)
         N = np.zeros((points, coordinates, len(self.equations.system.speeds)))
         N[(slice(None), *np.array(elements, dtype=int).reshape(-1, 2).T)] = values
-        # Displacements δπ of the joints, q̇ = N u, move a body by J δπ: a rotation and the way of its origin.
+        # Displacements δπ along the speeds, q̇ = N u, move a body by J δπ: a rotation and its origin's motion.
         pi = changes[:, :, :coordinates] @ np.swapaxes(np.linalg.pinv(N), 1, 2)
         speeds = along("speeds", changes)
         both = along("velocities", np.concatenate([speeds, pi], axis=1))
@@ -287,12 +291,12 @@ class BodyFunctions:
 
     @property
     def load_names(self) -> tuple[str, ...]:
-        """Loads, weights and elasticities."""
+        """Names of loads, weights and elasticities."""
         return self._loads[0]
 
     @property
     def free(self) -> list[int]:
-        """Places of the independent speeds among all."""
+        """Indices of the independent speeds among all speeds."""
         system = self.equations.system
         return [system.speeds.index(u) for u in self.equations.reduction.independent(system)]
 
@@ -316,7 +320,7 @@ def _has_mass(body: Body, equations: DerivedEquations) -> bool:
 
 
 def _further_speeds(body: Body) -> list[Expr]:
-    """Speeds with a kinetic energy of their own: of modes, and of armatures."""
+    """Return a body's speeds with separate kinetic energy: those of modes and of armatures."""
     modal = body.flex.speeds if body.flex else ()
     return [*modal, *(u for u in body.speeds if u in body.system.armatures)]
 
@@ -327,7 +331,7 @@ def _repeat_places(values: NumericValue, ndim: int, each: int) -> NumericValue:
 
 
 def _rate_elements(equations: DerivedEquations) -> tuple[list[Element], list[Expr]]:
-    """Places and values of the elements of N, q̇ = N u, that are not zero."""
+    """(places, values) of the nonzero elements of N, q̇ = N u."""
     system, plain = equations.system, equations.reduction.plain
     rates = [as_expr(system.rates[q]) for q in equations.reduction.coordinates(system)]
     held = held_places(rates, system.speeds)
@@ -336,7 +340,9 @@ def _rate_elements(equations: DerivedEquations) -> tuple[list[Element], list[Exp
 
 
 def _frames(equations: DerivedEquations, bodies: list[Body]) -> list[Expr]:
-    """Direction cosines of all bodies in their parents; mass centres and ω of ``bodies`` in their axes."""
+    """Return direction cosines of all bodies in their parents; mass centres and ω of ``bodies`` in their
+    axes.
+    """
     cosines = [
         x
         for body in _moving_bodies(equations)
@@ -359,7 +365,8 @@ def _speed_changes(equations: DerivedEquations, along: Sequence[Expr]) -> list[E
 def _velocities(equations: DerivedEquations, bodies: list[Body], along: Sequence[Expr]) -> list[Expr]:
     """J δu of every body, then M_b J δu, for δu of all speeds of the description.
 
-    They are derivatives of z along δu, and of the kinetic energy by z: linear in the length of a chain.
+    They are derivatives of z along δu, and of the kinetic energy by z, with a cost linear in a chain's
+    length.
     """
     system, plain = equations.system, equations.reduction.plain
     moving = {body.name: (*w, *v) for body, w, v in body_motions(system)}
@@ -373,7 +380,7 @@ def _velocities(equations: DerivedEquations, bodies: list[Body], along: Sequence
 
 
 def _momenta_of(body: Body, velocity: list[Expr]) -> list[Expr]:
-    """∂T/∂z of a body at a velocity, from its kinetic energy for one in symbols."""
+    """∂T/∂z of a body at a given z, from its kinetic energy as an expression of symbols."""
     names = [f"{kind}{i} of {body.name}" for kind in "wv" for i in range(3)]
     w0, w1, w2, v0, v1, v2 = (symbol(name, owner=body.system.identity) for name in names)
     further = _further_speeds(body)
@@ -390,7 +397,7 @@ def _moving_bodies(equations: DerivedEquations) -> list[Body]:
 
 
 def _kinetic(body: Body, w: Triple, v: Triple) -> Expr:
-    """Kinetic energy of a body, ½ m v_c·v_c + ½ ω·I·ω, with the energy of its deformation."""
+    """Kinetic energy of a body, ½ m v_c·v_c + ½ ω·I·ω, plus that of its deformation."""
     centre = add(v, cross_triples(w, body.com_coordinates))
     spin = matrix_vector(body.inertia, w)
     energy = plus(
@@ -407,20 +414,21 @@ def body_functions(linearization: Linearization) -> BodyFunctions:
     return BodyFunctions(linearization.equations)
 
 
-# The part that each coordinate takes in each mode.
+# The participation of each coordinate in each mode.
 #
 # With right and left eigenvectors r and l of a mode, the participation of the state k is
 #
 #     p_k = |l_k* r_k| / Σ_i |l_i* r_i|
 #
-# It does not depend on units, unlike the elements of a shape. A coordinate stands for itself and its speed.
+# It does not depend on units, unlike the elements of a shape. A coordinate's participation includes its
+# speed's.
 #
 # Source: Pérez-Arriaga, Verghese & Schweppe (1982), "Selective modal analysis with applications to electric
 # power systems", IEEE Trans. Power Apparatus and Systems 101, with magnitudes in place of complex numbers.
 
 
 def state_participation(found: Eigensystem) -> np.ndarray:
-    """p by mode and state: chains of the eigenvalue zero first, then the others."""
+    """Return p by mode and state: chains of the eigenvalue zero first, then other modes."""
     of_chains = [np.sum(np.abs(c * d), axis=1) for c, d in zip(found.chains, found.duals, strict=True)]
     weights = np.array([*of_chains, *np.abs(found.left.conj() * found.right).T])
     if not len(weights):
@@ -454,7 +462,9 @@ def by_share(shares: np.ndarray) -> np.ndarray:
 
 
 def by_coordinate(p: np.ndarray, partners: dict[int, int]) -> tuple[list[int], np.ndarray]:
-    """Places of the states that stand for coordinates, and the participation of each."""
+    """Return the indices of the states except partner speeds, and the participation of each
+    with its partner.
+    """
     taken = set(partners.values())
     places = [k for k in range(p.shape[1]) if k not in taken]
     total = p[:, places].copy()
@@ -471,14 +481,14 @@ _SHOWN = 0.005  # shares below this are not listed
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BodyShapes:
-    """Motion of coordinates, bodies and loads in modes; the first axis of each array counts the modes.
+    """Motion of coordinates and bodies, and energies of bodies and loads, in modes; the first axis is modes.
 
-    ``displacements`` are of all coordinates in their stated units, dependent ones too. ``translations`` are
-    of the mass centres in the ground's axes, in the model's unit of length, ``rotations`` about these axes in
-    rad. ``kinetic`` has the share of each body in the kinetic energy of a mode over a cycle, with the sum 1.
-    ``potential`` and ``dissipation`` have the shares of each load, weight or elasticity in the stored and the
-    dissipated energy. Where these are of both signs their magnitudes have the sum 1, and a negative one
-    drives the mode.
+    ``displacements`` are those of all coordinates, also dependent ones, in their stated units.
+    ``translations`` are those of the mass centres in the ground's axes, in the model's unit of length,
+    ``rotations`` about these axes in rad. ``kinetic`` has the share of each body in the kinetic energy of a
+    mode over a cycle, with the sum 1. ``potential`` and ``dissipation`` have the shares of each load, weight
+    or elasticity in the stored and the dissipated energy; their magnitudes have the sum 1, and a load with
+    negative dissipation drives the mode.
     """
 
     coordinates: tuple[str, ...]
@@ -509,7 +519,7 @@ class BodyShapes:
 
     @classmethod
     def from_dict(cls, data: DataTable) -> BodyShapes:
-        """From the fields of a file."""
+        """Return the shapes from the fields of a file."""
         texts = ("coordinates", "bodies", "loads")
         given: DataTable = {name: tuple(x) if name in texts else x for name, x in data.items()}
         return cls(**given)

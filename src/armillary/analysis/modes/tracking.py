@@ -1,15 +1,16 @@
 """Eigenvalues of a matrix that depends on a parameter, followed by the shapes of their modes.
 
-From one value of the parameter to the next each eigenvector is matched with one of the next by the modal
+Each eigenvector at one value of the parameter is matched with an eigenvector at the next value by the modal
 assurance criterion
 
     MAC = |v_iᴴ w_j|² / (v_iᴴ v_i · w_jᴴ w_j)
 
-and by the distance of the eigenvalues, so that the sum over all pairs is largest. Where a pair is not alike
-enough, values between are looked at.
+and by the distance of the eigenvalues, so that the sum over all pairs is best. If a pair is not alike enough,
+values between are computed.
 
-Where eigenvalues meet, rounding decides their vectors, so that modes are matched from the point before to the
-point after. Modes that meet may be equally alike to both that leave; then a rule decides (``_preference``).
+Where eigenvalues meet, their vectors are determined by rounding, so modes are matched from the point before
+to the point after. Two modes that meet may be equally alike to both modes after; then ``_preference``
+decides.
 
 Source: Allemang & Brown (1982), "A correlation coefficient for modal vector analysis", Proc. 1st Int. Modal
 Analysis Conf.; the assignment is by the method of Kuhn and Munkres.
@@ -34,14 +35,14 @@ from armillary.program.linearization import Variable
 from armillary.runtime.models.compiled import CompiledModel, compiled_model
 from armillary.untyped import AnyFunction, DataMapping, Given
 
-_ALIKE = 0.9  # MAC of a pair below which values between are looked at
-_DEPTH = 8  # of such bisections
-_PARTS = (0.5, 0.45, 0.55)  # of the step, one after the other where eigenvalues meet
+_ALIKE = 0.9  # MAC of a pair, below which values between are computed
+_DEPTH = 8  # most bisections
+_PARTS = (0.5, 0.45, 0.55)  # shares of a step, tried in turn if eigenvalues meet there
 _TIE = 1e-6  # cost that decides between pairs that are equally alike
-_MEET = 1e-4  # distance of eigenvalues, beside them, at which rounding may decide their vectors
-STILL = 1e-9  # real parts below this part of their eigenvalue have no sign
-NO_SIZE = 1e-12  # of the largest eigenvalue: what is below is rounding, times a moderate condition
-_SLOW = 1e-5  # eigenvalues below this part of the largest might be zero except for rounding
+_MEET = 1e-4  # relative distance of eigenvalues, up to which rounding may determine their vectors
+STILL = 1e-9  # real parts below this share of their eigenvalue count as zero
+NO_SIZE = 1e-12  # share of the largest eigenvalue, below which a value is rounding at a moderate condition
+_SLOW = 1e-5  # eigenvalues below this share of the largest may be zero but for rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +54,7 @@ class Spectra:
     vectors: np.ndarray
 
     def __getitem__(self, k: int) -> Spectra:
-        """The spectrum at one of the values."""
+        """Return the spectrum at one of the values."""
         return Spectra(self.values[k : k + 1], self.eigenvalues[k : k + 1], self.vectors[k : k + 1])
 
     def reorder(self, k: int, order: np.ndarray) -> None:
@@ -77,7 +78,7 @@ class Tracker:
         self._scale = np.asarray(scale)
 
     def follow(self) -> Spectra:
-        """Spectra at the values, each column of which is one mode."""
+        """Return the spectra at the values, with one column for each mode."""
         found = self._spectra(self.values, self._known) if self.others else None
         if found is None or not np.any(found.eigenvalues):
             raise ArmillaryError(
@@ -94,7 +95,7 @@ class Tracker:
         return found
 
     def _match_by_halving(self, before: Spectra, after: Spectra, depth: int = 0) -> np.ndarray:
-        """Places in ``after`` of the modes of ``before``."""
+        """Return the indices in ``after`` of the modes of ``before``."""
         order, alike = match_modes(before, after)
         if alike > _ALIKE or depth >= _DEPTH:
             return order
@@ -111,8 +112,8 @@ class Tracker:
         return found
 
     def at(self, value: float, *, zeros: bool = True) -> Spectra:
-        """Return the spectrum at one value, in the order of LAPACK; without ``zeros`` as rounding
-        leaves it.
+        """Return the spectrum at one value, in LAPACK's order; with ``zeros``, without rounding
+        about zero.
         """
         values = np.array([value])
         return self._spectra(values, self._matrices(values), zeros=zeros)
@@ -125,14 +126,16 @@ class Tracker:
         return Spectra(values, w, np.asarray(V, dtype=complex))
 
     def matrix(self, k: int) -> np.ndarray:
-        """Return a of the influential variables at one of the values."""
+        """Return A of the influential variables at one of the values."""
         return np.asarray(self._known[k][np.ix_(self.others, self.others)])
 
     def root(
         self, found: Spectra, branch: int, a: int, b: int, function: Callable[[complex, float], float]
     ) -> tuple[float, complex]:
-        """Return the value between two points at which a function of the eigenvalue and of the value is zero
-        on a branch, and the eigenvalue there.
+        """Return the value between points a and b at which a function is zero on a branch, and the
+        eigenvalue.
+
+        The function has the eigenvalue and the value as arguments.
         """
         from scipy.optimize import brentq
 
@@ -142,7 +145,7 @@ class Tracker:
             for x, w, _ in ends:
                 if value == x:
                     return complex(w)
-            spectrum = self.at(value, zeros=False)  # that of the branch passes zero
+            spectrum = self.at(value, zeros=False)  # the branch's eigenvalue may pass zero
             (x0, w0, v0), (x1, w1, v1) = ends
             expected = w0 + (w1 - w0) * (value - x0) / (x1 - x0)
             w, V = spectrum.eigenvalues[0], spectrum.vectors[0]
@@ -158,14 +161,15 @@ class Tracker:
         return value, eigenvalue(value)
 
     def vectors_of_states(self, spectra: Spectra) -> np.ndarray:
-        """Eigenvectors (points, states, n) in the units of the states,"""
+        """Return eigenvectors (points, states, n) in the units of the states."""
         found: np.ndarray = spectra.vectors * self._scale[:, None]
         return found
 
 
 def influential(A: np.ndarray) -> list[int]:
-    """Variables that rates depend on at any point, apart from the rates of variables without influence; the
-    others have the eigenvalue zero.
+    """Return the variables on which rates depend at some point, except rates of variables without influence.
+
+    The others have the eigenvalue zero.
     """
     used = np.any(A != 0, axis=0)
     others = list(range(A.shape[-1]))
@@ -184,15 +188,17 @@ def _without_rounding(A: np.ndarray, w: np.ndarray) -> np.ndarray:
 
 
 def still(eigenvalues: np.ndarray) -> np.ndarray:
-    """Return the real parts of eigenvalues, a row for each value, that count as none: of each in its own
-    size, so that a fast mode, such as a lag of 1e-8 s, does not hide the growth of a slow one.
+    """Return the largest real parts that count as zero, for each eigenvalue, a row for each value.
+
+    They are relative to the eigenvalue itself, so that a fast mode, such as a lag of 1e-8 s, does not hide
+    the growth of a slow one.
     """
     sizes = np.abs(eigenvalues)
     return np.asarray(STILL * sizes + NO_SIZE * np.max(sizes, axis=-1, keepdims=True, initial=0.0))
 
 
 def meetings(eigenvalues: np.ndarray) -> np.ndarray:
-    """Points (a row of eigenvalues each) at which more eigenvalues coincide than at both points beside."""
+    """Return whether more eigenvalues coincide at a point (a row each) than at both points beside it."""
     sizes = np.abs(eigenvalues)
     apart = eigenvalues[:, :, None] - eigenvalues[:, None, :]
     least = np.max(sizes, axis=1)[:, None, None] * STILL
@@ -204,9 +210,10 @@ def meetings(eigenvalues: np.ndarray) -> np.ndarray:
 
 
 def branch_order(eigenvalues: np.ndarray) -> np.ndarray:
-    """Return the order of branches (points, branches) by |λ| at the first value; of equal ones, except for
-    rounding, the larger real part, then the larger imaginary part first; of equal ones by the values that
-    follow.
+    """Return the order of branches (points, branches) by |λ| at the first value, up to rounding.
+
+    If |λ| is equal, the larger real part, then the larger imaginary part is first, then the following values
+    decide.
     """
     w = eigenvalues / (np.max(np.abs(eigenvalues), initial=0.0) or 1.0)
     keys = [key for row in w for key in (np.abs(row), -row.real, -row.imag)]
@@ -216,9 +223,9 @@ def branch_order(eigenvalues: np.ndarray) -> np.ndarray:
 def _preference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return a small cost for pairs that are equally alike.
 
-    Of two real eigenvalues that become a complex pair, or of a pair that becomes two, the larger one belongs
-    to Im λ > 0. Of two undamped modes that become one that grows and one that decays, or the reverse, the
-    slower one belongs to the one that grows.
+    If two real eigenvalues become a complex pair, or a pair becomes two, the larger real one is matched with
+    Im λ > 0. If two undamped modes become one that grows and one that decays, or the reverse, the slower mode
+    is matched with the growing one.
     """
     ranks = [np.argsort(np.argsort(x.real, axis=None, kind="stable")).reshape(x.shape) for x in (a, b)]
     joins, parts = (a.imag == 0) & (b.imag < 0), (a.imag < 0) & (b.imag == 0)
@@ -230,7 +237,7 @@ def _preference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def match_modes(before: Spectra, after: Spectra) -> tuple[np.ndarray, float]:
-    """Places in ``after`` of the modes of ``before``, and the least MAC of these pairs."""
+    """Return the indices in ``after`` of the modes of ``before``, and the least MAC of these pairs."""
     from scipy.optimize import linear_sum_assignment
 
     mac = np.abs(before.vectors[0].conj().T @ after.vectors[0]) ** 2
@@ -250,7 +257,7 @@ class OperatingSweep:
 
     model: CompiledModel
     name: str
-    at: Given  # as for ``linearize``, or a function of the value
+    at: Given  # operating points as for ``linearize``, or a function from the value to one
     parameters: DataMapping
 
     @property
@@ -272,7 +279,7 @@ class OperatingSweep:
         return operating_points(self.model, {**(self.at or {}), self.name: values}, self.parameters)
 
     def matrices(self, values: np.ndarray) -> np.ndarray:
-        """Return a at these values in stated units, from one compiled loop."""
+        """Return A at these values in stated units, from one compiled loop."""
         points = self.points(values)
         A = self.compiled.rows(points.t, points.states, points.parameters, points.memory).A
         factors = np.array([v.factor for v in self.states])
@@ -298,7 +305,7 @@ class OperatingSweep:
 def operating_sweep(
     given_model: object, name: object, at: object, trimmed: object, parameters: Mapping[str, object] | None
 ) -> OperatingSweep:
-    """Return a sweep from what users give, checked."""
+    """Return a sweep from a user's arguments, after checking them."""
     model = compiled_model(given_model, "this sweep")
     if not isinstance(name, str):
         raise ArmillaryError(
@@ -327,8 +334,8 @@ def operating_sweep(
 def _trim_function(
     model: CompiledModel, name: str, asked: object, parameters: Mapping[str, object]
 ) -> AnyFunction:
-    """Return a function of the value that gives the operating point which is requested, from the last one
-    found.
+    """Return a function from a value to the requested operating point; each search starts from the last
+    point.
     """
     if callable(asked):
         return asked
@@ -348,7 +355,7 @@ def _trim_function(
 
 
 def sorted_values(values: object) -> np.ndarray:
-    """At least two different values in ascending order."""
+    """Return a user's values in ascending order; there must be at least two different ones."""
     found = np.unique(reals(values, "values"))
     if found.ndim != 1 or len(found) < 2 or not np.all(np.isfinite(found)):
         raise ArmillaryError("modes are followed over at least two different finite values")
@@ -356,7 +363,7 @@ def sorted_values(values: object) -> np.ndarray:
 
 
 def radians_per_value(sweep: OperatingSweep) -> float:
-    """rad/s in a unit of the values of a spin."""
+    """Return the rad/s in one unit of the values of a spin."""
     from armillary.algebra.units import parse_unit
 
     system = sweep.model.equations.system

@@ -3,8 +3,8 @@
     M π̈ + K π = 0          ω² M φ = K φ
 
 π are small displacements along the independent speeds u. With u̇ = M⁻¹ f and f = 0 at equilibrium, the linear
-model has ∂u̇/∂q = M⁻¹ ∂f/∂q, and q̇ = N u, so K = −∂f/∂q N = −M (∂u̇/∂q) N; it is symmetric where the loads
-have a potential. Loads that depend on the speeds are left out.
+model has ∂u̇/∂q = M⁻¹ ∂f/∂q, and q̇ = N u, so K = −∂f/∂q N = −M (∂u̇/∂q) N. K is symmetric if the loads have
+a potential. The dependence of loads on the speeds is left out.
 """
 
 from __future__ import annotations
@@ -21,18 +21,17 @@ from armillary.errors import ArmillaryError
 from armillary.program.linearization import Variable
 from armillary.runtime.models.compiled import CompiledModel
 
-_STILL = 1e-6  # accelerations at rest, beside those of a displacement by 1
-_SYMMETRIC = 1e-8  # asymmetry of the stiffness, beside its largest element
-_ZERO = 1e-12  # ω² beside the largest, below which a mode counts as rigid
+_STILL = 1e-6  # largest accelerations at rest, relative to those of a displacement by 1
+_SYMMETRIC = 1e-8  # largest asymmetry of the stiffness, relative to its largest element
+_ZERO = 1e-12  # ω² relative to the largest, below which a mode counts as rigid
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UndampedModes(Modes):
-    """Undamped modes, with λ = iω; where ω² < 0 the mode grows, λ = |ω|.
+    """Undamped modes, with λ = iω; a mode with ω² < 0 grows, with λ = |ω|.
 
-    ``mass`` and ``stiffness`` are M and K for the independent ``speeds`` in the model's own units,
-    ``vectors`` has φ of each mode in a row, and ``modal_masses`` φᵀ M φ, for shapes with 1 at their leading
-    coordinate.
+    ``mass`` and ``stiffness`` are M and K for the independent ``speeds`` in the model's units, ``vectors``
+    has φ of each mode in a row, with 1 at the leading coordinate, and ``modal_masses`` are φᵀ M φ.
     """
 
     mass: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
@@ -54,7 +53,7 @@ class UndampedModes(Modes):
 
     @property
     def orthogonality(self) -> float:
-        """The largest |φ_iᵀ M φ_j| of two different modes, of unit modal masses: rounding."""
+        """The largest |φ_iᵀ M φ_j| of two different modes scaled to unit modal masses; only rounding."""
         unit = self.vectors / np.sqrt(self.modal_masses)[:, None]
         products = unit @ self.mass @ unit.T
         return float(np.max(np.abs(products - np.eye(len(products))), initial=0.0))
@@ -81,7 +80,7 @@ def of_matrices(
     place: LinearPlace,
     rates: np.ndarray,
 ) -> UndampedModes:
-    """Return the undamped modes of a linear model; ``rates`` are the accelerations at its place."""
+    """Return the undamped modes of a linear model; ``rates`` are the accelerations at its operating point."""
     from scipy.linalg import eigh
 
     positions, speeds = _positions_and_speeds(system, variables)
@@ -125,7 +124,7 @@ def of_matrices(
 
 
 def _positions_and_speeds(system: str, variables: Sequence[Variable]) -> tuple[list[int], list[int]]:
-    """Places of the positions and of the speeds, one of each for every freedom."""
+    """Return the indices of the positions and of the speeds; each freedom has one of each."""
     positions = [i for i, v in enumerate(variables) if v.role in ("coordinate", "rotation")]
     speeds = [i for i, v in enumerate(variables) if v.role == "speed"]
     if momenta := [v.name for v in variables if v.role == "momentum"]:

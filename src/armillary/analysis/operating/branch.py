@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
 
 
-_SHOWN = 4  # columns of a table beside the varied quantity
+_SHOWN = 4  # columns of a table besides the varied quantity
 
 
 @dataclass(frozen=True)
@@ -56,15 +56,15 @@ class Branch(PickledValue):
 
     branch["speed"], branch["bead.q1"]      values along the branch, in stated units
     branch.marks                            folds, Hopf points, branch points
-    branch.stable                           of each point
+    branch.stable                           whether each point is stable
     branch.point(12)                        an OperatingPoint, e.g. for initial=
     """
 
     _of_process = ("_point",)
 
     system: str
-    name: str  # what is varied
-    names: tuple[str, ...]  # of the columns: what is varied, states, inputs, outputs
+    name: str  # the varied quantity
+    names: tuple[str, ...]  # columns: the varied quantity, states, inputs, outputs
     values: np.ndarray  # (points, names)
     units: Mapping[str, str]
     eigenvalues: np.ndarray  # (points, independent states); NaN where a point is not steady
@@ -159,7 +159,7 @@ class Branch(PickledValue):
     def _repr_html_(self) -> str:
         return f"<p>{html_text(self._title)}</p>" + html_table(self._head, self._rows, self._sides)
 
-    # ------------------------------------------------------------ handed on
+    # ------------------------------------------------------------ files and figures
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return a table with a row per point; ``growing`` is the number of growing eigenvalues."""
@@ -168,7 +168,7 @@ class Branch(PickledValue):
         return frame.assign(growing=self.growing)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """The branch as JSON: columns, units, eigenvalues (real and imaginary parts) and marks."""
+        """Save the branch as JSON: columns, units, eigenvalues (real and imaginary parts) and marks."""
         content: DataTable = {
             "armillary_branch": 1,
             "system": self.system,
@@ -230,7 +230,7 @@ class Branch(PickledValue):
         return bool(np.ptp(column) > 1e-7 * (1.0 + np.max(np.abs(column))))
 
     def _drawn_points(self, stable: bool) -> np.ndarray:
-        """Points of one kind, with their neighbours so that lines meet."""
+        """The stable or the unstable points, with marked neighbours so that lines meet."""
         own = self.stable == stable
         marked = np.zeros(len(self), dtype=bool)
         marked[[mark.index for mark in self.marks]] = True
@@ -241,7 +241,7 @@ class Branch(PickledValue):
         return found
 
 
-# Branches of operating points: what is varied, where a branch starts, its points as operating points.
+# The varied quantity of a branch, the start of the branch, and its points as operating points.
 
 _STEPS = 3.0  # sizes of the varied quantity between the ends of a branch
 
@@ -261,7 +261,7 @@ def trace(
     first, last = varied.number(start), varied.number(stop)
     if first == last:
         raise ArmillaryError(f"'{name}' is varied from {shown(start)} to {shown(stop)}; give two values")
-    if varied.kind == "state" and varied.quantity.kind == "speed" and made.values.still:  # rests no longer
+    if varied.kind == "state" and varied.quantity.kind == "speed" and made.values.still:  # now in motion
         asked = made.request
         values = made.conditions.instance(asked.t, asked.parameters, asked.memory)
         made = replace(made, values=values)

@@ -1,16 +1,16 @@
 """The conditions of an operating point and their exact derivatives, as machine code.
 
 Rows are the rates of all states, the gaps of closed loops, the lengths of Euler parameters, gaps, slips and
-their velocities of rigid contacts, and the outputs that are requested; columns are all states and the inputs
-that are looked for:
+their velocities of rigid contacts, and the requested outputs. Columns are all states and the inputs to be
+found:
 
     c(x) = [ ẏ ; Φ(q) ; eᵀe − 1 ; contacts ; outputs ]        x = [ q, u, z, inputs ]        C = ∂c/∂x
 
 A problem selects rows and columns of these, so the code is compiled once for a model and the names of its
-outputs and inputs. It is kept as long as the model lives. Of large systems, and with rigid contacts, C is not
-written out: one function gives C d for a direction d; columns that share no row come from one direction
-(Curtis, Powell & Reid 1974, J. Inst. Math. Appl. 13, 117–119). Where such a system rests, u = 0 is put into c
-and C d, which takes half of the time. A box with 8 corners is compiled in a sixth of the time so.
+outputs and inputs, and kept as long as the model lives. For large systems, and with rigid contacts, C is not
+written out: one function gives C d for a direction d, and columns that share no row come from one direction
+(Curtis, Powell & Reid 1974, J. Inst. Math. Appl. 13, 117–119). This compiles a box with 8 corners in a sixth
+of the time. If such a system rests, u = 0 is inserted into c and C d, which halves the time.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 # Numbers of the conditions of an operating point and of their derivatives, from compiled functions.
 
 VALUES, SLOPES = "conditions", "slopes"
-_SIGNS = 3  # directions of chance along which conditions are differentiated to find their sizes
+_SIGNS = 3  # directions with random signs from which sizes of conditions are found
 
 
 @cache
@@ -70,7 +70,7 @@ class Directions(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ConditionCode:
-    """Compiled functions of c, and of the entries of C at ``flat``; where that is None, of C d."""
+    """Compiled functions of c and of the entries of C at ``flat``; of C d instead if ``flat`` is None."""
 
     functions: ModelFunctions
     pattern: np.ndarray  # where C is not always zero
@@ -169,15 +169,14 @@ class ConditionValues:
         return self.code.functions.rows(SLOPES, self.t, x, inputs=directions, **self._given)
 
     def changes(self, xs: np.ndarray, sizes: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the change of each condition with the columns before ``first``, each by its size, at the
-        rows of xs; and the magnitudes of the columns of C from there on. Elements that are not finite are
-        zero.
+        """Return the changes of the conditions by the sizes of the columns before ``first``, and the
+        magnitudes of the other columns of C, at each row of ``xs``.
 
-        Changes are Σ_j |C_ij| s_j; of large systems (Σ_j (C_ij s_j)²)½, from a few directions with signs by
-        chance.
+        The changes are Σ_j |C_ij| s_j; for large systems (Σ_j (C_ij s_j)²)½, from a few directions with
+        random signs. Elements that are not finite count as zero.
         """
         if self.of.by_columns:
-            return self._changes_by_chance(xs, sizes, first)
+            return self._changes_by_random_signs(xs, sizes, first)
         slopes = _magnitudes(self.slopes(xs))
         by_unknowns = slopes[:, :, :first] * sizes[:first]
         return np.sum(by_unknowns, axis=2), slopes[:, :, first:]
@@ -192,7 +191,7 @@ class ConditionValues:
         found.reshape(len(xs), -1)[:, self.code.flat] = entries
         return found
 
-    def _changes_by_chance(
+    def _changes_by_random_signs(
         self, xs: np.ndarray, sizes: np.ndarray, first: int
     ) -> tuple[np.ndarray, np.ndarray]:
         count, m = xs.shape
@@ -221,9 +220,9 @@ def _magnitudes(values: np.ndarray) -> np.ndarray:
 #     closed      gap = 0,     and in motion its rate = 0
 #     sticks      the place of its slip as at the start, and in motion its velocity = 0
 #
-# The forces of closed contacts are in the rates already, so rates vanish along what they hold, whatever it
-# bears. A slip whose velocity is the rate of no expression, as that of a ball on a plane, has no place: it
-# stays near the start.
+# The rates contain the forces of closed contacts, so the held rates vanish whatever the loads are. If the
+# velocity of a slip is not the rate of an expression, as for a ball on a plane, the slip has no place that
+# could be held; the solution stays near the start.
 
 CLOSED, STICKS = (1, 2, -2), 1  # statuses
 
@@ -242,7 +241,7 @@ class ContactConditions:
 
 @dataclass(frozen=True, eq=False)
 class HeldRows:
-    """Rows that hold: positions, velocities, and of these the slips, of which the place is held too."""
+    """Rows that hold: positions, velocities, and those of the velocities whose slips keep their place."""
 
     positions: tuple[int, ...] = ()
     velocities: tuple[int, ...] = ()
@@ -255,7 +254,7 @@ class HeldRows:
 def contact_conditions(
     equations: DerivedEquations, first: int
 ) -> tuple[dict[str, Expr], tuple[ContactConditions, ...]]:
-    """Return the rows of all contacts by their labels, and where they are; the first is row ``first``."""
+    """Return the rows of all contacts by label, and their indices, which begin with ``first``."""
     system, targets = equations.system, equations.targets
     memories = list(system.memories)
     rows: dict[str, Expr] = {}
@@ -317,11 +316,11 @@ def rate_units(units: str) -> str:
     return f"{units}/s" if "/" not in units else f"({units})/s"
 
 
-# Coordinates that no condition depends on: the place and heading of a vehicle, the angle of a wheel.
+# Cyclic coordinates, on which no condition depends: the place and heading of a vehicle, the angle of a wheel.
 #
-# Steady motion leaves them growing. The set C of these is the largest for which the rates of all other
-# states, the gaps of loops and whatever else is requested contain no member of C; the rates of members of C
-# may.
+# They may change in steady motion. The set C of cyclic states is the largest for which the rates of all other
+# states, the gaps of loops and all other requested conditions contain no member of C. The rates of the
+# members may contain members.
 
 
 def cyclic(
@@ -385,7 +384,7 @@ class Conditions:
             rows += [columns[name].expression for name in outputs]
             self._variables, self._rows = _with_variables(equations, rows, inputs)
             operations = len(self._variables) * equations.operations.total
-            # Forces of contacts are solutions, whose derivatives are as many more for each column.
+            # Forces of contacts solve linear equations, which each written column would solve again.
             self.by_columns = operations > linearization.WRITTEN_OUT or bool(self.contacts)
         held = set(symbols(*self._rows))
         self.depends_on_time = t.time in held
@@ -464,8 +463,8 @@ class Conditions:
 
     @cached_property
     def kind_sizes(self) -> np.ndarray:
-        """The size of each column by its kind, in the model's units: where loops have lengths, the motion
-        that moves them as far as a radian does, else a unit of the SI.
+        """The size of each column by its kind, in the model's units: a unit of the SI, or, if loops have
+        lengths, the motion that moves them as far as a radian does.
         """
         system = self.equations.system
         kinds = {**unit_sizes(system), **self.equations.reduction.usual_sizes}
@@ -494,16 +493,14 @@ class Conditions:
 
     @staticmethod
     def _rates_at_rest(rates: Sequence[Expr], speeds: Sequence[Expr]) -> bool:
-        """Return whether no coordinate moves where the speeds are zero: nothing is driven by time."""
+        """Return whether no coordinate moves if the speeds are zero, so that none is driven by time."""
         still = transform(rates, dict.fromkeys(speeds, ZERO).get)
         return all(x is ZERO for x in still)
 
     def instance(
         self, t: float, parameters: Mapping[str, object] | None, memory: np.ndarray, still: bool = False
     ) -> ConditionValues:
-        """Return the conditions at a time, with the parameters that are not looked for; ``still``:
-        at rest.
-        """
+        """Return the conditions at a time with the given parameters; ``still`` means at rest."""
         code = self.code(still)
         return ConditionValues(self, code, t, code.functions.constants(parameters), memory, still)
 

@@ -1,7 +1,7 @@
-"""Statuses of contacts at an operating point: from the start of a search, and whether a solution bears them.
+"""Statuses of contacts at the start of a search for an operating point, and the check of them at a solution.
 
-A contact that touches or overlaps at the start is closed; it sticks where its slip has no velocity there, as
-at rest, and slides else. Statuses that ``memory=`` gives stay.
+A contact that touches or overlaps at the start is closed. It sticks if its slip has no velocity there, as at
+rest, and slides otherwise. Statuses that ``memory=`` gives stay.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from armillary.program.targets.contact_targets import decision_event
 from armillary.results.record import label_units
 from armillary.runtime.models.instance import Instance
 
-_SLOW = 1e-9  # of the speeds that make up a velocity of slip: one that is none
-_MUCH = 1e-6  # of what friction lacks: a pull that is less is rounding
-_STILL = 1e-9  # of the accelerations without contacts: one that is none
+_SLOW = 1e-9  # velocity of slip, relative to the sizes of its terms, up to which it counts as zero
+_MUCH = 1e-6  # pull, relative to the missing friction, up to which it counts as rounding
+_STILL = 1e-9  # acceleration, relative to those without contacts, up to which it counts as zero
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,11 @@ class Fault:
     name: str
     reason: str
     status: float | None  # None: no other status helps
-    depth: float  # how far it is contradicted, to choose the worst of several
+    depth: float  # the size of the contradiction, to choose the worst of several
 
 
 def undecided_statuses(instance: Instance, memory: np.ndarray) -> list[int]:
-    """Return the places of statuses that nobody has given."""
+    """Return the places of statuses that were not given."""
     system = instance.equations.system
     names = list(system.memories)
     places = [names.index(c.status.data.name) for c in system.contacts.values()]
@@ -60,8 +60,9 @@ def with_open_contacts(instance: Instance, memory: np.ndarray, *, only_undecided
 def start_statuses(
     instance: Instance, t: float, state: np.ndarray, memory: np.ndarray, *, brakes_hold: bool
 ) -> np.ndarray:
-    """Return the memory with statuses that were not given as the start of a search has them; a brake at rest
-    holds, or is released.
+    """Return the memory in which statuses that were not given are those at the start of a search.
+
+    ``brakes_hold`` says whether a brake at rest holds or is released.
     """
     system, stored = instance.equations.system, memory.copy()
     names = list(system.memories)
@@ -93,8 +94,8 @@ def contact_faults(
 ) -> list[Fault]:
     """Return the contacts whose statuses a solution contradicts, the worst first.
 
-    Forces of redundant contacts are the smallest. At rest others may be admissible where these are not: the
-    decision that a run would make says so, if nothing moves after it.
+    Redundant contacts have the smallest forces that meet the equations. If these are not admissible at rest,
+    others may be: there are such if a run from here decides about its contacts and nothing moves.
     """
     faults = _faults(instance, t, state, memory)
     loaded = [f for f in faults if f.status != STICKS]
@@ -190,7 +191,7 @@ def _rests(instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) 
 # Statuses of contacts that agree with an operating point, found along with it.
 #
 # Open contacts that overlap at the solution are closed, the deepest first, and the point is looked for
-# again; brakes that do not hold there are released, since a rest without their friction is one with it.
+# again. Brakes that do not hold there are released: a system that rests without their friction rests with it.
 # Statuses that ``memory=`` gives are not changed, and no contact is opened: a solution with a contact that
 # would pull, or slide, is refused, because what lies beyond it may be far from what was asked.
 
@@ -200,7 +201,7 @@ def problem_at_start(request: Request, instance: Instance, x: np.ndarray) -> Pro
     if not request.model.equations.system.contacts:
         return problem(request, x)
     state = x[: len(x) - len(request.inputs)]
-    # With a brake that holds, any input of some range would do: the one that holds without friction is found.
+    # While a brake holds, each input of some range would do: find the one that holds without friction.
     memory = start_statuses(instance, request.t, state, request.memory, brakes_hold=not request.inputs)
     return problem(replace(request, memory=memory), x)
 
@@ -233,7 +234,7 @@ def faults_at(made: Problem, x: np.ndarray) -> list[Fault]:
 
 
 def _change_worst_status(made: Problem, faults: list[Fault], given: np.ndarray) -> np.ndarray | None:
-    """Return the memory with the status of the worst fault changed that may be; None if there is none."""
+    """Return the memory after a change of the worst status that may be changed; None if none may."""
     instance, _ = held_instance(made, np.zeros(len(made.conditions.names)))
     free = undecided_statuses(instance, given)
     places = {c.name: c.status for c in made.conditions.contacts}
@@ -248,7 +249,7 @@ def _change_worst_status(made: Problem, faults: list[Fault], given: np.ndarray) 
 
 
 def refusal(made: Problem, faults: list[Fault]) -> str:
-    """Return the sentence for a point whose contacts do not bear it."""
+    """Return the message of the error for a point that contradicts the statuses of contacts."""
     system, worst = made.conditions.equations.system, faults[0]
     kind, opens = ("brake", "release") if system.contacts[worst.name].gap is None else ("contact", "open")
     remedies = {

@@ -1,4 +1,4 @@
-"""The curve of operating points over a parameter: places on it, tangents, steps along it.
+"""The curve of operating points over a parameter, with the stability of its points.
 
 With the unknowns x and the parameter λ in z = [x, λ], in sizes, the branch is the curve c(z) = 0. Its tangent
 τ spans the null space of ∂c/∂z. A step of length h goes to z + h τ and back to the curve by Newton's method
@@ -9,16 +9,15 @@ across the tangent,
 so that folds, where λ turns back, are passed (Keller 1977, "Numerical solution of bifurcation and nonlinear
 eigenvalue problems").
 
-Stability of an operating point: eigenvalues of the motion near it, on its independent states.
-
-Cyclic coordinates are left out. With T an orthonormal basis of the motions that keep loops closed and Euler
-parameters unit (the null space of the rows of their derivatives), and F = ∂ẏ/∂y,
+Stability is decided by the eigenvalues of the motion near a point, on the independent states without cyclic
+coordinates. With T an orthonormal basis of the motions that keep loops closed and Euler parameters unit (the
+null space of the rows of their derivatives), and F = ∂ẏ/∂y, they are those of
 
     A = Tᵀ F T
 
-which is exact where the coordinates outside T rest, as they do at an operating point. Closed contacts hold
-their gaps and the rates of these; slips that stick their velocity S u = 0 and, at rest, their place S N⁺ q,
-with q̇ = N u.
+which is exact if the coordinates outside T rest, as they do at an operating point. Closed contacts hold
+their gaps and the rates of these. Slips that stick hold their velocity S u = 0 and, at rest, their place
+S N⁺ q, with q̇ = N u.
 """
 
 from __future__ import annotations
@@ -39,11 +38,11 @@ if TYPE_CHECKING:
     from armillary.analysis.operating.conditions import Conditions, HeldRows
 
 
-_ON_AXIS = 1e-7  # real part, as a part of its eigenvalue, that is taken for none
-_ILL = 1e-6  # of the largest eigenvalue: rounding may shift eigenvalues by so much where vectors are parallel
-_RESTING = 1e-6  # rates in the units of the model that are taken for none
-_ROUNDED = 1e-9  # the same, of their change with the states, each by its size
-_SMALLEST = 1e-14  # of the largest eigenvalue: the least error of any
+_ON_AXIS = 1e-7  # real part, relative to its eigenvalue, up to which it counts as zero
+_ILL = 1e-6  # possible shift by rounding if eigenvectors are parallel, relative to the largest eigenvalue
+_RESTING = 1e-6  # rates, in the units of the model, up to which they count as zero
+_ROUNDED = 1e-9  # the same, relative to the changes of the rates by the sizes of the states
+_SMALLEST = 1e-14  # least error of an eigenvalue, relative to the largest eigenvalue
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +52,7 @@ class Stability:
     eigenvalues: np.ndarray  # largest real part first
     growing: int
     neutral: int
-    limit: float = 0.0  # of real parts that count as zero, the largest
+    limit: float = 0.0  # the largest real part that counts as zero
 
     @property
     def stable(self) -> bool:
@@ -94,7 +93,7 @@ def stability_of(
     noncyclic = found.noncyclic(touching.positions if touching else ())
     kept = np.array(sorted({*noncyclic.tolist(), *moved}), dtype=int)
     rates = c[kept]
-    # What rounding leaves of large terms is no motion: 20 N·mm on a body of a microgram are 2e7 rad/s².
+    # Rounding errors of large terms are not motion: 20 N·mm on a body of a microgram are 2e7 rad/s².
     terms = np.max(np.abs(C[kept][:, kept]) * found.kind_sizes[kept], axis=1, initial=0.0)
     if not np.all(np.isfinite(C)) or not np.all(np.abs(rates) <= np.maximum(_RESTING, _ROUNDED * terms)):
         return None
@@ -130,8 +129,9 @@ def _held_by_contacts(found: Conditions, C: np.ndarray, touching: HeldRows | Non
 
 
 def _null_space(rows: np.ndarray, position: np.ndarray) -> np.ndarray:
-    """Return an orthonormal basis of x with rows · x = 0; where no row has both, of positions and
-    of others.
+    """Return an orthonormal basis of x with rows · x = 0.
+
+    If no row contains both positions and other states, each vector of the basis is of one kind.
     """
     parts = [np.any(rows[:, part] != 0.0, axis=1) for part in (position, ~position)]
     if not parts[1].any() or np.any(parts[0] & parts[1]):
@@ -177,8 +177,10 @@ def _eigenvalues_and_zeros(F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _errors(A: np.ndarray, values: np.ndarray, parts: np.ndarray) -> np.ndarray:
-    """How far rounding may shift eigenvalues, where that might matter: of those with a small part that is
-    looked at. Vectors, which these take, are several times the work of eigenvalues.
+    """How far rounding may shift eigenvalues.
+
+    This needs eigenvectors, several times the work of eigenvalues. It is found only if one of the ``parts``
+    that decide about the signs is small; otherwise the least error is returned.
     """
     size = float(np.max(np.abs(values), initial=0.0))
     least = _SMALLEST * size
@@ -193,8 +195,8 @@ def _errors(A: np.ndarray, values: np.ndarray, parts: np.ndarray) -> np.ndarray:
 
 
 _CORRECTIONS = 8
-_CLOSE = 1e-12  # residual, over the size of its condition, of a point of the branch
-NEAR = 1e-9  # of a step: how near places between two points are located
+_CLOSE = 1e-12  # residual of a point of the branch, relative to the size of its condition
+NEAR = 1e-9  # tolerance of places between two points, relative to the step
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +208,7 @@ class CurvePlace:
     stability: Stability | None
     strength: float  # the smallest singular value across the tangent
     mark: str = ""
-    frequency: float = 0.0  # rad/s, of a Hopf point
+    frequency: float = 0.0  # of a Hopf point, rad/s
 
     @property
     def growing(self) -> int:
@@ -225,8 +227,8 @@ class BranchCurve:
     stability: Callable[[np.ndarray], Stability | None]
 
     def place(self, z: np.ndarray, along: np.ndarray) -> CurvePlace | None:
-        """Return the point of the branch at z with its tangent on the side of ``along``; None off
-        the branch.
+        """Return the point of the branch at z, with its tangent on the side of ``along``; None if there is
+        no tangent.
         """
         found = self._tangent(z, along)
         return None if found is None else CurvePlace(z, found[0], self.stability(z), found[1])
@@ -244,7 +246,7 @@ class BranchCurve:
         length = float(np.linalg.norm(tangent))
         if not length > 1e-6:
             return None
-        across = len(z) - 2  # the last direction that the conditions decide away from branch points
+        across = len(z) - 2  # the last direction that the conditions decide, except at branch points
         return tangent / length, float(d[across]) if 0 <= across < len(d) else 0.0
 
     def scaled_jacobian(self, z: np.ndarray) -> np.ndarray:
@@ -347,14 +349,16 @@ def crossing(f: Callable[[float], float | None], h: float, at_start: float) -> f
 
 # Marks of a branch, between two of its points.
 #
-# They are where the number of growing eigenvalues changes, or where the tangent's part along λ changes
-# sign: a Hopf point if a pair of complex eigenvalues crosses the imaginary axis, a branch point where the
-# conditions lose rank, so that another branch crosses, else a fold if λ turns, or a zero eigenvalue if it
-# does not (a fold along an input that the branch looks for).
+# A point is marked where the number of growing eigenvalues changes, or the sign of the tangent along λ:
+#
+#     Hopf point         a pair of complex eigenvalues crosses the imaginary axis
+#     branch point       the conditions lose rank, so that another branch crosses
+#     fold               otherwise, if λ turns back
+#     zero eigenvalue    otherwise (a fold along an input that the branch finds)
 
 FOLD, HOPF, BRANCH_POINT, ZERO = "fold", "Hopf point", "branch point", "zero eigenvalue"
-_LOST = 3e-3  # singular value at a mark, as a part of that beside it, where two branches cross
-_BESIDE = 0.05  # of a step: places beside a branch point from which it is interpolated
+_LOST = 3e-3  # singular value at a mark, relative to that beside it, below which two branches cross
+_BESIDE = 0.05  # distance, in steps, of the places beside a branch point from which it is interpolated
 
 
 def marks_between(curve: BranchCurve, here: CurvePlace, there: CurvePlace, h: float) -> list[CurvePlace]:
@@ -388,8 +392,8 @@ def _with_mark(place: CurvePlace, mark: str, frequency: float = 0.0) -> CurvePla
 
 
 def _place_between(curve: BranchCurve, here: CurvePlace, s: float, h: float) -> CurvePlace | None:
-    """Return the place at a distance s, from four beside it: where branches cross, conditions do not decide
-    it.
+    """Return the place at a distance s, interpolated from four beside it, since the conditions do not decide
+    a place where branches cross.
     """
     beside = [curve.step(here, s + k * _BESIDE * h) for k in (-2, -1, 1, 2)]
     if any(found is None for found in beside):
@@ -409,8 +413,8 @@ def _eigenvalue_crossing(
 ) -> tuple[float, complex] | None:
     """Where an eigenvalue crosses the imaginary axis between two points, and that eigenvalue there.
 
-    Eigenvalues of the two points are matched by their distance. Where none comes from the other half-plane,
-    as in an undamped system, the change of the number of growing ones is bisected.
+    Eigenvalues of the two points are matched by their distance. If none of them changes the half-plane, as in
+    an undamped system, the place where the number of growing ones changes is found by bisection.
     """
     assert here.stability is not None and there.stability is not None
     from scipy.optimize import linear_sum_assignment
@@ -443,7 +447,7 @@ def _eigenvalue_crossing(
 
 @dataclass(frozen=True, eq=False)
 class _BranchPath:
-    """An eigenvalue along a step, from a to b; ``zeros`` eigenvalues are zero all the way."""
+    """An eigenvalue along a step, from a to b; ``zeros`` others are zero along the whole step."""
 
     curve: BranchCurve
     here: CurvePlace
@@ -453,7 +457,7 @@ class _BranchPath:
     zeros: int
 
     def __call__(self, s: float) -> complex | None:
-        """The eigenvalue at a distance s that is nearest to a straight line."""
+        """The eigenvalue at a distance s that is nearest to the straight line from a to b."""
         found = self.curve.step(self.here, s)
         if found is None or found[0].stability is None:
             return None
@@ -474,8 +478,8 @@ _TURN = 0.9  # cosine of the angle between two tangents, below which a step is r
 
 
 def follow(curve: BranchCurve, first: CurvePlace, low: float, high: float, most: int) -> list[CurvePlace]:
-    """Points of a branch from one on, in the direction of its tangent, until λ leaves [low, high], the
-    branch closes, or ``most`` points are found; marks are among them.
+    """Points of a branch, with its marks, from ``first`` in the direction of its tangent, until λ leaves
+    [low, high], the branch closes, or ``most`` points are found.
     """
     places = [first]
     here, h = first, 0.25 * _LONGEST

@@ -28,7 +28,7 @@ _LEFT_OUT = ("others", "problem", "stability")
 
 
 def write_json(path: str | os.PathLike[str], what: str, content: DataTable) -> None:
-    """A file of plain values."""
+    """Write plain values to a JSON file."""
     write_result(path, what, {".json": lambda: json_text(content)})
 
 
@@ -48,7 +48,7 @@ def point_content(point: Given) -> DataTable:
 
 
 def read_point(path: str | os.PathLike[str]) -> DataTable:
-    """Return the content of a file of `OperatingPoint.save`."""
+    """Return the content of a file that `OperatingPoint.save` wrote."""
     return read_result(path, "an operating point", _POINT)
 
 
@@ -79,7 +79,7 @@ class OperatingPoint(PickledValue, Mapping[str, float]):
     memory: Mapping[str, float]
     outputs: Mapping[str, float]
     rates: Mapping[str, float]
-    wanted: Mapping[str, float]  # of the conditions, by name
+    wanted: Mapping[str, float]  # values of the conditions by name
     residuals: Mapping[str, float]
     condition_units: Mapping[str, str]
     error: float  # the largest residual over the size of its condition
@@ -139,7 +139,7 @@ class OperatingPoint(PickledValue, Mapping[str, float]):
         return (self, *self.others)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """The point as a JSON file, which `load_point` reads."""
+        """Save the point as a JSON file, which `load_point` reads."""
         write_json(path, "an operating point", point_content(self))
 
     # ------------------------------------------------------------ tables
@@ -206,8 +206,9 @@ class OperatingPoint(PickledValue, Mapping[str, float]):
 
 
 def load_point(path: str | os.PathLike[str]) -> OperatingPoint:
-    """Return the operating point in a file that `OperatingPoint.save` wrote; `Model.trace` needs it found
-    again.
+    """Return the operating point in a file that `OperatingPoint.save` wrote.
+
+    `Model.trace` does not start from it; find the point again for that.
     """
     content = read_point(path)
     with refuse_damage(path, "an operating point"):
@@ -230,7 +231,7 @@ def _table_number(value: float) -> str:
 
 
 _ZERO = 1e-14
-_MOVES = 1e-9  # rate of a state that does not rest
+_MOVES = 1e-9  # rate above which a state moves
 _HEAD: Sequence[str] = ["", "value", "", ""]
 _CONDITIONS: Sequence[str] = ["condition", "wanted", "residual", ""]
 
@@ -261,9 +262,7 @@ def held_instance(made: Problem, x: np.ndarray) -> tuple[Instance, np.ndarray]:
 
 
 def held_values(made: Problem, x: np.ndarray) -> Held:
-    """Return the loads that hold the point x = [state, inputs], with the inputs that were found, and the
-    outputs.
-    """
+    """Return the parameters and memories that hold the point x = [state, inputs], and the outputs."""
     request, found = made.request, made.conditions
     parameters, stored = dict(request.parameters), request.memory
     memory: dict[str, float] = {}
@@ -283,7 +282,7 @@ def held_values(made: Problem, x: np.ndarray) -> Held:
 
 
 def operating_point(made: Problem, root: Root) -> OperatingPoint:
-    """Return a solution with its names, units, residuals and stability."""
+    """Return a solution as an operating point, with names, units, residuals and stability."""
     request, found, x = made.request, made.conditions, root.x
     c = made.values.values(x)
     C, open_ = outlook(replace(root.of, x=x))
@@ -324,7 +323,7 @@ def operating_point(made: Problem, root: Root) -> OperatingPoint:
 
 
 def _notes(made: Problem, open_: np.ndarray, root: Root) -> tuple[str, ...]:
-    """Notes for readers of the point."""
+    """Notes on undecided values, bounds, time, memories and contacts, as the table shows them."""
     notes = []
     if made.undecided:
         notes.append(f"nothing decides {listed(made.undecided)}, held at the start")

@@ -1,12 +1,10 @@
-"""The equations of one operating point: which states and inputs are unknown, and which conditions hold.
+"""The equations of one operating point, from the names and units that users write.
 
-Unknowns are the states that are neither fixed nor cyclic, and the inputs that are looked for; locked and
-prescribed coordinates stay where runs start them, unless ``free=`` names them. Conditions are
-the rates of all states but the cyclic ones (of these only where they are given), the gaps of loops, the
-lengths of Euler parameters and the prescribed outputs, except conditions that no unknown changes; and the
-conditions of closed contacts (`conditions.py`).
-
-The conditions on an operating point, read from the names and units that users write.
+Unknowns are the states that are neither fixed nor cyclic, and the inputs to be found; locked and prescribed
+coordinates stay where runs start them, unless ``free=`` names them. Conditions are the rates of all states
+that are not cyclic, given rates of cyclic states, the gaps of loops, the lengths of Euler parameters and the
+prescribed outputs, except conditions that no unknown changes; and the conditions of closed contacts
+(`conditions.py`).
 """
 
 from __future__ import annotations
@@ -45,7 +43,7 @@ if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
 
 
-Start = DataTable  # inputs in the model's units, all else as it is given
+Start = DataTable  # inputs in the model's units, other values as given
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,9 +58,7 @@ class Quantity:
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """The fixed, free, prescribed and unknown quantities; all numbers in the model's units, outputs in
-    theirs.
-    """
+    """The fixed, free, prescribed and unknown quantities, in the model's units; outputs in stated units."""
 
     model: CompiledModel
     at_rest: bool  # whether all rates are zero, those of cyclic coordinates too
@@ -97,9 +93,7 @@ def read_request(
     memory: DataMapping | None = None,
     t: float | str = 0.0,
 ) -> Request:
-    """Return the request that a call of ``trim`` or ``equilibrium`` means; unknown names and units are
-    errors.
-    """
+    """Return the request of a call of ``trim`` or ``equilibrium``; unknown names and units raise an error."""
     names, t = ModelNames(model), seconds(t, "t=")
     given = table(parameters, "parameters=", ParameterError)
     for name, value in given.items():
@@ -156,7 +150,7 @@ def read_request(
 
 
 def _starts(starts: object) -> tuple[tuple[Start, ...], int]:
-    """Starts by name, and how many more to scatter."""
+    """Starts by name, and the number of further starts to scatter."""
     if starts is None:
         return ({},), 0
     if isinstance(starts, Mapping):
@@ -313,11 +307,11 @@ def _derive_with_named_speeds(model: CompiledModel) -> CompiledModel:
     return model.compiler(found)
 
 
-_NO_CHANGE = 1e-9  # of what an input changes a condition by: what is below is rounding
+_NO_CHANGE = 1e-9  # change of a condition, relative to that by an input, below which it counts as rounding
 _NEARER = np.geomspace(1e-13, 1.0, 14)  # distances, in sizes, over which slopes are compared
-_BENDS = 10.0  # distances over which slopes stay alike, in a size
-_NO_PART = 1e-3  # of the largest slope of a condition: others do not count
-_HELD_SHARE = 1e-3
+_BENDS = 10.0  # largest size, relative to the distance over which slopes stay alike
+_NO_PART = 1e-3  # slope, relative to the largest of its condition, up to which it is not compared
+_HELD_SHARE = 1e-3  # least size of a rate that contacts may hold, relative to the largest
 _SAMPLES, _NEAR = 6, 0.3  # places near a start, and how far they lie, in sizes, to find sizes of conditions
 
 
@@ -338,17 +332,17 @@ class Problem:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """The unknowns."""
+        """Names of the unknowns."""
         return tuple([self.conditions.names[j] for j in self.unknown.tolist()])
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The conditions."""
+        """Labels of the conditions."""
         return tuple(self.conditions.labels[i] for i in self.rows)
 
     @property
     def open_contacts(self) -> list[str]:
-        """Names of contacts that are open: no forces of theirs are in the rates."""
+        """Names of open contacts, whose forces are not in the rates."""
         found = self.conditions.contacts
         return [c.name for c in found if c.gap is not None and self.request.memory[c.status] == 0]
 
@@ -392,7 +386,7 @@ class Problem:
         condition                    its change by these sizes, the median of a few places near the start
         user's state, input          the change that moves a condition by its size
 
-        An input without effect is an error, unless ``idle``.
+        Raise an error for an input without effect, unless ``idle``.
         """
         n = self.conditions.speeds.stop
         sizes = np.where(self.conditions.angles, 1.0, np.maximum(self.conditions.kind_sizes, np.abs(x)))
@@ -410,7 +404,7 @@ class Problem:
             rows = self._loaded_sizes(x, sizes, rows)
         for j in range(n, len(x)):
             effect = np.max(slopes[:, :, j - n], axis=0)
-            own = effect * abs(x[j])  # its size where the states change a condition by rounding alone
+            own = effect * abs(x[j])  # the size of a condition that states change only by rounding
             rows = np.where(rows < _NO_CHANGE * own, own, rows)
             if not idle and j >= len(self.conditions.states) and not effect[self.rows].any():
                 raise _idle_input(self, self.conditions.names[j])
@@ -422,8 +416,10 @@ class Problem:
         return sizes, 1.0 / np.where(rows > 0, rows, 1.0)
 
     def _loaded_sizes(self, x: np.ndarray, sizes: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Sizes of conditions where contacts hold: of rates, which are rounding where they are held, those
-        without contacts and with one of them at a time, at least _HELD_SHARE of the largest in sizes.
+        """Sizes of conditions if contacts are closed.
+
+        Rates that contacts hold are only rounding errors. Their sizes are therefore the largest without
+        contacts and with one contact at a time, and at least ``_HELD_SHARE`` of the largest, in sizes.
         """
         own = np.arange(self.conditions.speeds.start, self.conditions.speeds.stop)
         free = self.values.without_contacts()
@@ -436,11 +432,11 @@ class Problem:
         return rows
 
     def _bend(self, x: np.ndarray, sizes: np.ndarray, moved: np.ndarray) -> float:
-        """Return the part of the sizes of coordinates over which the slopes of the conditions stay alike, 1
-        at most.
+        """Return the fraction, at most 1, to which the sizes of coordinates are reduced because slopes of the
+        conditions change within them.
 
         Slopes are compared at places nearer and nearer to x, on both sides of it: one side may be beyond a
-        kink, such as a stop that is just not touched.
+        kink, such as a stop that is almost touched.
         """
         chance = scatter(0.5, 1, len(moved))[0]
         aside = chance + np.copysign(0.5, chance)  # a half to one
@@ -459,7 +455,7 @@ class Problem:
 
 
 def problem(request: Request, start: np.ndarray) -> Problem:
-    """Return the equations that a request means; ``start`` has values for what stays fixed."""
+    """Return the equations of a request; ``start`` has the values of fixed quantities."""
     found = conditions(request.model, tuple(request.outputs), tuple(request.inputs))
     n = len(found.states)
     place = {name: i for i, name in enumerate(found.states)}
@@ -468,7 +464,7 @@ def problem(request: Request, start: np.ndarray) -> Problem:
     for name in found.states[found.speeds] if still else ():
         if request.fixed.get(name):
             raise ArmillaryError(f"at rest all speeds are zero, but fixed= gives '{name}' a value; use trim")
-    moving = found.coordinates if still else 0  # rates of coordinates are zero at rest, whatever they are
+    moving = found.coordinates if still else 0  # at rest the rates of all coordinates are zero
     given = {place[name] for name, rate in request.rates.items() if rate is not None}
     dropped = {place[name] for name, rate in request.rates.items() if rate is None}
     rates = given | (set(range(moving, n)) - dropped if request.at_rest else set())
@@ -500,7 +496,7 @@ def problem(request: Request, start: np.ndarray) -> Problem:
 
 
 def _held_rows(request: Request, found: Conditions, conditions: set[int]) -> HeldRows:
-    """Return the conditions of closed contacts; in steady motion, slip places only without cyclic states."""
+    """Return the rows of closed contacts; in motion only places of slips that contain no cyclic state."""
     if not found.contacts:
         return HeldRows()
     gaps = {c.gap for c in found.contacts if c.gap is not None and request.memory[c.status] in CLOSED}
@@ -530,7 +526,7 @@ def _unknown(request: Request, found: Conditions, held: frozenset[int], still: b
 
 
 def _without_idle(made: Problem) -> Problem:
-    """Return the problem without unknown states that no condition contains; such an input is an error."""
+    """Return the problem without unknown states that no condition contains; such inputs raise an error."""
     acts = made.conditions.depends[made.rows].any(axis=0)[made.unknown]
     if acts.all():
         return made
@@ -551,7 +547,7 @@ def _idle_input(made: Problem, name: str) -> ArmillaryError:
 def _without_constant(made: Problem, start: np.ndarray) -> Problem:
     """Return the problem without conditions that no unknown changes, which must hold already.
 
-    One that a contact may change stays if it does not: the search then says which contact is open.
+    A condition that does not hold is kept if a contact may change it: the search then names open contacts.
     """
     depends = made.conditions.depends[made.rows][:, made.unknown].any(axis=1)
     if depends.all():
@@ -573,15 +569,14 @@ def _without_constant(made: Problem, start: np.ndarray) -> Problem:
 
 
 def _check_counts(made: Problem) -> Problem:
-    """Return the problem, if there are enough conditions for its unknowns."""
+    """Return the problem; raise an error if it has too few conditions for its unknowns."""
     request, n = made.request, len(made.conditions.states)
     states = {*range(n)} - made.cyclic - made.conditions.held - {j for j in made.unknown.tolist() if j < n}
     decided = [j for j in states if made.conditions.names[j] not in made.undecided]
     if request.at_rest and made.conditions.at_rest:
         speeds = range(made.conditions.speeds.start, made.conditions.speeds.stop)
         decided = [j for j in decided if j not in speeds]
-    # Without inputs, what the conditions leave open is a symmetry, and the solution nearest to the start is
-    # taken.
+    # Without inputs, the conditions leave only symmetries open: take the solution nearest to the start.
     more = min(len(made.unknown) - len(made.rows), len(request.inputs) - len(decided) - len(request.outputs))
     if more > 0:
         raise ArmillaryError(

@@ -67,15 +67,16 @@ def displace(run: Search) -> None:
 
 
 def accept(run: Search) -> None:
-    """Make that the place."""
+    """Move to where the step leads."""
     run.x = run.there
     run.value = run.goal
     run.residual = run.missed
 
 
 def set_radius(run: Search) -> None:
-    """Begin with one size of the unknowns, or with the length of the first step if no angle turns by more
-    than a radian in it: sizes of lengths, speeds and inputs are guesses, that of an angle is not.
+    """Set the first radius: one size of each unknown, or the length of the first step if that is longer and
+    turns no angle by more than a radian. Sizes of lengths, speeds and inputs are guesses, those of angles are
+    not.
     """
     run.radius = sqrt(float(run.columns))
     turn: real = 0.0
@@ -95,7 +96,7 @@ def find_point(run: Search) -> None:
 
 
 def find_shares(run: Search) -> None:
-    """Find C at x, and what part of each unknown is along directions which the conditions leave open."""
+    """Find C at x, and the part of each unknown along directions that the conditions leave open."""
     differentiate(run)
     for j in range(run.columns):
         run.shares[j] = 0.0
@@ -112,8 +113,8 @@ def find_shares(run: Search) -> None:
 
 
 def find_rates(run: Search) -> real:
-    """Find the rates of the damped motion, in which coordinates move with their accelerations; return the
-    largest, not a number if one is none.
+    """Find the rates of the damped motion, in which the rates of coordinates are their accelerations; return
+    the largest, or NaN if one is NaN.
     """
     run.c = condition_values(run.t, run.x)
     find_slopes(run)

@@ -5,26 +5,23 @@ from __future__ import annotations
 from armillary.numerics.roots_record import Roots
 from armillary.solver.language.language import *
 
-# Tables: conditions that are to be met and columns of the unknowns; 1 for unknowns that are angles;
-# coordinates of the damped motion and conditions that every position satisfies; where the entries of C stand
-# that a function gives; columns of C that each direction sums up to its end, rows of their elements likewise.
-ROW_LIST: Wholes
-UNKNOWN_LIST: Wholes
-IS_ANGLE: Wholes
-MOVED_LIST: Wholes
-CLOSED_LIST: Wholes
-FLAT: Wholes
-DIRECTION_COLUMN: Wholes
-DIRECTION_END: Wholes
-ENTRY_ROW: Wholes
-ENTRY_END: Wholes
+ROW_LIST: Wholes  # conditions to be met
+UNKNOWN_LIST: Wholes  # columns of the unknowns
+IS_ANGLE: Wholes  # 1 for unknowns that are angles
+MOVED_LIST: Wholes  # coordinates of the damped motion
+CLOSED_LIST: Wholes  # conditions that every position satisfies
+FLAT: Wholes  # places in C of the entries that a function gives
+DIRECTION_COLUMN: Wholes  # columns of C that directions sum, one direction after the other
+DIRECTION_END: Wholes  # where each direction ends among these
+ENTRY_ROW: Wholes  # rows of the entries along directions, one direction after the other
+ENTRY_END: Wholes  # where each direction ends among these
 
 
 class Search(Roots):
     t: real
     width: whole  # columns of C: states and inputs
-    entries: whole  # of C that are not always zero, where it is written out
-    directions: whole  # along which conditions are differentiated, where it is not; else 0
+    entries: whole  # of C that are not always zero, if C is written out
+    directions: whole  # along which conditions are differentiated; 0 if C is written out
     angles_known: truth  # which unknowns are angles
     x: Position
     there: Position  # where a step leads
@@ -33,7 +30,7 @@ class Search(Roots):
     slopes: ConditionSlopes  # C
     wanted: Sides
     weights: Sides
-    shares: Steps  # of each unknown the part along directions that the conditions leave open
+    shares: Steps  # part of each unknown along directions that the conditions leave open
     # Of the damped motion.
     moved: whole  # coordinates
     closed: whole  # conditions that every position satisfies
@@ -41,4 +38,4 @@ class Search(Roots):
     speeds: whole
     rates: Steps
     motion: Square  # derivatives of the rates by the coordinates
-    found: truth  # whether it stays finite
+    found: truth  # whether the motion stays finite

@@ -1,8 +1,8 @@
 """The interface of engines: a plan and starts enter, an `Outcome` leaves.
 
-An engine is a class with its properties as attributes, and with ``refusal``: why it cannot make the runs of a
-plan. ``table.py`` lists all of them; the first that does not refuse is taken. A new engine is one file and
-one entry there.
+An engine is a class with its properties as attributes, and ``refusal``, which says why it cannot make the
+runs of a plan. ``table.py`` lists all engines; the first that does not refuse makes the runs. A new engine is
+a new file and an entry in the list.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ LEFT_OVER = 100  # status of a run that an engine leaves to single runs
 
 
 class Engine:
-    """Makes runs of a plan: called with starts and the numbers of runs, i0 … i1 − 1, by any thread."""
+    """An object that makes runs i0 … i1 − 1 of a plan from starts; any thread may call it."""
 
-    name: str  # as users read it in the results
-    threads: ClassVar[int | None] = None  # how many call it at a time; None: as many as the user has
+    name: str  # as in the info of results
+    threads: ClassVar[int | None] = None  # number of threads that call it; None: the user chooses
     leaves_runs: ClassVar[bool] = False  # whether some runs may end LEFT_OVER
-    judges_runs: ClassVar[bool] = False  # whether it finds runs through places without mass itself
+    judges_runs: ClassVar[bool] = False  # whether it detects places where a motion moves no mass
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.halt = np.zeros(1)  # not zero: nothing more is begun; compiled loops look at it now and then
+        self.halt = np.zeros(1)  # not zero: begin nothing more; compiled loops read it now and then
 
     @classmethod
     def refusal(cls, plan: Plan) -> str:
-        """Why this engine cannot make the runs of a plan; "" where it can."""
+        """Return why this engine cannot make the runs of a plan; "" if it can."""
         raise NotImplementedError
 
     @classmethod
@@ -50,20 +50,20 @@ class Engine:
 
     @property
     def chunk(self) -> int | None:
-        """The number of runs that it needs at a time; None for any."""
+        """The number of runs that one call needs; None for any number."""
         return None
 
     @property
     def info(self) -> DataTable:
-        """The name of the engine in results."""
+        """Further entries for the info of results."""
         return {}
 
     def renew(self) -> bool:
-        """Makes ready for what single runs have met meanwhile; whether fewer runs may be left over now."""
+        """Add the configurations that single runs have met; return whether there were any."""
         return False
 
     def make_ready(self) -> None:
-        """Compile everything before threads begin: their stacks may be too small for the compiler."""
+        """Compile everything before threads begin, whose stacks may be too small for the compiler."""
 
     def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
         raise NotImplementedError
@@ -74,18 +74,17 @@ _ARRAYS = ("status", "t_stop", "state", "memory", "rows", "slots", "event")
 
 @dataclass(eq=False)
 class Outcome:
-    """The results of runs i0 … i1 − 1 of a plan: a column per run."""
+    """The results of n runs of a plan: a column per run."""
 
-    status: np.ndarray  # (n,) of int8, places in STATUS
+    status: np.ndarray  # (n,) of int8, indices in STATUS
     t_stop: np.ndarray  # (n,)
     state: np.ndarray  # (states, n)
     memory: np.ndarray  # (memories, n)
-    rows: np.ndarray  # (samples, history columns, n); NaN where a run did not get
+    rows: np.ndarray  # (samples, history columns, n); NaN after a run's end
     slots: np.ndarray  # (slots, n)
-    messages: dict[int, str]  # of runs that failed, counted from i0
-    event: np.ndarray = field(
-        default_factory=lambda: np.empty(0)
-    )  # (n,): number of that which ended it, or −1
+    messages: dict[int, str]  # of failed runs, by column
+    # (n,): number of the event that ended the run, or −1
+    event: np.ndarray = field(default_factory=lambda: np.empty(0))
 
     def __post_init__(self) -> None:
         if self.event.size != self.status.size:
@@ -93,7 +92,7 @@ class Outcome:
 
     @classmethod
     def empty(cls, plan: Plan, n: int) -> Outcome:
-        """Room for n runs, none of them made."""
+        """Return the outcome of n runs that are not made yet."""
         samples = len(plan.samples)
         return cls(
             np.full(n, NOT_RUN, dtype=np.int8),
@@ -106,12 +105,12 @@ class Outcome:
         )
 
     def first(self, n: int) -> Outcome:
-        """Return the first n runs alone."""
+        """Return the outcome of the first n runs."""
         arrays = {name: getattr(self, name)[..., :n] for name in _ARRAYS}
         return Outcome(**arrays, messages=self.messages)
 
     def put(self, i0: int | np.ndarray, part: Outcome) -> None:
-        """The runs of a part in their place among all: from one on, or at given places."""
+        """Store the runs of a part: in columns from ``i0`` on, or in given columns."""
         n = len(part.status)
         places = i0 if isinstance(i0, np.ndarray) else slice(i0, i0 + n)
         for name in _ARRAYS:
@@ -120,13 +119,13 @@ class Outcome:
         self.messages |= {int(numbers[i]): text for i, text in part.messages.items()}
 
 
-# The slots of all metrics of a plan at one row, as LLVM code on single numbers or vectors.
+# The update of all metrics' slots by one row, as LLVM code on single numbers or vectors.
 
 _TIME = symbol("t")
 
 
 def metrics_function(module: Module, metrics: Sequence[BatchMetric]) -> None:
-    """void update_metrics(t, ptr outputs, ptr slots): the slots of all metrics after one more row."""
+    """Define void update_metrics(t, ptr outputs, ptr slots), which updates all metrics by a row."""
     places: Places = {_TIME: "%t"}
     renewed: list[Expr] = []
     for entry in metrics:
@@ -149,7 +148,7 @@ def metrics_function(module: Module, metrics: Sequence[BatchMetric]) -> None:
 
 
 class _UnfusedWriter(Writer):
-    """No operations are fused: a metric has the same bits on all processors, and for single runs."""
+    """A writer that fuses no operations: a metric has the same bits on all processors, as in single runs."""
 
     def multiply_add(self, a: str, b: str, c: str) -> str:
         return self.add(self.mul(a, b), c)

@@ -1,4 +1,4 @@
-"""Parts that engines on a GPU share: the kernel compiled for the card, constants, inputs, chunks of runs.
+"""The common parts of engines on a GPU: the kernel compiled for the card, constants, inputs, chunks of runs.
 
 Several threads may call an engine: one prepares starts or takes results while the card computes for another.
 """
@@ -21,19 +21,19 @@ from armillary.runtime.inputs.reading import DrivenInputs
 from armillary.solver.thresholds import ROUNDINGS, SNAP
 from armillary.untyped import DataTable, LibraryObject
 
-# The card at hand, through CuPy: what it is, kernels compiled for it, arrays on it.
+# The card, through CuPy: its properties, kernels compiled for it, arrays on it.
 
-_STAGING = threading.Lock()  # one thread stages at a time
-# Single precision: numbers below 1e-38 are zero; quotients and roots are right to 2 units in the last place.
+_STAGING = threading.Lock()  # held while large results come through page-locked memory
 _STAGED = 1 << 26  # bytes of page-locked memory through which large results come
 _COPYING = 6  # threads that copy from there
-_SMALL = 1 << 22  # bytes that are fetched at once
+_SMALL = 1 << 22  # most bytes that are fetched without page-locked memory
 
+# Single precision: numbers below 1e-38 are zero; quotients and roots are right to 2 units in the last place.
 _OPTIONS = {"double": (), "float": ("--ftz=true", "--prec-div=false", "--prec-sqrt=false")}
 
 
 class Device:
-    """One card. Raise if there is none, or none that can be used."""
+    """One card; its constructor raises an error if there is no card, or none that can be used."""
 
     def __init__(self) -> None:
         try:
@@ -46,13 +46,13 @@ class Device:
         self.name = name.decode() if isinstance(name, bytes) else str(name)
         self.multiprocessors = int(properties["multiProcessorCount"])
         self.threads = int(properties["maxThreadsPerMultiProcessor"])
-        self.room = int(properties["sharedMemPerBlockOptin"])  # bytes of shared memory that a block may take
+        self.room = int(properties["sharedMemPerBlockOptin"])  # most bytes of shared memory per block
 
     def _check(self) -> None:
         runtime = self.cupy.cuda.runtime
         try:
             count = runtime.getDeviceCount()
-        except Exception as error:  # CuPy's own class of errors is not there without CUDA's library
+        except Exception as error:  # CuPy has its own class of errors only with CUDA's library
             if "InsufficientDriver" in str(error) and runtime.driverGetVersion() > 0:
                 raise ArmillaryError(
                     "the driver of the GPU is too old for this CuPy; update the driver, install the CuPy of "
@@ -63,15 +63,15 @@ class Device:
             raise ArmillaryError("CuPy finds no GPU on this machine; run with device='cpu'")
 
     def free(self) -> int:
-        """Bytes of its memory that are free."""
+        """Return the free bytes of the card's memory."""
         pool = self.cupy.get_default_memory_pool()
         return int(self.cupy.cuda.runtime.memGetInfo()[0]) + int(pool.free_bytes())
 
     def fetch(self, array: LibraryObject) -> np.ndarray:
-        """Return an array on the card as numbers in double precision here, or as whole numbers.
+        """Return an array on the card as an array of doubles or whole numbers in host memory.
 
-        Large ones come through page-locked memory, from which several threads copy: new memory is slow to
-        write at first, by one thread 48 MB took 20 ms on an H200's host, and so they take 4.
+        Large arrays come through page-locked memory, from which several threads copy, since the first write
+        to new memory is slow: one thread takes 20 ms for 48 MB on an H200's host, six take 4 ms.
         """
         kind = np.dtype(float) if array.dtype.kind == "f" else array.dtype
         if array.nbytes <= _SMALL:
@@ -91,8 +91,9 @@ class Device:
         return found
 
     def compiled(self, text: str, real: str, what: str, room: int = 0) -> LoadedKernel:
-        """Compile a kernel with NVRTC, whose blocks take ``room`` bytes of shared memory; CuPy keeps compiled
-        kernels on disk.
+        """Compile a kernel with NVRTC; its blocks use ``room`` bytes of shared memory.
+
+        CuPy keeps compiled kernels on disk.
         """
         try:
             module = self.cupy.RawModule(code=text, options=("--std=c++14", *_OPTIONS[real]), backend="nvrtc")
@@ -104,7 +105,7 @@ class Device:
 
 
 class LoadedKernel:
-    """A kernel on a card, and what the compiler made of it."""
+    """A kernel on a card, and the registers, memory and blocks that it uses."""
 
     def __init__(self, device: Device, module: LibraryObject, room: int) -> None:
         self.device, self._module, self._room = device, module, room
@@ -116,23 +117,23 @@ class LoadedKernel:
         self.blocks = self._blocks()
 
     def _blocks(self) -> int:
-        """Blocks that a multiprocessor holds at a time."""
+        """Return the number of blocks that a multiprocessor holds at a time."""
         driver = self.device.cupy.cuda.driver
         function = self._function.kernel.ptr
         return int(driver.occupancyMaxActiveBlocksPerMultiprocessor(function, BLOCK, self._room))
 
     @property
     def resident(self) -> int:
-        """Threads that the whole card holds at a time: one wave."""
+        """The number of threads that the whole card holds at a time: one wave."""
         return self.blocks * BLOCK * self.device.multiprocessors
 
     @property
     def occupancy(self) -> float:
-        """The threads that a multiprocessor holds, as a part of the most it could."""
+        """The number of threads that a multiprocessor holds, as a share of its maximum."""
         return self.blocks * BLOCK / self.device.threads
 
     def put(self, name: str, values: np.ndarray) -> None:
-        """Numbers in constant memory."""
+        """Copy numbers to constant memory."""
         if values.size:
             cupy = self.device.cupy
             cupy.ndarray(values.shape, values.dtype, self._module.get_global(name))[...] = cupy.asarray(
@@ -145,13 +146,13 @@ class LoadedKernel:
         self._function((blocks,), (BLOCK,), (np.int64(runs), *arguments), shared_mem=self._room)
 
 
-# Inputs over time on a card: their data in one array, and steps that end where they jump.
+# Inputs over time on a card: their data in one array, and steps that end at their jumps.
 
 _SIGNAL_SHARE = 0.5  # of the card's free memory that data may take
 
 
 class SignalData:
-    """The blocks of all inputs for ``export/cuda/templates/signals.txt``, and their numbers by run."""
+    """The data blocks of all inputs in the form that ``export/cuda/templates/signals.txt`` reads."""
 
     def __init__(self, inputs: DrivenInputs, device: Device, real: np.dtype) -> None:
         self.inputs = inputs
@@ -167,7 +168,7 @@ class SignalData:
             rows[:, 0] = breaks - places
             begins += places.tolist()
             end += rows.size
-            # As the kernel has the time, so that a step that begins at a jump is behind it.
+            # Rounded as the kernel's time, so that a step that begins at a jump is after it.
             numbers += [block.breaks.astype(real).astype(float), rows.ravel()]
         if 8 * end > _SIGNAL_SHARE * device.free():
             raise ArmillaryError(
@@ -177,8 +178,8 @@ class SignalData:
         self._data = device.cupy.asarray(np.concatenate([np.array(begins, dtype=float), *numbers]))
         self.address = np.array([self._data.data.ptr], dtype=np.uint64)
 
-    def number_events(self, memory: np.ndarray, first: int) -> np.ndarray:
-        """Memory of runs from ``first`` on, with the numbers of blocks in place of their addresses."""
+    def replace_addresses(self, memory: np.ndarray, first: int) -> np.ndarray:
+        """Return memory of runs from ``first`` on, with numbers of blocks in place of their addresses."""
         memory = memory.copy()
         for name, place in self.inputs.places.items():
             several = len(self.inputs.blocks[name].numbers) > 1
@@ -188,9 +189,10 @@ class SignalData:
 
 
 def steps_to_jumps(plan: Plan, real: np.dtype) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the grid points, the steps between them, and the code of the row due at each (`_due`). Steps end
-    just before the times at which inputs jump, by a few roundings of ``real``, as ``before_jump`` of
-    solver/steps.py has it.
+    """Return the grid points, the steps between them, and the code of the row due at each (`_due`).
+
+    Steps to jumps of inputs end a few roundings of ``real`` before them, as ``before_jump`` of
+    solver/steps.py does.
     """
     rounding = ROUNDINGS * float(np.finfo(real).eps)
     assert plan.grid is not None and plan.steps is not None
@@ -233,15 +235,15 @@ def _due(plan: Plan) -> np.ndarray:
 
 
 _REALS = ctypes.POINTER(ctypes.c_double)
-_SHARE = 0.4  # of the card's free memory that a chunk may take: two threads make one each
+_SHARE = 0.4  # of the card's free memory that a chunk may take; two threads make one chunk each
 
 
 class CardEngine(Engine):
-    """Runs on a CUDA card, one per thread.
+    """Engine for a CUDA card, with a thread of the card per run.
 
-    ``precision``: "double", "single", or "fast", which is single with the card's own sines and cosines.
-    ``chunk`` is the number of runs that are best made at a time, ``evaluations`` of the derivatives took
-    ``seconds`` on the card so far, and ``info`` has that and what the compiler made of the model.
+    ``precision``: "double", "single", or "fast", which is single with the card's approximate sines and
+    cosines. ``evaluations`` is the number of evaluations of the derivatives so far, which took ``seconds`` on
+    the card.
     """
 
     name = "gpu"
@@ -267,7 +269,7 @@ class CardEngine(Engine):
         raise NotImplementedError
 
     def precomputing(self) -> Sequence[tuple[int, int]]:
-        """Return the function that computes the constants of each program in the kernel, and their number."""
+        """Return the address of ``precompute`` and the number of constants of each program in the kernel."""
         return [(self.plan.model.address("precompute"), len(self.plan.program.constants))]
 
     def _load(self, kernel: Kernel) -> None:
@@ -278,9 +280,9 @@ class CardEngine(Engine):
 
     @property
     def info(self) -> DataTable:
-        """Threads that make a run together, registers and bytes of local memory of a thread (spilled values,
-        mostly), the share of a multiprocessor's threads that is in use, and evaluations of the derivatives
-        per second on the card.
+        """Resources of the kernel, and evaluations of the derivatives per second on the card.
+
+        Local memory has mostly spilled values; occupancy is the share of a multiprocessor's threads in use.
         """
         code = self._code
         found = {
@@ -296,17 +298,17 @@ class CardEngine(Engine):
 
     @property
     def wanted(self) -> int:
-        """Runs that are best made at a time, whatever memory there is."""
+        """The best number of runs per chunk, regardless of memory."""
         raise NotImplementedError
 
     @property
     def wave(self) -> int:
-        """Runs that the whole card holds at a time."""
+        """The number of runs that the whole card holds at a time."""
         return self._code.resident // self.kernel.threads
 
     @property
     def chunk(self) -> int:
-        """Runs to make at a time: whole waves, and no more than the card has room for."""
+        """The number of runs per chunk: whole waves, at most as many as the card has memory for."""
         wave = self.wave
         room = int(_SHARE * self.device.free() / self.bytes_per_run)
         if room < 1:
@@ -317,7 +319,7 @@ class CardEngine(Engine):
 
     @property
     def bytes_per_run(self) -> int:
-        """Bytes that a run takes on the card."""
+        """Bytes of the card's memory per run."""
         plan, program = self.plan, self.plan.program
         numbers = 2 * len(program.state) + len(program.memory) + len(plan.samples) * len(plan.history)
         doubles = len(self.kernel.varied) + len(plan.slots) + 1
@@ -326,7 +328,7 @@ class CardEngine(Engine):
     # ------------------------------------------------------------ runs
 
     def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
-        """Runs i0 … i1 − 1, in chunks that the card has room for."""
+        """Make runs i0 … i1 − 1, in chunks for which the card has memory."""
         chunk = self.chunk
         if i1 - i0 <= chunk:
             return self._chunk(starts, i0, i1)
@@ -336,11 +338,11 @@ class CardEngine(Engine):
         return whole
 
     def _chunk(self, starts: Starts, i0: int, i1: int) -> Outcome:
-        """Runs i0 … i1 − 1 at once."""
+        """Make runs i0 … i1 − 1 as one chunk."""
         raise NotImplementedError
 
     def _results(self, n: int) -> DataTable:
-        """Arrays on the card for what comes of n runs."""
+        """Return arrays on the card for the results of n runs."""
         plan, cupy = self.plan, self.device.cupy
         return {
             "rows": cupy.full((len(plan.samples), len(plan.history), n), np.nan, self._real),
@@ -350,7 +352,7 @@ class CardEngine(Engine):
         }
 
     def _varied_on_card(self, block: CompactBlock, n: int) -> LibraryObject:
-        """Parameters that differ between runs, on the card."""
+        """Return the parameters that differ between runs, on the card."""
         columns = [block.varied.get(i, block.parameters[i]) for i in self.kernel.varied]
         found = np.empty((len(columns), n))
         for place, column in zip(found, columns, strict=True):
@@ -358,14 +360,14 @@ class CardEngine(Engine):
         return self.device.cupy.asarray(found)
 
     def _spread(self, values: np.ndarray, n: int) -> LibraryObject:
-        """Values of n runs on the card, from a column for each or one for all."""
+        """Return values of n runs on the card, from a column per run or one column for all."""
         cupy, rounded = self.device.cupy, np.ascontiguousarray(values, self._real)
         if rounded.shape[1] == n:
             return cupy.asarray(rounded)
         return cupy.zeros((len(rounded), n), self._real) + cupy.asarray(rounded)
 
     def _time_work(self, work: Callable[[], None]) -> Callable[[], None]:
-        """Begin work on the card; return a function that waits for its end."""
+        """Begin work on the card; return a function that waits for its end and adds its duration."""
         cupy = self.device.cupy
         start, end = cupy.cuda.Event(), cupy.cuda.Event()
         start.record()
@@ -380,16 +382,16 @@ class CardEngine(Engine):
         return wait_for_end
 
     def _outcome(self, on_card: DataTable, status: np.ndarray) -> Outcome:
-        """Return the results of runs, fetched from the card; ``status`` by the kernel's own numbers."""
+        """Return the results of runs, fetched from the card; ``status`` translates the kernel's numbers."""
         names = {"state": "state", "memory": "memory", "rows": "rows", "slots": "slots", "stops": "t_stop"}
         names |= {"ended": "event"} if "ended" in on_card else {}
         back = {name: self.device.fetch(on_card[key]) for key, name in names.items()}
         return Outcome(status=status[self.device.fetch(on_card["status"])], messages={}, **back)
 
-    # ------------------------------------------------------------ what all runs share
+    # ------------------------------------------------------------ data common to all runs
 
     def _signals_of(self, starts: Starts) -> SignalData | None:
-        """Inputs over time on the card, one set for all chunks of a batch."""
+        """Return the inputs over time on the card, copied once for all chunks of a batch."""
         if starts.inputs is None:
             return None
         with self._lock:
@@ -398,7 +400,7 @@ class CardEngine(Engine):
             return self._signals
 
     def _put_constants(self, parameters: np.ndarray, signals: SignalData | None) -> None:
-        """The data that all runs share, in constant memory."""
+        """Put the data common to all runs into constant memory."""
         inside = np.ascontiguousarray(parameters)
         shared = []
         for (address, count), places in zip(self.precomputing(), self.kernel.shared, strict=True):

@@ -1,8 +1,8 @@
 """The two engines on a GPU, and the metrics of a plan as CUDA text.
 
-`Queued` does all that the described solver does: events, memories, adaptive steps, changes of configuration.
-A thread makes a run and then takes the next run from a queue, so no thread waits for the longest run.
-`FixedSteps` makes fixed steps without events; a run's state stays in registers.
+`Queued` supports all features of armillary.solver: events, memories, adaptive steps, changes of
+configuration. A thread makes a run and then takes the next run from a queue, so no thread waits for the
+longest run. `FixedSteps` makes fixed steps without events; a run's state stays in registers.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ from armillary.solver.methods.tableau import Tableau
 
 # The slots of all metrics of a plan at one row, as CUDA text.
 #
-# A thread holds the slots in registers, in double precision whatever the precision of the runs. The slots of
-# a histogram stay in memory: a row changes at most one.
+# A thread keeps the slots in registers, in double precision for any precision of the runs. The slots of a
+# histogram stay in memory: a row changes at most one.
 
 _TIME, _OUTPUT = symbol("t"), symbol("y")
 
@@ -109,11 +109,11 @@ _STATUS = np.array(
     ],
     dtype=np.int8,
 )  # fmt: skip
-_WAVES = 8  # runs of a chunk per resident thread; at the end of a chunk threads idle
+_WAVES = 8  # runs of a chunk per resident thread; at the end of a chunk, threads idle
 
 
 class Queued(CardEngine):
-    """Engine for any Runge-Kutta method, events, memories, and changes among configurations of the table."""
+    """Engine for any Runge-Kutta method, events, memories, and changes between listed configurations."""
 
     @classmethod
     def refusal(cls, plan: Plan) -> str:
@@ -170,11 +170,11 @@ class Queued(CardEngine):
     def _chunk(self, starts: Starts, i0: int, i1: int) -> Outcome:
         block, signals = starts.compact(i0, i1), self._signals_of(starts)
         if signals is not None:
-            block = replace(block, memory=signals.number_events(block.memory, i0))
+            block = replace(block, memory=signals.replace_addresses(block.memory, i0))
         return self.columns(block, i1 - i0, signals)
 
     def columns(self, block: CompactBlock, n: int, signals: SignalData | None) -> Outcome:
-        """Make n runs from these parameters, states and memory."""
+        """Make n runs from given parameters, states and memory."""
         cupy = self.device.cupy
         on_card = {
             "queue": cupy.zeros(2, np.uint64),
@@ -186,7 +186,7 @@ class Queued(CardEngine):
             "ended": cupy.full(n, -1, np.int32),
         }
         threads = min(n, self._code.resident)
-        with self._lock:  # constant memory is one for all
+        with self._lock:  # all threads use the same constant memory
             self._put_constants(block.parameters, signals)
             end = self._time_work(lambda: self._code.launch(threads, n, tuple(on_card.values())))
         end()
@@ -196,7 +196,7 @@ class Queued(CardEngine):
 
 
 def _models(plan: Plan) -> list[ConfiguredProgram]:
-    """Return the models of all configurations of the table, as many as a kernel has room for."""
+    """Return the models of all listed configurations, at most as many as a kernel has room for."""
     model = plan.code
     if not (model.changes_configuration and model.changes_inside):
         return [model]
@@ -206,9 +206,7 @@ def _models(plan: Plan) -> list[ConfiguredProgram]:
 
 
 def _change_codes(models: Sequence[ConfiguredProgram]) -> list[ChangeCode]:
-    """Return compiled programs with the sections of changes and the ratings of all choices of dependent
-    speeds.
-    """
+    """Return compiled programs with sections of changes, and ratings of all choices of dependent speeds."""
     table = configurations_of(models[0].base.equations)
     found = [(m.base.equations, table.ratings(m.equations.configuration.locked)) for m in models]
     return [ChangeCode(with_changes(equations, ratings=ratings).program) for equations, ratings in found]
@@ -237,10 +235,11 @@ def _with_batch_outputs(model: ConfiguredProgram, plan: Plan, program: Program) 
 # Status of a run by the number that the kernel of `FixedSteps` writes.
 _KERNEL_STATUS = np.array([NOT_RUN, FINISHED, DIVERGED, LEFT_OVER], dtype=np.int8)
 _MOST_EVENTS = 64  # a thread keeps one bit per event
-_SPEED = 1e13  # nodes of a program that a large card computes per second; only sets the size of chunks
-_SECONDS = 1.0  # duration of a chunk, and so the longest wait until Ctrl-C acts
+_SPEED = 1e13  # nodes of programs that a large card computes per second; used only for the size of chunks
+_SECONDS = 1.0  # s: duration of a chunk, and so the longest wait until Ctrl-C acts
 MANY = 1000  # if as many runs of a chunk leave their configuration, a `Queued` kernel is compiled for them
-_MOST_RUNS = 1 << 20  # in a chunk: with more the card waits for the host, with fewer waves are half full
+# in a chunk: with more runs the card waits for the host, with fewer its waves are half full
+_MOST_RUNS = 1 << 20
 
 
 class FixedSteps(CardEngine):
@@ -287,7 +286,7 @@ class FixedSteps(CardEngine):
 
     @property
     def wanted(self) -> int:
-        """Number of runs in a chunk: about a second's work."""
+        """The best number of runs per chunk: about a second's work."""
         plan, wave = self.plan, self.wave
         assert plan.steps is not None
         nodes = len(plan.program.derivatives.nodes) + 4 * len(plan.program.state)
@@ -298,7 +297,7 @@ class FixedSteps(CardEngine):
         real, n = self._real, i1 - i0
         block = starts.compact(i0, i1)
         signals = self._signals_of(starts)
-        memory = block.memory if signals is None else signals.number_events(block.memory, i0)
+        memory = block.memory if signals is None else signals.replace_addresses(block.memory, i0)
         lost = block.state - block.state.astype(real) if real.itemsize == 4 else np.zeros((1, 1))
         on_card = {
             "varied": self._varied_on_card(block, n),
@@ -315,7 +314,7 @@ class FixedSteps(CardEngine):
                 points = (np.int32(first), np.int32(stop), np.int32(self._last), self._grid, self._due)
                 self._code.launch(n * self.kernel.threads, n, (*points, *on_card.values()))
 
-        with self._lock:  # constant memory is one for all
+        with self._lock:  # all threads use the same constant memory
             self._put_constants(block.parameters, signals)
             end = self._time_work(launch)
             self.evaluations += n * self._last * self._tableau.stages
@@ -334,7 +333,7 @@ class FixedSteps(CardEngine):
         return outcome
 
 
-# ---------------------------------------------------------------- data that the kernel reads
+# ---------------------------------------------------------------- data for the kernel
 
 
 def _spans(steps: np.ndarray) -> list[tuple[int, int, float]]:

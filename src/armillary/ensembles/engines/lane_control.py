@@ -1,13 +1,13 @@
-"""Steps of many runs at once, in which every lane has its own time, step and error.
+"""Steps of many runs at once; each lane has its own time, step and error.
 
-What a step is and what happens at its end, solver says: all lanes go through `advance` and `settle`
-together, each with its own numbers, so a lane whose error is too large stays where it is and tries a smaller
-step next. A lane whose run has ended takes the next run, so that none waits for its neighbours. Rows inside a
-step come from the method's dense output.
+The functions `advance` and `settle` of armillary.solver define a step and its end. All lanes go through them
+together, each with its own numbers, so a lane whose error is too large stays at its time and tries a smaller
+step next. A lane whose run has ended takes the next run, so that no lane waits for its neighbours. Rows
+inside a step come from the method's dense output.
 
 A run that does not advance in its first steps is left to a single run, which finds the reason.
 
-Lanes are independent: a run's numbers do not depend on which runs are its neighbours.
+Lanes are independent: a run's numbers do not depend on the runs in other lanes.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from armillary.solver.llvm.lanes import LaneSolver
 from armillary.solver.llvm.layout import Phase, Reason
 from armillary.solver.thresholds import FIRST_STEPS, LEAST_ERROR, NOWHERE, SHORT_STEPS
 
-WANTED = ("advance", "settle", "set_nests", "dense_state")  # functions of the solver
+WANTED = ("advance", "settle", "set_nests", "dense_state")  # functions of armillary.solver
 KEPT_VECTORS = ("state", "trial", "k0", "g_start", "k_before")
 
 WHOLES = ("count", "stride")
 ADDRESSES = ("settings", "atol", "times", "want", "place", "halt")
 SETTINGS = ("t0", "t_end", "step", "rtol", "max_step", "max_steps")
 
-# One number per lane: numbers of the run as in its record (solver/record.py), and of the lane: the
-# purpose of the next row, the run in this lane (−1: none), whether it is left to others, and work.
+# One number per lane: numbers of its run, as in the record of a run (solver/record.py); and the purpose of
+# the next row, the run in this lane (−1: none), whether the run is left over, and work.
 LANE = (
     *("t", "h", "t_old", "h_taken", "error_old", "after_rejection", "steps", "rejected", "status", "phase"),
     *("restart", "choose_step", "filled", "due", "wanted", "own", "released", "flag"),
@@ -39,7 +39,7 @@ LANE = (
 
 
 def rooms_of(plan: Plan) -> dict[str, int]:
-    """Work vectors and their lengths."""
+    """Return the work vectors and their lengths."""
     rooms, tableau = lengths(plan), plan.method.tableau
     assert tableau is not None
     states = rooms["state"]
@@ -55,7 +55,7 @@ class AdaptiveSteps(LaneFrame):
     """The loop for a method that chooses its steps."""
 
     interpolates = True  # rows may lie inside steps
-    features: tuple[str, ...] = ()  # of the solver, besides those that the program decides
+    features: tuple[str, ...] = ()  # of the solver, besides those that the program determines
     n_events = 0
 
     def __init__(
@@ -71,7 +71,7 @@ class AdaptiveSteps(LaneFrame):
         self.places["finish"] = self.places["state"]  # rows are found as soon as a step is accepted
         self.method = plan.method
         self.solver = self.lane_solver(WANTED if plan.method.adaptive else WANTED[:2])
-        # At the end of a step nothing begins anew, for there is nothing that happens.
+        # Without events nothing restarts at the end of a step.
         self.after_step = self.lane_solver(["settle"], {"restart": False, "choose_step": False})
         self.next = Local(self, self.whole(0))
         self.prepared = Local(self, self.whole(0))
@@ -94,7 +94,7 @@ class AdaptiveSteps(LaneFrame):
         self.give()
 
     def lane_solver(self, wanted: Collection[str], facts: Mapping[str, bool] | None = None) -> LaneSolver:
-        """Functions of the solver in this loop."""
+        """Return functions of the solver, for this loop."""
         return LaneSolver(
             self,
             self.method,
@@ -107,21 +107,21 @@ class AdaptiveSteps(LaneFrame):
         )
 
     def rank_may_fall(self, t_new: Value, h: Value) -> Value:
-        """Lanes in which constraints may lose rank in a step."""
+        """Return the lanes in which constraints may lose rank in a step."""
         return self.of_kind(self.kind, 0.0).differs(0.0)
 
     def goes_on(self) -> Value:
-        """Lanes whose run, if there is one, has not ended and is not left."""
+        """Return the lanes whose run, if there is one, has not ended and is not left over."""
         return self["status"].equals(float(Reason.RUNNING)) & self["released"].equals(0.0)
 
     def __getitem__(self, name: str) -> Value:
-        """A number of each lane, or one for all."""
+        """Return a number of each lane, or one for all."""
         return self.setting[name] if name in SETTINGS else self.vector(name)[0]
 
     # ------------------------------------------------------------ which run is where
 
     def refill(self) -> None:
-        """Runs that ended are given back, and their lanes take the next ones."""
+        """Emit: give ended runs back; their lanes take the next runs."""
         with self.each(self.lanes) as lane:
             self.fuses = False
             own = self.lanes_of("own")[lane]
@@ -137,7 +137,7 @@ class AdaptiveSteps(LaneFrame):
         self.precompute()
 
     def column(self, name: str, lane: Value, run: Value, back: bool) -> None:
-        """The numbers of a run, between a lane and the arrays of all."""
+        """Emit: copy numbers of a run from the arrays of all runs to a lane, or ``back``."""
         with self.each(self.rooms[name]) as i:
             inside, outside = i * self.lanes + lane, i * self.stride + run
             if back:
@@ -181,13 +181,13 @@ class AdaptiveSteps(LaneFrame):
     # ------------------------------------------------------------ steps
 
     def begin(self) -> None:
-        """Derivative, first step and first row of runs that have just been taken."""
+        """Emit: compute derivative, first step and first row of runs that have just been taken."""
         fresh = self["restart"].differs(0.0)
         self.solver("settle", where=fresh)
         self.rows(fresh & self["status"].differs(float(Reason.DIVERGED)))
 
     def step(self) -> None:
-        """Take a step in every lane, or a trial of it."""
+        """Emit: try a step in every active lane."""
         active = (self["own"] >= 0.0) & self.goes_on()
         self["phase"] = float(Phase.READY)
         self.solver("advance", where=active)
@@ -199,7 +199,7 @@ class AdaptiveSteps(LaneFrame):
         self.leave_still_runs(active)
 
     def leave_still_runs(self, active: Value) -> None:
-        """Runs that have not advanced in their first steps are left."""
+        """Emit: leave over runs that have not advanced in their first steps."""
         tried = self["steps"] + self["rejected"]
         least = NOWHERE * (self["t_end"] - self["t0"])
         nowhere = self["t"] - self["t0"] < self.least(least, SHORT_STEPS * self["max_step"])
@@ -208,7 +208,7 @@ class AdaptiveSteps(LaneFrame):
     # ------------------------------------------------------------ rows
 
     def rows(self, where: Value) -> None:
-        """All rows due up to the present time, in lanes where a condition holds."""
+        """Emit: make all rows due up to the present time, in lanes where a condition holds."""
         with self.repeat() as loop:
             pending = where & (self["due"] <= self["t"])
             with self.when(~self.any(pending)):
@@ -230,7 +230,7 @@ class AdaptiveSteps(LaneFrame):
                     self.finish_row(lane)
 
     def show_row(self, pending: Value) -> None:
-        """The row to the metrics of the lanes that are to see it."""
+        """Emit: update the metrics of pending lanes whose row is for metrics."""
         count = self.rooms["slots"]
         with self.each(count) as i:
             self.vector("shown")[i] = self.vector("slots")[i]
@@ -238,7 +238,7 @@ class AdaptiveSteps(LaneFrame):
         self.blend(count, pending & (self["wanted"] >= float(MEASURED)), "shown", "slots")
 
     def finish_row(self, lane: Value) -> None:
-        """The row of one lane kept, if it is to be, and the next one awaited."""
+        """Emit: keep the row of one lane if histories need it; set the time of the next row."""
         filled, wanted = self.lanes_of("filled")[lane], self.lanes_of("wanted")[lane]
         row, run = filled.to_whole(), self.lanes_of("own")[lane].to_whole()
         if self.history:
@@ -251,7 +251,7 @@ class AdaptiveSteps(LaneFrame):
         self.next_row(lane, row + 1)
 
     def interpolate(self) -> None:
-        """The states inside the step just taken, into ``point``."""
+        """Emit: set ``point`` to the states at the due times inside the last step."""
         with self.when(self.prepared.get().equals(0)):
             self.solver("set_nests")
             self.prepared.set(1)
@@ -260,7 +260,7 @@ class AdaptiveSteps(LaneFrame):
 
 
 def end_at_small_step(f: AdaptiveSteps, where: Value) -> None:
-    """The end of a run whose step has become too small; lanes do not find the state to blame."""
+    """Emit: end runs whose step has become too small; lanes do not find the state that causes it."""
     wrong = not_finite(f, f.vector("trial"), f.vector("ratio"))
     f.put(where, "status", f.choose(wrong, float(Reason.DIVERGED), float(Reason.TOO_SMALL)))
 

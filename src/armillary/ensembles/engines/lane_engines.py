@@ -1,4 +1,4 @@
-"""Engines for runs without events: as many at once as a vector register holds numbers."""
+"""Engines on lanes: they make as many runs at once as a vector register holds doubles."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def _refusal(plan: Plan) -> str:
-    """Why no vector of runs can make the runs of a plan, whatever its steps."""
+    """Return why lanes cannot make the runs of a plan, for fixed and adaptive steps; "" if they can."""
     program = plan.program
     if plan.method.family or plan.method.tableau is None:
         return f"method '{plan.method.name}' has no Runge-Kutta tableau"
@@ -57,16 +57,16 @@ def link_lanes(texts: tuple[str, str], entry: str) -> LlvmObject:
     def adjust(module: LlvmObject) -> None:
         for function in module.functions:
             name = function.name
-            if name[0] == "\01":  # machine code of the module, or what it calls
+            if name[0] == "\01":  # names that the compiler must not change
                 continue
-            if function.is_declaration:  # a call of what is not there would end the process
+            if function.is_declaration:  # a call of a missing function would end the process
                 known = name in LIBRARY_FUNCTIONS or name.startswith(("llvm.", *IMPLEMENTATIONS))
                 assert known, name
             elif name != entry:
                 function.linkage = "internal"
 
     name = "" if holds_addresses(texts[1]) else f"lanes {texts[0]} {texts[1]}"
-    # No pass looks for vectors: all is vectors already.
+    # Without passes that search for vectors: all values are vectors already.
     return engine(name, lambda: texts, 2, Passes(2, loops=False), adjust)
 
 
@@ -79,12 +79,13 @@ class LaneLoop:
         kinds = [ctypes.c_int64] * frame.wholes + [ctypes.c_void_p] * (len(frame.given) - frame.wholes)
         self._runs = ctypes.CFUNCTYPE(None, *kinds)(self._engine.get_function_address(frame.entry))
 
-    def __call__(self, *given: Any) -> None:  # as many whole numbers as the loop takes, then arrays
+    def __call__(self, *given: Any) -> None:  # whole numbers, then arrays
         self.bound(*given[self._wholes :])(*given[: self._wholes])
 
     def bound(self, *arrays: np.ndarray) -> Callable[..., None]:
-        """Return the loop with its last arrays given, for several calls with the whole numbers and the arrays
-        before them: to find an address takes a microsecond.
+        """Return the loop with its last arrays bound.
+
+        Calls give only the whole numbers and the arrays before these; to find an array's address takes 1 µs.
         """
         kept = (*arrays, _aligned_array(self._room_size))
         last = [a.ctypes.data for a in kept]
@@ -95,15 +96,16 @@ class LaneLoop:
         return call
 
 
-_KEPT_LOOPS = 8  # of a model
+_KEPT_LOOPS = 8  # most loops per model
 _kept: WeakKeyDictionary[object, dict[tuple[object, ...], LaneLoop]] = WeakKeyDictionary()
 
 
 def _lane_loop(
     model: object, plan: Plan, width: int, make: Callable[..., LaneFrame], *more: object
 ) -> LaneLoop:
-    """Return the loop for a plan with a model's program, ``make(plan, width, *more)``. Batches that differ in
-    their numbers alone have one: to write its text takes 30 ms.
+    """Return the loop for a plan with a model's program, ``make(plan, width, *more)``.
+
+    Batches that differ only in numbers use the same loop, since to write its text takes 30 ms.
     """
     loops = _kept.setdefault(model, {})
     settings = plan.method.name, plan.columns, plan.history, plan.metrics, machine_settings()
@@ -116,7 +118,7 @@ def _lane_loop(
 
 
 class Lanes(Engine):
-    """Fixed steps whose ends meet all rows, without events."""
+    """Engine for fixed steps without events, with all rows at ends of steps."""
 
     @classmethod
     def refusal(cls, plan: Plan) -> str:
@@ -133,7 +135,7 @@ class Lanes(Engine):
         self._loop = _lane_loop(plan.code, plan, self.width, LaneSteps)
         s = plan.settings
         self._settings = np.array([s.t0, s.t_end, s.fixed_step, s.max_steps], dtype=float)
-        # After the last row there is one that never comes.
+        # After the last row, a row at infinity.
         self._rows = (np.append(plan.times, np.inf), np.append(plan.uses, 0.0))
 
     def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
@@ -152,7 +154,7 @@ class Lanes(Engine):
 
 
 class AdaptiveLanes(Engine):
-    """Adaptive steps, without events and without memory that is renewed every step."""
+    """Engine for adaptive steps without events and without memory that changes every step."""
 
     leaves_runs = True
 
@@ -169,7 +171,7 @@ class AdaptiveLanes(Engine):
         self.width = width or lanes()
         self.name = f"lanes of {self.width}"
         self._loop = _lane_loop(plan.code, plan, self.width, AdaptiveSteps)
-        # After the last row there is one that never comes.
+        # After the last row, a row at infinity.
         places = np.cumsum(plan.kept) - 1.0
         self._rows = (np.append(plan.times, np.inf), np.append(plan.uses, 0.0), np.append(places, 0.0))
         s, states = plan.settings, len(plan.program.state)
@@ -192,7 +194,7 @@ class AdaptiveLanes(Engine):
 
 
 def _pad_columns(array: np.ndarray, columns: int) -> np.ndarray:
-    """As many columns as whole vectors have; the last run again in those beyond it."""
+    """Return an array with a given number of columns; missing ones repeat the last run."""
     missing = columns - array.shape[1]
     if missing:
         array = np.concatenate([array, np.repeat(array[:, -1:], missing, axis=1)], axis=1)
@@ -200,49 +202,48 @@ def _pad_columns(array: np.ndarray, columns: int) -> np.ndarray:
 
 
 def _aligned_array(count: int) -> np.ndarray:
-    """Return an array of ``count`` numbers that begins at a cache line."""
+    """Return an array of ``count`` zeros that begins at a cache line."""
     raw = np.zeros(count + 8)
     start = (-raw.ctypes.data // 8) % 8
     return raw[start : start + count]
 
 
-# The engine for many runs with events or closed loops: on lanes between events, by the single run's loop
+# The engine for many runs with events or closed loops: on lanes between events, by the loop of single runs
 # across them.
 #
-# Runs that are ready for a step are put together by configuration, and lanes take each group as far as
-# nothing happens (lane_events.py). Each run that lanes have given back is then visited by the scalar
-# loop for a few steps: across its event, until its event functions have signs again, or to its end. A run
-# whose events leave too few steps between them stays with the scalar loop. All of this follows from a run's
-# own steps, so that its numbers do not depend on its neighbours. They are those of the scalar loop to
-# rounding; on 64-bit ARM, where code of one and of two runs is arranged alike, bit for bit unless the
-# program has packs.
+# Lanes take all runs of one configuration that are ready for a step, and advance each until something happens
+# to it (lane_events.py). The scalar loop then visits each run that lanes have given back, for a few steps:
+# across its event, until its event functions have signs again, or to its end. A run with too few steps
+# between events stays with the scalar loop. Only a run's own steps decide this, so that its numbers do not
+# depend on its neighbours. They equal those of the scalar loop to rounding; on 64-bit ARM, where code of one
+# and of two runs is arranged alike, bit for bit unless the program has packs.
 #
 # With fixed steps on a Neoverse N1, two lanes take 0.50 of the scalar engine's time for a slider-crank,
 # 0.57 for a four-bar linkage that changes its dependent speeds, 0.67 for a Stewart platform, and 0.35 for a
 # pendulum with a latch.
 
-# With steps of their own, lanes take a second of compilation for each configuration, which 20,000 runs of a
-# tenth of a millisecond save on two threads.
+# Adaptive steps: lanes take a second of compilation for each configuration, which 20,000 runs of 0.1 ms save
+# on two threads.
 LEAST_RUNS = 20_000
 # Fixed steps of all runs together: lanes take 0.22 s to prepare for a configuration of a four-bar linkage and
-# 0.6 s for a Stewart platform, and save 0.2 and 0.85 µs in each step, on two threads half of that.
+# 0.6 s for a Stewart platform, and save 0.2 and 0.85 µs per step, half of that on two threads.
 LEAST_STEPS = 2_000_000
 # Deployments of a wing with latches take 0.97 of the time of the scalar engine with 2 lanes, 0.70 with 4, and
 # 0.57 with 8.
 LEAST_LANES = 4
-BLOCK = 512  # runs whose records are in memory at a time, of about 10 kB each
-VISIT = 2  # steps of a visit: one to an event, and one after which event functions have signs
-TRUSTED = 4  # visits after which a run stays on lanes only where its steps there are
-SHARE = 2  # times those of the scalar loop
-# Likewise, of fixed steps, which take less time beside that of a visit. An arm with two joints and an event
-# every 10 steps takes 1.9 of the scalar engine's time in chunks of 16 runs and 1.1 of 64, with one every 20
-# steps 1.4 and 0.92, every 40 steps 1.05 and 0.76, every 160 steps 0.76 and 0.63.
+BLOCK = 512  # runs whose records, of about 10 kB each, are in memory at a time
+VISIT = 2  # most steps of a visit: one to an event, and one after which event functions have signs
+PROBATION_VISITS = 4  # after these visits a run stays on lanes only if its steps there are at least
+SHARE = 2  # times its steps in the scalar loop
+# The same for fixed steps, which take less time compared with a visit. An arm with two joints takes, of the
+# scalar engine's time, in chunks of 16 and of 64 runs: 1.9 and 1.1 with an event every 10 steps, 1.4 and 0.92
+# every 20 steps, 1.05 and 0.76 every 40 steps, 0.76 and 0.63 every 160 steps.
 SHARE_OF_FIXED = 8
 _TRIED = [FIELDS[name] for name in ("steps", "rejected")]
 
 
 class LanesWithEvents(Scalar):
-    """Runs with events, but without memory that is renewed every step; with closed loops, fixed steps."""
+    """Engine for events, without memory that changes every step; with closed loops, for fixed steps."""
 
     @classmethod
     def refusal(cls, plan: Plan) -> str:
@@ -275,7 +276,7 @@ class LanesWithEvents(Scalar):
 
     @property
     def chunk(self) -> int:
-        """As many runs for each thread as their memory allows: a visit of all takes 45 µs of Python."""
+        """The number of runs per chunk: as many as memory allows, since each visit takes 45 µs of Python."""
         chunks = processors() * -(-self.plan.size // (BLOCK * processors()))
         return -(-self.plan.size // chunks)
 
@@ -286,7 +287,7 @@ class LanesWithEvents(Scalar):
         return found
 
     def _make_lanes(self) -> None:
-        """Loops for the configurations that are known when runs begin: a single run before meets them."""
+        """Make loops for the configurations that a single run has met before the runs begin."""
         from armillary.ensembles.engines.lane_events import StepsBetweenEvents
 
         plan, control = self.plan, self.first.control
@@ -316,8 +317,8 @@ class LanesWithEvents(Scalar):
     def _block(self, starts: Starts, i0: int, i1: int) -> Outcome:
         visits = ScalarVisits(self, starts, i0, i1, apart=True)
         n, loops = i1 - i0, self._loops(visits)
-        waiting, scalar = np.arange(n), np.zeros(n, dtype=bool)  # the latter: no more on lanes
-        tried, on_lanes = np.zeros((2, n), dtype=np.int64)  # steps, in all and on lanes
+        waiting, scalar = np.arange(n), np.zeros(n, dtype=bool)  # ``scalar``: runs that no longer go on lanes
+        tried, on_lanes = np.zeros((2, n), dtype=np.int64)  # numbers of steps
         begins, count, share = True, 0, SHARE if self.first.shape.adaptive else SHARE_OF_FIXED
         while waiting.size:
             visits.visit(waiting[~scalar[waiting]], begins=begins, most=VISIT)
@@ -329,12 +330,12 @@ class LanesWithEvents(Scalar):
             tried[waiting] = before = _steps_tried_so_far(visits, waiting)
             _advance(visits, loops, waiting[~scalar[waiting]])
             on_lanes[waiting] += _steps_tried_so_far(visits, waiting) - before
-            if count >= TRUSTED:
+            if count >= PROBATION_VISITS:
                 scalar |= on_lanes < share * (tried - on_lanes)
         return visits.outcome()
 
     def _loops(self, visits: ScalarVisits) -> list[Callable[..., None]]:
-        """Return the loops of the configurations, for these runs."""
+        """Return the loops of all configurations, bound to the arrays of given visits."""
         tolerances = np.full(self.first.shape.states, self.plan.settings.atol)
         arrays = (self._settings, tolerances, *self._rows, self.halt)
         given = (*arrays, visits.controls, visits.rooms, *visits.columns)
@@ -350,6 +351,6 @@ def _advance(visits: ScalarVisits, loops: Iterable[Callable[..., None]], runs: n
 
 
 def _steps_tried_so_far(visits: ScalarVisits, runs: np.ndarray) -> np.ndarray:
-    """Steps that runs have tried so far."""
+    """Return the number of steps that each run has tried so far."""
     found: np.ndarray = visits.controls[runs[:, None], _TRIED].sum(axis=1)
     return found

@@ -1,13 +1,13 @@
-"""Steps of many runs at once, up to the step that holds an event.
+"""Steps of many runs at once, up to the step with an event.
 
 Each run has the record and the workspace of the compiled loop for single runs (solver/llvm/layout.py). A
-lane takes a run that is ready for its next step, and gives it back, ready for its next step, before one in
-which an event function changes its sign or comes close to zero, or which fails: the single run's loop takes
-that step, and decides. Event functions have signs when a lane takes a run.
+lane takes a run that is ready for a step, and gives it back, ready again, before a step that fails or in
+which an event function changes its sign or comes close to zero. The single run's loop then makes that step
+and decides. All event functions have signs when a lane takes a run.
 
-Where loops are closed, each lane corrects its coordinates as often as its run needs. The single run's loop
-then also takes steps at which weakening constraints are examined, and steps so large that they may jump over
-a place of lost rank.
+If loops are closed, each lane corrects its coordinates as often as its run needs. The single run's loop
+then also makes the steps after which weakening constraints are examined, and steps so large that they may
+jump over a place of lost rank.
 
 Fixed steps lead from grid point to grid point, at which all rows are due; each lane has its own grid point.
 """
@@ -32,17 +32,17 @@ from armillary.solver.thresholds import (
     WEAK_RANK,
 )
 
-# Of each run: the part of its room that a lane has too, and what a lane changes of that.
+# The parts of a run's workspace that a lane has, too, and those of them that a lane changes.
 _ROOM = ("state", "memory", "k0", "sign", "g_start")
 _CHANGED = ("state", "k0", "g_start")
 _REALS = ("t", "h", "error_old")
 _FIXED = ("t",)  # with fixed steps
-# Fields of a record that are zero where nothing but a step is to come.
+# Fields of a record that are zero if the next thing to do is a step.
 _CALM = ("restart", "pending", "changing", "choose_step", "passing", "continues")
 
 
 class StepsBetweenEvents(AdaptiveSteps):
-    """The loop for a program of one configuration, and records and rooms of a shape."""
+    """The loop for the program of one configuration, with the records and workspaces of a loop's shape."""
 
     features = ("BETWEEN_EVENTS",)
 
@@ -55,8 +55,9 @@ class StepsBetweenEvents(AdaptiveSteps):
         equations: DerivedEquations,
         rank: int | None = None,
     ) -> None:
-        """``configuration``: the number of the one that runs must be in, which has these equations; ``rank``:
-        of the event function for the rank of constraints, if there is one.
+        """``configuration`` is the number of the configuration with ``equations``, in which runs must be.
+
+        ``rank`` is the number of the event function for the rank of constraints, if there is one.
         """
         self.offsets, self.room_length = shape.layout()
         self.n_events, self.rank, self.configuration = len(plan.program.events.results), rank, configuration
@@ -81,7 +82,7 @@ class StepsBetweenEvents(AdaptiveSteps):
     # ------------------------------------------------------------ which run is where
 
     def take(self, lane: Value) -> None:
-        """The next run that may go on lanes, if there is one."""
+        """Emit: take the next run that is ready, if there is one."""
         with self.repeat() as loop:
             with self.when(self.next.get() >= self.whole_argument("count")):
                 loop.leave()
@@ -92,8 +93,10 @@ class StepsBetweenEvents(AdaptiveSteps):
                 loop.leave()
 
     def is_ready(self, run: Value) -> Value:
-        """Return whether a run stands before a step in this configuration, with nothing else to come at this
-        time, and with signs of events; with fixed steps at a grid point.
+        """Return whether a run is ready for a step of lanes.
+
+        It must be in this configuration, with nothing else to do at its time, with signs of all event
+        functions, and at a grid point if steps are fixed.
         """
         ready = self.count(run, "phase").equals(int(Phase.READY))
         ready = ready & self.count(run, "configuration").equals(self.configuration)
@@ -139,7 +142,7 @@ class StepsBetweenEvents(AdaptiveSteps):
                 ]
         names = ("steps", "rejected", "filled", "after_rejection", "index")
         counts = {name: self.lanes_of(name)[lane].to_whole() for name in names}
-        # The single run's loop takes a step that failed, and decides.
+        # The single run's loop repeats a failed step, and decides.
         finished = self.lanes_of("status")[lane].equals(float(Reason.FINISHED))
         counts["status"] = self.choose(finished, float(Reason.FINISHED), 0.0).to_whole()
         for name, value in counts.items():
@@ -148,7 +151,7 @@ class StepsBetweenEvents(AdaptiveSteps):
             self.builder.store(self.lanes_of(name)[lane].raw, self._field(run, name))
 
     def precompute(self, constants: str = "constants") -> None:
-        """Constants, and reciprocals of the sizes of states, with the parameters of each lane's run."""
+        """Emit: compute constants, and reciprocals of the sizes of states, from each lane's parameters."""
         super().precompute(constants)
         if self.rank is None:
             return
@@ -159,7 +162,7 @@ class StepsBetweenEvents(AdaptiveSteps):
             self.vector("per_size")[m] = 1.0 / (known if place is None else self.vector("constants")[place])
 
     def _at(self, run: Value, name: str) -> Value:
-        """Where a vector of a run's room begins."""
+        """Return the index at which a vector in a run's workspace begins."""
         return run * self.room_length + self.offsets[name]
 
     def _field(self, run: Value, name: str) -> Raw:
@@ -172,11 +175,12 @@ class StepsBetweenEvents(AdaptiveSteps):
         return Value(self, self.builder.load(self._field(run, name), WHOLE))
 
     def begin(self) -> None:
-        """Nothing: a run that is taken has its derivative and its next step."""
+        """Emit nothing: a run that is taken has its derivative and its next step."""
 
     def leave_still_runs(self, active: Value) -> None:
-        """Runs that have not advanced in their first steps under error control are left: the single run's
-        loop asks the same after as many steps, and ends them.
+        """Emit: leave over runs that have not advanced in their first steps under error control.
+
+        The single run's loop asks the same after as many steps, and ends them.
         """
         if self.interpolates:
             super().leave_still_runs(active)
@@ -184,7 +188,7 @@ class StepsBetweenEvents(AdaptiveSteps):
     # ------------------------------------------------------------ rank of constraints
 
     def rank_may_fall(self, t_new: Value, h: Value) -> Value:
-        """Lanes in which constraints may lose rank in a step, or are looked at after it."""
+        """Return the lanes in which constraints may lose rank in a step, or are examined after it."""
         if self.rank is None:
             return super().rank_may_fall(t_new, h)
         ulp = EPSILON * self.most(self.magnitude(self["t"]), self.magnitude(t_new))
@@ -195,8 +199,9 @@ class StepsBetweenEvents(AdaptiveSteps):
         return looks | long | self.is_coarse(h * fast, self.rank)
 
     def is_coarse(self, motion: Value, rank: int) -> Value:
-        """Return the lanes whose motion within the step is too large to resolve a turn: see
-        ``resolve_weakness`` of solver/forecasts.py.
+        """Return the lanes whose motion within the step is too large to resolve a turn.
+
+        See ``resolve_weakness`` of solver/forecasts.py.
         """
         left = self.vector("g_start")[rank] + WEAK_RANK
         part = RESOLVED_ADAPTIVE if self.interpolates else RESOLVED_FIXED
@@ -204,7 +209,7 @@ class StepsBetweenEvents(AdaptiveSteps):
         return coarse & (left > UNSOUND_ADAPTIVE) if self.interpolates else coarse
 
     def rates_of_motion(self) -> tuple[Value, Value]:
-        """Return the largest speed and acceleration of each lane's run, in terms of sizes."""
+        """Return the largest speed and acceleration of each lane's run, divided by the sizes of states."""
         fast, quickens = (Local(self, self.of_kind(self.kind, 0.0)) for _ in range(2))
         rates, per_size = self.vector("k0"), self.vector("per_size")
         for largest, first, count in (

@@ -1,7 +1,8 @@
-"""A function under construction that makes runs on lanes: the places of its numbers, and its calls.
+"""A function under construction that makes runs on lanes: its arrays and its calls; and loops of fixed steps.
 
-Work vectors lie in a room that the caller gives: each number of a state, say, is a vector with a lane per
-run. The arrays of all runs lie outside: quantities row by row and runs column by column, ``stride`` in all.
+Work vectors lie in an array that the caller gives, the room: each number of a state, say, is a vector with a
+lane per run. The arrays of all runs are separate, with a row per quantity and ``stride`` columns, one per
+run.
 """
 
 from __future__ import annotations
@@ -31,16 +32,17 @@ from armillary.solver.llvm.functions import Stepper
 from armillary.solver.llvm.lanes import LaneSolver
 from armillary.solver.llvm.layout import Reason
 
-# Of all runs: their values at the start, replaced by those at the end, and what was kept of the motion.
+# Arrays of all runs: values at the start, replaced by those at the end, and kept rows, metrics and statuses.
 ARRAYS = ("all_parameters", "all_state", "all_memory", "all_rows", "all_slots", "all_status", "all_stops")
 
 
 class LaneFunction(Stepper):
-    """``entry(wholes…, addresses…, room)`` for one program, with a lane for each run; ``rooms``: the lengths
-    of work vectors.
+    """``entry(wholes…, addresses…, room)`` for one program, with a lane for each run.
+
+    ``rooms`` has the lengths of the work vectors.
     """
 
-    near: NearSines | None = None  # where stages of a step take the sines of the first one
+    near: NearSines | None = None  # if stages of a step use the sines of the first stage
 
     def __init__(
         self,
@@ -72,7 +74,7 @@ class LaneFunction(Stepper):
         return Value(self, self.given[name])
 
     def outside(self, name: str) -> Span:
-        """Return an array of single reals that the caller gave."""
+        """Return an array that the caller gives, of numbers instead of vectors."""
         return Span(self, self.given[name], single=True)
 
     def vector(self, name: str) -> Span:
@@ -89,7 +91,7 @@ class LaneFunction(Stepper):
     # ------------------------------------------------------------ the program
 
     def generated(self, name: str, t: Operand, *vectors: str | Span) -> None:
-        """A call of a function of the program: of time, state, constants, memory and where its results go."""
+        """Emit a call of a function of the program, with time, state, constants, memory and results."""
         places = [v.address if isinstance(v, Span) else self._place(v) for v in vectors]
         self._call_function(name, NOTHING, [self.of_kind(self.kind, t).raw, *places])
 
@@ -109,7 +111,7 @@ class LaneFunction(Stepper):
         self._call_function("precompute", NOTHING, [self._place("parameters"), self._place(constants)])
 
     def normalise(self, t: Operand, state: str) -> None:
-        """Coordinates of closed loops corrected, and unit Euler parameters."""
+        """Emit: correct coordinates of closed loops, and normalise Euler parameters."""
         if self.program.normalises:
             self.generated("normalise", t, state, "constants", "memory")
 
@@ -130,18 +132,18 @@ class LaneFunction(Stepper):
         self.vector(name)[0] = value
 
     def put(self, where: Value, name: str, value: Operand) -> None:
-        """A number of each lane renewed where a condition holds."""
+        """Emit: set a number in the lanes in which a condition holds."""
         self[name] = self.choose(where, value, self[name])
 
     def blend(self, count: int, where: Value, source: str, target: str) -> None:
-        """The source in lanes where a condition holds."""
+        """Emit: copy a vector in the lanes in which a condition holds."""
         with self.each(count) as m:
             self.vector(target)[m] = self.choose(where, self.vector(source)[m], self.vector(target)[m])
 
     # ------------------------------------------------------------ the whole
 
     def texts(self) -> tuple[str, str]:
-        """Return the module with this function, and the one with all that it calls, to be linked."""
+        """Return the module with this function, and the module with all functions that it calls."""
         rest = lanes_module(self.program, self.lanes, self.near)
         self.add_functions(rest)
         symbol, power = power_text(self.lanes)
@@ -150,11 +152,11 @@ class LaneFunction(Stepper):
         return str(self.module), rest.text()
 
     def add_functions(self, module: Module) -> None:
-        """Functions that are called besides those of the program."""
+        """Add functions to call besides those of the program."""
 
 
 def lengths(plan: Plan) -> dict[str, int]:
-    """Work vectors that every loop needs, and how many numbers each holds."""
+    """Return the work vectors that every loop needs, with their lengths."""
     program = plan.program
     return {
         "parameters": len(program.parameters),
@@ -183,7 +185,7 @@ class LaneFrame(LaneFunction):
         super().__init__("runs", plan.program, lanes, rooms, wholes, (*addresses, *ARRAYS))
 
     def update_metrics(self, t: Operand, slots: str = "slots") -> None:
-        """The outputs shown to the metrics."""
+        """Emit: update the slots of metrics by the outputs."""
         self.generated("update_metrics", t, "out", slots)
 
     def add_functions(self, module: Module) -> None:
@@ -191,22 +193,22 @@ class LaneFrame(LaneFunction):
             metrics_function(module, self.metrics)
 
 
-# Fixed steps of many runs at once: a vector of runs goes through all its steps, then the next. What a step is
-# and what happens at its end, solver says; a run whose state is no longer finite stays where it was
-# while its neighbours go on. All runs that go on are at the same time.
+# Fixed steps of many runs at once: one vector of runs goes through all its steps, then the next vector. The
+# functions of armillary.solver define a step and its end. A run whose state is no longer finite stays at its
+# step while its neighbours go on. All runs that go on are at the same time.
 
-WANTED = ("advance", "settle", "keep_row")  # functions of the solver
+WANTED = ("advance", "settle", "keep_row")  # functions of armillary.solver
 WHOLES = ("blocks", "stride")
 ADDRESSES = ("settings", "times", "want", "halt")
 SETTINGS = ("t0", "t_end", "step", "max_steps")
-# Numbers of all runs that go on, as in their records (solver/record.py).
+# Numbers that are equal in all runs that go on, as in their records (solver/record.py).
 SHARED = ("t", "t_old", "index", "steps", "filled")
 
 
 class LaneSteps(LaneFrame):
-    """The loop for a method of fixed step."""
+    """The loop for a method with a fixed step."""
 
-    largest: Local | None = None  # d² of the stages that are taken near the first one
+    largest: Local | None = None  # largest d² of angles between stages; see near_sines
     shared = SHARED
 
     def __init__(self, plan: Plan, lanes: int) -> None:
@@ -218,7 +220,8 @@ class LaneSteps(LaneFrame):
         if tableau.multistep:
             rooms |= {"k_before": rooms["state"], "h_before": 1, "restart": 1}
             kept += ["trial", "k_before"]
-        # Eight runs at once on an x86-64 processor with AVX-512 take 0.97 to 1.23 of the time with them.
+        # With near sines, eight runs at once take 0.97 to 1.23 of the time on an x86-64 processor with
+        # AVX-512.
         if encodes() == "arm64" and tableau.stages > 1 and not tableau.multistep:
             self.near = near_sines(program)
         if self.near is not None:
@@ -236,7 +239,7 @@ class LaneSteps(LaneFrame):
             sizes=dict.fromkeys(("Memory", "N_MEMORY"), rooms["memory"]),
             given={} if self.near is None else {"stages": stages_with_sines},
         )
-        self.stages = LaneSolver(self, plan.method, ("stages",))  # with the sines that they are given
+        self.stages = LaneSolver(self, plan.method, ("stages",))  # with sines as `derivatives` chooses
         self.stride = self.whole_argument("stride")
         self.setting = {name: self.outside("settings")[i] for i, name in enumerate(SETTINGS)}
         with self.each(self.whole_argument("blocks")) as block:
@@ -253,7 +256,7 @@ class LaneSteps(LaneFrame):
         self.give()
 
     def __getitem__(self, name: str) -> Value:
-        """A number of each run, or one for all."""
+        """Return a number of each run, or one for all."""
         if name in self.setting:
             return self.setting[name]
         return self.numbers[name].get() if name in SHARED else self.vector(name)[0]
@@ -303,13 +306,13 @@ class LaneSteps(LaneFrame):
         return self.outside(name)[self["filled"].to_whole()]
 
     def note_stops(self) -> None:
-        """The time of each run that has just ended: one that diverges stays at the beginning of its step."""
+        """Emit: note when runs have just ended; one that diverges stays at the start of its step."""
         stop, diverged = self.stop.get(), self["status"].equals(float(Reason.DIVERGED))
         fresh = ~self.goes_on() & stop.differs(stop)
         self.stop.set(self.choose(fresh, self.choose(diverged, self["t_old"], self["t"]), stop))
 
     def show_row(self) -> None:
-        """The row at the present time: shown to the metrics, kept, or both."""
+        """Emit: use the row at the present time for metrics, histories, or both."""
         sound = self["status"] <= float(Reason.FINISHED)
         t, want = self.next_row("times"), self.next_row("want")
         self.solver("keep_row", where=sound)
@@ -321,7 +324,7 @@ class LaneSteps(LaneFrame):
                 self.keep(sound)
 
     def keep(self, sound: Value) -> None:
-        """A row of the histories; of runs that go on no more, NaN."""
+        """Emit: keep a row of the histories; NaN for runs that have failed."""
         first = self.kept.get() * len(self.history)
         for place, column in enumerate(self.history):
             value = self.choose(sound, self.vector("out")[column], float("nan"))
@@ -329,8 +332,10 @@ class LaneSteps(LaneFrame):
         self.kept.set(self.kept.get() + 1)
 
     def stages_with_sines(self, t: Value, h: Value) -> None:
-        """Take the stages with sines near the sines of the first stage. A lane with too large a change of
-        some angle, in this step or an earlier one, takes them with whole sines; each lane decides for itself.
+        """Emit the stages with sines near those of the first stage.
+
+        A lane in which some angle changes too much, in this step or an earlier one, computes full sines
+        instead; each lane decides for itself.
         """
         turning = self.turning
         with self.when(self.any(turning.get().equals(0.0))):

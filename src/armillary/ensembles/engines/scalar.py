@@ -1,4 +1,4 @@
-"""The engine for adaptive steps and events: the single run's compiled loop, run after run, without Python."""
+"""The engine for adaptive steps and events: single runs' compiled loop, run after run, without Python."""
 
 from __future__ import annotations
 
@@ -37,12 +37,13 @@ from armillary.solver.llvm.compiled_loop import compiled_loop
 from armillary.solver.llvm.layout import FIELDS, SECTIONS, Control, LoopShape, Reason
 from armillary.solver.thresholds import CHOICE_MARGIN, FIRST_STEPS, NOWHERE, SHORT_STEPS
 
-_LOG = 256  # events whose times are remembered between two looks at them
+_LOG = 256  # room for recorded events, besides those of one step
 
 
 class Scalar(Engine):
-    """Any Runge-Kutta method, with events; runs that need a configuration which no run has met yet are left
-    over.
+    """Engine for any Runge-Kutta method, with events.
+
+    It leaves over runs that need a configuration which no run has met yet.
     """
 
     name = "scalar"
@@ -74,9 +75,7 @@ class Scalar(Engine):
         self.renew()
 
     def renew(self) -> bool:
-        """Return the loop with the configurations that are known by now; whether there are more
-        than before.
-        """
+        """Make the loop again if single runs have met further configurations; return whether they have."""
         plan, functions = self.plan, self._functions
         known = len(plan.code.configuration_models)
         if known == self._known:
@@ -114,7 +113,7 @@ class Scalar(Engine):
 
 
 class ScalarVisits:
-    """Runs of a scalar engine that have a place in memory each, or share one where they are visited once."""
+    """Runs of a scalar engine, with a record each (``apart``), or with one for all if visited once."""
 
     def __init__(self, engine: Scalar, starts: Starts, i0: int, i1: int, apart: bool = False) -> None:
         plan, n, columns = engine.plan, i1 - i0, len(engine.plan.columns)
@@ -154,7 +153,7 @@ class ScalarVisits:
             sizes, motion,
         )  # fmt: skip
         self.columns = parameters, state, memory, made.rows, made.slots, self.status, self._stops
-        self._kept = constants, rows, log  # as long as their addresses are in use
+        self._kept = constants, rows, log  # kept while their addresses are in use
         self._addresses = (
             ctypes.addressof(fresh), *(a.ctypes.data for a in self._arrays), *engine.drive.addresses
         )  # fmt: skip
@@ -162,7 +161,7 @@ class ScalarVisits:
         self._sets = len(precompute) // 2, len(sizes) // 2
 
     def visit(self, runs: np.ndarray, *, begins: bool = False, most: int = 1 << 62) -> None:
-        """Advance these runs by the scalar loop, by at most ``most`` steps."""
+        """Advance given runs by the scalar loop, by at most ``most`` steps."""
         if not runs.size:
             return
         visited = runs.astype(float)
@@ -175,20 +174,20 @@ class ScalarVisits:
         return Outcome(status, self._stops, state, memory, made.rows, made.slots, {}, ended)
 
 
-# Many runs of the single run's loop, one after another, as LLVM code.
+# The function that makes many runs by the single run's loop, one after another, as LLVM code.
 #
-# Each run is visited once, or several times with so many steps at each visit. At the first visit: a fresh
-# record and work room, its own parameters, state and memory; the configuration in which it starts. Then the
-# loop; then the rows of this visit are shown to the metrics and kept where histories are wanted. Where a
-# run is visited once, all runs share one record and one room.
+# Each run is visited once, or several times with at most ``most`` steps. The first visit begins with a fresh
+# record and workspace, the run's parameters, state and memory, and the configuration in which it starts. Then
+# comes the loop, then the use of this visit's rows for metrics and histories. If each run is visited once,
+# all runs use the same record and workspace.
 
-# How many runs are visited, and how many columns arrays have; how many rows, sets of constants and constants
-# that are sizes there are; whether the runs begin, and how many steps a visit has at most; where records and
-# rooms of runs are apart, their lengths, else zero.
+# Numbers of runs to visit, of columns in arrays, of rows, of functions that compute constants, and of
+# constants that are sizes of states; whether the runs begin, and the most steps of a visit; lengths of
+# records and workspaces in their arrays, zero if all runs use the same.
 WHOLES = ("count", "stride", "rows", "sets", "sized", "begins", "most", "control_stride", "room_stride")
-# Addresses: of the numbers of the runs to visit; of a record and work room to begin with and those in use; of
-# arrays with a column per run; of what each row is for and its place in histories; of tables of functions
-# and of the constants that they compute from parameters, and of those that are sizes of states; of the loop.
+# Addresses of: numbers of the runs to visit; the fresh record and workspace, and those in use; arrays with a
+# column per run; purpose of each row and its index in histories; the table of functions and of the constants
+# that they compute from parameters; the table of constants that are sizes of states; the loop.
 ARGUMENTS = (
     "visited", "fresh_control", "controls", "fresh_room", "rooms", "parameters", "states", "memory", "kept",
     "slots", "status", "stops", "given", "out", "own_slots", "due", "places", "asks", "stopping", "ended",
@@ -197,9 +196,10 @@ ARGUMENTS = (
 
 
 def scalar_modules(plan: Plan, shape: LoopShape, again: int, first: int = 0) -> tuple[str, str]:
-    """Return the modules of the loop over runs, ``runs(WHOLES…, ARGUMENTS…)``, and of the metrics. ``again``
-    is the status of a run that needs a change of configuration or does not advance, ``first`` the number of
-    the configuration in which runs start.
+    """Return the modules of the loop over runs, ``runs(WHOLES…, ARGUMENTS…)``, and of the metrics.
+
+    ``again`` is the status of a run that needs a change of configuration or does not advance, ``first`` the
+    number of the configuration in which runs start.
     """
     metrics = Module()
     metrics_function(metrics, plan.metrics)
@@ -207,7 +207,7 @@ def scalar_modules(plan: Plan, shape: LoopShape, again: int, first: int = 0) -> 
 
 
 class _Runs(Code):
-    """The function under construction."""
+    """The loop over runs, as a function under construction."""
 
     def __init__(self, plan: Plan, shape: LoopShape, again: int, first: int) -> None:
         self.module = emitter.IRModule()
@@ -261,7 +261,7 @@ class _Runs(Code):
         return Span(self, self.builder.place(self.address["room"], offset, REAL))
 
     def column(self, count: int, name: str, run: Value, target: Span, back: bool = False) -> None:
-        """A run's column of an array, taken to a vector, or back."""
+        """Emit: copy a run's column of an array to a vector, or ``back``."""
         with self.each(count) as i:
             if back:
                 self.array(name)[i * self.stride + run] = target[i]
@@ -273,7 +273,7 @@ class _Runs(Code):
         return Value(self, self.builder.call(Callee(kind, function.name), arguments))
 
     def entry(self, table: Raw, index: Value) -> Raw:
-        """Return an address in a table."""
+        """Return an address from a table of addresses."""
         return self.builder.load(self.builder.place(table, index.raw, WHOLE), ADDRESS)
 
     # ------------------------------------------------------------ one run
@@ -292,7 +292,7 @@ class _Runs(Code):
             self.array("slots")[run + self.stride * place] = float(start)
 
     def constants(self, run: Value) -> None:
-        """Compute the constants of all configurations from the run's parameters, and the sizes of states."""
+        """Emit: compute constants of all configurations from the run's parameters, and sizes of states."""
         self.column(len(self.plan.program.parameters), "parameters", run, self.array("given"))
         with self.each(self.given["sets"]) as i:
             function, constants = (self.entry(self.address["precompute"], i * 2 + k) for k in (0, 1))
@@ -302,8 +302,9 @@ class _Runs(Code):
             size[0] = constant[0]
 
     def choose_start(self, run: Value) -> None:
-        """Choose other dependent speeds if the first program's choice is poor at the start, as in a single
-        run; if no other choice is known, the run ends there.
+        """Emit: choose other dependent speeds if the first program's choice is poor at the start.
+
+        A single run does the same; if no other choice is known here, the run ends.
         """
         k = self.plan.code.watched_index.get(DEPENDENT_SPEEDS)
         if k is None:
@@ -320,8 +321,9 @@ class _Runs(Code):
                 self.reason.set(self.whole(Reason.EVENT))
 
     def drive(self) -> None:
-        """Continue the loop to the end of the run or of the visit; forget recorded events when their room is
-        full.
+        """Emit: continue the loop to the end of the run or of the visit.
+
+        When the room for recorded events is full, they are discarded.
         """
         with self.repeat() as loop:
             self.nowhere.set(self.gets_nowhere())
@@ -344,7 +346,7 @@ class _Runs(Code):
             self.first_event.set(self.whole(0))
 
     def allow_steps(self) -> None:
-        """Steps until the loop comes back, at the latest."""
+        """Emit: set the number of steps after which the loop returns at the latest."""
         self.set_field("budget", self.whole(AT_ONCE))
         first = self.whole(FIRST_STEPS) - self.attempt_count()
         with self.when(first > 0):
@@ -359,9 +361,7 @@ class _Runs(Code):
         return ~paused | (self.remaining_steps() <= 0) | self.nowhere.get()
 
     def gets_nowhere(self) -> Value:
-        """Return whether the first steps under error control have led nowhere; why, a single run
-        finds out.
-        """
+        """Return whether the first steps under error control led nowhere; a single run finds the reason."""
         if not self.shape.adaptive:
             return self.whole(0).differs(0)
         t, t0, t_end, max_step = (self.field(name) for name in ("t", "t0", "t_end", "max_step"))
@@ -369,7 +369,7 @@ class _Runs(Code):
         return self.attempt_count().equals(FIRST_STEPS) & short
 
     def remaining_steps(self) -> Value:
-        """Steps that may still be tried."""
+        """Return the number of steps that may still be tried."""
         return self.whole(self.plan.settings.max_steps) - self.attempt_count()
 
     def attempt_count(self) -> Value:
@@ -379,7 +379,7 @@ class _Runs(Code):
         return self.array("halt")[0].differs(0.0)
 
     def show_rows(self, run: Value) -> None:
-        """The rows of this visit to metrics and histories."""
+        """Emit: use the rows of this visit for metrics and histories."""
         filled, outputs, due = self.field("filled", WHOLE), self.shape.outputs, self.array("due")
         times, rows = (Span(self, self.field(name, ADDRESS).raw) for name in ("times", "samples"))
         history = self.plan.history
@@ -401,7 +401,7 @@ class _Runs(Code):
             self.show_last_row()
 
     def show_last_row(self) -> None:
-        """The row where an event ended the run."""
+        """Emit: update metrics by the row at which an event ended the run."""
         if not self.plan.metrics:
             return
         arguments = (
@@ -409,7 +409,7 @@ class _Runs(Code):
             self.room("memory").address, self.address["out"],
         )  # fmt: skip
         self.call_address(self.field("outputs", ADDRESS).raw, NOTHING, *arguments)
-        if self.shape.partitioned:  # near a place of lost rank the loop has found it from rows around
+        if self.shape.partitioned:  # near a place of lost rank the loop interpolates the row
             between = self.field("between", WHOLE).equals(1)
             with self.when(between), self.each(self.shape.outputs) as i:
                 self.array("out")[i] = self.room("shown")[i]
@@ -434,8 +434,9 @@ class _Runs(Code):
         self.array("stops")[run] = self.field("t")
 
     def find_end(self, status: Local, ended: Local) -> None:
-        """The event that ended the run; another status where it needs a change of configuration, or where
-        a change or the choice at the start was given up.
+        """Emit: find the event that ended the run, and the status of a run that cannot go on here.
+
+        Such a run needs a change of configuration, or has given up a change or the choice at the start.
         """
         log, asks = Span(self, self.field("log", ADDRESS).raw), self.array("asks")
         first = self.first_event.get()
@@ -454,7 +455,7 @@ class _Runs(Code):
             status.set(self.real(self.again))
 
     def last_state(self) -> Span:
-        """Return the state in terms of the configuration in which runs start."""
+        """Return the state in the configuration in which runs start."""
         if not self.shape.changes:
             return self.room("state")
         self.section("leave", self.field("configuration", WHOLE), "state", "motion")
@@ -462,7 +463,7 @@ class _Runs(Code):
         return self.room("stage")
 
     def section(self, name: str, configuration: Value, given: str, result: str) -> None:
-        """A section of the changes of a configuration."""
+        """Emit a call of a section for changes of a configuration."""
         table, first = self.field("sections", ADDRESS).raw, configuration * len(SECTIONS)
         function, constants = (
             self.entry(table, first + SECTIONS.index(part)) for part in (name, "change_constants")
@@ -473,26 +474,24 @@ class _Runs(Code):
 
 # The configurations that runs of a batch may enter in the scalar engine's loop.
 #
-# They are those that runs of the model have met so far, as in a single run
-# (runtime/models/run_changes.py), but each run has constants and sizes of states of its own,
-# and programs have just the outputs of the batch.
+# They are those that runs of the model have met so far, as in a single run (runtime/models/run_changes.py).
+# But each run has its own constants and sizes of states, and programs have only the outputs of the batch.
 
 
 @dataclass(frozen=True)
 class ScalarChanges:
-    """Tables of the loop, and what computes the constants of each configuration."""
+    """Tables of the loop, and functions that compute the constants of each configuration."""
 
     tables: RunChanges
     models: tuple[ConfiguredProgram, ...]
-    sections: tuple[
-        ChangeCode, ...
-    ]  # that lead into configurations and out of them, made before threads begin
-    codes: tuple[Compiled | None, ...]  # outputs of the batch alone, where these are not all
-    ratings: tuple[ChangeCode | None, ...]  # of choices of dependent speeds, where there are several
+    # sections by which runs enter and leave configurations, compiled before threads begin
+    sections: tuple[ChangeCode, ...]
+    codes: tuple[Compiled | None, ...]  # functions of the batch's outputs, if these are not all
+    ratings: tuple[ChangeCode | None, ...]  # ratings of choices of dependent speeds, if there are several
     first: int  # number of the configuration in which runs start
 
     def room(self) -> ScalarRoom:
-        """Tables and constants for one thread."""
+        """Return tables and constants for one thread."""
         sections, figures = self.tables.sections.copy(), self.tables.figures.copy()
         precompute: list[int] = []
         sizes: list[int] = []
@@ -501,7 +500,7 @@ class ScalarChanges:
             if code is not None:
                 sections[c, SECTIONS.index("outputs")] = code.address("outputs")
             own = {"constants": (model.address("precompute"), len(model.equations.program.constants))}
-            for name in self.sections[c].lengths:  # which a table of one configuration has not
+            for name in self.sections[c].lengths:  # a table of one configuration lacks them
                 sections[c, SECTIONS.index(name)] = self.sections[c].address(name)
             codes = {"change_constants": self.sections[c], "rating_constants": self.ratings[c]}
             own |= {
@@ -522,8 +521,11 @@ class ScalarChanges:
 
 @dataclass(frozen=True)
 class ScalarRoom:
-    """Addresses of sections by configuration, and their figures; addresses of functions and the constants
-    that they compute, in pairs; of constants that are sizes of states, and their places among the figures.
+    """Tables of one thread.
+
+    ``sections`` and ``figures`` are those of the loop; ``precompute`` has pairs of addresses: a function and
+    the constants that it computes; ``sizes``: a constant that is the size of a state, and its place in the
+    figures.
     """
 
     sections: np.ndarray
@@ -541,7 +543,7 @@ def scalar_changes(plan: Plan) -> ScalarChanges | None:
     if plan.method.tableau is None:
         return None
     first = model.equations.configuration
-    given = plan.starts.single(0)["parameters"]  # any will do: each run has constants and sizes of its own
+    given = plan.starts.single(0)["parameters"]  # of any run: each run computes its own constants and sizes
     known = known_changes(Configurations(model.configuration_models, first, Instance(model, given)))
     if len(known.configurations) < 2 and not known.tables.shape.passing:
         return None
@@ -555,7 +557,7 @@ def scalar_changes(plan: Plan) -> ScalarChanges | None:
 
 
 def _outputs(plan: Plan, model: ConfiguredProgram) -> Compiled | None:
-    """Code for the outputs of a batch in another configuration."""
+    """Return code for the batch's outputs in a configuration; None if these are all outputs."""
     program = restrict_outputs(model.equations.program, model.output_names, plan.columns)
     if program is model.equations.program:
         return None

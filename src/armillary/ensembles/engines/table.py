@@ -1,4 +1,4 @@
-"""The choice of the engine that makes the runs of a batch."""
+"""The list of engines, the choice among them, and the engine that makes runs in Python."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from armillary.errors import ArmillaryError, SimulationError
 from armillary.model.units import state_factor
 from armillary.results import Run
 
-# The engine for stiff methods, redundant coordinates and runs that others leave over: runs in Python.
+# The engine for stiff methods, redundant coordinates and runs that other engines leave over: single runs.
 
 # Statuses of single runs that stopped early; those of other runs are "failed".
 _FAILURES = [STATUS[i] for i in (DIVERGED, TOO_SMALL, ACCUMULATES, TOO_MANY_STEPS)]
 
 
 class PythonEngine(Engine):
-    """``simulate``, run by run, whatever the model and the method."""
+    """Engine for any model and method: ``simulate``, run by run."""
 
     name = "python"
     threads = 1
@@ -58,7 +58,7 @@ class PythonEngine(Engine):
         return outcome
 
     def one(self, starts: Starts, i: int, column: int, outcome: Outcome) -> None:
-        """Run ``i`` into a column; after Ctrl-C it is not run, and ``halt`` is set."""
+        """Make run ``i`` and put it into a column; after Ctrl-C mark it as not run and set ``halt``."""
         plan = self.plan
         settings = replace(plan.settings, sample=self.times)
         run: Run | None
@@ -76,7 +76,7 @@ class PythonEngine(Engine):
             return
         ended = str(run.info["status"])
         if ended == "interrupted":
-            # The run has taken Ctrl-C for itself; it is meant for all of them.
+            # The run has caught Ctrl-C, which is meant for the batch.
             outcome.status[column] = NOT_RUN
             self.halt[0] = 1.0
             return
@@ -125,7 +125,7 @@ def _cpu() -> tuple[type[Engine], ...]:
 
 
 def _gpu() -> tuple[type[Engine], ...]:
-    from armillary.ensembles.engines.gpu_runs import (  # what prints CUDA takes time to import
+    from armillary.ensembles.engines.gpu_runs import (  # a slow import
         FixedSteps,
         Queued,
     )

@@ -1,8 +1,7 @@
 """C99: a stand-alone program for one system, without globals, allocation or warnings.
 
-model.py writes <name>.h and <name>.c from the sections, solver.py the solver from solver; the main
-program and the Makefile are the same for all systems except for names (the templates beside this file).
-Read model.py first.
+model.py writes <name>.h and <name>.c from the sections, solver.py the solver. The main program and the
+Makefile are templates beside this file, the same for all systems except for names. Read model.py first.
 """
 
 from __future__ import annotations
@@ -43,17 +42,17 @@ def export(
 ) -> Path:
     """Write a folder with the system's program in C and return its path.
 
-    ``lanes``: with GCC or Clang, operations of branches that are alike use vectors of 2 doubles (default) or
+    ``lanes``: with GCC or Clang, operations of similar branches use vectors of 2 doubles (default) or
     4; 1 for no vectors.
 
-    ``stiff``: its solver also has the methods rodas5p and rodas3, with the partial derivatives of the rates.
+    ``stiff``: the solver also has the methods rodas5p and rodas3, with the partial derivatives of the rates.
 
-    ``profile="embedded"`` is for microcontrollers: ``precision`` "single" or "double", one ``method`` of
-    fixed step (rodas3 for stiff systems), and in the README a cost that QEMU ``measure``s (None: if its tools
-    are present).
+    ``profile="embedded"`` is for microcontrollers: ``precision`` "single" or "double", one ``method`` with a
+    fixed step (rodas3 for stiff systems), and in the README costs that QEMU ``measure``s (None: if its tools
+    are installed).
 
     ``profile="acados"`` is for optimisers: rates, Jacobians, adjoints and Hessians in the form of acados'
-    external models, for CasADi and as plain functions. They take the ``parameters`` that are named, the
+    external models, for CasADi and as plain functions. The named ``parameters`` are arguments of these, the
     others keep their defaults.
     """
     if profile == "acados":
@@ -134,7 +133,7 @@ _REFUSAL = """\
 def _setting_values(model: CModel) -> dict[str, str]:
     """Return the settings that the main program reads: the keys of [run] and their defaults."""
     keys, words = run_keys(), prefix_settings("wanted.") | {"chooses": "adaptive"}
-    defaults = {"duration": "1.0"}  # of a run without a file
+    defaults = {"duration": "1.0"}  # for a run without a file
     numbers = ("(double)INFINITY" if k.default == inf else repr(k.default or 0.0) for k in keys)
     table = ", ".join(f'{{"{k.key}", &run->{k.key}}}' for k in keys)
     adaptive = [m.name.upper() for m in exported_methods(True, model.source.stiff) if m.adaptive]
@@ -153,7 +152,7 @@ def _fill_template(model: CModel, name: str) -> str:
 
 
 def readme(model: CModel) -> str:
-    """README.md"""
+    """Return README.md."""
     d = model.description
     values = model.values | {
         "formalism": d.formalism,

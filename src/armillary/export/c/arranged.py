@@ -1,11 +1,11 @@
-"""Sections for GCC and Clang: an assignment per operation, in the order and with the loads of the process.
+"""Sections for GCC and Clang: an assignment per operation, ordered and loaded as in the process.
 
-Compilers order such code for few live values, keep constants in registers and store results to make room for
-them; so do they with the plain text of a section (``printer.py``). Here llvm/arrangement decides operations,
-their order, which of their values are in registers, and where sines stand; this file writes C in place of
-LLVM's words. On a Neoverse N1 GCC's code takes 0.6 to 0.9 of the time of its code from the plain text.
+Compilers order such code for few live values, keep constants in registers and spill results to make room for
+them, also in the plain text of a section (``printer.py``). Here llvm/arrangement chooses the operations,
+their order, the values in registers, and where sines are computed; this file writes C instead of LLVM text.
+On a Neoverse N1 GCC's code takes 0.6 to 0.9 of the time of its code from the plain text.
 
-An angle beyond the limit of these sines leads to the plain text, which calls the library.
+If an angle is beyond the limit of these sines, the plain text is called, which calls the library.
 """
 
 from __future__ import annotations
@@ -51,20 +51,20 @@ from armillary.program.branch_packs import Pack
 from armillary.program.program import ProgramSection
 
 REGISTERS = 32
-FEWEST = 20  # nodes: a pendulum takes more time by this text, two links take less
+FEWEST = 20  # least nodes: with this text a pendulum takes more time, two links take less
 PIECE = 1600  # operations in one function, as llvm/sections.py counts them; a hexapod takes 3 % more with 800
-WHOLE = 20000  # up to which a section of arithmetic alone is one function
+WHOLE = 20000  # most operations of arithmetic alone in one function
 RESERVED = (
     *("ARRANGED", "RARE", "ALIGNED", "IN_TURN", "ORDER", "ROUNDED", "bits_2", "is_near", "numbers", "slots"),
     *(f"lanes_{n}{use}" for n in (2, 4) for use in ("", "_in_array")),
 )
 
 _TYPES = {"double": "double", PAIR: "lanes_2", FOUR: "lanes_4", "<2 x i64>": "bits_2", "": "bits_2"}
-_GIVEN = re.compile(r"%\w+|splat \(double 0x[0-9A-F]{16}\)|0x[0-9A-F]{16}")  # operands in LLVM's words
-_CALL = re.compile(r"call (?:double|<\d x double>) (?!@)")  # what follows is C
+_GIVEN = re.compile(r"%\w+|splat \(double 0x[0-9A-F]{16}\)|0x[0-9A-F]{16}")  # operands in LLVM text
+_CALL = re.compile(r"call (?:double|<\d x double>) (?!@)")  # an operation whose text is C
 _SIGNS = {"multiply": "*", "divide": "/"}
 _FUNCTIONS = {"maximum": "greater", "minimum": "lesser", "root": "sqrt", "size": "fabs"}
-# Other operations, in LLVM's words; of shifted bits only the last is taken.
+# Other operations, by LLVM text; of shifted bits only the last is used.
 _OTHERS = {
     f"bitcast {PAIR} $ to <2 x i64>": "(bits_2){0}",
     f"bitcast <2 x i64> $ to {PAIR}": "(lanes_2){0}",
@@ -81,16 +81,14 @@ _OTHERS = {
 
 
 def arranges(section: ProgramSection, places: Mapping[Expr, Place]) -> bool:
-    """Return whether a section is written here: with operations on vectors, or of arithmetic alone; without
-    calls of block functions.
-    """
+    """Return whether to write a section here: with vectors or only arithmetic, without block functions."""
     if any(is_block(node) for node in section.nodes):
         return False
     return bool(section.packs) or (len(section.nodes) >= FEWEST and is_arithmetic(section, dict(places)))
 
 
 def arrangement_types(code: str) -> str:
-    """Return the types and macros that a text takes."""
+    """Return the types and macros that a text needs."""
     if "ARRANGED" not in code:
         return ""
     has = {name for name in ("lanes_4", "is_near") if name in code}
@@ -105,9 +103,7 @@ def arranged_function(
     printer: CPrinter,
     plain: str,
 ) -> str:
-    """Return a section as a function, or as several with a work array between them, beside its ``plain``
-    text.
-    """
+    """Return a section as a function, or as several with a work array; ``plain`` is its other text."""
     places: Places = {s: place if place[0] else "%t" for s, place in sections.places.items()}
     whole = WHOLE if is_arithmetic(section, dict(sections.places)) else 0
     found = cut(section, PIECE, whole, loading=False)
@@ -159,7 +155,7 @@ def arranged_function(
 
 
 class _Writer(ArrangedPackWriter):
-    """Lines of one function. Functions are in the words of C, for which numbers are no operands."""
+    """A writer of one function: elementary functions are C text, and numbers are loaded."""
 
     def __init__(
         self,
@@ -177,7 +173,7 @@ class _Writer(ArrangedPackWriter):
         self.printer = printer
 
     def text(self, labels: Sequence[str]) -> list[str]:
-        """Lines of the function."""
+        """Return the lines of the function."""
         stored = [value for value, _ in self.stores]
         lines = shorten_chains(
             self.operations, self.opposites, stored, self.forms, self.neg, self._name_lines
@@ -193,7 +189,7 @@ class _Writer(ArrangedPackWriter):
         return sine_and_cosine(v, shifted, *reduced_by_short_parts(v, x, shifted))
 
     def sines(self, angles: list[Expr], values: list[str]) -> None:
-        """Write sines and cosines of values that are not states."""
+        """Add sines and cosines of values that are not states."""
         for angle, value in zip(angles, values, strict=True):
             for node in (sin(angle), cos(angle)):
                 self.values[node] = self.function_value(node, [value])
@@ -211,7 +207,7 @@ class _Writer(ArrangedPackWriter):
         return self._on_lanes(lambda given: self.printer.function(name, given), args)
 
     def _on_lanes(self, called: Callable[[list[Operand]], Operand], args: Sequence[str]) -> str:
-        """Return a function of numbers, on each lane where values are vectors."""
+        """Add a call of a function of numbers, for each lane if values are vectors."""
         lanes = 1 if self.types.single else self.types.lanes
         places = [""] if lanes == 1 else [f"[{i}]" for i in range(lanes)]
         texts = [self.printer.at(called([Operand(f"${i}")] * len(args)), CHOICE) for i in places]
@@ -237,11 +233,11 @@ class _Writer(ArrangedPackWriter):
 
 
 class _Lines(Registers):
-    """Lines of C: loads, operations and stores in their order."""
+    """A writer of lines of C: loads, operations and stores in their order."""
 
     def text(self, order: Sequence[Operation], labels: Sequence[str]) -> list[str]:
         self.lines: list[str] = []
-        self.made: dict[str, str] = {}  # values that no register for doubles holds
+        self.made: dict[str, str] = {}  # all values computed so far, with their names
         self.labels, self.done = labels, 0
         self.names = (f"z{i}" for i in count(1))
         self.pass_over(order)
@@ -286,7 +282,7 @@ class _Lines(Registers):
 
 
 def _element(place: Load, qualifier: str = "") -> str:
-    """Return an element of an array, or a vector of those from there on."""
+    """Return an element of an array, or a vector that begins at it."""
     array, index, kind = place
     element = f"{'state' if array == 'angles' else array}[{index}]"
     if kind == "double":
@@ -295,7 +291,7 @@ def _element(place: Load, qualifier: str = "") -> str:
 
 
 def _in_c(form: str, given: Sequence[str]) -> str:
-    """Return the C expression of an operation, given in LLVM's words or in C, with these operands."""
+    """Return the C expression of an operation in LLVM text or in C, with given operands."""
     if called := _CALL.match(form):
         return write_operation(form[called.end() :], given)
     if form in _OTHERS:

@@ -1,4 +1,4 @@
-"""The model in C: <name>.h, which documents it, and <name>.c, its functions."""
+"""The model in C: <name>.h with its documentation, and <name>.c with its functions."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ from armillary.solver.methods.registry import METHODS
 from armillary.solver.methods.tableau import Method
 from armillary.text_tables import aligned
 
-# Operations on vectors in exported C: which, and what the head of a file states about them.
+# Operations on vectors in exported C, and remarks about them in the head of a file.
 
 WIDTHS = (1, 2, 4)
-USUAL = 2  # doubles in a vector that all 64-bit machines have
+USUAL = 2  # doubles in a vector; all 64-bit machines have such vectors
 
 
 def checked_lanes(lanes: object) -> int:
-    """Doubles in a vector."""
+    """Return ``lanes`` if it is a supported number of doubles in a vector."""
     for width in WIDTHS:
         if lanes == width and not isinstance(lanes, bool):
             return width
@@ -70,11 +70,11 @@ def in_vectors(program: Program, lanes: int) -> ProgramSection:
     return pack_section(program.derivatives, in_lanes(program.alike, lanes), places)
 
 
-# The solver of contacts in C: a record on the stack of the function that a section calls.
+# The solver of contacts in C: its record is on the stack of the block function that a section calls.
 
 
 def contact_code(sources: Sequence[ContactSource], stem: str, precision: str = "double") -> str:
-    """Return the functions that sections call, with all that they need."""
+    """Return the block functions that sections call, and the functions that they need."""
     if not sources:
         return ""
     numbers = contact_constants(sources, precision)
@@ -94,7 +94,7 @@ static void contact_copy(int count, const double *from, double *to)
 
 
 def _contact_solver(source: ContactSource, stem: str) -> str:
-    """Return the solver for contacts of one kind."""
+    """Return the solver for contacts with the same sizes and tables."""
     printer = ContactPrinter(source, stem)
     sizes = ", ".join(f"{printer.names[name]} = {size}" for name, size in source.sizes.items())
     tables = [
@@ -118,7 +118,7 @@ def _contact_solver(source: ContactSource, stem: str) -> str:
 
 
 class ContactPrinter(CSolverPrinter):
-    """The functions that find forces and statuses of contacts."""
+    """A printer of functions that find forces and statuses of contacts."""
 
     functions = {**CSolverPrinter.functions, "max": "contact_larger"}  # noqa: RUF012
 
@@ -136,7 +136,7 @@ class ContactPrinter(CSolverPrinter):
         return [f"contact_copy({self.extent(kind)}, {self.expression(value)}, {target});"]
 
     def block_function(self, name: str) -> str:
-        """Return a function from an array of arguments to one of results."""
+        """Return a function that reads an array of arguments and fills one of results."""
         takes = [
             f"    contact_copy({p.length}, given + {p.first}, run.{p.field});"
             for p in self.source.takes(name)
@@ -220,7 +220,7 @@ class CModel:
 
     @property
     def has(self) -> set[str]:
-        """The parts of templates that this system needs."""
+        """The features of the system, which select parts of templates."""
         arranged = {"arranged"} if self.arranges else set()
         return {"host", "assembles", "rows", *arranged, *features(self.source)}
 
@@ -230,24 +230,24 @@ class CModel:
 
     @cached_property
     def wide(self) -> ProgramSection:
-        """The derivatives, with operations on vectors where these are wanted and pay."""
+        """The derivatives, with operations on vectors if they are requested and pay."""
         return in_vectors(self.program, self.lanes)
 
     @property
     def arranges(self) -> bool:
-        """Whether derivatives have a text for GCC and Clang."""
+        """Whether the derivatives have an arranged text for GCC and Clang."""
         return arranges(self.wide, self.sections.places)
 
     # ---------------------------------------------------------------- header
 
     def header(self) -> str:
-        """<name>.h"""
+        """Return <name>.h."""
         head = block([f"{self.stem}.h: {self.description.name}", "", *roadmap(self.description)])
         values = self.values | {"head": head, "lists": self.lists()}
         return fill(template(__package__, "model.h.txt"), values, self.has)
 
     def lists(self) -> str:
-        """Names of the places in all arrays, with units and descriptions."""
+        """Return enumerations that name the indices of all arrays, with units and descriptions."""
         ids, d, program = self.sections.identifiers, self.description, self.program
         states = [note(s.units, s.about) for s in d.states]
         entries = [
@@ -264,7 +264,7 @@ class CModel:
         return "\n".join(text for text in lists if text)
 
     def _enumeration(self, letter: str, title: str, names: Sequence[str], about: Sequence[str]) -> str:
-        """Names of places in an array, with what stands there."""
+        """Return an enumeration of indices of an array, with the meaning of each element."""
         if not names:
             return ""
         rows = [
@@ -276,7 +276,7 @@ class CModel:
     # ---------------------------------------------------------------- functions
 
     def code(self) -> str:
-        """<name>.c"""
+        """Return <name>.c."""
         helper_functions, body = self.functions()
         lines = [f"{self.stem}.c: {self.description.name}: equations", "", *roadmap(self.description)]
         head = block([*lines, *remark(self.wide)])
@@ -303,13 +303,13 @@ class CModel:
         return self.helper_functions(body, sines), body
 
     def body(self) -> str:
-        """Return the functions of the sections; the start functions only if runs begin here."""
+        """Return the functions of the sections; start functions only for the first configuration."""
         parts = [self.precompute(), *self.ordinary(), *self.fire(), *self.normalise()]
         parts += [] if self.source.prefix else [self.start(), self.pivot_shares(), self.physical()]
         return "\n".join(part for part in parts if part)
 
     def helper_functions(self, body: str, sines: str = "") -> str:
-        """Functions that a text calls."""
+        """Return the helper functions that a text calls."""
         tables = [lookup_function(name, t, self.printer) + "\n" for t, name in self.printer.tables.items()]
         own = self.sines(body)
         turned = (sines or own) if own else ""
@@ -329,7 +329,7 @@ class CModel:
         return trigonometry(code)
 
     def _factors(self) -> dict[int, str]:
-        """Factors of parameters, from their units to the model's."""
+        """Return factors of parameters from their units to the model's, by index, if they are not 1."""
         return {
             i: self.printer.number(p.factor).text
             for i, p in enumerate(self.description.parameters)
@@ -347,7 +347,7 @@ class CModel:
         return function(signature, about, self.sections.body(section), self._factors())
 
     def start(self) -> str:
-        """Return the values that the start of a run computes from the given ones."""
+        """Return the function that computes the start of a run from given values."""
         start = self.source.start
         if start is None:
             return ""
@@ -359,7 +359,7 @@ class CModel:
         return function(signature, about, self.sections.body(start.section), self._factors())
 
     def pivot_shares(self) -> str:
-        """Return the remaining pivots of the mass matrix, for runs that come to a place without mass."""
+        """Return the function for shares of pivots, for runs that may reach a place without mass."""
         masses = self.source.masses
         if masses is None:
             return ""
@@ -370,7 +370,7 @@ class CModel:
         return function(signature, about, self.sections.body(masses.section), self._factors())
 
     def physical(self) -> str:
-        """Quantities that must not be negative, and the function that checks them."""
+        """Return the function for quantities that must not be negative, and the one that checks them."""
         checked = self.source.physical
         if checked is None:
             return ""
@@ -384,7 +384,7 @@ class CModel:
         return "\n".join([text, fill(template(__package__, "physical.c.txt"), values, self.has)])
 
     def ordinary(self) -> list[str]:
-        """Functions of time, state, constants and memory with one array of results."""
+        """Return the functions of time, state, constants and memory with one array of results."""
         texts = []
         for f in self.source.functions:
             signature = Signature(f"{self.stem}_{f.name}", f"{INPUTS}, {RESULT}", f.targets())
@@ -400,7 +400,7 @@ class CModel:
         return texts
 
     def fire(self) -> list[str]:
-        """One function per event that changes something, and the one that chooses among them."""
+        """Return a function per event with an effect, and the one that chooses among them."""
         arguments, targets = f"{INPUTS}, {RENEWED}", self.source.renewed
         texts, cases = [], []
         shared: dict[tuple[Expr, ...], str] = {}  # events of contacts have the same effects
@@ -427,8 +427,9 @@ class CModel:
         ]
 
     def normalise(self) -> list[str]:
-        """Coordinates corrected where loops have to close, Euler parameters of unit length, closed contacts
-        without drift.
+        """Return the function for all corrections after a step, and those for its parts.
+
+        These correct coordinates of closed loops, normalise Euler parameters, and remove drift of contacts.
         """
         program, texts = self.program, []
         for f in self.source.corrections:
@@ -448,7 +449,7 @@ class CModel:
     # ---------------------------------------------------------------- tables of names
 
     def quantities(self) -> str:
-        """Names, units, descriptions and start values of everything, for programs that show them."""
+        """Return tables of names, units, descriptions and start values, for programs that show them."""
         d, number = self.description, self.printer.number
         rows: dict[str, list[tuple[str, str, str, float | None, float]]] = {
             "parameter": [
@@ -474,7 +475,7 @@ class CModel:
 
 
 def roadmap(description: ExportDescription) -> list[str]:
-    """Bodies, joints, coordinates, cost: the summary at the head of each file."""
+    """Return the summary at the head of each file: bodies, joints, coordinates, cost."""
     d = description
     rows = [("body", "parent", "joint", "coordinates")]
     rows += [(b.name, b.parent, b.joint, ", ".join(b.coordinates)) for b in d.bodies]
@@ -490,15 +491,16 @@ def roadmap(description: ExportDescription) -> list[str]:
     ]
 
 
-# test.c: stored numbers of the in-process model, each with the room that the precision of the code needs.
+# test.c: stored numbers of the in-process model, each with a tolerance ("room") for the precision of the
+# code.
 
 
 def test_code(model: CModel, method: Method = METHODS["rk4"]) -> str:
-    """Return the self-test with its numbers, of a program in C or of device functions."""
+    """Return the self-test with its numbers, for a program in C or for device functions."""
     test, has = self_test(model.source, model.precision, method, model.has), set(model.has)
     reference = model.source.reference
     if not has & {"host", "embedded"}:
-        has |= {"device"}  # whose model has no function that gives its start
+        has |= {"device"}  # without a function for the start
         test.inputs.update(start_state=[reference.initial], start_memory=[reference.memory])
     lines = [model.in_precision(_matrix_table(model, name, rows)) for name, rows in test.inputs.items()]
     for name, (expected, rooms) in test.compared.items():
@@ -508,7 +510,7 @@ def test_code(model: CModel, method: Method = METHODS["rk4"]) -> str:
         ]
     suffix, header = ("cpp", ".cuh") if "device" in has else ("c", "_solver.h")
     values = {"real": "double", "suffix": suffix, "included": model.stem + header, "data": "\n".join(lines)}
-    values["huge"] = "1e37" if model.precision == "single" else "1e307"  # beyond which all is infinite
+    values["huge"] = "1e37" if model.precision == "single" else "1e307"  # larger numbers count as infinite
     values |= model.values | {"points": str(test.points), "room": str(test.room)}
     if test.run is not None:
         has |= {"trajectory"}

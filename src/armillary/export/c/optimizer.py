@@ -7,7 +7,7 @@
     implicit   ẋ − f(x, u, p) = 0       impl_dae_fun, impl_dae_fun_jac_x_xdot_z, impl_dae_jac_x_xdot_u_z,
                                         impl_dae_fun_jac_x_xdot_u, impl_dae_hess
 
-<name>_functions.h declares plain functions for solvers that are written by hand. All functions are straight
+<name>_functions.h declares plain functions for hand-written solvers. All functions are straight
 code: no loops except copies of arrays, no allocation, no state, so their operations bound their time.
 
 Source: acados, acados_template (generate_c_code_explicit_ode, generate_c_code_implicit_ode).
@@ -40,7 +40,7 @@ ARGUMENTS = "double t, const double *state, const double *constants, const doubl
 
 @dataclass(frozen=True, eq=False)
 class Matrix:
-    """A result: its shape, and the elements that are not identically zero, column by column."""
+    """A result: its shape, and its non-zero elements (row, column, expression), column by column."""
 
     rows: int
     columns: int
@@ -53,7 +53,7 @@ class Matrix:
 
 @dataclass(frozen=True, eq=False)
 class OptimizerFunction:
-    """One function: the names of its arguments in order, its results, and a text that describes them."""
+    """One function: names of its arguments in order, its results, and a text about these."""
 
     name: str
     arguments: tuple[str, ...]
@@ -62,7 +62,7 @@ class OptimizerFunction:
 
 
 class OptimizerSource:
-    """The symbols of one system's optimiser functions, and these functions as expressions."""
+    """The optimiser functions of one system as expressions, and their symbols."""
 
     def __init__(self, equations: DerivedEquations, parameters: Sequence[str]) -> None:
         check_smooth(equations)
@@ -182,12 +182,12 @@ class OptimizerSource:
 
 
 def column(values: Sequence[Expr]) -> Matrix:
-    """Return a column with all elements, zeros included."""
+    """Return a column with all elements, including zeros."""
     return Matrix(len(values), 1, tuple((i, 0, e) for i, e in enumerate(values)))
 
 
 def matrix(columns: Sequence[Sequence[Expr]], rows: int) -> Matrix:
-    """Return a matrix by its columns, without the elements that are zero."""
+    """Return a matrix from its columns, without zero elements."""
     found = tuple((i, j, e) for j, c in enumerate(columns) for i, e in enumerate(c) if e is not ZERO)
     return Matrix(rows, len(columns), found)
 
@@ -238,7 +238,7 @@ class _Text:
         return self.model.stem
 
     def header(self) -> str:
-        """<name>_functions.h"""
+        """Return <name>_functions.h."""
         stem, s = self._stem, self.found
         names = [p.data.name for p in s.x], [e.data.name for e in s.u], s.parameter_names
         head = block([
@@ -268,7 +268,7 @@ class _Text:
         return f"void {self._stem}_{f.name}({', '.join([*given, *outs])})"
 
     def code(self, helpers: str, body: str) -> str:
-        """<name>_functions.c"""
+        """Return <name>_functions.c."""
         stem = self._stem
         head = block([
             f"{stem}_functions.c: {self.source.description.name}: rates and their derivatives",
@@ -286,7 +286,7 @@ class _Text:
         return "\n\n".join(part for part in parts if part) + "\n"
 
     def _tables(self) -> str:
-        """Return the tables of constants, from the parameters' defaults, and of the initial memory."""
+        """Return tables of the constants, for default parameters, and of the initial memory."""
         program = self.model.program
         table = parameter_table(self.found.equations)
         values = dict(zip(table.names, zip(table.defaults, table.factors, strict=True), strict=True))
@@ -364,7 +364,7 @@ class _Text:
         return [f"{indent}for (int i = 0; i < {count}; i++)", f"{indent}    {target}[i] = out[{first} + i];"]
 
     def _casadi_code(self, f: OptimizerFunction) -> str:
-        """Return a function with CasADi's interface, and the functions that describe it."""
+        """Return a function with CasADi's interface, and the functions with its sizes and sparsities."""
         name = f"{self._stem}_{f.name}"
         name = f"{name}_casadi" if f in self._plain() else name
         sources = {a: f"arg[{i}]" for i, a in enumerate(f.arguments)}
@@ -399,8 +399,9 @@ class _Text:
 
     @staticmethod
     def _patterns(name: str, side: str, shapes: Sequence[tuple[int, int, Matrix | None]]) -> list[str]:
-        """Return CasADi's sparsity patterns: rows, columns, then 1 if dense, else column starts and row
-        indices.
+        """Return CasADi's sparsity patterns.
+
+        A pattern is: rows, columns, then 1 if dense, else column starts and row indices.
         """
         lines = [f"const casadi_int *{name}_sparsity_{side}(casadi_int i)", "{"]
         cases = []
@@ -416,7 +417,7 @@ class _Text:
         return [*lines, "    switch (i) {", *cases, "    default: return NULL;", "    }", "}"]
 
     def readme(self) -> str:
-        """README.md"""
+        """Return README.md."""
         stem = self._stem
         rows = "\n".join(
             f"| `{stem}_{f.name}` | {', '.join(f.arguments)} | {f.about} | {self.costs[f.name]} |"

@@ -1,4 +1,4 @@
-"""Expressions, lookup tables, comments and functions in C; C++ and CUDA are close enough to share them."""
+"""Expressions, lookup tables, comments and functions in C; C++ and CUDA use them, too."""
 
 from __future__ import annotations
 
@@ -25,13 +25,14 @@ from armillary.text_tables import aligned
 from armillary.untyped import Given
 
 WIDTH = 110
-PIECE = 400  # assignments in one function; beyond, a compiler's time grows faster than the length
-NUMBER = re.compile(r"(?<![\w.])((?:\d+\.\d*|\d+(?=e))(?:e[+-]?\d+)?)(?![\w.])")  # a literal of a real
+PIECE = 400  # assignments in one function; for longer ones compile time grows faster than the length
+# a literal of a floating-point number
+NUMBER = re.compile(r"(?<![\w.])((?:\d+\.\d*|\d+(?=e))(?:e[+-]?\d+)?)(?![\w.])")
 COMMENT = re.compile(r"(/\*.*?\*/)", re.S)
 
 
 def comment(text: str) -> str:
-    """Text that may stand inside a comment."""
+    """Return a text for the inside of a comment, in one line."""
     return " ".join(comment_line(text).split())
 
 
@@ -42,19 +43,19 @@ def string_literal(text: str) -> str:
 
 
 def block(lines: Iterable[str]) -> str:
-    """Lines as one block comment."""
+    """Return lines as one block comment."""
     inside = [f" * {comment_line(line)}".rstrip() for line in lines]
     return "/*" + "\n".join(inside)[2:] + "\n */"
 
 
 def comment_line(line: str) -> str:
-    """Return a line for a comment, its blanks kept."""
-    # Backslashes first: what stands in their place must not end the comment together with its neighbour.
+    """Return a line for a comment, with its blanks."""
+    # Backslashes first: a slash in place of one could end the comment with the next character.
     return line.replace("\\", "/").replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
 
 
 def counts(operations: Operations) -> str:
-    """Operations in words."""
+    """Return operation counts in words."""
     o = operations
     parts = (o.additions, "additions"), (o.multiplications, "multiplications"), (o.divisions, "divisions")
     return ", ".join(f"{n} {what}" for n, what in (*parts, (o.functions, "functions")))
@@ -62,7 +63,7 @@ def counts(operations: Operations) -> str:
 
 @dataclass(frozen=True)
 class Signature:
-    """A generated function: its name, its arguments as declared, and where its results go."""
+    """A generated function: its name, its declared arguments, and the elements for its results."""
 
     name: str
     arguments: str
@@ -92,11 +93,11 @@ def _function_lines(
     handed_on: dict[str, int] | None = None,
     angles: bool = True,
 ) -> list[str]:
-    """Return the lines of one function: state, angles, then steps and results, each after the constants it
-    needs.
+    """Return the lines of one function: state, angles, then steps and results.
 
-    Constants are read where they are first needed: read at the top, they would fill the registers that the
-    compiler then has to empty. ``received`` and ``handed_on`` are places in the work array, for pieces.
+    Constants are declared right before the first step that needs them: declared at the top, they would fill
+    registers, which the compiler then has to spill. ``received`` and ``handed_on`` are indices in the work
+    array of values that other pieces compute or need.
     """
     results = list(results)
     read = set().union(*(s.reads for s in steps), *(body.result_reads[i] for i in results))
@@ -149,7 +150,7 @@ def argument_names(signature: Signature) -> list[str]:
 def function_text(
     signature: Signature, about: str, lines: list[str], names: list[str], prefix: str | None = None
 ) -> str:
-    """Return a function of these lines, with the arguments that it does not read."""
+    """Return a function of given lines; arguments that it does not read are cast to void."""
     body = "\n".join(lines)
     unused = [n for n in names if not _mentions(body, n)]
     if unused:
@@ -170,7 +171,7 @@ def _mentions(text: str, name: str) -> bool:
 
 
 def _angle_lines(body: SectionText) -> list[str]:
-    """Sines and cosines, as many at a time as the printer computes together, under their names."""
+    """Return lines for named sines and cosines, computed in groups of the printer's size."""
     lines, size = [], max(1, body.paired_angles)
     read = set().union(*(s.reads for s in body.steps), *body.result_reads)
     for start in range(0, len(body.angles), size):
@@ -209,7 +210,7 @@ def _cut_steps(steps: Sequence[Step]) -> list[Sequence[Step]]:
 def _long(
     signature: Signature, about: str, body: SectionText, pieces: list[Sequence[Step]], scale: dict[int, str]
 ) -> str:
-    """Pieces that hand values on through a work array, and the function that calls them in turn."""
+    """Return pieces that exchange values through a work array, and the function that calls them in turn."""
     home = {name: 0 for a in body.angles for name in (a.sine, a.cosine)}
     home |= {step.name: k for k, piece in enumerate(pieces) for step in piece}
     last = len(pieces) - 1
@@ -242,7 +243,7 @@ def _long(
     return "\n".join([*texts, function_text(signature, about, lines, names)])
 
 
-# Words of C and C++, and what their headers define.
+# Keywords of C and C++, and names that their headers define.
 _WORDS = """
 auto break case char const continue default do double else enum extern float for goto if inline int long
 register restrict return short signed sizeof static struct switch typedef union unsigned void volatile while
@@ -263,13 +264,13 @@ class CPrinter(Printer):
     """C99: doubles, conditional expressions, sines and cosines in pairs."""
 
     keywords = frozenset(_WORDS.split())
-    inline = 60  # with longer ones GCC, which keeps their order, waits for results: 7 % on a Stewart platform
+    inline = 60  # GCC keeps the order of longer ones and waits for results: 7 % on a Stewart platform
     paired_angles = GROUP
     functions = {"abs": "fabs", "min": "lesser", "max": "greater", "sign": "signum", "mod": "modulo"}  # noqa: RUF012
     specials = ("NAN", "INFINITY", "(-INFINITY)")
 
 
-# Functions of numbers that C has not, or not with these rules for NaN.
+# Functions of numbers that C lacks, or has with other rules for NaN.
 HELPERS = {
     "lesser": """\
 /* The smaller of two numbers; NaN if either is. */
@@ -295,7 +296,7 @@ static inline double signum(double a) { return a > 0.0 ? 1.0 : a < 0.0 ? -1.0 : 
 
 
 def trigonometry(code: str) -> str:
-    """Return the functions for sines and cosines that a text calls: of single angles, of several at once."""
+    """Return the functions for sines and cosines that a text calls: for single angles and for groups."""
     has = {"single"} if "sine_cosine(" in code else set()
     has |= {"several"} if "sines_cosines(" in code else set()
     return fill(template(__package__, "trigonometry.c.txt"), {}, has) if has else ""
@@ -307,7 +308,7 @@ def helpers(code: str) -> str:
 
 
 def lookup_function(name: str, table: Piecewise, printer: Printer) -> str:
-    """Return a table as a function: bisection on each axis, then Horner's rule (user_functions/tables.py)."""
+    """Return a table as a function: bisection on each axis, then Horner's rule ."""
     lines = [f"/* Table '{comment(table.name)}': a polynomial in each interval between its breaks. */"]
     lines.append(f"static double {name}({', '.join(f'double x{a}' for a in range(table.arity))})")
     lines.append("{")
@@ -326,7 +327,7 @@ def _array_lines(name: str, values: Given, printer: Printer) -> list[str]:
 
 
 def _axis(table: Piecewise, a: int, printer: Printer) -> list[str]:
-    """Interval i and distance s from its left break along one axis."""
+    """Return lines for the interval i and the distance s from its left break, along one axis."""
     breaks, n = table.breaks[a], len(table.breaks[a]) - 1
     first, last = (printer.number(float(breaks[k])).text for k in (0, -1))
     held = (
@@ -353,7 +354,7 @@ def _axis(table: Piecewise, a: int, printer: Printer) -> list[str]:
 
 
 def _horner(table: Piecewise) -> list[str]:
-    """Along the last axis for each power of the first, then along the first."""
+    """Return lines for the polynomial by Horner's rule, and for values outside of the table."""
     shape = table.coefficients.shape
     degrees = shape[table.arity :]
     cell = int(np.prod(degrees))
@@ -361,7 +362,7 @@ def _horner(table: Piecewise) -> list[str]:
     lines = [f"    const double *c = &coefficients[{place} * {cell}];"]
     lines.append(f"    double value = {nested_polynomial(table)};")
     for a in range(table.arity):
-        if degrees[a] == 1:  # a constant piece would not notice NaN
+        if degrees[a] == 1:  # a constant piece would turn NaN into a number
             lines += [f"    if (x{a} != x{a})", f"        value = x{a};"]
         if table.outside[a] == "zero":
             first, last = (repr(float(table.breaks[a][k])) for k in (0, -1))
@@ -369,7 +370,7 @@ def _horner(table: Piecewise) -> list[str]:
     return [*lines, "    return value;"]
 
 
-# Functions of the solver in C: the record of a run, and how the small language is spelled.
+# Functions of the solver in C: the record of a run, and the spelling of its language.
 
 _TYPES = {"real": "double", "whole": "int", "count": "long long", "truth": "int", "index": "int"}
 _ELEMENTS = dict.fromkeys(
@@ -378,7 +379,7 @@ _ELEMENTS = dict.fromkeys(
         *("Truths", "Locks", "PlaceFlags", "SpeedFlags", "OutputFlags"),
     ),
     "int",
-)  # of vectors; others are of reals
+)  # of vectors; other vectors have reals
 _EXTENTS = {
     "Motion": "@_MOTION", "Ratings": "@_MEMBERS", "Speeds": "@_SPEEDS", "Locks": "@_LOCKABLE",
     "Geometry": "@_ELEMENTS", "Jacobian": "@_ROWS * @_SPEEDS", "RowReals": "@_ROWS",
@@ -398,7 +399,7 @@ def _extent(kind: str, upper: str) -> str:
 
 
 class CSolverPrinter(SolverPrinter):
-    """Functions of C."""
+    """A printer of the solver's functions in C."""
 
     remark = "/* {} */"
     ended = ";"
@@ -413,7 +414,7 @@ class CSolverPrinter(SolverPrinter):
         "abs": "fabs", "min": "smaller", "max": "larger", "power": "pow", "is_finite": "finite_all",
         "float": "(double)({})", "isnan": "{0} != {0}", "differs": "{} != {}",
     }  # fmt: skip
-    code = ""  # of the file, once it is written
+    code = ""  # of the file, after it is written
 
     def __init__(self, solver: Solver, stem: str) -> None:
         upper = stem.upper()
@@ -484,11 +485,11 @@ class CSolverPrinter(SolverPrinter):
         return aligned(rows)
 
     def fields(self) -> Sequence[Field]:
-        """Return the parts of a run that are written."""
+        """Return the fields of the record of a run."""
         return self.solver.fields
 
     def constants(self) -> list[str]:
-        """Numbers by name."""
+        """Return the definitions of constants."""
         lines = []
         for name, value in self.solver.constants.items():
             kind = "int" if isinstance(value, int) else "double"

@@ -1,4 +1,4 @@
-"""The solver in C: the record of a run and the functions of solver."""
+"""The solver in C: the record of a run and the functions of the solver."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from armillary.solver.methods.method_text import exported_methods
 from armillary.solver.methods.tableau import Method
 from armillary.text_tables import aligned
 
-# Further configurations of a system in C: a file for each with its functions, one with those of the changes
-# of the first, a header, and the tables that the solver reads.
+# Configurations of a system in C: a file with the functions of each further one, a file with the change
+# functions of the first, a header, and the tables that the solver reads.
 
 _OF_CHANGES = ("leave", "enter", "impulse", "adjust", "ratings", CONSTRAINT_GEOMETRY)
 _ORDINARY = ("derivatives", "outputs", "events", "update", *_OF_CHANGES)
-_PARTIAL = "partial_rates"  # of stiff programs
+_PARTIAL = "partial_rates"  # section of stiff programs
 _SIZES = {
     "N_OWN_EVENTS": "own_events", "N_CONFIGURATIONS": "configuration_count", "N_STATES": "states_room",
     "N_EVENTS": "events_room", "N_CONSTANTS": "constants_most", "N_SPEEDS": "speeds", "N_MOTION": "motion",
@@ -98,7 +98,7 @@ def changing_functions(model: CModel) -> str:
 
 
 def _header(model: CModel) -> str:
-    """Prototypes of the functions of all configurations."""
+    """Return the header with prototypes of the functions of all configurations."""
     stem = model.stem
     lines = [block([f"{stem}_changes.h: functions of all configurations of {model.description.name}"])]
     lines += [
@@ -131,7 +131,7 @@ def _without_restrict(arguments: str) -> str:
 
 
 def _function_names(model: CModel) -> set[str]:
-    """Names of the functions that a configuration has."""
+    """Return the names of the functions that a configuration has."""
     found = {name for name, there in has_function(model.program, model.source.passing).items() if there}
     partial = {_PARTIAL} if model.program.partial_rates else set()
     return {"precompute", "derivatives", "outputs"} | partial | found
@@ -174,7 +174,7 @@ def _configuration_tables(models: Sequence[CModel], code: str) -> str:
         entries.append("    {" + ", ".join(functions) + "},")
     every = [m.source.equations for m in models]
     found = tables_of(every, model.source.passing, recloses=True)
-    read = code + "used_states[ watched_events[ stops["  # by the fixed text; names alone are comments
+    read = code + "used_states[ watched_events[ stops["  # by the fixed text; names alone are in comments
     for kind, tables in (("int", found.tables), ("double", found.reals)):
         named = {table_name(name): values for name, values in tables.items()}
         texts += [_array_text(n, v, kind) for n, v in named.items() if re.search(rf"\b{n}\[", read)]
@@ -219,8 +219,9 @@ def solver_texts(
     kind: Callable[[Solver, str], CSolverPrinter] | None = None,
     also: Sequence[str] = (),
 ) -> tuple[str, str]:
-    """<name>_solver.h and <name>_solver.c, with the methods that choose their steps or without them, and
-    with further functions.
+    """Return <name>_solver.h and <name>_solver.c, with or without adaptive methods.
+
+    ``also`` names further functions.
     """
     solver = solver_for(model.has, adaptive, (*_WANTED, *also), always_dense=False, guard=model.source.guard)
     methods = exported_methods(adaptive, model.source.stiff)
@@ -282,7 +283,7 @@ static void copy_whole(int count, const int *from, int *to)
 
 
 def _masses(model: CModel) -> dict[str, str]:
-    """Counts and tables for places without mass."""
+    """Return counts and tables for places without mass."""
     masses = model.source.masses
     if masses is None:
         return {}
@@ -297,7 +298,7 @@ def _masses(model: CModel) -> dict[str, str]:
 
 
 def _structure(model: CModel, code: str) -> dict[str, str]:
-    """Sizes and tables of sparse equations of implicit steps, as far as the code reads them."""
+    """Return sizes and tables of sparse equations of implicit steps, as far as the code reads them."""
     found = implicit_tables(model.source)
     lines = [_array_text(name.lower(), v) for name, v in found.counted_from(0, code).items()]
     names = {"unknowns": "N_UNKNOWNS", "entries": "N_ENTRIES", "factors": "N_FACTORS"}
@@ -306,7 +307,7 @@ def _structure(model: CModel, code: str) -> dict[str, str]:
 
 
 def _jump_times(model: CModel) -> dict[str, str]:
-    """Times at which data bend, with infinity at their end, and whether they jump there."""
+    """Return tables of times at which data bend, ended by infinity, and of whether data jump there."""
     stops = model.program.stops
     times = ", ".join([*(model.printer.number(t).text for t, _ in stops), "(double)INFINITY"])
     hard = ", ".join([*(str(int(jumps)) for _, jumps in stops), "1"])
@@ -315,11 +316,11 @@ def _jump_times(model: CModel) -> dict[str, str]:
     return {**found, "jump_count": str(len(stops) + 1)}
 
 
-# <name>_assembly.c: loops closed before a run, as in the process.
+# <name>_assembly.c closes loops before a run, as in the process.
 
 
 class PlainPrinter(CPrinter):
-    """C with the library's sines: assembly is not part of the loop."""
+    """A printer of C with the library's sines, since assembly runs once."""
 
     paired_angles = 0
 
@@ -335,8 +336,9 @@ _OPENING = """\
 def assembly_code(
     source: Source, file: str = "", opening: str = _OPENING, closing: str = "", *, on_device: bool = False
 ) -> str:
-    """Return the file of a system that has loops; the same text in C++ between other lines than these, for a
-    GPU without what a host needs for messages.
+    """Return the file that closes the loops of a system.
+
+    Other lines ``opening`` and ``closing`` make it C++; ``on_device`` leaves out messages of the host.
     """
     loops = source.assembly
     assert loops is not None
@@ -358,7 +360,7 @@ def assembly_code(
 
 
 def geometry_function(stem: str, loops: AssemblySource, sections: Sections) -> str:
-    """Return the function that finds gaps and their matrix."""
+    """Return the function that computes gaps and their matrix."""
     targets = [f"out[{i}]" for i in range(len(loops.section.results))]
     signature = Signature(f"{stem}_geometry", f"{INPUTS}, {RESULT}", targets, "static ")
     about = "Gaps, elements of J, elements of N, sizes of gaps."
@@ -366,7 +368,7 @@ def geometry_function(stem: str, loops: AssemblySource, sections: Sections) -> s
 
 
 def loop_features(loops: AssemblySource) -> set[str]:
-    """Parts of templates for these loops."""
+    """Return the features of loops, which select parts of templates."""
     has = {"redundant"} if loops.redundant else set()
     has |= {"several"} if loops.several else set()
     return has | ({"quaternions"} if loops.quaternions else set())
@@ -398,7 +400,7 @@ def assembly_values(source: Source, solved: AssemblyPrinter, solver: str, file: 
 
 
 class AssemblyPrinter(CSolverPrinter):
-    """The functions that close loops."""
+    """A printer of functions that close loops."""
 
     def __init__(self, loops: AssemblySource, stem: str, described: Solver) -> None:
         super().__init__(described, stem)
@@ -415,7 +417,7 @@ class AssemblyPrinter(CSolverPrinter):
         return [f"{self.stem}_geometry({', '.join(arguments)}, run->constants, run->memory, {targets[0]});"]
 
     def tables(self) -> str:
-        """Tables of the system."""
+        """Return the tables of the system."""
         tables: dict[str, Sequence[int]] = {**self.loops.whole_tables(0), **self.loops.truth_tables}
         return "\n".join(
             _list_items(

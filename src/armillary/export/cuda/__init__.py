@@ -1,7 +1,7 @@
 """CUDA: the C functions of a system as device functions, and a kernel that makes one run per thread.
 
-export/c writes the text, with `real` for double, so that one macro makes it single precision; with events,
-the whole solver of the C program is included. The same source compiles as C++ for the CPU (cpu.h).
+export/c writes the text, with the type `real` for double, which a macro can make single precision; with
+events, the text has the C program's whole solver. The same source compiles as C++ for the CPU (cpu.h).
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def program_files(src: Source) -> dict[str, str]:
 
 
 class CudaModel(CModel):
-    """A system's functions in C, without the tables of names that only a host needs."""
+    """A system's functions for a device, without the tables of names that only a host needs."""
 
     arranges = False
 
@@ -79,7 +79,7 @@ class CudaModel(CModel):
         return made
 
     def pivot_shares(self) -> str:
-        return ""  # a kernel does not look for places without mass
+        return ""  # kernels do not search for places without mass
 
     def physical(self) -> str:
         return ""
@@ -108,7 +108,7 @@ class CudaModel(CModel):
 
 
 def device_code(model: CudaModel) -> str:
-    """<name>.cuh: the model and the kernel, as NVRTC takes them."""
+    """Return <name>.cuh: the model and the kernel, for NVRTC."""
     bodies = [model.body()]
     if model.source.changing:
         models = configurations(model)
@@ -134,7 +134,7 @@ def device_code(model: CudaModel) -> str:
 
 
 def _step(model: CudaModel, method: Method) -> str:
-    """Return a step from ``y`` to ``stage``."""
+    """Return the text of a step from ``y`` to ``stage``."""
     assert method.tableau is not None
 
     def derivatives(part: float, state: str) -> str:
@@ -150,7 +150,7 @@ def _step(model: CudaModel, method: Method) -> str:
 
 
 def _solver_text(model: CudaModel) -> str:
-    """Return the run's record and the solver's functions."""
+    """Return the record of a run and the solver's functions."""
     header, code = solver_texts(model, adaptive=False)
     record = header[header.index("/* Methods") : header.index("/* Rooms")]
     sizes = "/* Configurations" if model.source.changing else "typedef struct"
@@ -164,7 +164,7 @@ def _solver_text(model: CudaModel) -> str:
 
 
 def _closing(model: CudaModel) -> str:
-    """Loops closed again after events, by each thread."""
+    """Return the functions with which each thread closes loops again after events."""
     name = f"{model.stem}_loops"
     text = assembly_code(
         model.source, f"{name}", f"namespace {name} {{", f"}} // namespace {name}", on_device=True
@@ -179,7 +179,7 @@ class _HostModel(CModel):
 
 
 def _assembly(model: CudaModel) -> str:
-    """<name>_assembly.h: loops closed on the host."""
+    """Return <name>_assembly.h, which closes loops on the host."""
     states = ", ".join(f"{{{string_literal(s.name)}}}" for s in model.description.states)
     precompute = _HostModel(model.source).precompute()
     lines = [

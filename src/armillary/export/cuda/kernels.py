@@ -1,24 +1,22 @@
 """CUDA kernels of ensembles: many runs, one per thread, with fixed steps or by the described solver.
 
-CUDA for ensembles: the kernel that makes many runs with fixed steps, one per thread.
+Kernel with fixed steps: enter with a program, the parameters that differ between runs, the number of a
+method's stages, and the outputs to keep; leave with a text for NVRTC and the indices of the numbers in its
+constant memory.
 
-Enters: a program, the parameters that differ between runs, the number of a method's stages, and the outputs
-to keep. Leaves: one text that NVRTC takes, and the places of the numbers in its constant memory.
+Registers decide the speed: a thread holds the state, one stage, the sum of the stages, and the live values of
+an evaluation. Constants that all runs share are in constant memory, where an operand of a multiplication
+costs nothing; each run computes and keeps its own constants, in double precision. Events are not handled:
+their functions are guards, and a run in which a sign changes is left to other engines. In single precision
+rounding errors of the state are compensated: it is the sum of a base, which is renewed every few steps, and a
+rest, to which steps are added. Measured on an H200: errors after 1000 steps of four models are 6 to 100 times
+smaller. With a base renewed in every step this took 3 % of the time; now the arm is 1 to 3 % faster, the
+spinning boom 8 and the car 11.
 
-Registers decide the speed: a thread holds the state, one stage, the sum of the stages, and what an evaluation
-needs at a time. Constants that all runs share lie in constant memory, from where an operand of a
-multiplication costs nothing; each run computes and keeps its own constants, in double precision.
-Events are not handled: their functions guard the program, and a run whose signs change is left to others.
-Single precision carries along what rounding takes from the state: it is the sum of a base, which is renewed
-every few steps, and a rest, to which steps are added. Measured on an H200: errors after 1000 steps of four
-models are 6 to 100 times smaller. With a base renewed in every step that took 3 % of the time; now the arm is
-1 to 3 % faster, the spinning boom 8 and the car 11.
-
-The described solver (solver) as a kernel that makes many runs, one per thread, from a queue.
-
-Enters: the programs of a system's configurations, the method and the features of the runs. Leaves: one text
-that NVRTC takes. A thread's record of its run is in local memory, which a card interleaves over the threads
-by itself; sections of the program are functions of their own, chosen by the number of the configuration.
+Kernel of the described solver (solver), whose threads take runs from a queue: enter with the programs of a
+system's configurations, the method and the features of the runs; leave with a text for NVRTC. A thread's
+record of its run is in local memory, which a card interleaves over the threads by itself; sections of the
+program are functions, chosen by the number of the configuration.
 """
 
 from __future__ import annotations
@@ -45,24 +43,24 @@ from armillary.solver.tables import EXPORTED, PRESENT
 from armillary.solver.thresholds import CHOICE_MARGIN
 from armillary.version import VERSION
 
-# Sines by increments within a step of fixed size: text of the derivatives that takes them from those of the
-# first stage (increments.txt), 12 operations in place of 19.
+# Sines by increments within a step of fixed size: the derivatives compute them from those of the first stage
+# (increments.txt), with 12 operations in place of 19.
 #
-# A warp one of whose angles changes by more than 1/64 in a step takes this step again, and all further
-# ones, with whole sines, in a second loop: so neither loop holds the other's registers. Whole sines are
-# also taken in every fourth step, so that rounding does not add up. Measured on an H200 in double
-# precision: arm 8 % and car 10 % faster, 1 % slower where all runs go to the second loop. In single
-# precision shorter series do up to 1/16, and whole sines are taken in every step: arm 2 to 4 % and car 7 %
+# If an angle of a warp changes by more than 1/64 in a step, the warp repeats this step and makes all further
+# ones with whole sines, in a second loop, so that neither loop holds the other's registers. Whole sines are
+# also computed in every fourth step, so that rounding errors do not add up. Measured on an H200 in double
+# precision: arm 8 % and car 10 % faster, 1 % slower if all runs go to the second loop. In single precision
+# shorter series are enough up to 1/16, and whole sines are computed in every step: arm 2 to 4 % and car 7 %
 # faster. The card's own sines (``fast``) take fewer operations than increments.
 
-# Angles whose sines are kept: each takes six registers in double precision.
+# Most angles whose sines are kept: each takes six registers in double precision.
 MOST = 6
 _ONE = re.compile(r"\bsine_cosine\(")
 _FOUR = re.compile(r"\bsines_cosines\(([^;]*)\);")
 
 
 def near_sines(text: str) -> tuple[str, int]:
-    """Compute sines in the function of derivatives by increments from the sines of the first stage.
+    """Replace sines in the function of derivatives by increments from the sines of the first stage.
 
     Return the text and the number of angles; the text unchanged and 0 if increments do not pay.
     """
@@ -84,25 +82,27 @@ def near_sines(text: str) -> tuple[str, int]:
     return text.replace("double *restrict out)", "double *restrict out, turned *near, int how)", 1), calls
 
 
-PRECISIONS = {"double": "double", "single": "float", "fast": "float"}
+PRECISIONS = {"double": "double", "single": "float", "fast": "float"}  # types of ``real``
 
-# Threads of a block, and blocks that a multiprocessor must hold. Measured on an H200 with five models: fewer
-# registers than 255 in double and 168 in single precision cost more in spilled values than more threads gain.
+# Threads of a block, and blocks that a multiprocessor must be able to hold. Measured on an H200 with five
+# models: fewer registers than 255 in double and 168 in single precision cost more by spilled values than more
+# threads gain.
 BLOCK = 128
 BLOCKS = {"double": 2, "float": 3}
 
-# Nodes up to which the stages of a step are written one after another: 2 to 20 % faster, but code that does
-# not fit into the instruction cache is slower, and takes four times as long to compile.
+# Most nodes for which the stages of a step are unrolled: 2 to 20 % faster, but code that does not fit into
+# the instruction cache is slower, and takes four times as long to compile.
 _UNROLLED = 900
 
-# Nodes beyond which the pieces of long functions are called, not put in: NVRTC would take minutes.
+# Nodes beyond which the pieces of long functions are not inlined: NVRTC would take minutes.
 _APART = 6000
 
 
 @dataclass(frozen=True)
 class MetricsCode:
-    """The update of metrics at a row, as C: ``text`` reads ``out``, ``t`` and ``slot``. The thread holds the
-    slots at these places, others it finds in memory.
+    """The update of metrics at a row, as C: ``text`` reads ``out``, ``t`` and ``slot``.
+
+    The thread holds the slots at ``places``; the others are in memory.
     """
 
     text: str = ""
@@ -114,19 +114,19 @@ NO_METRICS = MetricsCode()
 
 @dataclass(frozen=True)
 class Kernel:
-    """The text of a kernel, and what its constant memory holds.
+    """The text of a kernel, and the contents of its constant memory.
 
-    For each program in it, ``shared`` are the places in ``program.constants`` of the constants that all runs
-    share, and ``given`` the places of the parameters from which a run's own constants come. ``varied`` are
-    the places of the parameters that differ.
+    For each program in it, ``shared`` are the indices in ``program.constants`` of the constants that all runs
+    share, and ``given`` the indices of the parameters that a run's own constants need. ``varied`` are the
+    indices of the parameters that differ between runs.
     """
 
     text: str
     shared: tuple[tuple[int, ...], ...]
     given: tuple[tuple[int, ...], ...]
     varied: tuple[int, ...]
-    threads: int = 1  # that make a run together
-    room: int = 0  # bytes of shared memory that a block takes
+    threads: int = 1  # threads per run
+    room: int = 0  # bytes of shared memory per block
 
 
 def kernel(
@@ -142,16 +142,16 @@ def kernel(
 ) -> Kernel:
     """Return the kernel for runs that differ in the parameters ``varying``; it keeps the columns ``history``.
 
-    If event ``choice`` finds the choice of dependent speeds poor at the start, the run is left to others.
-    ``threads`` compute a run together; left out, the best number. A block takes at most ``most_room`` bytes
-    of shared memory.
+    If event ``choice`` finds the choice of dependent speeds poor at the start, the run is left to other
+    engines. ``threads`` compute a run together; by default the best number. A block uses at most
+    ``most_room`` bytes of shared memory.
     """
     writer = _KernelWriter(program, frozenset(varying))
     return writer.kernel(stages, precision, history, metrics, choice, threads, most_room)
 
 
 class _KernelWriter(SectionWriter):
-    """The kernel of one program."""
+    """A writer of the kernel of one program."""
 
     def kernel(
         self,
@@ -167,7 +167,7 @@ class _KernelWriter(SectionWriter):
         rates, *others = self.ordinary()
         resident = BLOCK * BLOCKS[real]
         if any(is_block(node) for node in program.derivatives.nodes):
-            threads = 1  # whose functions the threads of a team cannot share
+            threads = 1  # the threads of a team cannot share block functions
         team = best_team(self, real, resident) if threads is None else Team.of(self, threads)
         room = team.room(real, BLOCK, BLOCKS[real], most_room)
         if team.threads > 1:
@@ -176,7 +176,7 @@ class _KernelWriter(SectionWriter):
         angles = 0
         if short and stages > 1 and precision != "fast" and team.threads == 1:
             rates, angles = near_sines(rates)
-        # More registers, fewer operations.
+        # The compensated sum with a base takes more registers and fewer operations.
         based = real == "float" and short and not room and team.threads == 1
         single = {"single"} if real == "float" else set[str]()
         functions = "\n".join([rates, *others, *self.normalise()])
@@ -227,9 +227,7 @@ def written_kernel(
     values: Mapping[str, str],
     has: Collection[str],
 ) -> Kernel:
-    """Return a kernel of some programs: what all kernels begin with, these functions, and a template of the
-    rest.
-    """
+    """Return a kernel of some programs: the common beginning, ``functions``, and the template ``rest``."""
     first, last, real = writers[0], writers[-1], PRECISIONS[precision]
     program, nodes = first.program, max(len(w.program.derivatives.nodes) for w in writers)
     constants = "\n".join(w.precompute() for w in writers)
@@ -259,9 +257,7 @@ def written_kernel(
 def row_texts(
     history: Sequence[int], metrics: MetricsCode, indents: tuple[int, int] = (4, 4)
 ) -> dict[str, str]:
-    """Return the use of rows in a kernel: the columns that are kept, the metrics, and where their
-    slots lie.
-    """
+    """Return template values for the use of rows: kept columns, metrics, and places of their slots."""
     slots = [(f"slot[{k}]", f"slots[{i} * count + run]") for k, i in enumerate(metrics.places)]
     return {
         "slots": str(len(metrics.places)),
@@ -276,8 +272,10 @@ def row_texts(
 
 
 def with_constants(writer: SectionWriter, constants: str, functions: str, real: str) -> tuple[str, str]:
-    """Return the functions that others call, and all others, for the device. Constants of runs are computed
-    in double precision whatever the runs are in; functions are overloaded.
+    """Return the helper functions, and all other functions, for the device.
+
+    Constants of runs are computed in double precision even if the runs are in single precision; their helper
+    functions are overloaded.
     """
     texts = (constants, functions) if real == "float" else ("", constants + functions)
     doubled, helping = (writer.helpers(text) for text in texts)
@@ -293,8 +291,9 @@ def _indent_lines(indent: int, lines: Sequence[str]) -> str:
 
 @dataclass(frozen=True)
 class Configured:
-    """A configuration: its equations, and its program with the outputs of the runs; of each event whether the
-    loop returns there, and whether the run ends there for the user.
+    """A configuration: its equations, and its program with the outputs of the runs.
+
+    By event: ``stops``, whether the loop returns there, and ``ends``, whether the run ends there.
     """
 
     equations: DerivedEquations
@@ -305,7 +304,7 @@ class Configured:
 
 @dataclass(frozen=True)
 class Features:
-    """Parts of the solver that runs need in addition to their program's."""
+    """Parts of the solver that runs need, apart from those that their program needs."""
 
     method: Method
     dense: bool  # values inside steps
@@ -320,9 +319,7 @@ def solver_kernel(
     history: Sequence[int] = (),
     metrics: MetricsCode = NO_METRICS,
 ) -> Kernel:
-    """Return the kernel for runs that differ in the parameters ``varying``; the columns ``history``
-    are kept.
-    """
+    """Return the kernel of the solver for runs that differ in ``varying``; it keeps columns ``history``."""
     writers: list[SectionWriter] = []
     for c, one in enumerate(configured):
         before = writers[-1] if writers else None
@@ -387,7 +384,7 @@ def _needed_solver(programs: Sequence[Program], features: Features) -> Solver:
 
 
 class _KernelPrinter(CSolverPrinter):
-    """The solver's functions in C, with sections that are chosen by configuration."""
+    """The solver's functions in C, which choose sections by the configuration."""
 
     def __init__(self, solver: Solver, stem: str) -> None:
         super().__init__(solver, stem)
@@ -403,7 +400,7 @@ class _KernelPrinter(CSolverPrinter):
         return []
 
     def fields(self) -> Sequence[Field]:
-        """Fields that the solver's functions do not decide while they are printed."""
+        """Return the fields of the record; others are constants of a kernel."""
         return [f for f in self.solver.fields if f.name not in ("sample", "every_step", "dense")]
 
     def value_of(self, name: str, call: ast.Call) -> str:
@@ -424,14 +421,15 @@ class _KernelPrinter(CSolverPrinter):
 
 
 def _call_functions(code: str) -> str:
-    """Functions that are called, not put in where they are needed: for a fall that ends at an event, by
-    dop853, nvcc took 6.7 s without that and 1.1 s with it.
+    """Return code whose functions are called, not inlined.
+
+    For a fall that ends at an event, by dop853, nvcc took 6.7 s with inlining and 1.1 s without.
     """
     return code.replace("DEVICE static ", "DEVICE static CALLED ")
 
 
 def _size_lines(program: Program, changes: ChangeTables | None) -> str:
-    """Lengths of arrays, by the names of export/c/solver.py."""
+    """Return definitions of lengths of arrays, by the names of export/c/solver.py."""
     sizes = {
         "STATES": len(program.state),
         "MEMORY": len(program.memory),
@@ -450,7 +448,7 @@ def _size_lines(program: Program, changes: ChangeTables | None) -> str:
 
 
 def _constant_tables(one: Configured, changes: ChangeTables | None) -> str:
-    """Numbers that the solver reads, in constant memory."""
+    """Return tables that the solver reads, in constant memory."""
     if changes:
         found: dict[str, Sequence[int]] = dict(changes.tables)
     elif one.program.events.results:
@@ -491,7 +489,7 @@ _OF_CHANGES = ("leave", "enter", "impulse", "adjust", "ratings")
 
 
 def _sections(writers: Sequence[SectionWriter]) -> str:
-    """Return a function for each section, of the run and of what the solver gives."""
+    """Return a function for each section, whose arguments are the run and those of the solver."""
     found = [{"derivatives": True, "outputs": True, **has_function(w.program)} for w in writers]
     needed = _OF_CHANGES if len(writers) > 1 else ()
     names = [n for n in found[0] if n in needed or (n not in _OF_CHANGES and any(one[n] for one in found))]
@@ -515,7 +513,7 @@ def _section_switch(name: str, having: Sequence[SectionWriter], writers: Sequenc
 
 
 def _own_constants(writers: Sequence[SectionWriter], real: str) -> str:
-    """Constants of a run, computed in double precision."""
+    """Return statements that compute a run's own constants, in double precision."""
     lines = []
     for w in writers:
         if not w.own:

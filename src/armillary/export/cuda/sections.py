@@ -1,8 +1,8 @@
 """Sections of a program as CUDA functions, for the kernels of ensembles.
 
 Constants that all runs share are in the array ``shared``, a run's own constants in ``constants``; the
-parameters that a run's own constants need are in ``given`` and ``varied``. Several programs, the
-configurations of one system, share these arrays: each has its part of them.
+parameters from which a run's own constants are computed are in ``given`` and ``varied``. If there are several
+programs, configurations of one system, each has a part of these arrays.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from armillary.program.program import Program, ProgramSection, section
 from armillary.solver.language.translator import SINGLE
 from armillary.solver.methods.tableau import ChainedStage
 
-# C text made into text for a GPU: functions of the device, numbers of the type real.
+# C text converted for a GPU: functions of the device, numbers of the type real.
 
 _HEAD = re.compile(r"^(?:APART )?(static inline |static |)((?:void|int|double|const \w+ \*) ?\w+\()", re.M)
 
@@ -63,16 +63,16 @@ def on_device(code: str, apart: bool = False) -> str:
 
 
 def in_both_precisions(code: str) -> str:
-    """Return C text with thresholds for the type real."""
+    """Return C text with thresholds that depend on the precision of the type real."""
     for threshold, single in {**SINGLE, **CONTACTS_IN_SINGLE}.items():
         known = rf"(static const double {threshold.lower()} =) ([^;]+);"
         code = re.sub(known, rf"\1 sizeof(real) == 4 ? {single!r} : \2;", code)
     return code
 
 
-# The solver of contacts for a GPU: that of the C program, of both precisions, each function on its own.
-
-# Put in where they are called, they would be compiled for as many places as there are sections.
+# The solver of contacts for a GPU is that of the C program, in both precisions, without inlining.
+#
+# Inlined, its functions would be compiled once for each section that calls them.
 _SEPARATE = """\
 #ifdef __CUDACC__
 #define SEPARATE __noinline__
@@ -89,11 +89,10 @@ def chained_step(
     states: str,
     end: str,
 ) -> str:
-    """Return a step of a method whose stages are a chain, from ``y`` to the vector ``end``: a thread keeps
-    one rate and one sum.
+    """Return the text of a step of a method whose stages are a chain, from ``y`` to the vector ``end``.
 
-    ``derivatives`` writes a call of the rates, into ``rate``, at a part of the step and a state; ``times``
-    the step times a number, as a real.
+    A thread keeps only one rate and one sum. ``derivatives`` returns a call of the rates, into ``rate``, at a
+    fraction of the step and a state; ``times`` returns the step times a number, as a real.
     """
     lines, state, loop = [], "y", f"for (int i = 0; i < {states}; i++)"
     for s, stage in enumerate(stages):
@@ -108,7 +107,7 @@ def chained_step(
 
 
 def device_contacts(sources: Sequence[ContactSource], stem: str) -> str:
-    """Return the functions that sections call, with all that they need."""
+    """Return the block functions that sections call, and the functions that they need."""
     if not sources:
         return ""
     code = on_device(in_both_precisions(contact_code(sources, stem)))
@@ -117,7 +116,7 @@ def device_contacts(sources: Sequence[ContactSource], stem: str) -> str:
     )
 
 
-_CONSTANT_BYTES = 60_000
+_CONSTANT_BYTES = 60_000  # of a card's 64 KiB of constant memory
 
 _RESERVED = (
     *("shared", "given", "circle", "reciprocal", "sine", "cosine", "sine_cosine", "sines_cosines", "method"),
@@ -131,7 +130,7 @@ _RESERVED = (
 
 
 class CudaPrinter(CPrinter):
-    """C with the functions of arithmetic.txt."""
+    """A printer of C with the functions of arithmetic.txt."""
 
     functions = {**CPrinter.functions, "sin": "sine", "cos": "cosine"}  # noqa: RUF012
 
@@ -141,7 +140,7 @@ class CudaPrinter(CPrinter):
 
 
 class SectionWriter:
-    """The functions of one program, named after ``stem``; constants follow the constants of ``before``."""
+    """Functions of one program, whose names begin with ``stem``; constants follow those of ``before``."""
 
     def __init__(
         self,
@@ -174,8 +173,9 @@ class SectionWriter:
         self._names()
 
     def rooms(self) -> dict[str, str]:
-        """Return the lengths of the arrays of constants up to this program, and where they are kept: in the
-        card's 64 KiB of constant memory if they fit there, else they are read through caches.
+        """Return the lengths of the arrays of constants up to this program, and their memory.
+
+        They are in the card's constant memory if they fit there, else they are read through caches.
         """
         shared, given = self.first_shared + len(self.shared), self.first_given + len(self.given)
         return {
@@ -185,7 +185,7 @@ class SectionWriter:
         }
 
     def _names(self) -> None:
-        """The names of symbols, and their places."""
+        """Set the names of symbols, and their places."""
         program, printer = self.program, self.printer
         words = {*printer.keywords, *ARGUMENTS, *_RESERVED, *printer.functions.values()}
         self.namer = Namer(words | reserved_names(program))
@@ -214,11 +214,11 @@ class SectionWriter:
         return "\n".join(part for part in (helpers(text), *tables) if part)
 
     def contacts(self) -> str:
-        """Return the solver of contacts, of all programs whose printer this is."""
+        """Return the solver of contacts, for all programs that share the printer."""
         return device_contacts(contact_sources(self.printer.blocks), "model")
 
     def precompute(self) -> str:
-        """Constants of one run from its parameters; neighbours of a run are neighbours in memory."""
+        """Return the function for a run's own constants; neighbouring runs are neighbours in memory."""
         if not self.own:
             return ""
         program = self.program
@@ -238,7 +238,7 @@ class SectionWriter:
         return re.sub(r"\bvaried\[(\d+)\]", r"varied[\1 * count]", text)
 
     def ordinary(self) -> list[str]:
-        """Functions of time, state, constants and memory."""
+        """Return the functions of time, state, constants and memory."""
         program = self.program
         wanted = [
             (program.derivatives, "Rates of the state"),
@@ -254,7 +254,7 @@ class SectionWriter:
         ]
 
     def fire(self) -> list[str]:
-        """One function per event that changes something, and the one that chooses among them."""
+        """Return a function per event with an effect, and the one that chooses among them."""
         arguments, program = f"{INPUTS}, {RENEWED}", self.program
         targets = [
             *_elements_of("new_memory", len(program.memory)),
@@ -273,7 +273,7 @@ class SectionWriter:
         return [*texts, "\n".join([head, "{", *choice, "}", ""])] if texts else []
 
     def changes(self) -> list[str]:
-        """Functions by which a run leaves and enters a configuration: of a state or of a motion."""
+        """Return the functions by which a run leaves and enters a configuration."""
         program = self.program
         moving = {**self.places, **{s: ("state", i) for i, s in enumerate(program.motion)}}
         for s in program.motion:
@@ -288,7 +288,7 @@ class SectionWriter:
         return texts
 
     def normalise(self) -> list[str]:
-        """Euler parameters of unit length, closed contacts without drift, and loops closed."""
+        """Return the functions that normalise Euler parameters, remove drift of contacts, and close loops."""
         program, texts = self.program, []
         if program.renewed:
             places = _elements_of("out", len(program.renewed))
@@ -335,7 +335,7 @@ class SectionWriter:
         places: dict[Expr, Place] | None = None,
     ) -> str:
         made = section_text(found, self.printer, places or self.places, self.identifiers, self.namer)
-        if name == "update" or name.startswith("fire"):  # memory keeps the number of an input's data
+        if name == "update" or name.startswith("fire"):  # memories keep the numbers of inputs' data
             kept, count = zip(found.results, made.results, strict=True), len(self.program.memory)
             results = [self._kept.get(s, text) if i < count else text for i, (s, text) in enumerate(kept)]
             made = replace(made, results=tuple(results))
@@ -343,14 +343,14 @@ class SectionWriter:
         return self.with_signals(function(signature, f"{about}: {counts(found.operations)}.", made))
 
     def with_signals(self, text: str) -> str:
-        """Return a function that takes inputs over time from their data."""
+        """Return a text in which inputs over time are read from their data."""
         for place in self._kept.values():
             text = re.sub(rf"(const \w+ \w+ = ){re.escape(place)};", rf"\1signal_at(t, {place});", text)
         return text
 
     @cached_property
     def _kept(self) -> dict[Expr, str]:
-        """Inputs over time, and where their memory has the number of their data."""
+        """Inputs over time, and the elements of memory with the numbers of their data."""
         return {s: f"memory[{self.program.memory.index(s)}]" for s in self.program.driven}
 
 
@@ -359,10 +359,10 @@ def _elements_of(array: str, count: int) -> list[str]:
 
 
 def inline_functions(code: str) -> str:
-    """C text for the device, its functions put in where they are called."""
+    """Return C text for the device, with inlined functions."""
     return on_device(code).replace("DEVICE static inline", "DEVICE static __forceinline__")
 
 
 def in_double(code: str) -> str:
-    """Text for the device in double precision, whatever ``real`` is."""
+    """Return text for the device in double precision, whatever ``real`` is."""
     return re.sub(r"\breal\b", "double", code)

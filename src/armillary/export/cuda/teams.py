@@ -1,10 +1,10 @@
 """CUDA code of derivatives that a team of threads computes together, one branch of the mechanism per thread.
 
 A thread that makes a run by itself keeps the state, a stage, the sum of the stages and the live values of an
-evaluation in registers. For a hexapod these are more than its 255 registers, and the rest goes to local
-memory. The threads of a *team* share the work along branches that are alike (program/branch_packs.py): each
-thread does the operation of a pack once, with the numbers of its branch, and holds the states of its branch.
-All threads of a team compute and hold the rest, such as the base's motion.
+evaluation in registers. For a hexapod these need more than its 255 registers, and the rest is in local
+memory. The threads of a *team* share the work along similar branches (program/branch_packs.py): each thread
+does the operation of a pack once, with the numbers of its branch, and holds the states of its branch. All
+threads of a team compute and hold the rest, such as the base's motion.
 
 A pack of w lanes in a team of n threads, w ≤ n: thread i holds lane i mod w. Values pass between lanes by
 ``from_lane`` (a shuffle of the warp); ``across`` (a butterfly shuffle) adds lanes.
@@ -39,14 +39,14 @@ from armillary.program.packs import in_lanes, pack_section
 from armillary.program.program import ProgramSection
 from armillary.untyped import Given
 
-# `TeamWriter` overrides the text of operations in llvm/pack_writer.py: C instead of LLVM, in the same order.
-# The value of a pack is that of the thread's own lane.
+# `TeamWriter` overrides the text of operations in llvm/pack_writer.py by C, in the same order.
+# The value of a pack is the value of the thread's own lane.
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 class TeamWriter(PackWriter):
-    """C assignments of one thread. A value is the name of a variable or a number, with or without a minus."""
+    """A writer of C assignments of one thread. A value is a name or a number, perhaps with a minus."""
 
     def __init__(self, own: SectionWriter, found: Cut, columns: Sequence[Column]) -> None:
         held: dict[Expr, Place] = {}
@@ -67,7 +67,7 @@ class TeamWriter(PackWriter):
         names = own.identifiers
         self._inputs = {f"{p[0]}[{p[1]}]": names[s] for s, p in given.items() if isinstance(p, tuple)}
         self._made: dict[int, str] = {}  # the variable that each line declares
-        self._known: dict[str, str] = {}  # variables of expressions that are written once
+        self._known: dict[str, str] = {}  # variables, by their expressions
         self._both: dict[str, tuple[str, str]] = {}
         self._groups = count(1)
         self._stores: list[tuple[str, int]] = []
@@ -150,7 +150,7 @@ class TeamWriter(PackWriter):
             self._both[angles] = f"sines_{k}", f"cosines_{k}"
         return self._both[angles][("sin", "cos").index(pack.lanes[0].data)]
 
-    # ---------------------------------------------------------------- what a thread holds
+    # ---------------------------------------------------------------- states of a thread
 
     def store(self, value: str, array: str, index: int, kind: str = "") -> None:
         self._stores.append((value, index))
@@ -241,8 +241,8 @@ REGISTERS = {"double": 255, "float": 168}  # of a thread; see BLOCKS in kernels.
 # precision the hexapod (470) is 1.6, a Stewart platform (284) 1.5, ANYmal (273) 0.92, the quadruped (220)
 # 0.95 times as fast.
 CACHE = 280_000
-MOST_ROOM = 200_000  # bytes of shared memory of a multiprocessor, which are taken from that cache
-LONGEST = 8000  # nodes of an evaluation in one function: nvcc takes 20 s for 7,000, with pieces or teams
+MOST_ROOM = 200_000  # bytes of shared memory of a multiprocessor, at the cost of its first-level cache
+LONGEST = 8000  # most nodes of an evaluation in one function: nvcc takes 20 s for 7,000, with pieces or teams
 
 
 # Texts of a kernel in which one thread makes a run by itself.
@@ -267,8 +267,10 @@ class Team:
 
     @classmethod
     def of(cls, writer: SectionWriter, threads: int) -> Team:
-        """Return a team of this many threads. It shares out columns of states that packs take as operands,
-        and columns of states that are the rates of such columns; all threads hold the other states.
+        """Return a team of ``threads`` threads.
+
+        It distributes columns of states that are operands of packs, and columns of states whose rates are
+        such columns; all threads hold the other states.
         """
         program = writer.program
         alike, section = in_lanes(program.alike, threads), program.derivatives
@@ -302,10 +304,10 @@ class Team:
         return own.with_signals(function_text(signature, text, lines, argument_names(signature)))
 
     def room(self, real: str, block: int, blocks: int, most: int) -> int:
-        """Bytes of shared memory, at most ``most``, in which a block keeps the state and the sum of stages.
+        """Return the bytes of shared memory for the state and the sum of stages of a block, at most ``most``.
 
-        0 if they stay in registers. Measured on an H200: with shared memory a hexapod is 1.25 times and a
-        quadruped 1.07 times as fast in double precision; in single precision neither gains.
+        It is 0 if they stay in registers. Measured on an H200: with shared memory a hexapod is 1.25 times and
+        a quadruped 1.07 times as fast in double precision; in single precision neither gains.
         """
         size = 2 * len(self.held) * block * SIZES[real]
         return size if self.threads > 1 and real == "double" and size <= min(most, MOST_ROOM // blocks) else 0
@@ -348,7 +350,7 @@ class Team:
         return {s: i for i, s in enumerate(self.writer.program.state)}
 
     def _gathering(self, states: Set[Expr], stride: str) -> str:
-        """Return statements that gather these states from all threads into the array ``whole``."""
+        """Return statements that gather some states from all threads into the array ``whole``."""
         lines = []
         for k, column in enumerate(self.held):
             for lane, s in enumerate(column):
@@ -359,7 +361,7 @@ class Team:
         return "\n".join(lines)
 
     def _shared_out(self, states: Set[Expr], stride: str) -> str:
-        """Return the statements that give each thread its part of these states."""
+        """Return statements that set each thread's part of some states from the array ``whole``."""
         lines = []
         for k, column in enumerate(self.held):
             if not states.isdisjoint(column):

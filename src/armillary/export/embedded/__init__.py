@@ -1,8 +1,8 @@
 """C for microcontrollers: the C of export/c with other settings.
 
-No heap, no recursion, no global variables, loops with a bound, one method of fixed step, float or double
-throughout, constants in flash. The folder is an Arduino library and a CMake project; measure.c counts
-instructions, stack and memory on a Cortex-M4F and a RISC-V in QEMU.
+There are no heap, recursion and global variables; loops are bounded, one method has a fixed step, numbers are
+float or double throughout, and constants are in flash. The folder is an Arduino library and a CMake project;
+measure.c counts instructions, stack and memory on a Cortex-M4F and a RISC-V in QEMU.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A system's functions for microcontrollers, and the operations of a step.
 
-They are the C of export/c without tables of names and assembly.
+They are the C of export/c without tables of names.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from armillary.solver.thresholds import LOOKS
 
 
 class Counted(Protocol):
-    """A model in some language, whose operations are counted."""
+    """A model in some language, for which operations are counted."""
 
     source: Source
     precision: str
@@ -55,7 +55,7 @@ class Counted(Protocol):
 
 
 def step_table(model: Counted, method: Method, attempts: int) -> str:
-    """Rows of a table in Markdown: operations of a step, at least and at most, and of events and changes.
+    """Return rows of a Markdown table: operations of a step, at least and at most, of events and changes.
 
     With several configurations each number is the largest of them.
     """
@@ -91,7 +91,7 @@ def step_operations(program: Program, has: Collection[str], method: Method, atte
     evaluations = t.stages
     if isinstance(t, Rosenbrock):
         evaluations = sum(any(row) for row in t.a) + 1
-    if program.events.results:  # the derivative at the end is kept for the next step, unless inputs are new
+    if program.events.results:  # the last derivative is kept for the next step, unless inputs change
         evaluations += "inputs" in has
     rows = [*t.a[1:], t.b, *(t.couplings if isinstance(t, Rosenbrock) else ())]
     terms = [sum(1 for weight in row if weight) for row in rows]
@@ -108,8 +108,9 @@ def step_operations(program: Program, has: Collection[str], method: Method, atte
 
 
 def implicit_operations(program: Program, stages: int) -> Operations:
-    """Partial derivatives, the factors of the equations and a solution for each stage; of dense equations as
-    many as all states need, of which fewer are solved for where rates are multiples of other states.
+    """Return the operations of partial derivatives, of factors, and of a solution for each stage.
+
+    Dense equations are counted with all states; fewer are solved for if rates are multiples of other states.
     """
     found, n = program.structure, len(program.state)
     if program.partial_rates:
@@ -127,7 +128,7 @@ def implicit_operations(program: Program, stages: int) -> Operations:
 
 
 def normalising(program: Program, attempts: int) -> Operations:
-    """Euler parameters brought to unit length, closed contacts without drift, loops closed."""
+    """Return the operations of corrections after a step: Euler parameters, drift of contacts, loops."""
     units = program.normalise.operations if program.renewed else Operations()
     if not program.corrected:
         return units
@@ -137,9 +138,10 @@ def normalising(program: Program, attempts: int) -> Operations:
 
 
 def event_operations(program: Program, precision: str, attempts: int) -> Operations:
-    """Return the evaluations of event functions inside a step: each event by bisection in at least every
-    third turn down to the last digits of the time, after a search by doublings in the step that follows an
-    event.
+    """Return the operations for locating events inside a step.
+
+    Each event needs bisection in at least every third iteration down to the last digits of the time, after a
+    search by doublings in the step that follows an event.
     """
     bits = 24 if precision == "single" else 53
     events, n = len(program.events.results), len(program.state)
@@ -149,16 +151,17 @@ def event_operations(program: Program, precision: str, attempts: int) -> Operati
 
 
 def _look_ahead(program: Program) -> Operations:
-    """Three looks at weak constraints ahead and one here, each by two evaluations of a step's rates."""
+    """Return the operations of checks of constraint rank at three times ahead and here."""
     return _multiply_operations(program.derivatives.operations, 8) + _multiply_operations(
         program.events.operations, 7
     )
 
 
 def across_operations(made: Source, attempts: int) -> Operations:
-    """Return the stages of a step across, whose loops are closed, its error and dense output, the event
-    functions in it, and before it the smallest singular value of J in two places, by turns of pairs of its
-    rows.
+    """Return the operations of a step across a place of lost rank.
+
+    They are those of its stages with loop closing, its error and dense output, the event functions in it, and
+    before it the smallest singular value of J in two places, by rotations of pairs of rows.
     """
     program, n = made.program, len(made.program.state)
     closing, layout = normalising(program, attempts), made.equations.reduction.layout
@@ -176,9 +179,10 @@ def across_operations(made: Source, attempts: int) -> Operations:
 
 
 def change_operations(programs: Sequence[Program]) -> Operations:
-    """Return the motion, speeds adjusted twice, the impulse and the state after it; before the last two, a
-    configuration entered to see whether its dependent speeds are a good choice, and the ratings of others
-    (solver/changes.py).
+    """Return the operations of a change of configuration (solver/changes.py).
+
+    They are the motion, two adjustments of speeds, the impulse and the new state; before the last two, a
+    configuration is entered to check its choice of dependent speeds, and others are rated.
     """
 
     def most(name: str) -> Operations:
@@ -220,7 +224,7 @@ _COLUMNS = {
 
 
 def cost_table(files: Mapping[str, str], wanted: bool | None) -> str:
-    """Return a table in Markdown of what the targets whose tools are here need; without tools, how to
+    """Return a Markdown table of costs on the targets whose tools are installed; without tools, how to
     measure.
     """
     rows = {}

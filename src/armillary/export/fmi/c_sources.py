@@ -1,6 +1,6 @@
 """C sources of an FMU: the equations with their partial derivatives, and variables.h and variables.c.
 
-The equations are the text of the C writer. sources/fmu.c reads the numbers of variables.h and variables.c.
+The equations are written as in export/c. sources/fmu.c reads the numbers in variables.h and variables.c.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from armillary.program.program import ProgramSection, section
 from armillary.runtime.integrators.settings import IntegrationSettings
 from armillary.solver.language.translator import Solver
 
-# The solver of co-simulation: that of exported C programs, with inputs that may change within a step.
+# The solver of co-simulation: the solver of exported C programs, with inputs that may change within a step.
 #
-# An FMU calls the parts of the solver one by one, since an importer may take part between them: at the end
-# of every inner step, and before an event happens.
+# An FMU calls the parts of the solver one by one, since an importer may act between them: at the end of every
+# inner step, and before an event.
 
 _MEMBERS = """\
     double inputs[{upper}_MEMORY_ROOM]; /* at the time `since`, in their places of the memory */
@@ -54,7 +54,7 @@ _MEMBERS = """\
 
 
 class FmuSolverPrinter(CSolverPrinter):
-    """The solver with inputs that are polynomials of time, in these places of the memory."""
+    """Printer of the solver with inputs that are polynomials of time, at given indices in the memory."""
 
     def __init__(self, solver: Solver, stem: str, places: Sequence[int], calls: str) -> None:
         super().__init__(solver, stem)
@@ -86,13 +86,13 @@ def solver_files(model: CModel) -> dict[str, str]:
     return {f"{model.stem}_solver.h": header, f"{model.stem}_solver.c": code}
 
 
-# Sections of derivatives of rates, outputs and event functions f, in one direction at the cost of a few f.
+# Sections of derivatives of rates, outputs and event functions f, at the cost of a few evaluations of f.
 #
 #     directional   δf = Σ ∂f/∂z · δz      z: time, state, memory
 #     adjoint       λᵀ ∂f/∂z               for weights λ of the functions
 #
-# The direction δz and the weights λ enter as further symbols: one evaluation gives the product of the whole
-# Jacobian with them, at about three times the cost of the functions themselves.
+# The direction δz and the weights λ are further symbols: one evaluation gives the product of the whole
+# Jacobian with δz or λ, at about three times the cost of the functions themselves.
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,23 +104,23 @@ class Seeded:
 
 
 def directional(source: Source, clocks: Collection[int]) -> Seeded:
-    """Changes of the functions along a direction; ``clocks`` are the numbers of events that are left out."""
+    """Return the changes of the functions along a direction; ``clocks`` are numbers of omitted events."""
     program = source.program
     known = [program.time, *program.state, *program.memory]
     seeds = tuple(symbol(f"d_{s.data.name}", "variable", owner=program) for s in known)
     labels, functions = _seeded_functions(source, clocks)
     found = directional_derivatives(functions, dict(zip(known, seeds, strict=True)))
-    # Constants of derivatives are few and not worth a place of their own: they are computed where they stand.
+    # Derivatives have few constants: these are computed at each call, not once per parameter set.
     return Seeded(section("directional", labels, found, constant=True), seeds)
 
 
 def state_rates(source: Source) -> Seeded:
-    """Rates of the states of an FMU with several configurations."""
+    """Return the rates of the states of an FMU with several configurations."""
     return Seeded(section("motion_rates", *motion_rates(source), constant=True), ())
 
 
 def adjoints(source: Source, clocks: Collection[int]) -> Seeded:
-    """Changes of the weighted sum of the functions with time, state and memory."""
+    """Return the derivatives of a weighted sum of the functions by time, state and memory."""
     program = source.program
     known = [program.time, *program.state, *program.memory]
     _, functions = _seeded_functions(source, clocks)
@@ -130,8 +130,9 @@ def adjoints(source: Source, clocks: Collection[int]) -> Seeded:
 
 
 def _weighted_slopes(functions: Sequence[Expr], weights: Sequence[Expr], known: Sequence[Expr]) -> list[Expr]:
-    """Derivatives of the weighted sum of functions. Block functions have derivatives along a direction alone:
-    then it is one direction after the other.
+    """Return the derivatives of a weighted sum of functions.
+
+    Block functions have only directional derivatives: with these, one is computed per known quantity.
     """
 
     def weighted_sum(values: Sequence[Expr]) -> Expr:
@@ -143,7 +144,7 @@ def _weighted_slopes(functions: Sequence[Expr], weights: Sequence[Expr], known: 
 
 
 def _seeded_functions(source: Source, clocks: Collection[int]) -> tuple[list[str], list[Expr]]:
-    """Rates, outputs and event functions, with their labels."""
+    """Return the labels and expressions of rates, outputs and event functions."""
     program = source.program
     watched = [g for k, g in enumerate(program.events.results) if k not in clocks]
     events = [f"event {k}" for k in range(len(watched))]
@@ -161,7 +162,7 @@ _APART = """\
 
 
 def model_files(source: Source, clocks: Collection[int], adjoint: bool) -> dict[str, str]:
-    """Headers and sources by name; ``clocks`` are the numbers of the events of periodic updates."""
+    """Return headers and sources by file name; ``clocks`` are the event numbers of periodic updates."""
     model = CModel(source, USUAL)
     texts = {
         f"{model.stem}.h": model.header(),
@@ -197,8 +198,8 @@ _BACKWARDS = (
 
 
 def _derivatives_source(source: Source, wanted: Seeded, what: str, about: Sequence[str]) -> str:
-    """<name>_directional.c or <name>_adjoint.c"""
-    model = CModel(source)  # with tables of its own, for only those met here are written
+    """Return <name>_directional.c, <name>_adjoint.c or <name>_motion_rates.c."""
+    model = CModel(source)  # a new one, which has only the tables of this file
     namer = model.sections.identifiers.namer.copy()
     identifiers, places = dict(model.sections.identifiers.of), _symbol_places(source)
     for i, seed in enumerate(wanted.seeds):
@@ -456,7 +457,7 @@ def variables_header(
 
 
 def variables_source(interface: Interface, adjoint: bool) -> str:
-    """variables.c"""
+    """Return variables.c."""
     description = interface.source.description
     parameters = interface.parameters
     sources = every(interface.source)
@@ -504,14 +505,14 @@ def _function_macros(stem: str, adjoint: bool) -> str:
 
 
 def _function_names(source: Source, adjoint: bool) -> list[str]:
-    """Return the functions of a configuration in the order of `configuration_functions`; no function: 0."""
+    """Return a configuration's functions in the order of `configuration_functions` in C; 0 if missing."""
     has = {**has_function(source.program), "derivatives": True, "outputs": True, "adjoint": adjoint}
     names = (*_ORDINARY, "leave", "motion_rates", "normalise", "directional", "adjoint")
     return [f"{source.stem}_{name}" if has.get(name, True) else "0" for name in names]
 
 
 def _events(interface: Interface, source: Source) -> list[str]:
-    """Return the events of a configuration; clocks are events of the user's own, which all have."""
+    """Return the events of a configuration; clocks have the same event numbers in all configurations."""
     return [
         f"{{{string_literal(e.name)}, {e.direction}, {int(e.stop)}, {int(e.guard)}, "
         f"{interface.clocks[k].place if k in interface.clocks else -1}, "
@@ -521,7 +522,7 @@ def _events(interface: Interface, source: Source) -> list[str]:
 
 
 def _table_lines(kind: str, name: str, items: Sequence[str], empty: str = "0", before: str = "") -> list[str]:
-    """Return a table; one that would be empty has an unused entry. Texts have lines of their own."""
+    """Return a table; an empty one gets an unused entry. Each text has its own line."""
     items = items or [empty]
     kind = f"{before}const {kind}"
     if any('"' in item for item in items):
@@ -530,6 +531,6 @@ def _table_lines(kind: str, name: str, items: Sequence[str], empty: str = "0", b
 
 
 def _beyond(equations: DerivedEquations) -> int:
-    """Return the quantities of a motion that sections of changes have beyond the states of an FMU."""
+    """Return the number of quantities in a motion that are no states of an FMU: speeds that events set."""
     system = equations.system
     return len(speed_settings(system)) + (len(system.speeds) if adjustable(system) else 0)

@@ -1,4 +1,4 @@
-"""modelDescription.xml in both versions, and buildDescription.xml, from one table of variables.
+"""The XML files and the page of an FMU: modelDescription.xml in both versions, buildDescription.xml, others.
 
 Sources: FMI specification 2.0.4, sections 2.2, 3.3 and 4.3; 3.0.1, sections 2.4, 3.4 and 4.4.
 """
@@ -16,7 +16,7 @@ from armillary.runtime.integrators.settings import IntegrationSettings
 _INTERFACES = (("ModelExchange", "exchange"), ("CoSimulation", "cosimulation"))
 
 
-# What co-simulation of version 3.0 can do.
+# Capabilities of co-simulation in version 3.0.
 _THIRD_STEPS = (
     "hasEventMode", "providesIntermediateUpdate", "mightReturnEarlyFromDoStep",
     "canReturnEarlyAfterIntermediateUpdate",
@@ -39,7 +39,7 @@ class Facts:
 
 
 def model_description(facts: Facts, version: str) -> bytes:
-    """modelDescription.xml of a version."""
+    """Return modelDescription.xml in a version of FMI."""
     description = facts.interface.source.description
     token = "guid" if version == "2.0" else "instantiationToken"
     root = Element("fmiModelDescription", {
@@ -134,7 +134,7 @@ def _second(root: Element, facts: Facts) -> None:
         if variable.reference in states and _may_jump(interface):
             numbers["reinit"] = "true"
         SubElement(SubElement(variables, "ScalarVariable", _labels(variable)), "Real", numbers)
-    # Knowns of version 2.0 are the time, continuous states and inputs; discrete states are not.
+    # Known quantities in version 2.0 are the time, continuous states and inputs, but no discrete states.
     known = {0, *states, *(v.reference for v in interface.memory if v.causality == "input")}
 
     def unknowns(name: str, chosen: Sequence[FmiVariable]) -> None:
@@ -192,7 +192,7 @@ def _clock_reference(interface: Interface, place: int) -> int:
 
 
 def build_description(identifier: str, sources: Sequence[str]) -> bytes:
-    """buildDescription.xml of version 3.0: how to build the library from the sources."""
+    """Return buildDescription.xml of version 3.0: how to build the library from the sources."""
     root = Element("fmiBuildDescription", {"fmiVersion": "3.0"})
     build = SubElement(root, "BuildConfiguration", {"modelIdentifier": identifier})
     files = SubElement(build, "SourceFileSet", {"language": "C99"})
@@ -207,11 +207,11 @@ def _xml_bytes(root: Element) -> bytes:
     return found
 
 
-# documentation/index.html: what the model is, and all its variables, for people.
+# documentation/index.html: a page about the model, with tables of all variables.
 
 
 def documentation(interface: Interface, settings: IntegrationSettings) -> str:
-    """Return the page of a model."""
+    """Return the page about a model."""
     description = interface.source.description
     steps = f"relative tolerance {settings.rtol:g}, absolute {settings.atol:g}"
     if not settings.integrator.adaptive:
@@ -242,10 +242,10 @@ def _document_table(title: str, variables: Sequence[FmiVariable]) -> DocumentTab
     return DocumentTable(title, ("name", "start", "units", "description"), rows)
 
 
-# terminalsAndIcons.xml of FMI 3.0: variables that belong together, for tools that connect them in one go.
+# terminalsAndIcons.xml of FMI 3.0: groups of variables, which tools connect together.
 #
-# A joint is a terminal with its coordinates and speeds, all inputs are one, and so are all outputs (FMI
-# 3.0.1, section 2.4.9).
+# Each joint is a terminal with its coordinates and speeds; all inputs are one terminal, and all outputs are
+# one (FMI 3.0.1, section 2.4.9).
 
 
 def terminals(interface: Interface) -> bytes:
@@ -281,7 +281,7 @@ def _free_name(name: str, taken: set[str]) -> str:
 
 
 def _terminal(group: Element, name: str, kind: str, members: Mapping[str, str]) -> None:
-    """A terminal whose members are connected by their names."""
+    """Add a terminal; tools connect its members by their names."""
     found = SubElement(group, "Terminal", {
         "name": name, "matchingRule": "plug", "terminalKind": f"armillary.{kind}",
     })  # fmt: skip

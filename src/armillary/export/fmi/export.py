@@ -1,10 +1,10 @@
-"""An FMU from equations, stage by stage, and the platforms for which it holds libraries.
+"""Export of equations as an FMU, and its libraries for several platforms.
 
-FMI 3.0.1, section 2.5.1.3, names a folder after processor and system. FMI 2.0.4, section 2.3, names folders
-of x86 machines only. FMPy looks on every 64-bit machine in linux64, win64 or darwin64, so in FMI 2.0
+FMI 3.0.1, section 2.5.1.3, names a library's folder after processor and system. FMI 2.0.4, section 2.3, names
+folders only for x86 machines. FMPy reads linux64, win64 or darwin64 on every 64-bit machine, so in FMI 2.0
 
-    darwin64        has a library for both processors of macOS in one file, which the system takes apart,
-    linux64         has the library for x86-64, or for aarch64 if that is the only one,
+    darwin64        has one library file for both processors of macOS, of which the system loads one part,
+    linux64         has the library for x86-64, or for aarch64 if there is no other,
     aarch64-linux   has the library for aarch64, for tools that use the names of FMI 3.0 in both versions.
 """
 
@@ -52,7 +52,7 @@ from armillary.solver.methods.registry import usual_method
 
 
 class Platform(NamedTuple):
-    """A platform: its target in the terms of LLVM, the ending of libraries, and their folder in FMI 2.0."""
+    """A platform: its target as LLVM names it, the suffix of libraries, and their folder in FMI 2.0."""
 
     target: str
     suffix: str
@@ -84,7 +84,7 @@ def this_platform() -> str:
 
 
 def chosen_platforms(given: object) -> tuple[str, ...]:
-    """Platforms by name: "all", one, or several; each once, in the order of `PLATFORMS`."""
+    """Return names of platforms from "all", one name or several: each once, in the order of `PLATFORMS`."""
     if given == "all":
         return tuple(PLATFORMS)
     names = [given] if isinstance(given, str) else given
@@ -97,7 +97,7 @@ def chosen_platforms(given: object) -> tuple[str, ...]:
 
 
 def folders(version: str, name: str) -> tuple[str, ...]:
-    """Folders of an FMU in which a library for a platform may be, the first that is there to be taken."""
+    """Return the folders of an FMU that may have a platform's library, in the order in which to look."""
     if version == "3.0":
         return (f"binaries/{name}",)
     own = PLATFORMS[name].folder
@@ -117,11 +117,11 @@ def library_files(version: str, stem: str, libraries: Mapping[str, bytes]) -> di
     return found
 
 
-_PAGE = 1 << 14  # bytes to which parts of a universal file are aligned, those of a page of Apple's processors
+_PAGE = 1 << 14  # bytes: alignment of the parts of a universal file, a page of Apple's processors
 
 
 def universal(parts: Sequence[bytes]) -> bytes:
-    """Libraries of several processors of macOS in one file: a fat header, then each (mach-o/fat.h)."""
+    """Return one file of libraries for several macOS processors: a fat header (mach-o/fat.h), then each."""
     offset = _PAGE
     head = struct.pack(">2I", 0xCAFEBABE, len(parts))
     body = b""
@@ -132,27 +132,25 @@ def universal(parts: Sequence[bytes]) -> bytes:
     return head + b"\0" * (offset - len(head)) + body
 
 
-# Compilers that turn sources into libraries: the system's for this machine, the ziglang wheel's for any.
-#
-# Zig is a C compiler and a linker for all platforms, with headers and stubs of their C libraries, in one
-# wheel.
+# Compilers of the sources: the system's for this machine, the ziglang wheel for any platform. Zig is a C
+# compiler and linker for all platforms, with headers and stubs of their C libraries, in one wheel.
 
-# Products and sums are not fused, so that the numbers are those of the standard on every machine.
+# Without fused multiply-adds numbers follow IEEE 754 and are the same on every machine.
 FLAGS = ("-std=c99", "-ffp-contract=off", "-fvisibility=hidden")
 
 
 _ZIG = (sys.executable, "-m", "ziglang")
-# Zig checks for undefined behaviour while a program runs, unless an option turns that off.
+# By default Zig adds checks for undefined behaviour.
 _ZIG_FLAGS = ("-fno-sanitize=undefined", "-fno-stack-protector", "-g0")
 
 
 def has_zig() -> bool:
-    """Return whether the ziglang wheel is there."""
+    """Return whether the ziglang wheel is installed."""
     return importlib.util.find_spec("ziglang") is not None
 
 
 def find_compiler() -> list[str]:
-    """Return the command of a C compiler: $CC, cc, gcc or clang, else of the ziglang wheel."""
+    """Return the command of a C compiler: $CC, cc, gcc, clang, or the one of the ziglang wheel."""
     named = shlex.split(os.environ.get("CC", ""))
     if named:
         if shutil.which(named[0]) is None:
@@ -174,8 +172,8 @@ def find_compiler() -> list[str]:
 def compile_library(sources: Mapping[str, str], suffix: str, flags: Sequence[str] = FLAGS) -> bytes:
     """Compile the sources to a shared library for this machine.
 
-    It is optimised unless ``ARMILLARY_COMPILE`` is "quick"; then the sources that all models share are
-    compiled as one file, since most of their time goes into common headers.
+    It is optimised unless ``ARMILLARY_COMPILE`` is "quick". Then the sources common to all models are
+    compiled as one file, since most of their compile time goes into common headers.
     """
     command = [*find_compiler(), "-O0" if quick() else "-O2"]
     position = [] if sys.platform == "win32" else ["-fPIC"]
@@ -240,7 +238,7 @@ def build_library(sources: Mapping[str, str], name: str) -> bytes:
         return Path(folder, library).read_bytes()
 
 
-# Functions of the C library of Windows that sources call; only those that are called are linked.
+# Functions of the Windows C library that sources may call; the linker takes only those that are called.
 _UCRT = """
 __stdio_common_vsprintf calloc free memcmp memcpy memset strcmp strlen abort
 acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf exp exp2 expm1 fabs floor fma fmax
@@ -250,13 +248,13 @@ tanh tgamma trunc
 
 
 def _ucrt(folder: str) -> str:
-    """Return the list from which a stub of ucrtbase.dll is made, as a file."""
+    """Write the list of functions for a stub of ucrtbase.dll; return its file name."""
     Path(folder, "ucrt.def").write_text("\n".join(["LIBRARY ucrtbase.dll", "EXPORTS", *_UCRT.split(), ""]))
     return "ucrt.def"
 
 
 def _run_compiler(command: list[str], folder: str) -> None:
-    """Run a command of the compiler. Raise with its first complaint if it fails."""
+    """Run a command of the compiler; if it fails, raise an error with its first message."""
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     except OSError as error:
@@ -270,7 +268,8 @@ def _run_compiler(command: list[str], folder: str) -> None:
         raise ArmillaryError(f"the C compiler '{command[0]}' could not build the library: {first}")
 
 
-# The zip archive that an FMU or a package of FMUs is: written beside its place and moved there whole.
+# The zip archive of an FMU or a package of FMUs: written to a temporary file, which then replaces the old
+# one.
 
 _WHEN = (1980, 1, 1, 0, 0, 0)  # the same sources make the same archive
 
@@ -283,9 +282,9 @@ def write_archive(
     marker: str = "modelDescription.xml",
     kind: str = "an FMU",
 ) -> Path:
-    """Write an archive with these files.
+    """Write an archive with given files and return its path.
 
-    An existing file is replaced if it is an archive of the same kind, one that holds ``marker``, or with
+    An existing file is replaced if it is an archive of the same kind, which contains ``marker``, or with
     ``force``.
     """
     if Path(path).is_dir():
@@ -338,16 +337,17 @@ def export(
 ) -> Path:
     """Write an FMU of FMI ``version`` at ``path``, for model exchange, co-simulation or both.
 
-    ``method`` integrates in co-simulation: "rk4", "midpoint", "ab2" and, for stiff systems, "rodas3" in equal
-    steps of at most ``step``, "dopri5", "dop853" and "rodas5p" in steps of their own, by ``rtol`` and
-    ``atol`` or the tolerance that an importer gives.
-    ``step`` and ``duration`` are the default experiment.
-    ``parameters`` and ``initial`` are start values that replace the description's. ``binary=False`` leaves
-    out the library, so that no compiler is needed. ``platforms`` names the platforms to build libraries for:
-    "all", or names such as "x86_64-windows"; left out, this machine.
-    ``configurations``: whether it holds the equations of all configurations that runs can meet; None: if
-    events lock or unlock joints. Its states are then all coordinates and all speeds.
-    A name without a suffix becomes one with ".fmu". ``force`` replaces also a file that is no FMU.
+    ``method`` integrates in co-simulation: "rk4", "midpoint", "ab2" and, for stiff systems, "rodas3" with
+    equal steps of at most ``step``; "dopri5", "dop853" and "rodas5p" with adaptive steps, by ``rtol`` and
+    ``atol`` or an importer's tolerance. ``step`` and ``duration`` are also those of the default experiment.
+    ``parameters`` and ``initial`` are start values that replace the description's.
+
+    ``binary=False`` omits the library, so that no compiler is needed. ``platforms`` names the platforms to
+    build libraries for: "all", or names such as "x86_64-windows"; by default this machine.
+    ``configurations``: whether the FMU contains the equations of all configurations that runs can meet; None:
+    if events lock or unlock joints. Its states are then all coordinates and all speeds.
+
+    A path without a suffix gets ".fmu". ``force`` also replaces a file that is no FMU.
     """
     version = str(version)
     one_of(version, VERSIONS, "unknown version of FMI ")
@@ -393,7 +393,7 @@ def export(
         token,
         float(h),
         settings.t_end,
-        settings.rtol if settings.integrator.adaptive else 1e-6,  # importers give it back as theirs
+        settings.rtol if settings.integrator.adaptive else 1e-6,  # importers pass it as their own tolerance
         **offers,
         sources=made,
     )
@@ -418,9 +418,7 @@ def export(
 
 
 def _token(texts: Mapping[str, str], version: str, options: str) -> str:
-    """Return a number that belongs to these sources alone; importers hand it over when they make
-    an instance.
-    """
+    """Return an identifier of the sources and options; importers pass it when they create an instance."""
     digest = sha256(f"{version} {options}".encode())
     for name in sorted(texts):
         digest.update(f"{name}\0{texts[name]}\0".encode())

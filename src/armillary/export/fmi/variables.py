@@ -1,8 +1,8 @@
 """The variables of an FMU: names, value references, start values, dependencies and units.
 
-Value references run through time, parameters, memory, states, rates of the states, outputs, event functions
-and clocks of events, in the order of the program; sources/fmu.c counts in the same way. Outputs that only
-repeat a state or a memory have a value reference but are not listed.
+Value references count time, parameters, memory, states, rates of the states, outputs, event functions and
+clocks of events, in this order and that of the program, as in sources/fmu.c. Outputs that only repeat a state
+or a memory have a value reference but are not listed.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ def dependencies(results: Sequence[Expr], references: Mapping[Expr, int]) -> lis
     return [tuple(references[order[i]] for i in places) for places in held_places(results, order)]
 
 
-# States of FMUs that change their configuration, and the rates of these states.
+# States of FMUs with several configurations, and the rates of these states.
 #
 # The states of such an FMU are the motion x: all coordinates, all speeds of the system and the user's own
-# states, in every configuration. The equations of a configuration have some of them as states y; the
-# dependent and locked speeds follow from y. The rates of the motion x = leave(t, y) with ẏ = f(t, y) are
+# states, in every configuration. Each configuration integrates some of them, its states y; the dependent and
+# locked speeds follow from y. The rates of the motion x = leave(t, y) with ẏ = f(t, y) are
 #
 #     ẋ = ∂leave/∂t + ∂leave/∂y · f
 
@@ -71,8 +71,10 @@ class ExchangedMotion:
 
 
 def motion_of(source: Source, values: Sequence[float], state: Sequence[float]) -> ExchangedMotion:
-    """Return the states of an FMU that changes its configuration. Start values follow from parameter values,
-    in the user's units, and a state of the first configuration.
+    """Return the states of an FMU with several configurations.
+
+    Start values follow from parameter ``values``, in the user's units, and a ``state`` of the first
+    configuration.
     """
     equations = source.equations
     targets, system = equations.targets, equations.system
@@ -95,8 +97,10 @@ def motion_of(source: Source, values: Sequence[float], state: Sequence[float]) -
 
 
 def motion_rates(source: Source) -> tuple[list[str], list[Expr]]:
-    """Return labels and rates of the states of an FMU. With several configurations these are the rates of the
-    motion, without the entries at its end for speeds that events set when they release them.
+    """Return labels and rates of the states of an FMU.
+
+    With several configurations these are the rates of the motion, without the entries at its end for speeds
+    that events set on release.
     """
     program = source.program
     leave = next((s for s in program.changes if s.name == LEAVE), None)
@@ -122,7 +126,7 @@ class FmiVariable:
     units: str = ""
     about: str = ""
     derivative_of: int | None = None  # the value reference of a state
-    depends: tuple[int, ...] = ()  # value references of time, states and memory
+    depends: tuple[int, ...] = ()  # value references of the time, states and memory in its expression
 
 
 @dataclass(frozen=True)
@@ -135,7 +139,7 @@ class FmiClock:
 
 @dataclass(frozen=True, eq=False)
 class Interface:
-    """Variables and start values of one model; start values inside are in the model's own units."""
+    """Variables and start values of one model; the tuples of numbers are in the model's own units."""
 
     source: Source
     parameters: tuple[FmiVariable, ...]
@@ -211,7 +215,7 @@ def interface(source: Source, parameters: Mapping[str, float] | None, initial: G
     state_factors = tuple(s.factor for s in described)
     memory_factors = [m.factor for m in equations.system.memories.values()]
     clocks = _clocks(equations)
-    tunable = not equations.reduction.rows  # with new lengths, closed loops would have to be assembled again
+    tunable = not equations.reduction.rows  # new lengths would open closed loops
     names = _UniqueNames({"time"})
     listed_parameters = tuple(
         FmiVariable(
@@ -303,7 +307,7 @@ class _UniqueNames:
 
 
 def _start_values(source: Source, given: Mapping[str, float] | None) -> dict[str, float]:
-    """Start values of all parameters in the user's units."""
+    """Return start values of all parameters in the user's units."""
     known = [p.name for p in source.description.parameters]
     given = checked_names(given or {}, known, "there is no parameter", ParameterError)
     missing = [p.name for p in source.description.parameters if p.default is None and p.name not in given]
@@ -342,7 +346,7 @@ def unit_texts(variables: Sequence[FmiVariable]) -> list[str]:
 
 # Units as FMI defines them: exponents of the SI base units and the radian, and a factor.
 
-# Here angles have no dimension, in FMI the radian is a base unit.
+# Armillary's angles have no dimension; in FMI the radian is a base unit.
 _ANGLES = re.compile(r"(?<![A-Za-z])([mu\u00b5\u03bc]?rad|deg|°|arcmin|arcsec|rev)(?![A-Za-z])")
 
 

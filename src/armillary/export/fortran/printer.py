@@ -1,7 +1,7 @@
 """Expressions in Fortran.
 
-Reals are compared by helpers for equality, since compilers warn of it; Fortran's own min and
-max are not defined for NaN.
+Helpers compare reals for equality, since compilers warn of such comparisons. Helpers replace min and max,
+too, which Fortran does not define for NaN.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from armillary.export.text.printer import (
 )
 from armillary.untyped import Given
 
-# Fortran has no reserved words, but a variable of such a name would hide the function.
+# Fortran has no reserved words, but a variable with the name of a function would hide it.
 _TAKEN = "dp merge sqrt abs sin cos tan tanh asin acos atan atan2 exp log min max modulo aint real huge"
 
 
 class FortranPrinter(Printer):
-    """Fortran's way of writing expressions."""
+    """Printer of expressions in Fortran."""
 
     folded = True
     keywords = frozenset(_TAKEN.split())

@@ -1,4 +1,4 @@
-"""The solver in Fortran: the derived type of a run and the procedures of solver."""
+"""The solver in Fortran: the derived type of a run, and the procedures of armillary.solver."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from armillary.solver.methods.method_text import exported_methods, method_names
 from armillary.solver.methods.registry import usual_method
 from armillary.solver.tables import TRUTHS
 
-# Further configurations of a system in Fortran: a module for each, and one with the tables that changes
-# read and a subroutine for each section that calls that of a configuration.
+# Further configurations of a system in Fortran: a module for each; and a module with the tables of changes
+# and, per section, a subroutine that calls the section of a given configuration.
 
 Array = Callable[[str, str, Sequence[str], str], list[str]]
 _WIDTH = 130
 _STATE, _MOTION = "state(most_states)", "state(n_motion)"
-# Sections: what they take for a state, the results that they have, and what these are beyond those of a
-# configuration.
+# Sections: declaration of the state argument, length of the result, and the default of result elements that a
+# configuration lacks.
 _SECTIONS = {
     "derivatives": (_STATE, "most_states", "0.0_dp"),
     "outputs": (_STATE, "n_outputs", "0.0_dp"),
@@ -69,19 +69,19 @@ _LARGEST_SIZES = {
 
 
 def fortran_name(name: str) -> str:
-    """Return a size or a table of solver/language/language.py."""
+    """Return the Fortran name of a size or a table of solver/language/language.py."""
     return _TABLES.get(name) or _LARGEST_SIZES.get(name) or name.lower()
 
 
 def sections_of(made: Source) -> list[str]:
-    """Return the subroutines of a configuration, by name."""
+    """Return the names of a configuration's subroutines."""
     had = has_function(made.program, made.passing)
     names = ["precompute", *_SECTIONS, "fire", "normalise"]
     return [name for name in names if had.get(name, True)]
 
 
 def changes_module(made: Source, array: Array) -> str:
-    """Return the module of all configurations."""
+    """Return the module through which runs call all configurations."""
     stem, every = made.stem, [made, *made.others]
     found = change_tables(made)
     lines = [
@@ -134,7 +134,7 @@ def _cases(name: str, every: Sequence[Source], given: str, unused: Iterable[str]
 
 
 def _dispatcher(name: str, every: Sequence[Source]) -> list[str]:
-    """Return a section of a configuration."""
+    """Return the subroutine that calls a section of configuration ``c``."""
     state, size, beyond = _SECTIONS[name]
     return [
         f"  pure subroutine {name}_of(c, t, state, constants, memory, out)",
@@ -191,7 +191,7 @@ _SIZES |= {"Pivots": "n_pivots", "Kinds": "n_kinds", "PlaceFlags": "n_places"}
 
 
 def solver_values(made: Source, has: Collection[str], array: Array) -> dict[str, str]:
-    """Values for the template: the methods, the components of a run, the constants and the procedures."""
+    """Return values for the template: methods, components of a run, constants and procedures."""
     methods = exported_methods(True, made.stiff)
     printer = FortranSolverPrinter(solver_for(has, True, ("start_run", "find_row"), guard=made.guard))
     return {
@@ -207,7 +207,7 @@ def solver_values(made: Source, has: Collection[str], array: Array) -> dict[str,
 
 
 def _structure(made: Source, code: str, array: Array) -> list[str]:
-    """Sizes and tables of sparse equations of implicit steps, as far as the code reads them."""
+    """Return the sizes and tables of the sparse equations of implicit steps that the code reads."""
     found = implicit_tables(made)
     lines = [
         f"  integer, parameter :: {name.lower()} = {size}"
@@ -221,7 +221,7 @@ def _structure(made: Source, code: str, array: Array) -> list[str]:
 
 
 def _protect(lines: Iterable[str]) -> list[str]:
-    """Tables as variables: of constants gfortran sees that some are none, not that these are left out."""
+    """Return tables as protected variables: gfortran warns of index 0 in constants, though it is unused."""
     return [line.replace("integer, parameter ::", "integer, protected ::") for line in lines]
 
 
@@ -248,7 +248,7 @@ def fortran_settings(stiff: bool) -> dict[str, str]:
 
 
 class FortranSolverPrinter(SolverPrinter):
-    """Pure procedures of Fortran, with whole arrays for vectors; indices begin with one."""
+    """Printer of pure procedures in Fortran, with array operations on vectors; indices begin with one."""
 
     indent = "  "
     continued = " &"
@@ -300,7 +300,7 @@ class FortranSolverPrinter(SolverPrinter):
         return lines
 
     def constants(self) -> list[str]:
-        """Numbers by name."""
+        """Return the constants of the solver."""
         lines = []
         for name, value in self.solver.constants.items():
             kind, text = ("integer", str(value)) if isinstance(value, int) else ("real(dp)", f"{value!r}_dp")
@@ -344,7 +344,7 @@ class FortranSolverPrinter(SolverPrinter):
         )
 
     def section(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
-        """Return the call of a section of the present configuration, or of a given one."""
+        """Return statements that call a section of the present configuration, or of a given one."""
         c, constants, memory = "r%configuration", "r%constants", "r%memory"
         if name in ("enter", "impulse", "adjust"):
             c, *arguments = arguments
@@ -372,7 +372,7 @@ class FortranSolverPrinter(SolverPrinter):
         return [f"r%happened({k}) = r%happened({k}) + 1"]
 
     def call(self, function: SolverFunction, arguments: Sequence[str], target: str = "") -> str:
-        # A component in brackets is a value: it must not be the same variable as a part of the run.
+        # A component in brackets is a copy: arguments must not alias the run, which the procedure may change.
         given = [f"({a})" if a.startswith("r%") else a for a in arguments]
         return f"call {function.name}({', '.join(['r', *given, *([target] if target else [])])})"
 
@@ -407,11 +407,11 @@ class FortranSolverPrinter(SolverPrinter):
         ]
 
 
-# Loops closed before a run, in Fortran: the procedures of solver/assembly and their data.
+# Closing of loops before a run, in Fortran: the procedures of solver/assembly.py and their data.
 
 Names = Callable[[str, str, Sequence[str]], list[str]]
 
-_LOOP_SIZES = {"N_GAPS": "n_gaps", "N_COORDINATES": "n_places"}  # those that programs see
+_LOOP_SIZES = {"N_GAPS": "n_gaps", "N_COORDINATES": "n_places"}  # names that main programs use
 _STATUSES = {"CLOSED": "loops_closed", "OPEN": "loops_open", "NOT_REDUNDANT": "not_redundant"}
 _LOOP_TYPES = {"whole": "integer", "StepNumbers": "integer", "PlaceFlags": "logical", "SpeedFlags": "logical"}
 _LOOP_REMARKS = {
@@ -423,7 +423,7 @@ _LOOP_REMARKS = {
 
 
 def assembly_text(loops: AssemblySource, quoted: Callable[[str], str]) -> str:
-    """Return the procedures."""
+    """Return the procedures that close loops."""
     has = {"redundant"} if loops.redundant else set()
     has |= {"quaternions"} if loops.quaternions else set()
     has |= {"several"} if loops.several else set()
@@ -434,7 +434,7 @@ def assembly_text(loops: AssemblySource, quoted: Callable[[str], str]) -> str:
 
 
 def assembly_data(loops: AssemblySource, array: Array, names: Names) -> list[str]:
-    """Sizes, tables and the record, for the top of the module."""
+    """Return sizes, tables and the derived type, for the top of the module."""
     printer = FortranAssembly(loops)
     used = set(re.findall(r"\w+", printer.text())) | {"n_gaps", "n_places", "loops_open"}
     sizes = {printer.names[name]: n for name, n in loops.sizes.items()}
@@ -461,7 +461,7 @@ def assembly_data(loops: AssemblySource, array: Array, names: Names) -> list[str
 
 
 class FortranAssembly(FortranSolverPrinter):
-    """The procedures that close loops."""
+    """Printer of the procedures that close loops."""
 
     functions = {  # noqa: RUF012
         **FortranSolverPrinter.functions, "isnan": ".not. ({0} <= {0})", "at": "({} - 1)*{} + {}"
@@ -489,7 +489,7 @@ class FortranAssembly(FortranSolverPrinter):
         return [line.replace("type(run_t)", "type(loops_t)") for line in super().function(function)]
 
 
-# The solver of contacts in Fortran: pure procedures with a record of their own.
+# The solver of contacts in Fortran: pure procedures with their own derived type.
 
 _CONTACT_REMARKS = {
     "NORMAL_ROW": "row of the normal of each contact; 0: none",
@@ -499,7 +499,7 @@ _CONTACT_REMARKS = {
 
 
 def contact_data(sources: Sequence[ContactSource], array: Array) -> list[str]:
-    """Sizes, tables and records, for the top of a module."""
+    """Return sizes, tables and derived types, for the top of a module."""
     if not sources:
         return []
     lines = ["", "  ! Contacts: see below."]
@@ -517,7 +517,7 @@ def contact_data(sources: Sequence[ContactSource], array: Array) -> list[str]:
 
 
 def contact_procedures(sources: Sequence[ContactSource]) -> str:
-    """Return the subroutines that sections call, with all that these call."""
+    """Return the subroutines that sections call, and the procedures that these call."""
     texts = []
     for source in sources:
         printer = FortranContacts(source)
@@ -526,7 +526,7 @@ def contact_procedures(sources: Sequence[ContactSource]) -> str:
 
 
 class FortranContacts(FortranSolverPrinter):
-    """The procedures that find forces and statuses of contacts."""
+    """Printer of procedures that find forces and statuses of contacts."""
 
     def __init__(self, source: ContactSource) -> None:
         super().__init__(source.solver)
@@ -547,7 +547,7 @@ class FortranContacts(FortranSolverPrinter):
         return [line.replace("type(run_t)", f"type({self.record_type})") for line in lines]
 
     def block_function(self, name: str) -> str:
-        """Return a subroutine from an array of arguments to one of results."""
+        """Return a subroutine that reads an array of arguments and fills one of results."""
         block = self.source.called[name]
         takes = [
             f"  r%{p.field} = given({p.first + 1}:{p.first + p.length})"

@@ -22,28 +22,28 @@ from armillary.solver.methods.method_text import exported_methods, method_names
 
 @dataclass(frozen=True)
 class NamelistEntry:
-    """A value of a group: its name there, its variable in the program, an example and its meaning."""
+    """A value in a namelist group: its name, its variable in the program, an example and its meaning."""
 
     name: str
     place: str
     value: float
     about: str
-    factor: float = 1.0  # from the units of the file to those of the place
+    factor: float = 1.0  # from units in the file to units of the variable
     required: bool = False
 
 
-# What the subroutines that read groups hold besides the group's names. Other variables of the program end
-# with an underscore, which no name of a model does.
+# Local names of the subroutines that read groups. All other variables of the program end with an underscore,
+# as no name of a model does.
 _LOCAL = ("missing", "dp", "abs", "run", "parameters", "initial", "inputs", "memory")
 
 
 def group_names(wished: Iterable[str]) -> tuple[str, ...]:
-    """Names in a group of a run file."""
+    """Return valid and unique names for a group of a run file."""
     return field_names(wished, _LOCAL, folded=True)
 
 
 def parameter_fields(made: Source) -> tuple[str, ...]:
-    """Names of the parameters, in their type and in run files."""
+    """Return the names of the parameters, in their derived type and in run files."""
     return group_names(p.name for p in made.description.parameters)
 
 
@@ -80,7 +80,7 @@ def groups(made: Source) -> dict[str, list[NamelistEntry]]:
 
 
 def program_text(made: Source) -> str:
-    """Return the program: groups read, a run made, rows written."""
+    """Return the main program, which reads the groups, makes a run and writes rows."""
     found = groups(made)
     titles = ["run", *found]
     places = 0 if made.assembly is None else len(made.assembly.coordinates)
@@ -105,9 +105,7 @@ def program_text(made: Source) -> str:
 
 
 def _reader(group: str, entries: Sequence[NamelistEntry], places: int) -> str:
-    """Return the subroutine that reads one group; for the first ``places`` it notes whether they
-    are given.
-    """
+    """Return the subroutine that reads one group; it notes which of the first ``places`` values are given."""
     listing = list_items([e.name for e in entries], WIDTH, " " * 6, " &")
     lines = ["", f"  subroutine read_{group}()", "    integer :: code_", "    real(dp) :: &", *listing]
     lines += [f"    namelist /{group}/ &", *listing]
@@ -154,11 +152,11 @@ def _entry_lines(entries: Iterable[NamelistEntry]) -> list[str]:
 
 
 def parameter_assignments(made: Source) -> str:
-    """Parameters from the array `values`, for the test."""
+    """Return assignments of parameters from the array `values`, for the test."""
     return "\n".join(f"  p%{name} = values({i + 1})" for i, name in enumerate(parameter_fields(made)))
 
 
-LONGEST = 20_000  # characters of a statement: it may have 255 continuation lines
+LONGEST = 20_000  # most characters of a statement, which may have 255 continuation lines
 _ARGUMENTS = {
     "state": "state(n_states)", "constants": "constants(n_constants)", "memory": "memory(n_memory)"
 }  # fmt: skip
@@ -171,7 +169,7 @@ def _section_subroutine(f: SectionFunction, sections: Sections) -> str:
 
 
 def section_texts(made: Source, sections: Sections) -> list[str]:
-    """Return the sections that every configuration has, and its change sections."""
+    """Return the subroutines of one configuration's sections."""
     program = made.program
     texts = [_precompute(made, sections), *(_section_subroutine(f, sections) for f in made.functions)]
     for k, section in enumerate(program.fire):
@@ -197,7 +195,7 @@ def section_texts(made: Source, sections: Sections) -> list[str]:
 
 
 def _place_lines(renewed: Sequence[int]) -> list[str]:
-    """Return the elements of an array of places in the state, on lines of their own."""
+    """Return lines with the elements of an array of state indices."""
     return list_items([str(i + 1) for i in renewed], WIDTH, " " * 6, " &")
 
 
@@ -233,8 +231,9 @@ def _subroutine(
     labels: Sequence[str],
     parameters: Sequence[str] = (),
 ) -> str:
-    """Return a section with the usual arguments: time, state, constants and memory; with ``parameters``,
-    their values as texts, these in place of constants.
+    """Return a section with the usual arguments: time, state, constants and memory.
+
+    ``parameters``: if given, the expressions of parameter values; the argument p then replaces constants.
     """
     plain = [out.partition("(")[0] for out in outs]
     given = {"p" if parameters and a == "constants" else a: size for a, size in _ARGUMENTS.items()}
@@ -261,7 +260,7 @@ def _subroutine(
 
 
 def _declare_locals(names: Sequence[str]) -> list[str]:
-    """Declarations of locals, a few hundred to a statement."""
+    """Return declarations of locals, at most 400 per statement."""
     lines: list[str] = []
     for start in range(0, len(names), 400):
         part = list_items(names[start : start + 400], WIDTH, " " * 16, " &")
@@ -270,7 +269,7 @@ def _declare_locals(names: Sequence[str]) -> list[str]:
 
 
 def _locals(body: SectionText) -> list[str]:
-    """Return declarations: names of assignments, and arrays of block functions."""
+    """Return what to declare: names of assignments, and arrays of block functions."""
     names = []
     for step in body.steps:
         if (call := step.block) is None:
@@ -285,8 +284,9 @@ def _step_lines(body: SectionText) -> Iterable[str]:
 
 
 def _step_statements(step: Step) -> list[str]:
-    """Return an assignment, or a call of a block function, whose arguments are set one after the other: a
-    statement has at most 255 lines.
+    """Return an assignment, or a call of a block function.
+
+    A call's arguments are assigned one by one, since a statement has at most 255 continuation lines.
     """
     if (call := step.block) is None:
         return _assignment(step.name, step.text)
@@ -330,13 +330,13 @@ def _precompute(made: Source, sections: Sections) -> str:
 
 
 def _parameter_values(made: Source) -> list[str]:
-    """Parameters in the units of the equations."""
+    """Return expressions of the parameters in the units of the equations."""
     factors = ("" if p.factor == 1.0 else f"*{literal(p.factor)}" for p in made.description.parameters)
     return [f"p%{name}{factor}" for name, factor in zip(parameter_fields(made), factors, strict=True)]
 
 
 def _physical(made: Source, checked: Physical, sections: Sections) -> str:
-    """Quantities that must not be negative, and the first that is."""
+    """Return the subroutine that finds the first negative one of the quantities that must not be negative."""
     body, values = sections.body(checked.section), _parameter_values(made)
     lines = ["  ! Which mass, moment of inertia or armature is negative (0: none), and its value."]
     lines += ["  pure subroutine check_physical(p, which, value)", "    type(parameters_t), intent(in) :: p"]
@@ -353,9 +353,7 @@ def _physical(made: Source, checked: Physical, sections: Sections) -> str:
 
 
 def _in_model_units(item: StateDescription | Stored) -> str:
-    """Return an initial value in the units of the equations, as its value in the stated ones times
-    a factor.
-    """
+    """Return an initial value in the units of the equations: the value in its stated units times a factor."""
     if item.factor == 1.0:
         return literal(item.initial)
     return f"{literal(item.initial / item.factor)}*{literal(item.factor)}"
@@ -392,9 +390,9 @@ def _fire_subroutine(k: int, section: ProgramSection, made: Source, sections: Se
 
 
 def _write_start(made: Source, start: StartSource, sections: Sections) -> str:
-    """Return the values that the start of a run computes from the given ones."""
+    """Return the subroutine that computes the first memory and state of a run from given values."""
     about = "Memory and state of the first step from the values that are given"
-    # A type without components has no value to be given: there are parameters, for inertia is one.
+    # There are parameters, since each inertia is one: the derived type is never empty.
     return _renewing("started", about, start.section, made, sections, _parameter_values(made) or ["0.0_dp"])
 
 
@@ -406,7 +404,7 @@ def _renewing(
     sections: Sections,
     parameters: Sequence[str] = (),
 ) -> str:
-    """Return a section of new memory and state."""
+    """Return a section that computes new memory and state."""
     body, d = sections.body(section), made.description
     count = len(d.memory)
     targets = [
@@ -414,7 +412,7 @@ def _renewing(
         for i, text in enumerate(body.results)
     ]
     labels = [*(m.name for m in d.memory), *(s.name for s in d.states)]
-    if not count:  # a result of no numbers must be set all the same
+    if not count:  # also an array of length zero must be set
         targets.insert(0, ("new_memory", "0.0_dp"))
         labels.insert(0, "there is none")
     outs = ["new_memory(n_memory)", "new_state(n_states)"]

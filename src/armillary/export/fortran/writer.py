@@ -1,4 +1,4 @@
-"""The layout of an exported Fortran module, and of the folder around it."""
+"""The layout of exported Fortran modules and of their folder."""
 
 from __future__ import annotations
 
@@ -65,10 +65,9 @@ def export(
     configurations: bool | None = None,
     stiff: bool = False,
 ) -> Path:
-    """Write a folder with modules and a program for this one system, a Makefile, a run file, a test, a
-    README.
+    """Write a folder with modules and a program for one system, a Makefile, a run file, a test and a README.
 
-    ``stiff``: its solver also has the methods rodas5p and rodas3, with the partial derivatives of the rates.
+    ``stiff``: the solver also has the methods rodas5p and rodas3, with the partial derivatives of the rates.
     """
     made = make_source(equations, configurations, passes=True, stiff=flag(stiff, "stiff="), sparse=True)
     stem, has, d = made.stem, features(made), made.description
@@ -111,7 +110,7 @@ def model_text(made: Source, sections: Sections) -> str:
 
 
 def _change_modules(made: Source) -> str:
-    """Return the modules of further configurations, and the one through which runs call all of them."""
+    """Return modules of further configurations, and the module through which runs call all of them."""
     texts = []
     for other in made.others:
         sections = Sections(other, FortranPrinter(), RESERVED)
@@ -177,7 +176,7 @@ def _public(made: Source) -> list[str]:
 
 
 def _data_lines(made: Source) -> list[str]:
-    """Sizes, names, the parameters as a type, and the initial values."""
+    """Return the sizes, tables of names, and the type of parameters with their defaults."""
     d = made.description
     lines = [_size_parameters(made)]
     lines.append(
@@ -239,7 +238,7 @@ def _size_parameters(made: Source) -> str:
 
 
 def _jump_times(made: Source) -> list[str]:
-    """Times at which data of inputs bend, with infinity at their end, and whether they jump there."""
+    """Return the times at which input data bend, ended by infinity, and whether they jump there."""
     if not (stops := made.program.stops):
         return []
     size = len(stops) + 1
@@ -250,7 +249,7 @@ def _jump_times(made: Source) -> list[str]:
 
 
 def _set_places(made: Source) -> str:
-    """Return the coordinates that events set, event by event."""
+    """Return a table of the coordinates that each event sets."""
     flags = [".true." if set_ else ".false." for set_ in made.set_places]
     about = "Coordinates that events set: loops are closed again after that."
     return "\n".join(_array_lines("logical", f"sets_place({len(flags)})", flags, about)) if flags else ""

@@ -1,8 +1,8 @@
 """Exported JAX: one module of pure functions for one system, to be compiled, mapped and differentiated.
 
-The layout is as in exported Python (python/module.py); module.py has the differences, ``solver.txt`` is the
-rollout by `lax.scan`, for which solver.py prints the methods. If events set something, end the run or change
-the configuration, ``runs.txt`` has the common solver of runs, printed by flow.py.
+The layout is as in exported Python (python/module.py); module.py has the differences. ``solver.txt`` is the
+template of the rollout by `lax.scan`; solver.py prints the methods in it. If events set something, end the
+run or change the configuration, ``runs.txt`` has the common solver of runs, printed by flow.py.
 """
 
 from __future__ import annotations
@@ -26,11 +26,10 @@ def export(
     configurations: bool | None = None,
     stiff: bool = False,
 ) -> Path:
-    """Write a folder with a module for this one system, a run file, a test with stored numbers, and a
-    README.
+    """Write a folder with one system's module, a run file, a test with stored numbers, and a README.
 
-    ``stiff``: it also has the linearly implicit methods: rodas3, and rodas5p where it locates events. JAX
-    itself finds the partial derivatives of the rates.
+    ``stiff``: the module also has linearly implicit methods: rodas3 and, if it locates events, rodas5p. JAX
+    itself differentiates the rates.
     """
     made = replace(make_source(equations, configurations, passes=True), stiff=flag(stiff, "stiff="))
     module = JaxModule(made, module_name("jax_system" if made.stem == "jax" else made.stem))

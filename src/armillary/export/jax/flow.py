@@ -1,9 +1,9 @@
-"""The solver in JAX: functions of a run that is a dictionary of arrays, with `lax` for decisions in the run.
+"""The solver in JAX: functions of a run, which is a dictionary of arrays, with `lax` for branches and loops.
 
-A choice becomes a conditional of `lax`, a loop a while-loop, with the names they change as operands;
-statements after a return, break or continue are done if none of these has happened. The method is no array:
-choices that depend on it alone are made while JAX traces. The functions that this text calls (`when`,
-`repeat`, `count`, `present`) are in runs.txt.
+Conditionals become conditionals of `lax`, and loops while-loops; their operands are the variables that they
+change. Statements after a return, break or continue are conditional on flags of these. The method is no
+array: choices that depend on the method alone are made while JAX traces. The functions that this text calls
+(`when`, `repeat`, `count`, `present`) are in runs.txt.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _SIZES |= EXTENTS
 _LOG = ("log_time", "log_event", "logged")
 _INSTALLED = ("configuration", "used", "constants")
 _CLOSING = ("status", "status_then", "phase")
-# Functions of the template, and what they change. Stages are a loop over the rows of a tableau there, so that
-# the equations of motion are compiled once for all of them.
+# Functions of the template, and the variables that they change. There, stages are a loop over the rows of a
+# tableau, so that the equations of motion are compiled once for all stages.
 GIVEN = {
     "stages": ("stage_slopes", "trial"), "error_ratios": ("ratio", "ratio_low"),
     "dense_terms": ("stage_slopes", "nest1", "nest2", "further"),
@@ -55,7 +55,7 @@ class FlowPrinter(SolverPrinter):
     }  # fmt: skip
 
     def __init__(self, solver: Solver, prefixed: Collection[str] = ()) -> None:
-        """``prefixed``: names of functions that others of the module have, too."""
+        """``prefixed``: names that other functions of the module have, too; these get the prefix "run_"."""
         names = {
             "N_MEMORY": "len(MEMORY)", "INFINITY": "jnp.inf", "NAN": "jnp.nan", "NONE": "-1", "FIRST": "0",
             **OTHER_SIZES,
@@ -65,8 +65,9 @@ class FlowPrinter(SolverPrinter):
             names[f"METHOD_{method.name.upper()}"] = method.name.upper()
         super().__init__(solver, names)
         self.prefixed = frozenset(prefixed)
-        self.writes = {name: set(changed) for name, changed in GIVEN.items()}  # what functions change
-        self.blocks = 0  # of blocks
+        # variables that each function changes
+        self.writes = {name: set(changed) for name, changed in GIVEN.items()}
+        self.blocks = 0  # number of blocks so far; it is part of their names
         self.loops: list[int] = []
 
     def name_value(self, function: str) -> str:
@@ -76,13 +77,11 @@ class FlowPrinter(SolverPrinter):
         return "\n\n".join("\n".join([*self.function(f), ""]) for f in self.solver.functions.values())
 
     def fields(self) -> list[str]:
-        """Return the parts of a run with their initial values."""
-        lines, vectors = (
-            [],
-            fields(exported_methods(adaptive=True, stiff=True)),
-        )  # these are matrices of the template
+        """Return the entries of a run's dictionary with their initial values."""
+        lines: list[str] = []
+        vectors = fields(exported_methods(adaptive=True, stiff=True))  # the template has matrices for these
         for f in self.solver.fields:
-            if f.name in ("method", "configuration", "used") or f.name in vectors:  # these, too
+            if f.name in ("method", "configuration", "used") or f.name in vectors:  # also in the template
                 continue
             if f.type in _SCALARS:
                 value = _zero(f.type)
@@ -128,6 +127,7 @@ class FlowPrinter(SolverPrinter):
     # ---------------------------------------------------------------- what statements change
 
     def changed_by(self, nodes: Sequence[ast.stmt], loops: Sequence[int]) -> set[str]:
+        """Return the variables that statements change inside of given loops, by their keys in the run."""
         found: set[str] = set()
         for node in nodes:
             match node:
@@ -151,6 +151,7 @@ class FlowPrinter(SolverPrinter):
         return found
 
     def key(self, target: ast.expr) -> str:
+        """Return the key of an assigned variable: a field's name, or a local name and an underscore."""
         match target:
             case ast.Name(id=name):
                 return f"{name}_"
@@ -159,7 +160,7 @@ class FlowPrinter(SolverPrinter):
         raise TypeError(ast.unparse(target))
 
     def leaving(self, node: ast.stmt) -> list[str]:
-        """Return the variables that a statement sets where the next one is not done."""
+        """Return the flags of return, break and continue that a statement may set."""
         found = self.changed_by([node], self.loops)
         own = [f"{word}{self.loops[-1]}_" for word in ("break", "continue")] if self.loops else []
         return [flag for flag in ("return_", *own) if flag in found]
@@ -181,7 +182,7 @@ class FlowPrinter(SolverPrinter):
     def block_of(
         self, nodes: Sequence[ast.stmt], word: str, start: Sequence[str] = ()
     ) -> tuple[str, list[str]]:
-        """Return a function of what a run and a function have, changed by statements."""
+        """Return the name and lines of a function that changes the dictionary of variables by statements."""
         self.blocks += 1
         name = f"{word}_{self.blocks}"
         lines = [f"def {name}(v: dict) -> dict:", "    v = dict(v)", *(f"    {line}" for line in start)]
@@ -198,8 +199,9 @@ class FlowPrinter(SolverPrinter):
         return [*lines, *self.lines(f"v = {how}({test}, {then}, {other}, v, {names})")]
 
     def is_light(self, nodes: Sequence[ast.stmt]) -> bool:
-        """Return whether statements hold no loop, no section and no function that changes the run: both sides
-        of a choice are then computed.
+        """Return whether both sides of a choice may be computed.
+
+        They may, if they have no loop, no section and no function that changes the run.
         """
         inner = [n for node in nodes for n in ast.walk(node)]
         calls = {called(n) for n in inner if isinstance(n, ast.Call)}
@@ -242,7 +244,7 @@ class FlowPrinter(SolverPrinter):
         return super().statement(node, last)
 
     def loop_text(self, node: ast.While | ast.For) -> list[str]:
-        """Return a loop; what leaves it ends it."""
+        """Return the lines of a loop, which ends when a flag of return or break is set."""
         self.blocks += 1
         number = self.blocks
         changed = self.changed_by(node.body, [*self.loops, number])
@@ -308,7 +310,8 @@ class FlowPrinter(SolverPrinter):
         changed = {name for name in self.changed_by(function.body, []) if not name.endswith("_")}
         self.writes[function.name] = changed
         given = ["v: dict"] if function.takes_run else []
-        given += [f"{name}_: Array" for name in function.arguments]  # a function may have the plain name
+        # the underscore avoids names of functions
+        given += [f"{name}_: Array" for name in function.arguments]
         starts = [f'"{name}_": {name}_' for name in function.arguments]
         starts += [f'"{name}_": {_zero(kind)}' for name, kind in function.locals.items()]
         value = (

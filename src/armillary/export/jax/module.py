@@ -1,4 +1,4 @@
-"""The parts of an exported module's layout that are specific to JAX."""
+"""The layout of an exported module in JAX: its differences from exported Python."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from armillary.mechanics.constraints.closing_thresholds import FEW_CORRECTIONS
 
 # Expressions in JAX: array operations that can be traced, without branches.
 #
-# Both sides of a choice are evaluated, and differentiated: an infinite derivative on the side that is not
-# taken would be multiplied by zero, which is NaN. So functions whose derivative is infinite where they are
-# finite, such as the root of zero, go through helpers that have the derivative zero there. Nothing can be
-# done here for a side that is itself infinite; the README says so.
+# Both sides of a choice are evaluated and differentiated. An infinite derivative on the side that is not
+# chosen would be multiplied by zero, which is NaN. So functions that are finite where their derivative is
+# infinite, such as the root at zero, are called through helpers with derivative zero there. A side that is
+# itself infinite has no remedy here; the README says so.
 
 _NAMES = {"atan": "arctan", "min": "minimum", "max": "maximum"}
 _GUARDED = {"sqrt": "sqrt", "asin": "asin", "acos": "acos", "atan2": "atan2", "pow": "power"}
@@ -39,7 +39,7 @@ class JaxPrinter(PythonPrinter):
     truth_number = "jnp.where({}, 1.0, 0.0)"
     choosing = "jnp.where({test}, {yes}, {no})"
 
-    choice, quotient = Printer.choice, Printer.quotient  # not those of Python
+    choice, quotient = Printer.choice, Printer.quotient  # instead of those of PythonPrinter
 
     def call(self, node: Expr, operands: Sequence[Operand]) -> Operand:
         if node.data in _LOGIC:  # `and` and `or` cannot be traced
@@ -49,9 +49,10 @@ class JaxPrinter(PythonPrinter):
 
 
 def needs_runs(made: Source) -> bool:
-    """Return whether a system needs located events: events of the user's own set something or end the run,
-    joints lock or contacts change, dependent speeds are exchanged or places where constraints lose rank are
-    passed.
+    """Return whether a run has to locate events.
+
+    It does, if the user's events set something or end the run, if joints lock or contacts change, or if
+    dependent speeds are exchanged or places are passed where constraints lose rank.
     """
     own = [event for event in made.equations.targets.watched if not event.hidden]
     located = any(event.changes or event.stop for event in own) or bool(made.equations.system.contacts)
@@ -89,14 +90,8 @@ class JaxModule(PythonModule):
     corrections = FEW_CORRECTIONS
     always = "real"
     adaptive = False
-    multistep = False  # stages in JAX know only their own step
-    settings: tuple[str, ...] = (
-        "start",
-        "duration",
-        "step",
-        "method",
-        "sample",
-    )  # its steps are all of one length
+    multistep = False  # step functions do not have the rates of the step before
+    settings: tuple[str, ...] = ("start", "duration", "step", "method", "sample")  # all steps have one length
     needed: tuple[str, ...] = ("duration", "step")
     decorator = "@jax.tree_util.register_dataclass"
     needs = "Python 3.11 and JAX 0.4.36 or later"

@@ -20,7 +20,8 @@ from armillary.export.text.files import fill, template
 from armillary.export.text.printer import wrap_statement
 from armillary.export.text.solver_printer import NO_SOLVER
 from armillary.export.text.source import Source
-from armillary.mechanics.contact.blocks import WITHOUT_REBOUND, ContactBlock
+from armillary.mechanics.contact.blocks import WITHOUT_REBOUND
+from armillary.mechanics.contact.contact_thresholds import NOTHING
 from armillary.solver.language.translator import SolverFunction, read_solver, solver_for
 from armillary.solver.methods.method_text import exported_methods
 from armillary.solver.methods.tableau import Method, Rosenbrock, Tableau
@@ -31,7 +32,7 @@ WIDTH = 110
 
 
 def solver_values(made: Source) -> dict[str, str]:
-    """Return values for the template: step functions of all methods, their names, and times of jumps."""
+    """Return values for the template of rollouts: step functions, their names, and times of jumps."""
     methods = exported_methods(False, made.stiff, multistep=False)
     explicit = [m for m in methods if not m.rosenbrock]
     printer = JaxSolverPrinter(read_solver((), explicit, [f"{m.name}_stages" for m in explicit]))
@@ -47,7 +48,7 @@ def solver_values(made: Source) -> dict[str, str]:
 
 
 def implicit_text() -> str:
-    """Return the class of linearly implicit methods, and their stages."""
+    """Return the text of the class of linearly implicit methods, and of the function of their stages."""
     return template(__package__, "implicit.txt").rstrip("\n")
 
 
@@ -73,7 +74,7 @@ def run_values(made: Source, has: Collection[str], named: Named) -> dict[str, st
     methods = exported_methods(True, made.stiff, multistep=False)
     wanted = ["start_run", "turn" if "reclosing" in has else "find_row"]
     loops = made.assembly.solver if made.assembly is not None else NO_SOLVER
-    described = {word for word in has if word not in ("implicit", "driven")}  # stages: implicit.txt
+    described = {word for word in has if word not in ("implicit", "driven")}  # implicit.txt has the stages
     found_solver = solver_for(described, True, wanted, methods=methods, guard=made.guard, given=GIVEN)
     printer = FlowPrinter(found_solver, loops.functions)
     found, every = change_tables(made), (made, *made.others)
@@ -139,7 +140,7 @@ def _list_items(texts: Sequence[str]) -> str:
 
 
 class JaxSolverPrinter(PythonSolverPrinter):
-    """Printer of step functions whose vectors are whole arrays."""
+    """Printer of step functions, with one array operation per vector."""
 
     def field(self, name: str) -> str:
         return name
@@ -164,10 +165,10 @@ class JaxSolverPrinter(PythonSolverPrinter):
 
 # The solver of contacts in JAX.
 #
-# Forces at given statuses are found by functions of a dictionary of arrays (flow.py), which can be
-# compiled, mapped and differentiated forward. Statuses are decided only at events, by the functions of
-# exported Python; compiled code calls them on the host, since XLA would copy them to each call site and take
-# half a minute to compile each copy.
+# Functions of a dictionary of arrays (flow.py) find forces at given statuses; these can be compiled, mapped
+# and differentiated forward. Statuses are decided only at events, by the functions of exported Python, which
+# compiled code calls on the host: XLA would copy them to each call site and take half a minute to compile
+# each copy.
 
 _RATES, _FORCES, _DECISION = "contact_rates", "contact_forces", "contact_problem"
 
@@ -176,34 +177,26 @@ def contact_texts(sources: Sequence[ContactSource], width: int) -> list[str]:
     """Return the texts of the contact functions that sections call, with their constants and tables."""
     if not sources:
         return []
-    sources = [_with_forces(source) for source in sources]
     lines = ["# " + "-" * 76 + " contacts", ""]
     lines += [f"{name} = {value!r}" for name, value in contact_constants(sources).items()]
     return ["\n".join([*lines, ""]), *(text for source in sources for text in _contact_solver(source, width))]
 
 
-def _with_forces(source: ContactSource) -> ContactSource:
-    """Return the source with a function of forces added if missing; derivatives of decisions call it."""
-    if any(block.name == _FORCES for block in source.called.values()):
-        return source
-    forces = ContactBlock(_FORCES, source.block.shape)
-    return ContactSource({**source.called, f"{_FORCES}{source.tag}": forces}, source.tag)
-
-
 def _contact_solver(source: ContactSource, width: int) -> list[str]:
-    forces = {n: b for n, b in source.called.items() if b.name == _FORCES}
-    known = forces | {n: b for n, b in source.called.items() if b.name == _RATES}
-    printer = JaxContacts(ContactSource(known, source.tag))
-    texts = [_data_text(printer, width), printer.text(), *map(printer.block_function, known)]
+    known = {n: b for n, b in source.called.items() if b.name in (_RATES, _FORCES)}
+    texts: list[str] = []
+    if known:
+        printer = JaxContacts(ContactSource(known, source.tag))
+        texts += [_data_text(printer, width), printer.text(), *map(printer.block_function, known)]
     for name, decision in source.called.items():
         if decision.name == _DECISION:
             host = ContactSource({f"{name}_on_host": decision}, f"{source.tag}_on_host")
-            texts += [*solver_texts(PythonContacts(host), width), _decision(name, host, next(iter(forces)))]
+            texts += [*solver_texts(PythonContacts(host), width), _decision(name, host)]
     return texts
 
 
 def _data_text(printer: JaxContacts, width: int) -> str:
-    """Return the text of sizes and tables."""
+    """Return the text of the sizes and tables of contacts."""
     source = printer.source
     lines = [f"{printer.names[name]} = {size}" for name, size in source.sizes.items()]
     for name, numbers in source.whole_tables(0).items():
@@ -213,8 +206,8 @@ def _data_text(printer: JaxContacts, width: int) -> str:
     return "\n".join([*lines, ""])
 
 
-def _decision(name: str, source: ContactSource, forces: str) -> str:
-    """Return the text of the function that decides contact statuses, and of its derivative."""
+def _decision(name: str, source: ContactSource) -> str:
+    """Return the text of a function that decides contact statuses, and of its derivative."""
     block = source.block
     taken = {p.field: p for p in source.takes(f"{name}_on_host")}
     given = {p.field: p for p in source.gives(f"{name}_on_host")}
@@ -223,18 +216,16 @@ def _decision(name: str, source: ContactSource, forces: str) -> str:
     contact = {k: c for c, (n, slip) in enumerate(rows) for k in (*(() if n is None else (n,)), *slip)}
     values = {
         "name": name,
-        "forces": forces,
         "results": str(block.count),
         "smooth": str(block.smooth),
-        "limits": str(4 * len(rows)),
-        "asked": repr([1.0, *[0.0] * (len(rows) - 1)]),
         "without": str(WITHOUT_REBOUND),
+        "nothing": repr(NOTHING),
         "rows": str(block.sizes["N_CONTACT_ROWS"]),
         "speeds": str(block.sizes["N_CONTACT_SPEEDS"]),
         "contact": repr([contact[k] for k in range(len(contact))]),
         "normal": repr([normal.get(k) or 0 for k in range(len(contact))]),
         "slips": repr([float(k in normal) for k in range(len(contact))]),
-        "pushed": repr([float(normal.get(k) is not None) for k in range(len(contact))]),
+        "pressed": repr([float(normal.get(k) is not None) for k in range(len(contact))]),
         **{f"in_{field}": f"{p.first} : {p.first + p.length}" for field, p in taken.items()},
         **{f"out_{field}": f"{p.first} : {p.first + p.length}" for field, p in given.items()},
     }

@@ -1,6 +1,6 @@
-"""Exported MATLAB, which Octave reads too: a package folder of functions for one system.
+"""Exported MATLAB, which Octave can run, too: a package folder of functions for one system.
 
-Read writer.py first: it lays out the files. solver.py prints the integration into
+Read writer.py first, which has the layout of the files. solver.py prints the integration into
 ``simulate.txt``, ``test.txt`` is the self-test.
 """
 

@@ -1,4 +1,4 @@
-"""The solver in MATLAB: the structure of a run and the local functions of solver."""
+"""The solver in MATLAB: the structure of a run, and the local functions of armillary.solver."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ from armillary.export.text.start import AssemblySource
 from armillary.solver.language.translator import Solver, SolverFunction, solver_for
 from armillary.solver.methods.method_text import exported_methods, method_names
 
-# All configurations of a system in MATLAB: the functions of each, and the tables that changes read.
+# All configurations of a system in MATLAB: their functions, and the tables that changes of configuration
+# read.
 
 _FUNCTIONS = (
     *("precompute", "derivatives", "outputs", "events", "update", "fire", "normalise"),
@@ -43,13 +44,13 @@ _MISSING = {"normalise": "@(t, state, constants, memory) state", "events": "@(va
 
 
 def structure(values: dict[str, str]) -> str:
-    """Return a structure with these fields."""
+    """Return the text of a structure with given fields."""
     pairs = ", ".join(f"'{name}', {value}" for name, value in values.items())
     return "\n".join(wrap_statement(f"struct({pairs})", 100, "", " " * 13, " ..."))
 
 
 def change_values(made: Source, package: str) -> dict[str, str]:
-    """Sizes, tables and functions of all configurations, for the template of a run."""
+    """Return sizes, tables and functions of all configurations, for the template of a run."""
     found = change_tables(made)
     sections = []
     for one in (made, *made.others):
@@ -78,12 +79,12 @@ _SIZES |= {"Pivots": "numel(about.weak_masses)", "Kinds": "max(r.kind)"}
 _IMPLICIT_SIZES = ("N_PARTIALS", "N_UNKNOWNS", "N_ENTRIES", "N_FACTORS")
 _STATUSES = tuple(status.name for status in STATUSES)
 _GIVEN = ("state", "memory", "method", "t0", "t_end", "every_step", "max_steps", "max_step", "rtol", "atol")
-# Names of values that the functions compare with: components of r.is.
+# Names of values that functions compare with; they are fields of r.is.
 _VALUES = (*_STATUSES, "ready", "settled", "arrived", "step", "row", "end_reached")
 
 
 def solver_values(made: Source, has: Collection[str], package: str) -> dict[str, str]:
-    """Values for the template: the methods, the fields of a run, the constants and the functions."""
+    """Return values for the template: the methods, the fields of a run, the constants and the functions."""
     methods = exported_methods(True, made.stiff)
     described = solver_for(has, True, ("start_run", "find_row"), guard=made.guard)
     printer = MatlabSolverPrinter(described, package)
@@ -117,12 +118,12 @@ def solver_values(made: Source, has: Collection[str], package: str) -> dict[str,
 
 
 def _size_field(name: str) -> str:
-    """Return a size of solver/language/language.py, which begins with N_."""
+    """Return the field for a size of solver/language/language.py, whose name begins with N_."""
     return f"r.n.{name[2:].lower()}"
 
 
 class MatlabSolverPrinter(SolverPrinter):
-    """Functions of MATLAB, which take the run and return it changed; indices begin with one."""
+    """Printer of functions in MATLAB that take the run and return it changed; indices begin with one."""
 
     indent = "  "
     continued = " ..."
@@ -216,14 +217,14 @@ class MatlabSolverPrinter(SolverPrinter):
         return self.lines(f"{target} = {call};")
 
     def section(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
-        """Return the call of a section of the present configuration, or of a given one."""
+        """Return statements that call a section of the present configuration, or of a given one."""
         section, constants, memory = "r.now", "r.constants", "r.memory"
         if name in ("enter", "impulse", "adjust"):
             c, *arguments = arguments
             section, constants = f"r.sections{{{c}}}", f"r.all_constants{{{c}}}"
         elif name == "outputs":
             *arguments, memory = arguments
-        if name not in ("enter", "impulse", "adjust", "ratings"):  # those take a motion
+        if name not in ("enter", "impulse", "adjust", "ratings"):  # these four take a motion
             arguments = [*arguments[:-1], f"{arguments[-1]}(1:r.used)"]
         call = f"{section}.{name}({', '.join(arguments)}, {constants}, {memory})"
         if name == "fire":
@@ -260,12 +261,12 @@ class MatlabSolverPrinter(SolverPrinter):
         return [head, f"% {function.about}", *body, "end"]
 
     def statements_of(self, function: SolverFunction) -> list[str]:
-        """Return the statements of a function, which MATLAB does not indent."""
+        """Return the statements of a function, not indented."""
         self.current = function
         return self.statements(function.body, True)
 
 
-# Loops closed before a run, in MATLAB: the functions of solver/assembly and their data.
+# Closing of loops before a run, in MATLAB: the functions of solver/assembly.py and their data.
 
 _FLAGS = ("PlaceFlags", "SpeedFlags")
 
@@ -302,7 +303,7 @@ def _size_name(name: str) -> str:
 
 
 class MatlabAssembly(MatlabSolverPrinter):
-    """The functions that close loops."""
+    """Printer of functions that close loops."""
 
     functions = {**MatlabSolverPrinter.functions, "at": "({} - 1)*{} + {}"}  # noqa: RUF012
 
@@ -332,7 +333,7 @@ class MatlabAssembly(MatlabSolverPrinter):
 
 
 def contact_files(sources: Sequence[ContactSource]) -> dict[str, str]:
-    """Return the functions that sections call, by name."""
+    """Return the files of functions that sections call, by name."""
     files: dict[str, str] = {}
     for source in sources:
         for name, block in source.called.items():
@@ -341,7 +342,7 @@ def contact_files(sources: Sequence[ContactSource]) -> dict[str, str]:
 
 
 def _file(source: ContactSource, name: str) -> str:
-    """Return a function from a column of arguments to a column of results, with its helpers."""
+    """Return a function of a column of arguments that returns a column of results, with its helpers."""
     printer = MatlabContacts(source)
     entry = source.solver.functions[source.entry(name)]
     tables = [
@@ -378,7 +379,7 @@ def _file(source: ContactSource, name: str) -> str:
 
 
 class MatlabContacts(MatlabSolverPrinter):
-    """The functions that find forces and statuses of contacts."""
+    """Printer of functions that find forces and statuses of contacts."""
 
     def __init__(self, source: ContactSource) -> None:
         super().__init__(source.solver, "")

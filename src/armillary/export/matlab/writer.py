@@ -1,7 +1,7 @@
 """The layout of exported MATLAB, a package folder with a file for each function; expressions in MATLAB.
 
-There is no choice inside an expression, min and max leave out NaN, and roots and logarithms of negative
-numbers are complex: for these there are helpers, written at the end of each file that needs them.
+MATLAB has no conditional expression, its min and max ignore NaN, and roots and logarithms of negative numbers
+are complex. Helpers replace these; each file that needs them has them at its end.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ KEYWORDS = (
     "break case catch classdef continue else elseif end for function global if otherwise parfor persistent "
     "return spmd switch try while do until end_try_catch endif endwhile endfor endfunction unwind_protect"
 )
-# Functions that generated files call: a variable of such a name would hide them.
+# Functions that generated files call; a variable with such a name would hide one.
 _CALLED = (
     "double sin cos tan tanh atan atan2 exp abs floor ceil rem Inf NaN true false zeros setdiff fieldnames "
     "isempty isnan error"
@@ -47,7 +47,7 @@ _CALLED = (
 
 
 class MatlabPrinter(Printer):
-    """MATLAB's way of writing expressions; ``package`` is where the functions of tables are."""
+    """Printer of expressions in MATLAB; ``package`` has the functions of lookup tables."""
 
     keywords = frozenset(f"{KEYWORDS} {_CALLED}".split())
     functions = {  # noqa: RUF012
@@ -90,7 +90,7 @@ def table_function(name: str, table: Piecewise, width: int) -> str:
             *list_items([repr(float(v)) for v in places], width, " " * 4, " ..."),
         ]
         lines[-1] += "];"
-    # One matrix per cell: rows are powers of the first argument, columns of the last.
+    # One matrix per cell: a row per power of the first argument, a column per power of the last.
     shape = table.coefficients.shape
     degrees = shape[table.arity :]
     cells = table.coefficients.reshape(-1, *((1, *degrees) if table.arity == 1 else degrees))
@@ -116,7 +116,7 @@ def export(
 ) -> Path:
     """Write a folder with a package of functions for this one system, an example, a test and a README.
 
-    ``stiff``: its solver also has the methods rodas5p and rodas3, with the partial derivatives of the rates.
+    ``stiff``: the solver also has the methods rodas5p and rodas3, with the partial derivatives of the rates.
     """
     made = make_source(equations, configurations, passes=True, stiff=flag(stiff, "stiff="), sparse=True)
     d, has = made.description, features(made)
@@ -162,7 +162,7 @@ def export(
 
 
 def _jump_times(made: Source) -> dict[str, str]:
-    """Times at which data of inputs bend, with infinity at their end, and whether they jump there."""
+    """Return the times at which input data bend, ended by infinity, and whether they jump there."""
     stops = made.program.stops
     values = {
         "jump_times": "; ".join([*(repr(t) for t, _ in stops), "Inf"]),
@@ -174,9 +174,7 @@ def _jump_times(made: Source) -> dict[str, str]:
 
 
 def package_name(stem: str) -> str:
-    """Return a name for the package that no variable of the files around it has: it would hide
-    the package.
-    """
+    """Return a package name that is no variable of the files around the package: that would hide it."""
     texts = [
         template(__package__, f"{name}.txt") for name in ("simulate", "normalise", "assembled", "run", "test")
     ]
@@ -190,7 +188,7 @@ def _with_helpers(text: str) -> str:
 
 
 def _parameter_fields(made: Source) -> tuple[str, ...]:
-    """Names of the parameters in their structure."""
+    """Return the field names of the parameters in their structure."""
     return field_names((p.name for p in made.description.parameters), KEYWORDS.split())
 
 
@@ -206,7 +204,7 @@ def _section_function(f: SectionFunction, sections: Sections) -> str:
 
 
 def _equation_files(made: Source, sections: Sections, package: str, own: str) -> dict[str, str]:
-    """Return the sections that every configuration has, and its change sections, in the package ``own``."""
+    """Return files of one configuration's sections, which are in the package ``own``."""
     program = made.program
     found = {"precompute": _precompute(made, sections, package)}
     found |= {f.name: _section_function(f, sections) for f in (*made.functions, *made.corrections)}
@@ -270,7 +268,7 @@ def _function_files(made: Source, sections: Sections, package: str) -> dict[str,
 
 
 def _first_guess(loops: AssemblySource) -> str:
-    """Return the coordinates from which loops are closed."""
+    """Return the function with the coordinates from which loops are closed."""
     lines = [
         "function q = first_guess()",
         "% FIRST_GUESS  Coordinates from which a search for closed loops starts.",
@@ -280,7 +278,7 @@ def _first_guess(loops: AssemblySource) -> str:
 
 
 def _section_lines(body: SectionText) -> list[str]:
-    """Inputs and assignments of a section."""
+    """Return the inputs and assignments of a section."""
     lines = [
         f"{i.name} = {i.array}({i.index + 1});" for i in body.inputs if i.array not in ("", "parameters")
     ]
@@ -360,7 +358,7 @@ def _string_literal(text: str) -> str:
 
 
 def _names_function(made: Source) -> str:
-    """Names, and what else is known of outputs and events."""
+    """Return the function with all names, units, and data of events."""
     d = made.description
     lines = [
         "function about = names()",
@@ -396,7 +394,7 @@ def _names_function(made: Source) -> str:
 
 
 def _replacing(what: str, vector: str, items: Sequence[StateDescription] | Sequence[Stored]) -> list[str]:
-    """Values by name, taken from the arguments in the units stated and converted."""
+    """Return statements that set elements by name from the arguments, converted from their stated units."""
     listing = list_items([_string_literal(item.name) for item in items], WIDTH, "    ", " ...")
     factors = " ".join(repr(item.factor) for item in items)
     converted = "*factors(place)" if any(item.factor != 1.0 for item in items) else ""
@@ -416,9 +414,7 @@ def _replacing(what: str, vector: str, items: Sequence[StateDescription] | Seque
 
 
 def _in_model_units(item: StateDescription | Stored) -> str:
-    """Return an initial value in the units of the equations, as its value in the stated ones times
-    a factor.
-    """
+    """Return an initial value in the units of the equations: the value in its stated units times a factor."""
     return repr(item.initial) if item.factor == 1.0 else f"{item.initial / item.factor!r}*{item.factor!r}"
 
 
@@ -459,7 +455,7 @@ def _initial_memory(made: Source) -> str:
 
 
 def _write_start(made: Source, start: StartSource, sections: Sections) -> str:
-    """Return the values that the start of a run computes from the given ones."""
+    """Return the function that computes the first memory and state of a run from given values."""
     body = sections.body(start.section)
     lines = [
         "function [new_memory, new_state] = started(t, state, p, memory) %#ok<INUSD>",
@@ -472,14 +468,14 @@ def _write_start(made: Source, start: StartSource, sections: Sections) -> str:
 
 
 def _renew_memory_and_state(made: Source, body: SectionText) -> list[str]:
-    """New memory and state."""
+    """Return the assignments of new memory and state."""
     d, count = made.description, len(made.description.memory)
     memory = _results("new_memory", body.results[:count], [m.name for m in d.memory])
     return [*memory, *_results("new_state", body.results[count:], [s.name for s in d.states])]
 
 
 def _parameter_lines(made: Source, body: SectionText) -> list[str]:
-    """Parameters that a section reads, in the units of the equations."""
+    """Return assignments of parameters that a section reads, in the units of the equations."""
     names, lines = _parameter_fields(made), []
     for i in body.inputs:
         if i.array == "parameters":
@@ -489,7 +485,7 @@ def _parameter_lines(made: Source, body: SectionText) -> list[str]:
 
 
 def _fire_function(made: Source, sections: Sections) -> str:
-    """One local function per event, and the one that chooses among them."""
+    """Return one local function per event, and the function that calls one by event number."""
     d = made.description
     lines = ["function [new_memory, new_state] = fire(k, t, state, constants, memory)"]
     lines += ["% FIRE  Memory and state after event k.", "switch k"]

@@ -1,7 +1,8 @@
-"""Exported Python: one module for one system, with nothing but the standard library.
+"""Exported Python: one module for one system, which needs only the standard library.
 
-Read module.py first: it lays out the module. solver.py prints the integration into ``solver.txt``;
-``program.txt`` is the same for all systems, ``test.txt`` its self-test.
+Read module.py first, which has the layout of the module. solver.py prints the integration into
+``solver.txt``; ``program.txt``, the main program, and ``test.txt``, the self-test, are the same for all
+systems.
 """
 
 from __future__ import annotations
@@ -37,10 +38,9 @@ def export(
     configurations: bool | None = None,
     stiff: bool = False,
 ) -> Path:
-    """Write a folder with a module for this one system, a run file, a test with stored numbers, and a
-    README.
+    """Write a folder with one system's module, a run file, a test with stored numbers, and a README.
 
-    ``stiff``: its solver also has the methods rodas5p and rodas3, with the partial derivatives of the rates.
+    ``stiff``: the solver also has the methods rodas5p and rodas3, with the partial derivatives of the rates.
     """
     made = make_source(equations, configurations, passes=True, stiff=flag(stiff, "stiff="), sparse=True)
     return write_module(PythonModule(made, module_name(made.stem)), path, force=force)
@@ -52,7 +52,7 @@ def module_name(stem: str) -> str:
 
 
 def write_module(module: PythonModule, path: str | os.PathLike[str], *, force: bool = False) -> Path:
-    """Return the folder of a module in whatever dialect."""
+    """Write the folder of a module in any dialect and return its path."""
     d, name = module.description, module.name
     duration, step = example_timing(module.made)
     values = {

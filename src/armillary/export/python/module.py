@@ -34,13 +34,13 @@ from armillary.settings import RUN_TABLE
 
 # Expressions in Python.
 #
-# Numbers are floats, whose arithmetic is that of the compiled code; but where IEEE 754 has infinities and
-# NaN, Python raises exceptions, even for a value that a condition then leaves aside. So divisions and
-# functions go through helpers that return the values of the standard.
+# Numbers are floats, with the same arithmetic as in compiled code. But Python raises exceptions for results
+# that are infinite or NaN in IEEE 754, even in a branch of a condition that is not chosen. So divisions and
+# functions call helpers that return the values of the standard.
 
 
 class PythonPrinter(Printer):
-    """Python's way of writing expressions."""
+    """Printer of expressions in Python."""
 
     keywords = frozenset(
         (*keyword.kwlist, "math", "abs", "min", "max", "range", "list", "tuple", "lookup", "div")
@@ -65,7 +65,7 @@ class PythonPrinter(Printer):
 
 
 def without_parentheses(text: str) -> str:
-    """Text without parentheses around the whole of it."""
+    """Return a text without parentheses around all of it."""
     if not text.startswith("("):
         return text
     depth = 0
@@ -81,9 +81,9 @@ ARGUMENTS = "t: float, state: Vector, constants: Vector, memory: Vector"
 
 
 class PythonModule:
-    """One system's module; what another dialect writes in its own way, it overrides."""
+    """One system's module; classes of other dialects override what differs."""
 
-    package = "armillary.export.python"  # where the templates are
+    package = "armillary.export.python"  # the folder of the templates
     reserved: tuple[str, ...] = (
         "Vector", "Parameters", "Event", "Trajectory", "Run", "precompute", "derivatives", "outputs",
         "events", "update", "fire", "normalise", "renew_states", "correct", "geometry", "closed", "started",
@@ -93,10 +93,10 @@ class PythonModule:
     )  # fmt: skip
     vector = ("[", "]")  # around the numbers of a result
     decorator = ""  # of the class of parameters
-    corrections = CORRECTIONS  # of loops after a step, at most
-    always = ""  # helpers that every module has
-    adaptive = True  # methods with steps of their own choice too
-    multistep = True  # methods that use the rates of the step before, too
+    corrections = CORRECTIONS  # most corrections of loops after a step
+    always = ""  # names of helpers that every module has
+    adaptive = True  # whether there are methods with adaptive steps
+    multistep = True  # whether there are methods that use rates of earlier steps
     needs = "Python 3.11 and later without other packages"
 
     def __init__(self, made: Source, name: str, printer: Printer | None = None) -> None:
@@ -110,11 +110,11 @@ class PythonModule:
         return PythonPrinter()
 
     def fill_template(self, file: str, values: Mapping[str, str] | None = None) -> str:
-        """Return a template of this dialect."""
+        """Return a template of this dialect with values in it."""
         return fill(template(self.package, file), values or {}, self.has)
 
     def solver(self) -> str:
-        """Integration."""
+        """Return the text of the integration."""
         stops = self.program.stops
         times = ", ".join([*(repr(t) for t, _ in stops), "math.inf"]) + ","
         hard = ", ".join([*(str(jumps) for _, jumps in stops), "True"]) + ","
@@ -128,21 +128,21 @@ class PythonModule:
         return self.fill_template("solver.txt", values | self.structure() | self.run_texts())
 
     def structure(self) -> dict[str, str]:
-        """Sizes and tables of the equations of implicit steps."""
+        """Return sizes and tables of the linear equations of implicit steps."""
         found = implicit_tables(self.made)
         tables = [f"{name} = {list(values)}" for name, values in found.tables.items()]
         lines = [line for text in tables for line in wrap_statement(text, WIDTH, "", "    ")]
         return {"structure": "\n".join([*(f"{name} = {n}" for name, n in found.sizes.items()), *lines])}
 
     def run_texts(self) -> dict[str, str]:
-        """Parts that programs of whole runs share: the result, settings and their checks, how runs end."""
+        """Return the parts common to programs of runs: the result, settings, their checks, how runs end."""
         texts = ("trajectory", "simulate", "status_text")
         values = run_values(self.made.stiff, self.multistep) | {"left": left_text(self.has)}
         found = {t: fill(template(PythonModule.package, f"{t}.txt"), values, self.has) for t in texts}
         return values | {name: text.rstrip("\n") for name, text in found.items()}
 
     def weak_masses(self) -> dict[str, str]:
-        """Tables for places without mass."""
+        """Return tables for singular configurations, in which a motion moves no mass."""
         masses = self.made.masses
         if masses is None:
             return {}
@@ -197,7 +197,7 @@ class PythonModule:
         return f'"""{_docstring(chr(10).join([*lines, *usage]))}\n"""'
 
     def data(self) -> str:
-        """Parameters as a class, names and defaults of everything else."""
+        """Return the class of parameters, and tables of the names and defaults of all other quantities."""
         d, names = self.description, self.fields
         lines = [
             *filter(None, [self.decorator]),
@@ -284,7 +284,7 @@ class PythonModule:
         return texts
 
     def equations(self) -> list[str]:
-        """Return the sections that every configuration has, and its change sections."""
+        """Return the functions of one configuration's sections."""
         program = self.program
         texts = [self.precompute()]
 
@@ -322,7 +322,7 @@ class PythonModule:
     call_of_geometry = f"geometry(run.t, {whole_state}, run.constants, run.memory)"
 
     def assembly(self, loops: AssemblySource) -> list[str]:
-        """Loops closed before a run."""
+        """Return the functions that close loops before a run."""
         section = loops.section
         body = self.sections.body(section)
         lines = [f"def geometry({ARGUMENTS}) -> Vector:"]
@@ -337,15 +337,15 @@ class PythonModule:
         ]
 
     def parameter_text(self, name: str) -> str:
-        """Return a parameter as precompute reads it."""
+        """Return the expression by which a section reads a parameter."""
         return f"parameters.{name}"
 
     def contacts(self) -> list[str]:
-        """Return the solver of contacts."""
+        """Return the texts of the solver of contacts."""
         return contact_texts(contact_sources(self.sections.printer.blocks), WIDTH - 12)
 
     def precompute(self) -> str:
-        """Constants from parameters, which are first converted to the model's units."""
+        """Return the function of constants from parameters, which it converts to the model's units."""
         body = self.sections.body(self.program.precompute)
         lines = [f"def precompute{self.of}(parameters: Parameters) -> Vector:"]
         lines.append(
@@ -360,7 +360,7 @@ class PythonModule:
         )
 
     def parameters(self, body: SectionText) -> list[str]:
-        """Parameters that a section reads, in the units of the equations."""
+        """Return lines for the parameters that a section reads, in the units of the equations."""
         lines = []
         for i in body.inputs:
             if i.array == "parameters":
@@ -372,7 +372,7 @@ class PythonModule:
         return lines
 
     def body(self, body: SectionText, about: str, name: str = "") -> list[str]:
-        """Docstring, inputs and assignments of a section."""
+        """Return the docstring, the inputs and the assignments of a section."""
         lines = [f'    """{_docstring(about)}: {operations_text(body.section.operations)}."""']
         sizes = {"state": len(self.program.state), "constants": len(self.program.constants)}
         sizes["memory"] = len(self.program.memory)
@@ -388,7 +388,7 @@ class PythonModule:
         return lines + self.parameters(body) + self.steps(body)
 
     def steps(self, body: SectionText) -> list[str]:
-        """Assignments of a section."""
+        """Return the assignments of a section."""
         return [line for step in body.steps for line in self.statements(step)]
 
     def statements(self, step: Step) -> list[str]:
@@ -400,13 +400,13 @@ class PythonModule:
         return [f"    {step.name} = {call.function}({opening}", *arguments, f"    {closing})"]
 
     def return_vector(self, results: Sequence[str], labels: Sequence[str]) -> list[str]:
-        """Return the results as a vector, each with a remark."""
+        """Return the statement that returns the results, each with its label as a remark."""
         return self.numbers(results, labels, "    ", "return ", "")
 
     def numbers(
         self, results: Sequence[str], labels: Sequence[str], indent: str, before: str, after: str
     ) -> list[str]:
-        """Return a vector of results."""
+        """Return the lines of a vector of results, after the text ``before`` and followed by ``after``."""
         opening, closing = self.vector
         if not results:
             return [f"{indent}{before}{opening}{closing}{after}"]
@@ -418,7 +418,7 @@ class PythonModule:
         return [*lines, f"{indent}{closing}{after}"]
 
     def start_values_text(self, start: StartSource) -> str:
-        """Return the values that the start of a run computes from the given ones."""
+        """Return the function that computes the first memory and state of a run from given values."""
         body = self.sections.body(start.section)
         arguments = ARGUMENTS.replace("constants: Vector", "parameters: Parameters")
         lines = [f"def started({arguments}) -> tuple[Vector, Vector]:"]
@@ -432,7 +432,7 @@ class PythonModule:
         return "\n".join([*lines, *self.new_memory_text(body)]) + "\n"
 
     def new_memory_text(self, body: SectionText) -> list[str]:
-        """New memory and state as the result of a function."""
+        """Return the statement that returns new memory and state."""
         d, count = self.description, len(self.description.memory)
         lines = ["    return ("]
         lines += self.numbers(body.results[:count], [m.name for m in d.memory], " " * 8, "", ",")
@@ -440,7 +440,7 @@ class PythonModule:
         return [*lines, "    )"]
 
     def table(self, name: str, table: Piecewise) -> str:
-        """Return a lookup table: its data, and the function that looks up."""
+        """Return a lookup table: its data, and its function."""
         title = one_line(table.name)
         lines = [f"# table '{title}'", f"{name.upper()} = (", "    ("]
         for places in table.breaks:
@@ -468,7 +468,7 @@ def configuration_suffix(made: Source) -> str:
 
 
 def function_name(made: Source, name: str) -> str:
-    """Return a function of a configuration."""
+    """Return the name of a function of a configuration."""
     return name + configuration_suffix(made)
 
 

@@ -1,4 +1,4 @@
-"""The solver in Python: the class of a run and the functions of solver."""
+"""The solver in Python: the fields of a run, and the functions of armillary.solver."""
 
 from __future__ import annotations
 
@@ -31,23 +31,24 @@ from armillary.solver.language.translator import Solver, SolverFunction, solver_
 from armillary.solver.methods.method_text import exported_methods
 from armillary.solver.tables import TRUTHS
 
-# All configurations of a system in Python: their functions, and the tables that changes read.
+# All configurations of a system in Python: their functions, and the tables that changes of configuration
+# read.
 
-# Functions of every configuration, with what stands for one that it does not have.
+# Functions of every configuration, with substitutes for those that a configuration lacks.
 _FUNCTIONS = {
     "precompute": "", "derivatives": "", "outputs": "", "events": "nothing", "update": "nothing",
     "fire": "nothing", "normalise": "unchanged", "leave": "nothing", "enter": "nothing",
     "impulse": "nothing", "adjust": "nothing", "ratings": "nothing", CONSTRAINT_GEOMETRY: "nothing",
     "partial_rates": "nothing",
 }  # fmt: skip
-# Sizes whose names belong to the start of a run.
+# Other names for sizes whose names the start of a run uses.
 OTHER_SIZES = {"N_SPEEDS": "N_ALL_SPEEDS"}
 EXTENTS = {kind: OTHER_SIZES.get(name, name) for kind, name in CHANGE_EXTENTS.items()}
 Named = Callable[[Source, str], str]
 
 
 def configuration_values(source: Source, named: Named, width: int) -> dict[str, str]:
-    """Sizes, tables and functions of all configurations, for the template of the solver."""
+    """Return sizes, tables and functions of all configurations, for the template of the solver."""
     if not source.changing:
         return {}
     found = change_tables(source)
@@ -65,12 +66,12 @@ def configuration_values(source: Source, named: Named, width: int) -> dict[str, 
 
 
 def size_lines(found: ChangeTables) -> str:
-    """Sizes by name."""
+    """Return the assignments of sizes."""
     return "\n".join(f"{OTHER_SIZES.get(name, name)} = {value}" for name, value in found.sizes.items())
 
 
 def section_lines(source: Source, named: Named, width: int) -> str:
-    """Return the functions of each configuration by their names."""
+    """Return one dictionary per configuration: functions by their names."""
     every = []
     for one in (source, *source.others):
         has = has_function(one.program, one.passing)
@@ -97,10 +98,10 @@ _SIZES |= {"Pivots": "len(WEAK_MASSES)", "Kinds": "N_KINDS", "PlaceFlags": "LOOP
 
 
 def solver_values(made: Source, has: Collection[str]) -> dict[str, str]:
-    """Values for the template: the methods, the fields of a run, the constants and the functions."""
+    """Return values for the template:  the fields of a run, the constants and the functions."""
     printer = PythonSolverPrinter(solver_for(has, True, ("start_run", "find_row"), guard=made.guard))
     loops = made.assembly.solver if made.assembly is not None else NO_SOLVER
-    printer.elsewhere = loops.functions  # functions of one name are the same ones
+    printer.elsewhere = loops.functions  # functions of the same name are equal
     return {
         "fields": "\n".join(printer.fields()),
         "solver_constants": constant_lines(printer.solver, loops),
@@ -109,12 +110,12 @@ def solver_values(made: Source, has: Collection[str]) -> dict[str, str]:
 
 
 def constant_lines(solver: Solver, loops: Solver) -> str:
-    """Return the constants of a solver that the closing of loops does not have, too."""
+    """Return the assignments of a solver's constants, without those that the closing of loops has."""
     return "\n".join(f"{k} = {v!r}" for k, v in solver.constants.items() if k not in loops.constants)
 
 
 def run_values(stiff: bool = False, multistep: bool = True) -> dict[str, str]:
-    """Values for templates of whole runs: methods, statuses, settings and their checks."""
+    """Return values for templates of whole runs: methods, statuses, settings and their checks."""
     methods = exported_methods(True, stiff, multistep)
     names = [m.name.upper() for m in methods]
     refusal = '    if {}:\n        raise ValueError(f"{}")'
@@ -133,7 +134,7 @@ def run_values(stiff: bool = False, multistep: bool = True) -> dict[str, str]:
 
 
 class PythonSolverPrinter(SolverPrinter):
-    """Functions of Python, with vectors as lists."""
+    """Printer of functions in Python, with vectors as lists."""
 
     spelled = {"not": "not "}  # noqa: RUF012
     heads = {  # noqa: RUF012
@@ -152,7 +153,7 @@ class PythonSolverPrinter(SolverPrinter):
             "N_PIVOTS": "len(WEAK_MASSES)", "N_KINDS": "N_KINDS", "N_COORDINATES": "LOOP_COORDINATES",
         }  # fmt: skip
         if any(f.name == "configuration" for f in solver.fields):
-            tables = ("N_STATES", "N_EVENTS", "N_COORDINATES")  # of configurations
+            tables = ("N_STATES", "N_EVENTS", "N_COORDINATES")  # tables with a value per configuration
             names = {name: text for name, text in names.items() if name not in tables}
             names |= {word: str(number) for word, number in WORDS.items()}
             names |= OTHER_SIZES
@@ -161,7 +162,7 @@ class PythonSolverPrinter(SolverPrinter):
             names[f"METHOD_{method.name.upper()}"] = method.name.upper()
         super().__init__(solver, names)
         nodes = [n for f in solver.functions.values() for s in f.body for n in ast.walk(s)]
-        # Vectors whose elements are set: others may be one list by two names.
+        # Vectors whose elements are assigned; two names may share the list of any other vector.
         self.changed = {
             n.value.attr
             for n in nodes
@@ -171,7 +172,7 @@ class PythonSolverPrinter(SolverPrinter):
         }
 
     sizes = _SIZES
-    elsewhere: Collection[str] = ()  # functions that the module has already
+    elsewhere: Collection[str] = ()  # names of functions that the module already has
 
     def text(self) -> str:
         own = [f for f in self.solver.functions.values() if f.name not in self.elsewhere]
@@ -235,7 +236,7 @@ class PythonSolverPrinter(SolverPrinter):
 
     def model(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
         if name == "pivot_shares":
-            own = "[: len(STATES)]" if self.changing else ""  # as many as the first configuration has
+            own = "[: len(STATES)]" if self.changing else ""  # the first configuration's states
             read = f"{', '.join(arguments)}{own}, run.parameters, run.memory"
             return self.lines(f"{targets[0]} = {name}({read})")
         if name == "derivatives":
@@ -246,7 +247,7 @@ class PythonSolverPrinter(SolverPrinter):
         return self.lines(f"{', '.join(targets)} = {name}({', '.join(given)}, run.constants, {memory})")
 
     def section(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> str:
-        """Return the call of a section of the present configuration, or of a given one."""
+        """Return an assignment from a section of the present configuration, or of a given one."""
         if name in ("enter", "impulse", "adjust"):
             c, *given = arguments
             call = f"SECTIONS[{c}][{name!r}]({', '.join(given)}, run.all_constants[{c}], run.memory)"
@@ -283,14 +284,14 @@ class PythonSolverPrinter(SolverPrinter):
         return [head, f'    """{function.about}"""', *self.body(function)]
 
 
-# Loops closed before a run, in Python: the functions of solver/assembly and their data.
+# Closing of loops before a run, in Python: functions of solver/assembly.py and their data.
 
 _LOOP_ZEROS = {"real": "0.0", "whole": "0"}
 _FLAGS = ("PlaceFlags", "SpeedFlags")
 
 
 def assembly_values(loops: AssemblySource, width: int) -> dict[str, str]:
-    """Values for the template."""
+    """Return values for the template."""
     printer = PythonAssembly(loops)
     whole: dict[str, Sequence[object]] = {**loops.whole_tables(0)}
     flags: dict[str, Sequence[object]] = {k: [bool(x) for x in v] for k, v in loops.truth_tables.items()}
@@ -308,7 +309,7 @@ def assembly_values(loops: AssemblySource, width: int) -> dict[str, str]:
 
 
 class PythonAssembly(PythonSolverPrinter):
-    """The functions that close loops."""
+    """Printer of functions that close loops."""
 
     def __init__(self, loops: AssemblySource) -> None:
         super().__init__(loops.solver)
@@ -338,7 +339,7 @@ class PythonAssembly(PythonSolverPrinter):
 
 
 def contact_texts(sources: Sequence[ContactSource], width: int) -> list[str]:
-    """Return the functions that sections call, with all that they need."""
+    """Return the block functions that sections call, with the functions and data that they need."""
     if not sources:
         return []
     lines = ["# " + "-" * 76 + " contacts", ""]
@@ -350,7 +351,7 @@ def contact_texts(sources: Sequence[ContactSource], width: int) -> list[str]:
 
 
 def solver_texts(printer: PythonContacts, width: int) -> list[str]:
-    """Return the functions of one kind of contacts: their data, their record, themselves."""
+    """Return the data, the record and the functions of contacts with the same sizes and tables."""
     source = printer.source
     sizes = [f"{printer.names[name]} = {size}" for name, size in source.sizes.items()]
     tables = [f"{printer.names[name]} = {numbers!r}" for name, numbers in source.whole_tables(0).items()]
@@ -372,7 +373,7 @@ def solver_texts(printer: PythonContacts, width: int) -> list[str]:
 
 
 class PythonContacts(PythonSolverPrinter):
-    """The functions that find forces and statuses of contacts."""
+    """Printer of functions that find forces and statuses of contacts."""
 
     def __init__(self, source: ContactSource) -> None:
         super().__init__(source.solver)
@@ -396,7 +397,7 @@ class PythonContacts(PythonSolverPrinter):
         return [head.replace("run: Run", f"run: {self.record_type}"), *lines]
 
     def block_function(self, name: str) -> str:
-        """Return a function from a list of arguments to one of results."""
+        """Return a function of a list of arguments that returns a list of results."""
         takes = [
             f"    run.{p.field} = given[{p.first} : {p.first + p.length}]" for p in self.source.takes(name)
         ]

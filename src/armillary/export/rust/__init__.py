@@ -1,7 +1,7 @@
 """Rust without the standard library: a crate for one system, in single or double precision.
 
-model.py writes model.rs from the sections, solver.py the common solver of all languages. Omissions for
-microcontrollers and the bounds of loops are as in export/embedded.
+model.py writes model.rs from the sections, solver.py the solver common to all languages. Features left out
+for microcontrollers and the bounds of loops are the same as in export/embedded.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def export(
 ) -> Path:
     """Write a folder with the system's crate in Rust.
 
-    ``precision`` is "single" or "double", and ``method`` one of fixed step: "rk4", "midpoint", "ab2" or, for
-    stiff systems, "rodas3", with the partial derivatives of the rates.
+    ``precision`` is "single" or "double"; ``method`` has a fixed step: "rk4", "midpoint", "ab2" or, for stiff
+    systems and with the partial derivatives of the rates, "rodas3".
     """
     chosen = fixed_method(method)
     stiff = chosen.rosenbrock is not None
@@ -65,7 +65,7 @@ def export(
 
 
 def _solver_text(model: RustModel, method: Method) -> str:
-    """solver.rs"""
+    """Return solver.rs."""
     stops, events = model.program.stops, model.description.events
     printer = RustSolverPrinter(bounded_solver(model.source, model.has, method, model.precision))
     times = ", ".join([*(model.printer.number(t).text for t, _ in stops), "Real::INFINITY"])
@@ -95,7 +95,7 @@ def _solver_text(model: RustModel, method: Method) -> str:
 
 
 def _structure(made: Source, code: str) -> list[str]:
-    """Tables of sparse equations of implicit steps, as far as the code reads them."""
+    """Return the tables of the sparse equations of implicit steps that the code reads."""
     lines = []
     for name, values in implicit_tables(made).counted_from(0, code).items():
         text = f"static {name}: [i32; {len(values)}] = [{', '.join(map(str, values))}];"
@@ -104,7 +104,7 @@ def _structure(made: Source, code: str) -> list[str]:
 
 
 def _test(model: RustModel, method: Method) -> str:
-    """tests/reference.rs"""
+    """Return tests/reference.rs."""
     test, has = self_test(model.source, model.precision, method, model.has), model.has
     states = model.sizes["STATES"]
     test.inputs["states"] = [[*row, *[0.0] * (states - len(row))] for row in test.inputs["states"]]

@@ -1,5 +1,6 @@
-"""The model in Rust: model.rs, assembly.rs (closing of loops), the modules of further configurations; the
-printer of expressions and lookup tables.
+"""The model in Rust: model.rs, assembly.rs (closing of loops), modules of further configurations.
+
+The printer of expressions and lookup tables is here, too.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ class RustPrinter(Printer):
 
 
 def lookup_function(name: str, table: Piecewise, printer: Printer) -> str:
-    """Return the text of a table as a function: bisection on each axis, then Horner's rule."""
+    """Return the function of a table: bisection on each axis, then Horner's rule."""
     axes = range(table.arity)
     lines = [f"/// Table '{one_line(table.name)}': a polynomial in each interval between its breaks."]
     lines.append(f"fn {name}({', '.join(f'x{a}: Real' for a in axes)}) -> Real {{")
@@ -106,9 +107,7 @@ def lookup_function(name: str, table: Piecewise, printer: Printer) -> str:
 
 
 def _horner(table: Piecewise) -> list[str]:
-    """Return the statements of Horner's rule: along the last axis for each power of the first, then along the
-    first.
-    """
+    """Return Horner's rule: on the last axis for each power of the first axis, then on the first axis."""
     shape = table.coefficients.shape
     degrees = shape[table.arity :]
     cell = int(np.prod(degrees))
@@ -153,7 +152,7 @@ class RustModel:
         }
 
     def code(self) -> str:
-        """model.rs"""
+        """Return model.rs."""
         d = self.description
         counted = {
             "PARAMETERS": d.parameters, "STATES": d.states, "MEMORY": d.memory, "OUTPUTS": d.outputs,
@@ -253,7 +252,7 @@ class RustModel:
         about: str,
         scaled: bool = False,
     ) -> str:
-        """Return the text of a section as a function."""
+        """Return a section as a function; ``scaled``: it reads parameters in their own units."""
         body = self.sections.body(section)
         factors = {
             i: self.printer.number(p.factor).text
@@ -302,8 +301,9 @@ class RustModel:
             yield "\n".join([about, *head, "    match event {", *cases, "        _ => {}", "    }", "}", ""])
 
     def _normalise(self) -> Iterable[str]:
-        """Yield the functions that correct a state: they close loops, scale Euler parameters to unit length,
-        and remove the drift of closed contacts.
+        """Yield the functions that correct a state after a step.
+
+        They close loops, scale Euler parameters to unit length, and remove the drift of closed contacts.
         """
         program = self.program
         for f in self.source.corrections:
@@ -320,7 +320,7 @@ class RustModel:
             yield fill(template(__package__, "normalise.rs.txt"), values, self.has)
 
     def _start(self) -> str:
-        """Return the text of the function that computes the start of a run from given values."""
+        """Return the function that computes the first memory and state of a run from given values."""
         start = self.source.start
         if start is None:
             return ""
@@ -345,7 +345,7 @@ def _step_statements(step: Step) -> list[str]:
 
 
 def _module(kind: str, names: Sequence[str], about: Sequence[str]) -> str:
-    """Return a module with names for the indices of an array, each with its description."""
+    """Return a module of constants: the indices of an array, with their descriptions."""
     if not names:
         return ""
     lines = [f"/// Places of the array of each {kind}.", f"pub mod {kind} {{"]
@@ -355,7 +355,7 @@ def _module(kind: str, names: Sequence[str], about: Sequence[str]) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-# assembly.rs: closes kinematic loops from rough start values, in memory of the caller.
+# assembly.rs closes kinematic loops from rough start values, in memory of the caller.
 
 
 class RustAssemblyPrinter(RustSolverPrinter):
@@ -381,7 +381,7 @@ def assembly_file(model: RustModel) -> dict[str, str]:
     loops = model.source.assembly
     if loops is None:
         return {}
-    own = RustModel(model.source, model.precision)  # so that only tables which this file uses are printed
+    own = RustModel(model.source, model.precision)  # its printer has only the tables of this file
     targets = [f"out[{i}]" for i in range(len(loops.section.results))]
     arguments = (
         f"t: Real, state: &[Real; {len(loops.coordinates)}], constants: &[Real; CONSTANTS], "
@@ -410,7 +410,7 @@ def assembly_file(model: RustModel) -> dict[str, str]:
 
 
 def _sentences(loops: AssemblySource) -> list[str]:
-    """Return the constants of error codes, each with the error message of a run in this process."""
+    """Return the constants of error codes, each with the message of the same error in Armillary."""
     lines = []
     for number, (code, texts) in enumerate(open_sentences(loops).items(), 1):
         lines += [line for text in texts for line in wrap_statement(text, 104, "/// ", "///   ")]
@@ -433,8 +433,8 @@ def _loop_tables(loops: AssemblySource) -> list[str]:
 # each section, a function that calls the section of a given configuration.
 
 _GIVEN = "t: Real, state: &[Real; {}], constants: &[Real; CONSTANTS], memory: &[Real; MEMORY]"
-# Sections: length of the state argument, length of the result, and the value of results that a configuration
-# does not have.
+# Sections: length of the state argument, length of the result, and the default of result elements that a
+# configuration lacks.
 _SECTIONS = {
     "derivatives": ("STATES", "STATES", "0.0"),
     "outputs": ("STATES", "OUTPUTS", "0.0"),
@@ -498,7 +498,7 @@ def _change_functions(made: Source, printer: RustPrinter) -> str:
 
 
 def _section_function(made: Source, name: str, arguments: str, start: list[str], given: str) -> list[str]:
-    """Return a function that calls a section by configuration number; some configurations lack it."""
+    """Return a function that calls the section of configuration ``c``, if this configuration has it."""
     cases = [
         f"        {c} => crate::{f'configuration{one.prefix}' if c else 'model'}::{name}({given}),"
         for c, one in enumerate((made, *made.others))

@@ -1,4 +1,4 @@
-"""The solver in Rust: the record of a run and the functions of the solver that is described once."""
+"""The solver in Rust: the record of a run, and the functions of armillary.solver."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from armillary.solver.language.translator import VECTORS, Solver, SolverFunction
 
 
 def size_name(name: str) -> str:
-    """Return the name of a size of the described solver; there is a table of the name ELEMENTS."""
+    """Return the Rust name of a size; ELEMENTS is the name of a table."""
     return "ELEMENTS_ROOM" if name == "N_ELEMENTS" else name[2:]
 
 
@@ -35,7 +35,7 @@ _SIZES |= {kind: size_name(name) for kind, name in (CHANGE_EXTENTS | IMPLICIT_EX
 
 
 class RustSolverPrinter(SolverPrinter):
-    """Functions of Rust over a mutable run; every loop counts its turns."""
+    """Printer of functions in Rust that change a run; every loop has a bound on its turns."""
 
     remark = "// {}"
     ended = ";"
@@ -67,7 +67,7 @@ class RustSolverPrinter(SolverPrinter):
     # ---------------------------------------------------------------- the record
 
     def fields(self, code: str) -> list[Field]:
-        """Return the parts of a run that a code uses."""
+        """Return the fields of a run that a text uses."""
         return [f for f in self.solver.fields if re.search(rf"\brun\.{f.name}\b", code)]
 
     def type_of(self, f: Field) -> str:
@@ -80,7 +80,7 @@ class RustSolverPrinter(SolverPrinter):
         return _SIZES.get(kind, "EVENTS")
 
     def record(self, code: str) -> tuple[list[str], list[str]]:
-        """Return the members of the structure, and of a new one."""
+        """Return the members of a run's structure, and their initial values."""
         kept = self.fields(code)
         members = [
             f"    pub {f.name}: {self.type_of(f)}," + (f" // {f.about}" if f.about else "") for f in kept
@@ -89,7 +89,7 @@ class RustSolverPrinter(SolverPrinter):
         return members, zeros
 
     def constants(self) -> list[str]:
-        """Numbers by name."""
+        """Return the constants of the solver."""
         kinds = {name: "usize" if name == "MOST_TURNS" else "i32" for name in self.solver.constants}
         return [
             f"const {name}: {kinds[name] if isinstance(value, int) else 'Real'} = {value!r};"
@@ -143,9 +143,10 @@ class RustSolverPrinter(SolverPrinter):
         return [f"run.fired[{k} as usize] = true;"]
 
     def call(self, function: SolverFunction, arguments: Sequence[str], target: str = "") -> str:
-        """Arguments are found before the run is borrowed."""
+        """Return a call; arguments are evaluated before it, since it borrows the run mutably."""
         names = [f"a{i}" for i in range(len(arguments))]
-        copied = [a.startswith("&run.") for a in arguments]  # the run is changed, what is given is not
+        # the function may change the run, so it gets copies
+        copied = [a.startswith("&run.") for a in arguments]
         passed = [f"&{name}" if copy else name for name, copy in zip(names, copied, strict=True)]
         call = f"{function.name}({', '.join(['run', *passed])})"
         if not arguments:
@@ -200,7 +201,7 @@ def _zero(kind: str) -> str:
 
 
 def contact_module(sources: Sequence[ContactSource], precision: str) -> str:
-    """Return the functions that sections call, with all that they need."""
+    """Return the block functions that sections call, with the functions and data that they need."""
     if not sources:
         return ""
     numbers = contact_constants(sources, precision).items()
@@ -228,7 +229,7 @@ def _contact_solver(source: ContactSource) -> list[str]:
 
 
 class RustContacts(RustSolverPrinter):
-    """The functions that find forces and statuses of contacts."""
+    """Printer of functions that find forces and statuses of contacts."""
 
     heads = {**RustSolverPrinter.heads, "while": "while {} {{"}  # noqa: RUF012
 
@@ -243,7 +244,7 @@ class RustContacts(RustSolverPrinter):
         return str(self.source.lengths[kind])
 
     def block_function(self, name: str) -> list[str]:
-        """Return a function from an array of arguments to one of results."""
+        """Return a function that reads an array of arguments and fills one of results."""
         block = self.source.called[name]
         head = f"pub fn {name}(given: &[Real; {block.arity}], found: &mut [Real; {block.count}]) {{"
         takes = [

@@ -1,7 +1,7 @@
-"""Parts that all text languages share: a program on its way to readable source code.
+"""Parts that all text languages share, from equations to readable source code.
 
-Enters: `Equations`. Leaves, for a language to lay out: `Source` (source.py), which holds the system described
-as plain data and the numbers of its self-test (description.py); a `Body` per section, which is ordered
-assignments as text, printed by the language's `Printer` (printer.py) under names that are legal in it; a
-folder that appears whole (files.py). Read body.py first, then printer.py.
+Enter with `Equations`; leave with parts for a language to lay out: `Source` (source.py), which has the system
+as plain data and the numbers of its self-test (description.py); a `SectionText` per section, ordered
+assignments printed by the language's `Printer` (printer.py) with legal names; a folder that is written whole
+or not at all (files.py). Read body.py first, then printer.py.
 """

@@ -1,13 +1,13 @@
-"""A section of a program as ordered assignments of text, ready to be laid out in any language.
+"""A section of a program as ordered assignments of text, for any language.
 
-    inputs    symbols that the section reads: identifier, the array it stands in, and its place there
-    angles    sine and cosine of a plain angle, where the language computes them together
+    inputs    symbols that the section reads: identifier, the array that holds it, and its index there
+    angles    sine and cosine of a plain angle, if the language computes them together
     steps     one assignment each, in the order of the schedule
     results   text of each result, in order
 
-A value that is used once stands at its use; a value that is shared, is named in the derivation, or
-would make a line too long has its own assignment. A block function (algebra/block_functions.py) is a step
-that makes an array of its results; each result that is read has a step right behind it.
+A value that is used once is written where it is used. A value that is shared, is named in the derivation, or
+would make a line too long is assigned to a name. A block function (algebra/block_functions.py) is a step that
+makes an array of its results; a step right behind it reads each result that is used.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from armillary.mechanics.constraints.closing_thresholds import CORRECTIONS
 from armillary.program.equations import assigned_names
 from armillary.program.program import ProgramSection
 
-# Identifiers that a language accepts: letters, digits and underscores, each one once, no keyword.
+# Identifiers that a language accepts: of letters, digits and underscores, unique, and not keywords.
 
 # Greek letters are common in names of angles and have no ASCII decomposition.
 _GREEK = {
@@ -37,7 +37,7 @@ _GREEK = {
 
 
 def plain_identifier(text: str, otherwise: str = "x") -> str:
-    """Text as letters, digits and single underscores, beginning with a letter."""
+    """Return a text reduced to letters, digits and single underscores, beginning with a letter."""
     spelled = "".join(_spell_greek(character) for character in text)
     decomposed = unicodedata.normalize("NFKD", spelled).encode("ascii", "ignore").decode()
     name = re.sub(r"_+", "_", re.sub(r"\W", "_", decomposed)).strip("_")
@@ -56,13 +56,13 @@ def _spell_greek(character: str) -> str:
 def field_names(
     names: Iterable[str], reserved: Iterable[str] = (), *, folded: bool = False
 ) -> tuple[str, ...]:
-    """Return names by which a user sets values: the model's, as far as the language allows."""
+    """Return names by which a user sets values: those of the model, changed if the language requires it."""
     namer = Namer(reserved, folded=folded)
     return tuple(namer.fresh(name) for name in names)
 
 
 class Namer:
-    """Names given so far, and new ones that differ from all of them."""
+    """A generator of names that differ from all names given before."""
 
     def __init__(self, reserved: Iterable[str] = (), *, folded: bool = False, longest: int = 63) -> None:
         self.folded, self.longest = folded, longest
@@ -73,7 +73,7 @@ class Namer:
         return name.casefold() if self.folded else name
 
     def fresh(self, wish: str, otherwise: str = "x") -> str:
-        """Return a name like the wish: itself, or with a number behind it."""
+        """Return the wished name, with a number behind it if it is taken."""
         stem = plain_identifier(wish, otherwise)[: self.longest]
         name = stem
         while self._key(name) in self.taken:
@@ -125,7 +125,7 @@ class Angle:
 
 @dataclass(frozen=True)
 class BlockCall:
-    """A call of a function with an array of arguments, which has a name too, and one of results."""
+    """A call of a function; ``given`` is the name of its array of arguments."""
 
     function: str
     given: str
@@ -140,8 +140,8 @@ class Step:
     name: str
     text: str
     reads: frozenset[str]
-    block: BlockCall | None = None  # whose results are the array of this name
-    is_part: bool = False  # of the block before it: a function that holds the one holds the other
+    block: BlockCall | None = None  # if set, ``name`` is the array of its results
+    is_part: bool = False  # result of the block before it; both must be in the same function
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ class SectionText:
     steps: tuple[Step, ...]
     results: tuple[str, ...]
     result_reads: tuple[frozenset[str], ...]
-    paired_angles: int = 1  # that are computed together
+    paired_angles: int = 1  # number of angles that are computed together
 
 
 def section_text(
@@ -166,7 +166,7 @@ def section_text(
 ) -> SectionText:
     """Return a section as text.
 
-    ``places`` holds the arrays and places of its symbols ("" is the time), ``identifiers`` their names, and
+    ``places`` has the arrays and indices of its symbols ("" is the time), ``identifiers`` their names, and
     ``namer`` the names already in use.
     """
     return _Builder(section, printer, places, identifiers, namer.copy()).build()
@@ -209,10 +209,10 @@ class _Builder:
             operands = [self.operand(a) for a in node.args]
             operand = self.printer.node(node, operands, arrival)
             reads = self.reads_of(node.args)
-            # What the derivation has named is written under that name, by the node itself or its let.
+            # A name of the derivation belongs to the node itself or to its let.
             wanted = node in names or node in bases
             wanted = wanted or (len(operand.text) > self.printer.inline and node not in chosen)
-            if wanted and not operand.text.isidentifier():  # a name needs no other name
+            if wanted and not operand.text.isidentifier():  # an identifier needs no further name
                 name = self.next_name(chosen.get(node) or names.get(node))
                 self.steps.append(Step(name, self.printer.at(operand, CHOICE), reads))
                 operand, reads = Operand(name), frozenset((name,))
@@ -244,11 +244,11 @@ class _Builder:
             text = self.printer.element(array, part.data.index)
             self.steps.append(Step(name, text, frozenset((array,)), is_part=True))
             self.operands[part], self.reads[part] = Operand(name), frozenset((name,))
-        # Nothing but its parts reads it.
+        # Only its parts read the block.
         self.operands[node], self.reads[node] = Operand(array), frozenset()
 
     def next_name(self, wish: str | None) -> str:
-        """Return the name of the listing, or the next of "z1", "z2", … if it has none."""
+        """Return the wished name, or the next of "z1", "z2", … without one."""
         if wish is None or (wish[0] == "z" and wish[1:].isdigit()):
             return next(self.numbers)
         return self.namer.fresh(wish)
@@ -273,7 +273,7 @@ class _Builder:
         return frozenset().union(*(self.reads[n] for n in nodes))
 
     def name_sine_pairs(self) -> tuple[Angle, ...]:
-        """Names for sines and cosines of plain symbols."""
+        """Return the plain angles, with names for their sines and cosines."""
         found: dict[Expr, dict[str, Expr]] = {}
         for node in self.section.nodes:
             if node.kind == "call" and node.data in ("sin", "cos") and node.args[0].kind == "symbol":
@@ -291,7 +291,7 @@ class _Builder:
 
 
 def _bases(nodes: Sequence[Expr]) -> set[Expr]:
-    """Operands that are written more than once: bases of powers other than 1 and 1/2."""
+    """Return operands that occur more than once in a text: bases of powers other than 1 and 1/2."""
     return {
         base
         for node in nodes
@@ -301,11 +301,11 @@ def _bases(nodes: Sequence[Expr]) -> set[Expr]:
     }
 
 
-# Numbers of the closing of loops after each step, for the templates of all languages.
+# Thresholds of loop closing after each step, for the templates of all languages.
 
 
 def closing(precision: str = "double", attempts: int = CORRECTIONS) -> dict[str, str]:
-    """How far loops are closed; of C "either" for single or for double precision its type decides."""
+    """Return the thresholds; in C with the precision "either" the size of its type decides."""
 
     def number(name: str) -> str:
         double: float = getattr(closing_thresholds, name)

@@ -1,18 +1,15 @@
-"""Data of the described solver in exported code: configurations, implicit steps and contacts.
+"""Data of the solver in exported code: configurations, linearly implicit steps and contacts.
 
-All configurations of a system as data: the sizes and tables that the described changes of a run read
+Configurations: sizes and tables of all configurations of a system, which the changes of a run read
 (solver/changes.py), and the functions by which a run leaves one configuration and enters another.
 
-Sizes and tables of the equations that linearly implicit steps solve (solver/linearly_implicit.py),
-the same for all languages.
+Linearly implicit steps (solver/linearly_implicit.py): sizes and tables of the equations that they solve.
 
-The solver of contacts in exported code, as in the process.
+Contacts: the algorithm is in mechanics/contact/problem.py; the printer of each language writes it. Here are
+sizes, tables and lengths of vectors for the contacts of one system, and the block functions that sections
+call: each takes an array of arguments and returns an array of results.
 
-The algorithm is in mechanics/contact/problem.py; the printer of each language writes it. Its data are here:
-sizes, tables and lengths of vectors for the contacts of one system, and the functions that sections call
-(block functions): each takes an array of arguments and gives an array of results.
-
-Names of the solver begin with ``contact``, since the solvers of runs and of loops also have some of them.
+Names of the contact solver begin with ``contact``, since other solvers have functions of the same names.
 """
 
 from __future__ import annotations
@@ -69,7 +66,7 @@ OF_CHANGES = (
     *("N_ROWS", "N_JACOBIAN", "N_ELEMENTS", "N_STAGES", "N_NESTS", "N_LOOKS", "N_OUTPUTS"),
     *EXPORTED,
 )
-# Words for what events do: to the configuration, and near a place where constraints lose rank.
+# Numbers of the roles of events, and of outcomes near a place where constraints lose rank.
 WORDS = {
     word: number
     for words in (
@@ -88,7 +85,7 @@ CHANGE_EXTENTS = {
 
 
 def left_text(has: Collection[str]) -> str:
-    """Why a run has ended that needs more than a program holds which ``has`` these things."""
+    """Return why a run ended that needs more than a program with the features ``has`` contains."""
     return _OTHER_CONFIGURATION if "configurations" in has else _OTHER_SPEEDS
 
 
@@ -104,7 +101,7 @@ def change_functions(made: Source) -> list[SectionFunction]:
 
 
 def has_function(program: Program, passing: bool = False) -> dict[str, bool]:
-    """Return for each optional function whether a configuration has it."""
+    """Return whether a configuration has each of the optional functions."""
     found = {
         "events": bool(program.events.results),
         "update": bool(program.update.results),
@@ -120,8 +117,8 @@ def has_function(program: Program, passing: bool = False) -> dict[str, bool]:
 class ChangeTables:
     """Sizes and tables of configurations, for the solver.
 
-    Sizes are of the largest configuration and of common data, by the names of
-    solver/language/language.py; tables hold whole numbers, one configuration after the other.
+    Sizes are those of the largest configuration and of common data, by the names of
+    solver/language/language.py; tables are whole numbers, one configuration after the other.
     """
 
     sizes: dict[str, int]
@@ -129,7 +126,7 @@ class ChangeTables:
     reals: dict[str, list[float]] = field(default_factory=dict)
 
     def counted_from(self, first: int) -> dict[str, list[int]]:
-        """Return the tables for a language whose indices begin with ``first``; NONE comes before it."""
+        """Return the tables for a language whose indices begin with ``first``; NONE is ``first`` − 1."""
         return {
             name: [v + first for v in values] if name in INDICES else values
             for name, values in self.tables.items()
@@ -167,7 +164,7 @@ def tables_of(
 
 
 def state_size_table(every: Sequence[DerivedEquations]) -> list[float]:
-    """Sizes of states with the default parameters, in rows of the length N_OWN_MOTION."""
+    """Return sizes of states with the default parameters, in rows of the length N_OWN_MOTION."""
     width = change_sizes(every)["N_OWN_MOTION"]
     found = [e.reduction.state_sizes(e.system) for e in every]
     return [size for own in found for size in (*own, *[1.0] * (width - len(own)))]
@@ -186,7 +183,7 @@ def passing_numbers(every: Sequence[DerivedEquations]) -> dict[str, list[int]]:
 
 
 def change_sizes(every: Sequence[DerivedEquations], passing: bool = False) -> dict[str, int]:
-    """Sizes of the largest configuration, and of what all have in common."""
+    """Return the sizes of the largest configuration, and of data that all have in common."""
     shape, lockable = change_shape(every[0])
     programs = [e.program for e in every]
     found = {
@@ -219,7 +216,7 @@ def change_sizes(every: Sequence[DerivedEquations], passing: bool = False) -> di
 
 
 def common_numbers(every: Sequence[DerivedEquations], lockable: Sequence[str]) -> dict[str, list[int]]:
-    """Groups of configurations with the same locks, where impulses act, and the numbers of the system."""
+    """Return tables of groups of configurations with the same locks, of impulses, and of the system."""
     groups, numbered = groups_of(every), {e.configuration: c for c, e in enumerate(every)}
     own = [[numbered[c] for c in groups.get(e.configuration.locked, ())] for e in every]
     return {
@@ -242,7 +239,7 @@ def _pad(values: Sequence[int], length: int, by: int) -> list[int]:
     return [*values, *[by] * (length - len(values))]
 
 
-# Sparse equations of programs belong to the only configuration; with several, they are dense.
+# Only programs of one configuration have sparse equations; with several, they are dense.
 
 # Lengths of vectors by their kind, as names of sizes.
 IMPLICIT_EXTENTS = {
@@ -260,8 +257,9 @@ class ImplicitTables:
     tables: dict[str, tuple[int, ...]]
 
     def counted_from(self, first: int, code: str) -> dict[str, list[int]]:
-        """Return the tables that a code reads, for a language whose indices begin with ``first``; NONE comes
-        before it.
+        """Return the tables that a code reads, for a language whose indices begin with ``first``.
+
+        NONE is ``first`` − 1.
         """
         read = code.lower()
         return {
@@ -280,7 +278,7 @@ def implicit_tables(source: Source) -> ImplicitTables:
 
 
 def partial_count(source: Source) -> int:
-    """Results of the section of partial derivatives, or the room for differences in their place."""
+    """Return the number of partial derivatives, or of the differences computed in their place."""
     made = source.program.partial_rates
     states = len(source.program.state)
     return len(made[0].results) if made else states * (states + 1)
@@ -301,7 +299,7 @@ def _tables(every: Collection[SparseStructure | None]) -> dict[str, tuple[int, .
     return {name.upper(): v for s in found for name, v in s.tables().items() if name != "extent"}
 
 
-# Parts of the record whose names are words of some language.
+# Other names for fields of the record that are keywords of some language.
 _OTHER_FIELDS = {"static": "static_friction", "free": "free_motion", "size": "row_size"}
 # Thresholds in single precision, whose roundings are 5e8 times as large.
 SINGLE = {
@@ -312,7 +310,7 @@ SINGLE = {
 
 @dataclass(frozen=True)
 class Passage:
-    """Numbers that go from an array to a vector of the record, or back: where the first is in the array."""
+    """A copy between an array, from index ``first`` on, and a vector of the record."""
 
     field: str
     first: int
@@ -321,14 +319,14 @@ class Passage:
 
 @dataclass(frozen=True, eq=False)
 class ContactSource:
-    """The solver for contacts of one kind: how many, and which rows they have."""
+    """The solver for contacts with the same sizes and tables."""
 
-    called: Mapping[str, ContactBlock]  # functions that sections call, by their names
-    tag: str  # at the end of names, where a program has several of these
+    called: Mapping[str, ContactBlock]  # block functions, by the names that sections call
+    tag: str  # at the end of names, if a program has several such solvers
 
     @property
     def block(self) -> ContactBlock:
-        """Any of the functions: all have the same sizes, vectors and tables."""
+        """One of the block functions; all have the same sizes, vectors and tables."""
         return next(iter(self.called.values()))
 
     @cached_property
@@ -347,7 +345,7 @@ class ContactSource:
         return {FIELDS[name]: max(1, length) for name, length in self.block.vectors.items()}
 
     def whole_tables(self, first: int) -> dict[str, list[int]]:
-        """Tables of numbers in a language whose indices begin with ``first``; that before it is for none."""
+        """Return tables of numbers in a language with indices from ``first`` on; none is ``first`` − 1."""
         counts = ("SLIP_END",)
         return {
             name: [i + (0 if name in counts else first) for i in numbers]
@@ -355,7 +353,7 @@ class ContactSource:
         }
 
     def entry(self, name: str) -> str:
-        """Return the solver's function that is the entry of a block function."""
+        """Return the name of the solver's function that is the entry of a block function."""
         return _contact_function(self.called[name].entry, self.tag)
 
     def takes(self, name: str) -> list[Passage]:
@@ -368,7 +366,7 @@ class ContactSource:
 
 
 def contact_sources(blocks: Mapping[BlockFunction, str], code: str = "") -> list[ContactSource]:
-    """Return the solvers that the block functions in a text need; without a text, in the whole program."""
+    """Return the solvers for the block functions in a text, or of the whole program without a text."""
     groups: dict[object, dict[str, ContactBlock]] = {}
     for block, name in blocks.items():
         assert isinstance(block, ContactBlock), block
@@ -381,7 +379,7 @@ def contact_sources(blocks: Mapping[BlockFunction, str], code: str = "") -> list
 
 
 def contact_constants(sources: Sequence[ContactSource], precision: str = "double") -> dict[str, float]:
-    """Return the numbers that the solvers of a program read, in a precision."""
+    """Return the numbers that the solvers of a program read, for a precision."""
     found = {name: value for source in sources for name, value in source.solver.constants.items()}
     return found | {k: v for k, v in SINGLE.items() if k in found} if precision == "single" else found
 
@@ -399,7 +397,7 @@ def _contact_function(function: str, tag: str) -> str:
 
 
 def _rename_functions(solver: Solver, tag: str) -> Solver:
-    """Return the functions under names that nothing else in a program has."""
+    """Return the solver with functions under names that nothing else in a program has."""
     functions: dict[str, SolverFunction] = {}
     comments: dict[ast.stmt, str] = {}
     names = _Names(solver, tag)
@@ -418,8 +416,9 @@ def _rename_functions(solver: Solver, tag: str) -> Solver:
 
 
 def _with_own_indices(body: list[ast.stmt]) -> list[ast.stmt]:
-    """Statements in which no variable of a loop has the name of another local: some languages have types for
-    indices, and declare a name once in a function.
+    """Rename loop variables that have the name of another local; return the statements.
+
+    Some languages have types for indices, and declare a name once in a function.
     """
     taken = {name for name, kind in _types(body).items() if kind != "index"}
     nodes = [node for statement in body for node in ast.walk(statement)]
@@ -444,7 +443,7 @@ def _types(body: Sequence[ast.stmt]) -> dict[str, str]:
 
 
 class _Names(ast.NodeTransformer):
-    """Functions, constants and parts of the record under other names."""
+    """Renames functions, constants and fields of the record."""
 
     def __init__(self, solver: Solver, tag: str) -> None:
         self.functions = {name: _contact_function(name, tag) for name in solver.functions}

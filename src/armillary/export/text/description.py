@@ -1,10 +1,10 @@
 """A system as plain data, and the numbers that its exported code must reproduce.
 
-The data stand in the heads of generated files and in the description of an FMU.
-Values of parameters and outputs are in the user's units, states and memory in the model's own.
+The data appear in the heads of generated files and in the description of an FMU. Values of parameters and
+outputs are in the user's units, states and memory in the model's own.
 
-The numbers come from the in-process model: constants at the default parameters; derivatives, outputs, events
-and updated memory at a few states scattered about the initial one; the last row of a short run by rk4. A
+The numbers are those of the in-process model: constants with the default parameters; derivatives, outputs,
+events and updated memory at a few states near the initial one; the last row of a short run by rk4. A
 parameter without a default is 1 here.
 """
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter; ``factor`` turns a value in its units into one in the model's."""
+    """A parameter; a value in its units times ``factor`` is in the model's."""
 
     name: str
     default: float | None
@@ -50,24 +50,22 @@ class Parameter:
 
 @dataclass(frozen=True)
 class StateDescription:
-    """A coordinate, a speed, a momentum or a state of the user's own, and its value at the start of a run
-    that gives no other.
-    """
+    """A coordinate, speed, momentum or user's state, and its default value at the start of a run."""
 
     name: str
     kind: str  # "coordinate", "speed" or "state"
     units: str
     about: str
     initial: float  # in the model's own units
-    factor: float  # from its units to the model's: other than 1 for angles in degrees
+    factor: float  # from its units to the model's: not 1 for angles in degrees
 
 
 @dataclass(frozen=True)
 class StartValues:
-    """The start of a run that gives nothing: the state, the values from which it follows, and the memory."""
+    """The start of a run without given values: state, the values that determine it, and memory."""
 
     state: tuple[float, ...]
-    symbols: tuple[Expr, ...]  # of the values given
+    symbols: tuple[Expr, ...]  # of the values in ``given``
     given: tuple[float, ...]
     memory: tuple[float, ...]
 
@@ -83,10 +81,10 @@ class OutputDescription:
 
 @dataclass(frozen=True)
 class Stored:
-    """A memory; ``input`` ones come from outside.
+    """A memory; the value of an ``input`` is set from outside.
 
-    A ``period`` marks the clock of a periodic update, which starts so long after the run; ``hidden`` memory
-    is nothing that a user would set, such as the count of a clock.
+    A memory with a ``period`` is the clock of a periodic update, first due one period after the start of a
+    run; ``hidden`` memory is not for users to set, such as the count of a clock.
     """
 
     name: str
@@ -100,15 +98,15 @@ class Stored:
 
     @property
     def plain(self) -> bool:
-        """Whether it is useful to users as a setting or a result."""
+        """Whether it is a setting or result for users."""
         return self.period is None and not self.hidden
 
 
 @dataclass(frozen=True)
 class EventDescription:
-    """An event: the sign change that matters (0: both), and whether the run ends there.
+    """An event: the direction of its sign change (0: both), and whether the run ends there.
 
-    A ``guard`` watches the choice of dependent speeds; exported code, which has one choice, ends there.
+    A ``guard`` checks the choice of dependent speeds; exported code with only one choice ends there.
     """
 
     name: str
@@ -143,9 +141,7 @@ class ExportDescription:
     bodies: tuple[LinkDescription, ...]
     parameters: tuple[Parameter, ...]
     states: tuple[StateDescription, ...]
-    starts: tuple[
-        StateDescription, ...
-    ]  # values that a run gives, in their places: speeds where states are momenta
+    starts: tuple[StateDescription, ...]  # values that a run gives, by state: speeds if states are momenta
     memory: tuple[Stored, ...]
     outputs: tuple[OutputDescription, ...]
     events: tuple[EventDescription, ...]
@@ -159,8 +155,10 @@ class ExportDescription:
 
 
 def with_one_line_texts(value: object) -> Any:  # of the type of the value
-    """Return a description whose texts are lines: names and descriptions end up in comments and strings of
-    programs, where a line break could begin a statement.
+    """Return a description with all its texts in one line.
+
+    Names and descriptions are written to comments and strings of programs, where a line break could begin a
+    statement.
     """
     if isinstance(value, str):
         return one_line(value)
@@ -188,7 +186,7 @@ def with_one_line_texts(value: object) -> Any:  # of the type of the value
 def description(
     equations: DerivedEquations, start: StartValues, remarks: tuple[str, ...]
 ) -> ExportDescription:
-    """Return a system described; ``start`` holds the values of a run that gives no others."""
+    """Return the description of a system; ``start`` has the default start values."""
     system, program, targets = equations.system, equations.program, equations.targets
     kinds = ["coordinate"] * len(targets.coordinates) + ["speed"] * len(targets.speeds)
     kinds += ["state"] * len(targets.states)
@@ -275,7 +273,7 @@ _REALS = ctypes.POINTER(ctypes.c_double)
 POINTS = 3
 STEPS = 20
 _LONGEST, _SHORTEST = 1e-2, 1e-9
-_AGREE = 1e-4  # between a run and the one with half its step, for the step to be a sensible one
+_AGREE = 1e-4  # bound on the difference of runs with a step and with half of it
 
 # The self-test's bound on |found − expected|: RELATIVE·|expected| + ABSOLUTE·max(1, largest of the vector).
 # Fused operations and other libraries change last digits, which differences of large numbers magnify.
@@ -314,10 +312,10 @@ class Reference:
 
     parameters: tuple[float, ...]
     constants: tuple[float, ...]
-    initial: tuple[float, ...]  # values that a run gives
+    initial: tuple[float, ...]  # given start values
     memory: tuple[float, ...]
     points: tuple[ReferencePoint, ...]
-    trajectory: Trajectory | None  # none where no short run from the initial state succeeds
+    trajectory: Trajectory | None  # `None` if no short run from the initial state succeeds
 
 
 def example_parameters(equations: DerivedEquations) -> dict[str, float]:
@@ -359,7 +357,7 @@ def _reference_points(
             point = at(model, 0.1 * i, state, parameters, stored)
             if np.all(np.isfinite([*point.derivatives, *point.outputs])) or spread < 1e-3:
                 break
-            spread *= 0.5  # outside of where roots and logarithms are defined
+            spread *= 0.5  # perhaps a root or logarithm is undefined there
         points.append(point)
     return points
 
@@ -384,7 +382,7 @@ def _call_function(
     constants: np.ndarray,
     memory: np.ndarray,
 ) -> np.ndarray:
-    """Results of a compiled function, by name."""
+    """Return the results of a compiled function, by name."""
     if not length:
         return np.zeros(0)
     padded = [np.append(np.asarray(values, dtype=float), 0.0) for values in (state, constants, memory)]
@@ -397,7 +395,7 @@ def _call_function(
 def start_values(
     model: CompiledModel, parameters: dict[str, float], initial: Mapping[str, float] | None = None
 ) -> StartValues:
-    """Return the start of a run from t = 0: clocks one period later, the rest as described."""
+    """Return the start of a run from t = 0: clocks are due one period later, the rest is as described."""
     from armillary.runtime.models.instance import Instance
     from armillary.runtime.start.initial import initial_memory
 
@@ -412,7 +410,7 @@ def start_values(
         speeds = {u.data.name: value for u, value in zip(equations.system.speeds, place.u, strict=True)}
         symbols[own] = equations.targets.inputs
         given[own] = [speeds[name] for name in equations.speeds]
-    # Memories that begin at an expression, and the status of contacts, are given as described: the start of
+    # Memories that begin at an expression, and the status of contacts, are as described: the start of
     # a run computes them.
     memory = place.memory.copy()
     decided = {
@@ -458,9 +456,7 @@ def last_row(
 
 
 def reference_text(reference: Reference) -> str:
-    """Return the file ``reference.txt``: the bound, the inputs and constants, the points, the end of a short
-    run.
-    """
+    """Return the file ``reference.txt``: bound, inputs, constants, points, and end of a short run."""
     r = reference
     parts: list[tuple[str, Sequence[float]]] = [
         ("bound", (RELATIVE, ABSOLUTE)),

@@ -1,8 +1,8 @@
 """Folders of generated files, which replace earlier generated files and nothing else.
 
-A list of digests beside the files (`.armillary.sha256`, as `sha256sum -c` reads it) shows which files were
-written here and are unchanged. Only these are replaced, or removed if the new folder has no such file; other
-files in the folder (programs that were built, results) stay.
+A list of digests beside the files (`.armillary.sha256`, readable by `sha256sum -c`) shows which files were
+generated and are unchanged. Only these are replaced, or removed if the new folder has no such file; other
+files in the folder (built programs, results) stay.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from armillary.solver.methods.registry import usual_method
 from armillary.text_tables import aligned, listed, toml_key, toml_value
 
 LIST = ".armillary.sha256"
-_NAMED = 5  # files that a message names
+_NAMED = 5  # most files that a message names
 
 
 def write_folder(
@@ -43,8 +43,8 @@ def write_folder(
 ) -> Path:
     """Write the folder with these files, by relative name; a new one appears whole or not at all.
 
-    A folder of other things, and one whose generated files were changed, is refused unless ``force``; then
-    files of the same names are replaced.
+    A folder that has other files of these names, or changed generated files, is refused unless ``force``;
+    then files of these names are replaced.
     """
     flag(force, "force=")
     target = Path(path)
@@ -83,7 +83,7 @@ def write_folder(
 
 
 def _generated_digests(folder: Path) -> dict[str, str]:
-    """Digests of the files that were generated into a folder, by name; names that lead out of it are none."""
+    """Return digests of the generated files of a folder, by name, without names that lead out of it."""
     place = folder / LIST
     if not place.is_file():
         return {}
@@ -100,7 +100,7 @@ def _digest(file: Path) -> str:
 
 
 def _refuse_others(target: Path, known: Mapping[str, str], contents: Mapping[str, bytes]) -> None:
-    """An error where a folder holds other things than generated files, or where these would be lost."""
+    """Raise an error if a folder has no generated files but others, or if changed ones would be lost."""
     if not target.is_dir():
         return
     if not (target / LIST).is_file():
@@ -127,12 +127,12 @@ def _write_files(folder: Path, contents: Mapping[str, bytes]) -> None:
         place.write_bytes(data)
 
 
-# Settings of exported runs: keys of [run] in their files and defaults, from the one record of settings.
+# Settings of exported runs: keys of [run] and defaults, from the record of settings.
 
 
 @dataclass(frozen=True)
 class RunKey:
-    """A number of [run]; ``default`` is `None` if the run gives it or does without."""
+    """A number of [run]; ``default`` is `None` if there is none."""
 
     key: str
     default: float | None
@@ -149,12 +149,12 @@ def run_keys() -> tuple[RunKey, ...]:
 
 
 def foreign_keys() -> tuple[str, ...]:
-    """Keys of [run] that mean nothing to an exported program."""
+    """Return keys of [run] that exported programs ignore."""
     return tuple(key for key in RUN_TABLE if key not in FILE_KEYS.values())
 
 
 def setting_values(infinity: str) -> dict[str, str]:
-    """Values for templates: defaults by the names of keys, and the methods where none is given."""
+    """Return values for templates: defaults by the names of keys, and default methods."""
     known = {key.key: key.default for key in run_keys() if key.default is not None}
     texts = {name: infinity if isinf(value) else repr(value) for name, value in known.items()}
     usual = {"with_step": usual_method(True), "without_step": usual_method(False)}
@@ -165,11 +165,10 @@ def setting_values(infinity: str) -> dict[str, str]:
     return {f"default_{name}": text for name, text in texts.items()} | words | {"samples": str(ROWS)}
 
 
-# Texts that are the same for all systems except for names and for parts that only some need.
+# Templates: texts that are the same for all systems except for names, and for parts that only some need.
 #
-# @name@                               a value {{if events}} … {{else}} … {{end}}   a part for systems that
-# have events; such marks may stand on lines of
-#                                      their own, which then vanish, and inside each other
+# @name@ is replaced by a value; {{if events}} … {{else}} … {{end}} is a part for systems that have events.
+# Such marks may be on lines of their own, which then vanish, and may be nested.
 
 _MARK = re.compile(r"^[ \t]*\{\{(if \w+|else|end)\}\}[ \t]*\n|\{\{(if \w+|else|end)\}\}", re.MULTILINE)
 _VALUE = re.compile(r"@(\w+)@")
@@ -181,9 +180,7 @@ def template(package: str, name: str) -> str:
 
 
 def fill(text: str, values: Mapping[str, str], has: Collection[str] = ()) -> str:
-    """Return a text with its values put in, and only the parts that belong to a system that ``has`` these
-    things.
-    """
+    """Return a text with its values inserted, and with only the parts for the features ``has``."""
     kept: list[str] = []
     shown = [True]
     branches: list[bool] = []
@@ -209,7 +206,7 @@ def fill(text: str, values: Mapping[str, str], has: Collection[str] = ()) -> str
 
 
 def operations_text(operations: Operations) -> str:
-    """Operation counts in ASCII."""
+    """Return operation counts as ASCII text."""
     o = operations
     return f"{o.additions} +, {o.multiplications} *, {o.divisions} /, {o.functions} functions"
 
@@ -242,7 +239,7 @@ def _start(described: StateDescription | Stored) -> float:
 
 
 def readme_tables(description: ExportDescription) -> list[str]:
-    """Parameters, states, memory, outputs and events as Markdown."""
+    """Return tables of parameters, states, memory, outputs and events in Markdown."""
     d = description
     lines: list[str] = []
     rows: Iterable[Sequence[str]]
@@ -281,15 +278,13 @@ def _markdown_table(title: str, names: Sequence[str], rows: Iterable[Sequence[st
     return ["", f"## {title}", "", *lines]
 
 
-# An example of a run file, with every value a user may change and what it means.
+# An example of a run file, with every value that a user may change and its meaning.
 
 _STEPS = 200
 
 
 def example_timing(source: Source) -> tuple[float, float]:
-    """Duration and step of an example run: as many steps as suit a first look at the system, and whole
-    numbers of them in the periods of its clocks.
-    """
+    """Return duration and step of an example run: 200 steps, whole numbers of them in periods of clocks."""
     run = source.reference.trajectory
     step = run.step if run else 1e-3
     periods = [Fraction(repr(m.period)) for m in source.description.memory if m.period]
@@ -301,9 +296,7 @@ def example_timing(source: Source) -> tuple[float, float]:
 
 
 def example_run(source: Source, adaptive: bool = True) -> str:
-    """Return the run file of an example, with all defaults; ``adaptive``: of a program with methods of that
-    kind.
-    """
+    """Return the run file of an example, with all defaults; ``adaptive``: for adaptive methods, too."""
     d = source.description
     duration, step = example_timing(source)
     parameters = zip(d.parameters, source.values, strict=True)
@@ -337,9 +330,9 @@ def _group(title: str, entries: Iterable[tuple[str, float, str]]) -> list[str]:
     return ["", f"[{title}]", *lines] if lines else []
 
 
-# Small functions that generated code calls: only those are written that something needs.
+# Small functions for generated code, of which only those that are called are written.
 #
-# They lie beside a language's modules in ``helpers.txt``, each after a line "=== name".
+# They are in the file ``helpers.txt`` of a language's templates, each after a line "=== name".
 
 _TITLE = re.compile(r"^=== (\w+)\n", re.MULTILINE)
 
@@ -351,7 +344,7 @@ def helpers(package: str) -> dict[str, str]:
 
 
 def helpers_called_in(known: Mapping[str, str], text: str) -> list[str]:
-    """Texts of the helpers that are called in a text, or by one another, in the order of ``known``."""
+    """Return texts of the helpers called in a text or by other such helpers, in the order of ``known``."""
     chosen: set[str] = set()
     todo = [text]
     while todo:

@@ -1,9 +1,9 @@
-"""Expressions as text of a programming language; a language overrides the pieces in which it differs.
+"""Expressions as text of a programming language; a language overrides the parts in which it differs.
 
-Operations have the order of llvm/node_writer.py: terms and factors by the time at which they are known, a
+Operations have the order of llvm/node_writer.py: terms and factors by the time at which they are available, a
 coefficient on its term, a division after all factors. So results agree with compiled ones except for fused
-operations and library functions. The text of a node is built from the texts of its operands, without
-recursion: the caller (body.py) visits a section's nodes in order. The file also breaks long lines and lists.
+operations and library functions. The text of a node is built from the texts of its operands; the caller
+(body.py) visits a section's nodes in order, without recursion. The file also breaks long lines and lists.
 """
 
 from __future__ import annotations
@@ -34,14 +34,15 @@ class Operand:
 
 
 class Printer:
-    """Printer of expressions in C's notation; subclasses replace what differs in other languages."""
+    """Printer of expressions in C's notation; subclasses for other languages override parts."""
 
     keywords: frozenset[str] = frozenset()
     folded = False  # whether names that differ only in case are the same
     longest_name = 63
     inline = 160  # operands with more characters get a name of their own
-    paired_angles: int = 0  # angles per call that computes sines and cosines, first in a function; 0: none
-    functions: Mapping[str, str] = {}  # names other than those of algebra/functions.py
+    # angles per call for sines and cosines, which come first in a function; 0: no such calls
+    paired_angles: int = 0
+    functions: Mapping[str, str] = {}  # names that differ from those of algebra/functions.py
     comparisons: Mapping[str, str] = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
     logic: Mapping[str, str] = {"and": "&&", "or": "||"}
     negation = "!"
@@ -50,10 +51,10 @@ class Printer:
     choosing = ""  # text of a choice with {test}, {yes} and {no}, if it is a call; "" for ?:
 
     def __init__(self) -> None:
-        self.tables: dict[Any, str] = {}  # tables met, with the names of their functions
-        self.blocks: dict[BlockFunction, str] = {}  # block functions met, with their names
+        self.tables: dict[Any, str] = {}  # tables used so far, with the names of their functions
+        self.blocks: dict[BlockFunction, str] = {}  # block functions used so far, with their names
 
-    # ---------------------------------------------------------------- pieces of a language
+    # ---------------------------------------------------------------- parts of a language
 
     def literal(self, value: float) -> str:
         """Return a finite number ≥ 0 as a literal that is read back exactly."""
@@ -94,7 +95,7 @@ class Printer:
         return self.function(name, arguments)
 
     def block(self, block: BlockFunction) -> str:
-        """Return the name of a block function; the language writes one for each entry of ``blocks``."""
+        """Return the name of a block function; the language writes a function per entry of ``blocks``."""
         if block not in self.blocks:
             others = sum(other.name == block.name for other in self.blocks)  # same name, other size
             self.blocks[block] = block_names(block, others + 1)[-1]
@@ -129,7 +130,7 @@ class Printer:
         assert result is not None
         return Operand(result, PRODUCT)
 
-    # ---------------------------------------------------------------- operands in places
+    # ---------------------------------------------------------------- operands in a context
 
     def at(self, operand: Operand, place: int) -> str:
         """Return the text of a number, in parentheses if it binds less strongly than ``place``."""
@@ -242,8 +243,9 @@ def _as_factor(text: str) -> str:
 
 
 def nested_polynomial(table: Piecewise) -> str:
-    """Return the polynomial of a table's cell with coefficients c, in Horner's form: for each power of the
-    first axis a polynomial along the last axis, then a polynomial along the first.
+    """Return the polynomial of a table's cell with coefficients c, in Horner's form.
+
+    It is a polynomial along the first axis whose coefficients are polynomials along the last axis.
     """
     degrees = table.coefficients.shape[table.arity :]
     inner, step = int(degrees[-1]), f"s{table.arity - 1}"
@@ -259,15 +261,16 @@ def nested_polynomial(table: Piecewise) -> str:
     return text
 
 
-# Layout of text: long statements broken into lines, items listed, long sums split.
+# Layout of text: long statements broken into lines, lists of items, long sums split.
 
 # Pieces after which a line may end: each ends with a blank or "*".
 _BREAKS = re.compile(r"[^ *]*[ *]|[^ *]+$")
 
 
 def wrap_statement(text: str, width: int, indent: str, more: str, continued: str = "") -> list[str]:
-    """Break a statement into lines at blanks and after "*", never inside "**". The first line begins with
-    ``indent``, others with ``more``; all but the last end with ``continued``.
+    """Break a statement into lines at blanks and after "*", never inside "**".
+
+    The first line begins with ``indent``, others with ``more``; all but the last end with ``continued``.
     """
     if len(indent) + len(text) <= width:
         return [indent + text]
@@ -293,7 +296,7 @@ def _breakable_pieces(text: str) -> list[str]:
 
 
 def one_line(text: str) -> str:
-    """Return the text in one line without control characters, for a comment or a string."""
+    """Return a text in one line without control characters, for a comment or a string."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 

@@ -1,8 +1,8 @@
-"""Numbers of a self-test in single or double precision, each with the room that the precision needs.
+"""Numbers of a self-test in single or double precision, each with a tolerance ("room") for the precision.
 
-In single precision the room of a value is 64 units in its last place and 8 times the largest change where
-every input is changed by up to 4 units in its last place: an ill-conditioned result magnifies roundings of
-operations and of inputs alike.
+In single precision the room of a value is 64 units in the last place plus 8 times the largest change of the
+value if every input is changed by up to 4 units in the last place: an ill-conditioned result magnifies
+roundings of operations and of inputs alike.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from armillary.runtime.models.compiled import CompiledModel
 from armillary.solver.methods.tableau import Method
 
 ULP = 2.0**-23
-_CHANGES = 6
+_CHANGES = 6  # random changes of the inputs
 Values = Sequence[float] | np.ndarray
 Rows = Sequence[Sequence[float]]
 
 
 @dataclass(frozen=True)
 class SelfTest:
-    """Inputs in the precision of the code, and expected numbers and rooms in double precision, by name."""
+    """Inputs by name, and expected numbers with their rooms by name of the result."""
 
     inputs: dict[str, Rows]
     compared: dict[str, tuple[Rows, Rows]]
-    run: Trajectory | None  # whose last row is compared as "end"
+    run: Trajectory | None  # a run whose last row is compared as "end"
     points: int
-    room: int  # of the longest result
+    room: int  # length of the longest result
 
 
 def self_test(source: Source, precision: str, method: Method, has: Collection[str]) -> SelfTest:
-    """Return the numbers of the in-process model."""
+    """Return the self-test, with numbers of the in-process model."""
     r, program = source.reference, source.program
     names = [s for s in ("derivatives", "outputs", "events", "update") if s in has or s[0] in "do"]
     inputs: dict[str, Rows] = {"parameters": [r.parameters], "times": [[p.t for p in r.points]]}
@@ -61,7 +61,7 @@ class _Rooms:
 
     @cached_property
     def model(self) -> CompiledModel:
-        """The model with which changes of results in single precision are found."""
+        """The model that computes changes of results, for rooms in single precision."""
         return compile_equations(self.equations, tier="quick")
 
     def perturb(self, values: Sequence[float]) -> np.ndarray:
@@ -105,13 +105,13 @@ class _Rooms:
 
 
 def _usual(values: Sequence[float]) -> list[float]:
-    """Return the room in double precision, as in the self-tests of other languages."""
+    """Return the rooms in double precision, as in the self-tests of other languages."""
     largest = max([1.0, *(abs(v) for v in values if np.isfinite(v))])
     return [RELATIVE * abs(v) + ABSOLUTE * largest for v in values]
 
 
 def _room(values: Sequence[float], others: Sequence[Values], carried: float = 0.0) -> list[float]:
-    """Return the room in single precision."""
+    """Return the rooms in single precision; ``carried`` is relative to the largest value."""
     found = np.asarray(values, dtype=float)
     spread = np.max([np.abs(np.nan_to_num(np.asarray(o) - found)) for o in others], axis=0)
     size = np.abs(np.nan_to_num(found, posinf=0.0, neginf=0.0))

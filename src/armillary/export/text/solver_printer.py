@@ -1,4 +1,4 @@
-"""Parts that all printers of the solver share: statements in order, expressions with the brackets they need.
+"""Parts that all printers of the solver share: statements in order, expressions with necessary brackets.
 
 A language defines how it spells operators, names and blocks. Its hooks: `field`, `item`, `declare`, `assign`,
 `vector` (an assignment element by element), `model` (a section's results), `call` and `function`.
@@ -22,9 +22,9 @@ _OPERATORS: dict[type, tuple[str, int]] = {
     ast.NotEq: ("!=", 4), ast.And: ("and", 2), ast.Or: ("or", 1), ast.Not: ("not", 3),
 }  # fmt: skip
 _ATOM = 9
-# Functions that languages whose indices begin with zero spell alike, and those that are comparisons.
+# Functions that all languages with indices from 0 spell alike.
 _COUNTED = {"at": "{} * {} + {}", "below": "{} < {}", "agree": "{} == {}"}
-_DIRECTIONS = {"ENDS_STATUS": "-2", "FINDS_LOWEST": "2"}  # in tables of directions, of contacts
+_DIRECTIONS = {"ENDS_STATUS": "-2", "FINDS_LOWEST": "2"}  # values in tables of directions, for contacts
 _INSTALL = SolverFunction("install", "", {"c": "whole"}, None, True, True, {}, ())
 _COMPARED = ("isnan", "differs", "below", "agree")
 CONSTRAINT_GEOMETRY = "constraint_geometry"  # the section `geometry`: the start of a run has one of this name
@@ -40,14 +40,14 @@ class SolverPrinter:
 
     width = 110
     indent = "    "
-    continued = ""  # at the end of a line that goes on
-    ended = ""  # at the end of a statement
+    continued = ""  # end of a line that is continued
+    ended = ""  # end of a statement
     remark = "# {}"  # a comment
-    signed = 7  # precedence of a negative number; that of a sum where no sign may follow an operator
-    spelled: Mapping[str, str] = {}  # operators that are written in another way
-    functions: Mapping[str, str] = {}  # likewise, functions of numbers
+    signed = 7  # precedence of a negative number; that of a sum if no sign may follow an operator
+    spelled: Mapping[str, str] = {}  # operators with another spelling
+    functions: Mapping[str, str] = {}  # functions of numbers with another spelling
     heads: Mapping[str, str]  # first lines of "if", "elif", "else", "while", "loop", "for" and "from"
-    closings: Mapping[str, str] = {}  # their last lines, of "elif" and "else" that of "if"
+    closings: Mapping[str, str] = {}  # their last lines; "elif" and "else" share that of "if"
     names: Mapping[str, str]  # constants, sizes and enumerated values
 
     def __init__(self, solver: Solver, names: Mapping[str, str]) -> None:
@@ -55,7 +55,7 @@ class SolverPrinter:
         self.names = names
         self.types = {f.name: f.type for f in solver.fields}
         self.current: SolverFunction | None = None
-        self.element = ""  # the index of vectors, where a language writes an assignment by elements
+        self.element = ""  # index of vectors in an assignment element by element
         self.changing = "configuration" in self.types  # whether there are several configurations
 
     def text(self) -> str:
@@ -65,7 +65,7 @@ class SolverPrinter:
     # ---------------------------------------------------------------- hooks
 
     def field(self, name: str) -> str:
-        """Return a part of the run."""
+        """Return a field of the run."""
         raise NotImplementedError
 
     def item(self, array: str, index: str) -> str:
@@ -78,7 +78,7 @@ class SolverPrinter:
         raise NotImplementedError
 
     def declare(self, name: str, kind: str, value: str) -> str:
-        """Return a local where it first appears."""
+        """Return the declaration and first assignment of a local."""
         return self.assign(name, value)
 
     def assign(self, target: str, value: str) -> str:
@@ -89,23 +89,23 @@ class SolverPrinter:
         return [self.assign(target, self.expression(value))]
 
     def model(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
-        """Results of a section of the program."""
+        """Return a call of a section of the program; ``targets`` get its results."""
         raise NotImplementedError
 
     def report_change(self) -> list[str]:
-        """Another configuration, for the user."""
+        """Return statements that report a change of configuration to the user."""
         return []
 
     def report_passage(self) -> list[str]:
-        """Return a step across a place where rank is lost, for the user."""
+        """Return statements that report a step across a place where rank is lost."""
         return self.report_change()
 
     def close_again(self) -> list[str]:
-        """Loops closed again after events have set coordinates."""
+        """Return statements that close loops again after events have set coordinates."""
         return [f"close_again({self.run()}){self.ended}"]
 
     def report(self, k: str) -> list[str]:
-        """Return an event that happens, for the user."""
+        """Return statements that report an event to the user."""
         raise NotImplementedError
 
     def call(self, function: SolverFunction, arguments: Sequence[str], target: str = "") -> str:
@@ -119,7 +119,7 @@ class SolverPrinter:
         return self.heads[head].format(*parts), [last] if last else []
 
     def result(self, value: str | None, last: bool) -> list[str]:
-        """Return the end of a function; ``last``: of its text too."""
+        """Return the end of a function; ``last``: it is the last statement of the function's text."""
         return self.lines(f"return {value}{self.ended}") if value else [f"return{self.ended}"]
 
     def function(self, function: SolverFunction) -> list[str]:
@@ -189,7 +189,7 @@ class SolverPrinter:
         return [first, *self.indent_lines(self.statements(body)), *last]
 
     def choice(self, node: ast.If, head: str = "if") -> list[str]:
-        """If, else if, else."""
+        """Return a statement with if, else if and else."""
         first, last = self.block(head, self.expression(node.test))
         lines = [first, *self.indent_lines(self.statements(node.body))]
         match node.orelse:
@@ -233,7 +233,7 @@ class SolverPrinter:
     # ---------------------------------------------------------------- expressions
 
     def arguments(self, call: ast.Call) -> list[str]:
-        """Arguments without the run."""
+        """Return the arguments of a call without the run."""
         given = [a for a in call.args if not (isinstance(a, ast.Name) and a.id == "run")]
         return [self.expression(a) for a in given]
 
@@ -302,9 +302,7 @@ class SolverPrinter:
         return self.expression(index)
 
     def value_of(self, name: str, call: ast.Call) -> str:
-        """Return a call inside an expression: of a function of numbers, or of one that does not change the
-        run.
-        """
+        """Return a call inside an expression, of a function that does not change the run."""
         arguments = self.arguments(call)
         if name in self.solver.functions and self.solver.functions[name].takes_run:
             arguments = [self.run(), *arguments]
@@ -318,10 +316,10 @@ class SolverPrinter:
         return "run"
 
 
-# Checks of a run's settings and the ways in which it ends: the same in all languages.
+# Checks of a run's settings, and the statuses with which runs end, for all languages.
 
-# What must hold, in the language of solver, of keys of [run] and of `chooses`, whether the method
-# chooses its steps; and the message where it does not, which the values of these keys follow.
+# Conditions on keys of [run] in the language of the solver, where `chooses` is whether the method chooses its
+# steps; and the message if a condition does not hold, which the values of these keys follow.
 RULES = (
     ("duration >= 0.0 and duration < INFINITY", "the duration must be finite and not negative"),
     ("step >= 0.0 and step < INFINITY", "the step must be finite and not negative"),
@@ -335,7 +333,7 @@ RULES = (
 
 @dataclass(frozen=True)
 class RunStatus:
-    """The status of a run: its name, words for users, and its meaning where these do not show it."""
+    """The status of a run: its name, words for users, and its meaning if these do not show it."""
 
     name: str
     words: str
@@ -355,15 +353,17 @@ STATUSES = (
     RunStatus("too_many", "too many steps", "more steps than max_steps"),
     RunStatus("singular", "the mass matrix becomes singular", "some motion moves no mass there"),
 )
-# Names of those that the solver sets: the loops are closed before and between its steps.
+# Statuses that the solver sets. It does not set "open": loops are closed outside of its steps.
 SOLVER_STATUSES = tuple(status.name.upper() for status in STATUSES if status.name != "open")
 
 NO_SOLVER = Solver((), {}, {}, {})  # for a printer of settings alone
 
 
 def setting_checks(printer: SolverPrinter, refusal: str, place: str, words: Mapping[str, str]) -> str:
-    """Statements that check the settings of a run: ``refusal`` has places for a condition, a message and the
-    values that it states, ``place`` stands for one in the message; ``words``: how a program spells settings.
+    """Return statements that check the settings of a run.
+
+    ``refusal`` has places for a condition, a message and the values that the message states, for which
+    ``place`` stands there; ``words`` are the settings as the program spells them.
     """
     printer.names = {**printer.names, **words}
     fixed, known = method_names(False, joint="and"), {key.key for key in run_keys()}
@@ -379,10 +379,10 @@ def setting_checks(printer: SolverPrinter, refusal: str, place: str, words: Mapp
 
 
 def prefix_settings(prefix: str) -> dict[str, str]:
-    """Settings as members of a structure."""
+    """Return the settings as members of a structure."""
     return {key.key: f"{prefix}{key.key}" for key in run_keys()}
 
 
 def status_words(quote: str = '"', joint: str = ", ") -> str:
-    """Statuses in words, in the order of their numbers."""
+    """Return the statuses in words, in the order of their numbers."""
     return joint.join(f"{quote}{status.words}{quote}" for status in STATUSES)

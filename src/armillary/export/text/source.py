@@ -45,13 +45,13 @@ from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.configurations import adjusts
 
-# Names of arguments and locals that generated functions have besides those of the model.
+# Names of arguments and locals in generated functions, which names of the model must not be.
 ARGUMENTS = (
     "t", "state", "constants", "memory", "parameters", "out", "new_state", "new_memory", "work", "rates", "k",
 )  # fmt: skip
 
 
-_CONFIGURATIONS = 100  # that a program holds, at most: each may have its own sizes of block functions
+_CONFIGURATIONS = 100  # most configurations of a program; each may have block functions of its own sizes
 _TAKEN = ("main", "test", "self_test", "makefile", "readme", "simulate", "solver")  # names of other files
 
 
@@ -62,30 +62,31 @@ class SectionFunction(NamedTuple):
     name: str
     about: str
     labels: Sequence[str]
-    out: str  # what its results are called
-    size: str  # and what their number is
+    out: str  # the array of its results
+    size: str  # their number, as a name or literal
 
     def targets(self) -> list[str]:
-        """Where results go in languages of the C family."""
+        """Return the elements that results are assigned to, in languages of the C family."""
         return [f"out[{i}]" for i in range(len(self.section.results))]
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """One system on its way into a language."""
+    """One system, prepared for a language."""
 
     equations: DerivedEquations
     description: ExportDescription
-    values: tuple[float, ...]  # of the parameters for the reference numbers: defaults, or 1 without one
+    values: tuple[float, ...]  # of parameters, for the reference numbers: default, or 1 without a default
     others: tuple[Source, ...] = ()  # further configurations, each with its number in ``prefix``
-    prefix: str = ""  # at the end of the names of its functions
-    passing: bool = False  # its runs pass places where constraints lose rank
-    stiff: bool = False  # its solver has linearly implicit methods
+    prefix: str = ""  # suffix of the names of its functions
+    passing: bool = False  # whether runs pass places where constraints lose rank
+    stiff: bool = False  # whether its solver has linearly implicit methods
 
     @property
     def changing(self) -> bool:
-        """Whether its program has tables of configurations, of a single one where places are passed or
-        speeds adjusted.
+        """Whether its program has tables of configurations.
+
+        It has one of a single configuration if runs pass places of lost rank, or if speeds are adjusted.
         """
         return bool(self.others) or self.passing or any(s.name == ADJUST for s in self.program.changes)
 
@@ -95,7 +96,7 @@ class Source:
 
     @property
     def guard(self) -> int | None:
-        """The event for the only choice of dependent speeds; `None` if there is none, or a table of them."""
+        """The index of the event that checks the only choice of dependent speeds, or `None`."""
         watched = [event.name for event in self.equations.targets.watched]
         if self.changing or DEPENDENT_SPEEDS not in watched:
             return None
@@ -103,13 +104,13 @@ class Source:
 
     @property
     def stem(self) -> str:
-        """The system's name as an identifier: of files, and before the names of functions."""
+        """The system's name as an identifier, for files and as a prefix of functions."""
         stem = plain_identifier(self.description.name, "system").lower()[:40]
         return (f"{stem}_system" if stem in _TAKEN else stem) + self.prefix
 
     @property
     def functions(self) -> list[SectionFunction]:
-        """Derivatives and outputs, and events and update where there are any."""
+        """Derivatives and outputs, events and update if there are any, and partial derivatives."""
         program, d = self.program, self.description
         labels, outputs = program.derivatives.labels, [o.name for o in d.outputs]
         signs, events = "The functions whose sign changes are events", [e.name for e in d.events]
@@ -133,7 +134,7 @@ class Source:
 
     @property
     def renewed(self) -> list[str]:
-        """Elements of the arrays of new memory and state, in languages that count from 0."""
+        """Elements of the arrays of new memory and state, in languages with indices from 0."""
         memory, state = len(self.program.memory), len(self.program.state)
         return [f"new_memory[{i}]" for i in range(memory)] + [f"new_state[{i}]" for i in range(state)]
 
@@ -152,7 +153,7 @@ class Source:
         return found
 
     def correction_sizes(self, constant: str, first: int, number: Callable[[float], str]) -> list[str]:
-        """Sizes of the coordinates that are corrected, as texts: numbers, or ``constant`` with its place."""
+        """Return texts of the sizes of corrected coordinates: numbers, or ``constant`` with an index."""
         program = self.program
         return [
             number(float(size.data))
@@ -170,8 +171,9 @@ class Source:
 
     @property
     def set_places(self) -> list[int]:
-        """For each event and each coordinate 1 where it sets it, if loops have to be closed after that; else
-        empty.
+        """For each event and each coordinate 1 if the event sets it and loops are closed again then.
+
+        It is empty if no event does so.
         """
         system, own = self.equations.system, self.equations.coordinates
         events = [{s.data.name for s in event.changes} for event in self.equations.targets.watched]
@@ -222,11 +224,12 @@ def make_source(
     stiff: bool = False,
     sparse: bool = False,
 ) -> Source:
-    """Return the equations checked and described; an error names what cannot be exported. With all
-    ``configurations`` where the language has them; None: where events lock or unlock and, with
-    ``exchanges``, also where loops alone have no more than are listed. ``passes``: whether its programs
-    pass places where constraints lose rank; ``stiff``: whether they have linearly implicit methods;
-    ``sparse``: whether the equations of these may be sparse.
+    """Return the equations checked and described; raise an error that names a part that cannot be exported.
+
+    ``configurations``: whether the program contains all configurations, if the language supports this; None:
+    if events lock or unlock, and with ``exchanges`` also if loops alone have no more than are listed.
+    ``passes``: whether programs of the language pass places where constraints lose rank; ``stiff``: whether
+    they have linearly implicit methods; ``sparse``: whether the equations of these may be sparse.
     """
     locks = any(e.lock or e.unlock for e in equations.system.events.values())
     adjusting = sets_dependent_speeds(equations)
@@ -250,7 +253,7 @@ def make_source(
 
 
 def loses_rank(equations: DerivedEquations) -> bool:
-    """Return whether there may be places where the constraints lose rank."""
+    """Return whether the equations have the event for lost rank of the constraints."""
     return any(event.name == CONSTRAINT_RANK for event in equations.targets.watched)
 
 
@@ -275,7 +278,7 @@ def _with_configurations(equations: DerivedEquations, passing: bool, stiff: bool
     others = []
     for k in range(1, len(table)):
         other = configuration(k)
-        # No run begins there, and its loops may not close where the description's values are.
+        # No run begins in it, and its loops may be open at the description's values.
         none = (0.0,) * len(other.program.state)
         own = StartValues(none, tuple(other.program.state), none, start.memory)
         others.append(
@@ -292,11 +295,10 @@ def _with_configurations(equations: DerivedEquations, passing: bool, stiff: bool
 
 
 def exported_equations(equations: DerivedEquations) -> DerivedEquations:
-    """Return the equations that are written for these: by the same formalism, with the description's speeds
-    as states in place of velocities of the derivation's choice.
+    """Return equations for export: by the same formalism, with the description's speeds as states.
 
-    Exported programs start from the values of their states, and chosen velocities follow from speeds by the
-    mass centre and the attitude: values of them would belong to one set of parameters and coordinates.
+    Exported programs start from the values of their states. Velocities that the derivation chooses as states
+    depend on mass centre and attitude, so their values would hold for one set of parameters and coordinates.
     """
     if not equations.hidden_states:
         return equations
@@ -360,15 +362,16 @@ def _check_exportable(equations: DerivedEquations, configurations: bool | None) 
 
 
 def _speeds_set_on_release(event: EventRecord, system: Description) -> list[str]:
-    """Speeds that an event sets while it releases them, where a program cannot: with loops, or by
-    accelerations.
+    """Return speeds that an event both sets and releases if a program cannot do so.
+
+    It cannot with constraints, or if the speed is not a plain speed setting.
     """
     released = [u for e, u, _ in speed_settings(system) if not system.constraints and e is event]
     return [s.data.name for s in event.changes if s in event.unlock and s not in released]
 
 
 class Identifiers:
-    """The names of a program's symbols in a language: the same name in all functions."""
+    """The names of a program's symbols in a language: the same in all functions."""
 
     def __init__(self, source: Source, printer: Printer, reserved: tuple[str, ...] = ()) -> None:
         program = source.program
@@ -389,7 +392,7 @@ class Identifiers:
 
 
 def renewal_text(program: Program) -> str:
-    """Return in words which quantities are updated after a step."""
+    """Return the quantities that are renewed after a step, in words."""
     units = ["Euler parameters divided by their length"] if program.quaternions else []
     drift = ["coordinates and speeds without the drift of closed contacts"]
     text = ", ".join([*units, *(drift if len(program.renewed) > 4 * len(program.quaternions) else [])])
@@ -397,7 +400,7 @@ def renewal_text(program: Program) -> str:
 
 
 def reserved_names(program: Program) -> set[str]:
-    """Functions that the printer of a program names."""
+    """Return the names of functions that the printer of a program creates."""
     blocks = {name for b in blocks_of(program) for name in block_names(b, _CONFIGURATIONS)}
     return blocks | {f"table_{k + 1}" for k in range(table_count(program))}
 
@@ -428,7 +431,7 @@ class Sections:
 
     @cached_property
     def _moving(self) -> dict[Expr, Place]:
-        """Places of what sections of changes read, which take a motion for a state; its symbols are named."""
+        """Places of symbols in sections of changes, whose state is a motion; its symbols get names."""
         program, names = self.source.program, self.identifiers
         for s in program.motion:
             if s not in names.of:
@@ -450,11 +453,11 @@ class Sections:
         return section_text(section, self.printer, places, self.identifiers.of, self.identifiers.namer)
 
 
-# Features that only some systems have: the parts of templates that they need.
+# Features of systems, which select parts of templates.
 
 
 def features(source: Source) -> frozenset[str]:
-    """Words for `template.fill`."""
+    """Return the features of a system, for `fill` of files.py."""
     program, d, every = source.program, source.description, (source, *source.others)
     found = {
         "events": bool(program.events.results),

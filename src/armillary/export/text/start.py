@@ -1,17 +1,16 @@
 """The start of a run in exported code, from the given values, and its inputs over time.
 
     momenta          from coordinates and speeds, which are the values that a run gives
-    mass centres     coordinates and speeds of joints that ``start_mass_centre`` places
+    mass centres     coordinates and speeds of joints that ``start_mass_centre`` determines
     memories         that begin at the value of an expression
-    contacts         status of contacts without compliance, and an impact where they are struck at once
+    contacts         status of contacts without compliance, and an impact if bodies meet at the start
 
-It is a function of time, given values in the order of the state, parameters and memory. It takes parameters,
-not constants: it is called once, and the loop does not need the constants that it would use.
+The start is a function of time, given values in the order of the state, parameters and memory. It takes
+parameters, not constants, because it is called once and the loop does not need the constants of it.
 
-Inputs over time in exported code: each becomes a lookup table of the time, with its data beside the code.
-
-Every language has lookup tables, so all of them follow. The solvers of exported programs end a step where
-data jump, and methods that choose their steps where data bend, as in the process.
+Inputs over time become lookup tables of the time, whose data are in the code; every language has lookup
+tables. The solvers of exported programs end a step where data jump, and adaptive methods also where data
+bend, as in the process.
 """
 
 from __future__ import annotations
@@ -51,13 +50,11 @@ from armillary.untyped import DataTable
 
 @dataclass(frozen=True)
 class StartSource:
-    """Memory and state of the first step, from the given memory and state."""
+    """Memory and state at the start, from given memory and state."""
 
     section: ProgramSection  # memory, then state
     places: Mapping[Expr, Place]  # of symbols that the section reads
-    placed: Mapping[
-        int, str
-    ]  # places in the state that are set whatever is given, and the body that sets them
+    placed: Mapping[int, str]  # indices of states that a mass centre determines, and the body of it
 
 
 def start_source(equations: DerivedEquations) -> StartSource | None:
@@ -103,7 +100,7 @@ def start_source(equations: DerivedEquations) -> StartSource | None:
 def _decide_statuses(
     equations: DerivedEquations, memory: list[Expr], state: list[Expr]
 ) -> tuple[list[Expr], list[Expr]]:
-    """Memory and state with the statuses of contacts decided, unless all of them are given."""
+    """Memory and state with decided statuses of contacts; given statuses stay if all are given."""
     system, targets = equations.system, equations.targets
     statuses = [equations.reduction.plain(c.status) for c in system.contacts.values()]
     program = equations.program
@@ -117,14 +114,14 @@ def _decide_statuses(
 
 # The closing of loops before a run in exported code, as in the process.
 #
-# The algorithm is that of solver/assembly.py, which the printer of each language writes.
-# Its data are here: a section of gaps Φ, elements of J and elements of N, for gaps and motions in terms of
-# their sizes (mechanics/constraints/sizes.py), and the sizes of gaps; where these stand, which speeds may
-# move in which attempt, and the words of the error.
+# The algorithm is that of solver/assembly.py, which the printer of each language writes. Its data are here: a
+# section with gaps Φ, elements of J and elements of N, for gaps and motions relative to their sizes
+# (mechanics/constraints/sizes.py), and the sizes of gaps; the places of these; the speeds that may move in
+# each attempt; and the words of errors.
 
 
 def loop_name(name: str) -> str:
-    """Return a size of the description in a module that has others for changes of configuration."""
+    """Return the name of a size of loop closing, distinct from that for changes of configuration."""
     return name.replace("N_", "LOOP_", 1) if name.startswith("N_") else name
 
 
@@ -133,20 +130,20 @@ class AssemblySource:
     """Loops that have to close; rows with a gap come first, then rows that only show redundancy."""
 
     section: ProgramSection  # gaps, elements of J, elements of N, sizes of gaps
-    gaps: tuple[tuple[str, str], ...]  # words of the error before and after the number that remains
+    gaps: tuple[tuple[str, str], ...]  # words of the error before and after the remaining gap
     rows: int
     coordinates: tuple[str, ...]
     speeds: int
     jacobian: tuple[tuple[int, int], ...]  # row and speed of each element
     rates: tuple[tuple[int, int], ...]  # coordinate and speed of each element
     quaternions: tuple[int, ...]
-    dependent: tuple[int, ...]  # 1 for speeds that move in the first attempt, by configurations
-    holding: tuple[int, ...]  # and in the others
-    whole: tuple[int, ...]  # 1 for coordinates that are held where a whole state is given
+    dependent: tuple[int, ...]  # 1 for speeds that move in the first attempt, by configuration
+    holding: tuple[int, ...]  # 1 for speeds that move in the other attempts
+    whole: tuple[int, ...]  # 1 for coordinates that are held if a whole state is given
     first: tuple[float, ...]  # coordinates from which the search starts
     kept: tuple[int, ...]  # 1 for rows that are not redundant
-    redundant: str  # the error where rows that were redundant are not; "": there are none
-    several: bool  # the program has a table of configurations, and closes loops again in each
+    redundant: str  # the error if redundant rows are not redundant at the start; "" without such rows
+    several: bool  # whether loops are closed again in each of several configurations
 
     @property
     def solver(self) -> Solver:
@@ -183,7 +180,7 @@ class AssemblySource:
         }  # fmt: skip
 
     def whole_tables(self, first: int) -> dict[str, list[int]]:
-        """Tables of numbers in a language whose indices begin with ``first``."""
+        """Return the tables of indices for a language whose indices begin with ``first``."""
         tables = {
             "ELEMENT_ROW": [i for i, _ in self.jacobian],
             "ELEMENT_SPEED": [j for _, j in self.jacobian],
@@ -205,7 +202,7 @@ def assembly(
 ) -> AssemblySource | None:
     """Return the data that close a system's loops; `None` if it has no loops.
 
-    ``table``: the configurations in which they are closed, if the program has a table of configurations.
+    ``table``: the configurations in which loops are closed again, if the program has several.
     """
     reduction, program = equations.reduction, equations.program
     layout = reduction.layout
@@ -217,8 +214,8 @@ def assembly(
     place = {row: i for i, row in enumerate(rows)}
     results, first = program.geometry.results, len(layout.gaps) + layout.rows
     elements = list(zip(layout.jacobian, results[first:], strict=False))
-    size = program.speed_sizes  # motions are in terms of these
-    size_of_row = program.row_sizes  # and gaps of these
+    size = program.speed_sizes  # motions are relative to these
+    size_of_row = program.row_sizes  # gaps are relative to these
     placed = [((place[i], j), e * (size[j] / size_of_row[i])) for (i, j), e in elements if i in place]
     rates = [
         ((i, j), e * size[j])
@@ -233,7 +230,7 @@ def assembly(
     # Only the layout of this geometry is read, and its rule for Euler parameters.
     geometry = Geometry(layout, lambda t, q: np.empty(0))
     still = np.zeros(layout.speeds, dtype=bool)
-    # The layout of each configuration is its own: locked speeds, which stay, are none of its columns.
+    # Each configuration has its own layout: locked speeds are no columns of it.
     moving = [
         movable_speeds(own_layout, e.reduction, still, positions=True)
         for e in table or [equations]
@@ -264,15 +261,14 @@ def assembly(
     )
 
 
-# Pivots of the mass matrix, for exported runs that may come to a place where some motion moves no mass.
+# Pivots of the mass matrix, for exported runs that may reach a place where some motion moves no mass.
 #
-# Only systems whose links do not resist each of their freedoms by their own inertia can come to such a
-# place; others have none of this. With M = L D Lᵀ, the outermost speeds first, the share of speed r is
-# D_r/M_rr: what is left of the inertia that it meets when the speeds beyond it move freely. Each
-# configuration has a matrix of its own; all are functions of the coordinates, with which the states of
-# every configuration begin.
+# Only systems whose links do not resist each of their freedoms by their own inertia can reach such a place;
+# others have no pivots. With M = L D Lᵀ, the outermost speeds first, the share of speed r is D_r/M_rr: the
+# part of its inertia that is left if the speeds beyond it move freely. Each configuration has its own matrix,
+# a function of the coordinates, which are the first states in every configuration.
 
-_MOST = 24  # speeds of a system whose matrix is written out for this
+_MOST = 24  # most speeds of a system for which pivots are written
 
 
 @dataclass(frozen=True)
@@ -281,7 +277,7 @@ class WeakMasses:
 
     section: ProgramSection  # shares
     texts: tuple[str, ...]  # after "near t = … s "
-    kinds: tuple[int, ...]  # of each state, in each configuration: its kind of speeds from 0, or -1
+    kinds: tuple[int, ...]  # of each state, by configuration: number of its dimension among speeds, or -1
     owners: tuple[int, ...]  # the configuration of each pivot
 
     @property
@@ -309,7 +305,7 @@ def weak_masses(every: Sequence[DerivedEquations]) -> WeakMasses | None:
 
 
 def _pivots(equations: DerivedEquations) -> list[tuple[str, Expr, str]]:
-    """Return the speeds of one configuration, the remaining pivot of each, and the message."""
+    """Return the speeds of one configuration, the share of each, and the message."""
     system, reduction = equations.system, equations.reduction
     free = reduction.independent(system)
     unfit = not equations.described_states or system.constraints or system.flexibles
@@ -338,7 +334,7 @@ def _pivots(equations: DerivedEquations) -> list[tuple[str, Expr, str]]:
     return found
 
 
-# Masses, moments of inertia, armatures and coefficients of contacts that must not be negative, checked
+# Masses, moments of inertia, armatures and coefficients of contacts, which must not be negative: checked
 # before an exported run.
 
 
@@ -351,7 +347,7 @@ class Physical:
 
 
 def physical(equations: DerivedEquations) -> Physical | None:
-    """Return the quantities that parameters could make negative; `None` if there are none."""
+    """Return the quantities that parameters can make negative; `None` if there are none."""
     system, plain = equations.system, equations.reduction.plain
     known = [
         (f"{where}: its {what}", value)
@@ -359,7 +355,7 @@ def physical(equations: DerivedEquations) -> Physical | None:
         for what, value in quantities.items()
     ]
     known += [(f"the armature of '{speed}'", value) for speed, value in system.armatures.items()]
-    found: dict[Expr, str] = {}  # equal moments of inertia once
+    found: dict[Expr, str] = {}  # equal expressions only once
     for words, value in known:
         node = plain(as_expr(value))
         if any(s.data.role == "parameter" for s in symbols(node)):
@@ -371,7 +367,7 @@ def physical(equations: DerivedEquations) -> Physical | None:
 
 
 def with_inputs(equations: DerivedEquations, inputs: object, *, single: bool = False) -> DerivedEquations:
-    """Equations whose inputs with data are functions of the time; ``single``: of one in single precision."""
+    """Return equations whose inputs with data are functions of the time; ``single``: of its precision."""
     system, program = equations.system, equations.program
     functions = [name for name, value in _input_tables(inputs).items() if _is_function(value)]
     if functions:
@@ -395,11 +391,11 @@ def with_inputs(equations: DerivedEquations, inputs: object, *, single: bool = F
 def with_tables(
     equations: DerivedEquations, tabled: tuple[tuple[Expr, Expr], ...], stops: tuple[tuple[float, bool], ...]
 ) -> DerivedEquations:
-    """Equations of any configuration with these inputs as functions of the time."""
+    """Return the equations of a configuration with given inputs as functions of the time."""
     program, known = equations.program, dict(tabled)
 
     def drive_section(old: ProgramSection) -> ProgramSection:
-        renews = old.name.startswith(("update", "fire"))  # what they keep of an input is its memory
+        renews = old.name.startswith(("update", "fire"))  # they keep the memory of an input
         results = [
             r if renews and r in known else new
             for r, new in zip(old.results, transform(old.results, known.get), strict=True)
@@ -427,13 +423,15 @@ def _input_tables(inputs: object) -> DataTable:
 
 
 def _is_function(value: object) -> bool:
-    # What has coordinates is a DataArray of xarray, which need not be installed.
+    # An object with coords is a DataArray of xarray, which need not be installed.
     return callable(value) and not isinstance(value, Signal) and not hasattr(value, "coords")
 
 
 def _in_single(pieces: SignalPieces) -> SignalPieces:
-    """Pieces for times in single precision: the last one begins as shortly after the last instant as these
-    can be, for one rounding of double precision later is the same number.
+    """Return pieces for times in single precision.
+
+    The last piece begins at the next single number after the last time: one rounding of double precision
+    later would be the same number.
     """
     breaks = pieces.breaks.copy()
     if pieces.after_last:
@@ -442,9 +440,7 @@ def _in_single(pieces: SignalPieces) -> SignalPieces:
 
 
 def _lookup(name: str, pieces: SignalPieces, time: Expr) -> Expr:
-    """Return the table of an input at the time; after the last instant one more piece holds the
-    last value.
-    """
+    """Return the table of an input at the time; after the last time one more piece holds the last value."""
     breaks = np.append(pieces.breaks, pieces.breaks[-1] + 1.0)
     end = "clamp" if np.any(pieces.coefficients[0]) or np.any(pieces.coefficients[-1]) else "zero"
     found = Piecewise(name, [breaks], pieces.coefficients[1:], [end], [None], None)

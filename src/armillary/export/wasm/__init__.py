@@ -38,13 +38,13 @@ def export(
     configurations: bool | None = None,
     force: bool = False,
 ) -> Path:
-    """Write a folder with the system as a WebAssembly module, a class for it with types, a test and a
-    README.
+    """Write a folder with the system as a WebAssembly module, a typed class for it, a test and a README.
 
-    ``configurations``: whether it holds the equations of all configurations that runs can meet, so that they
-    lock and unlock joints and exchange dependent speeds; None: unless loops alone have too many.
-    ``methods``: those that it holds; for stiff systems rodas5p, or rodas3 with a step, which bring the
-    partial derivatives of the rates with them.
+    ``configurations``: whether the module contains the equations of all configurations that runs can meet, so
+    that runs lock and unlock joints and exchange dependent speeds; None: yes, unless there are too many,
+    which only exchanges in loops can cause. ``methods``: names of the methods in it; for stiff systems
+    rodas5p, or rodas3 with a fixed step. Both need the partial derivatives of the rates, which the module
+    then contains.
     """
     given = None if configurations is None else flag(configurations, "configurations=")
     chosen = checked_methods(several(methods, "methods="))
@@ -100,7 +100,7 @@ def _union(items: Sequence[DataTable]) -> str:
 
 
 def _reference(made: Source) -> DataTable:
-    """Numbers of the process: derivatives and outputs at some places, and the end of a run."""
+    """Return numbers for the test: derivatives and outputs at some points, and the end of a run."""
     found, run = made.reference, made.reference.trajectory
     return {
         "points": [

@@ -1,25 +1,25 @@
 """One system as a WebAssembly module: its program, its integration loops, its poses, and a description.
 
-All code comes from the LLVM text that this process compiles for itself, so a module computes the same
+All code comes from the LLVM text that Armillary compiles for its own process, so a module computes the same
 numbers. It exports its memory and these functions:
 
     precompute(parameters, constants)                      parameters in the model's own units
     pose_precompute(parameters, constants)                 constants of the poses, after the other constants
     derivatives(t, state, constants, memory, out)
     outputs(t, state, constants, memory, out)              a row: outputs, state, poses in the parents
-    events, update(t, state, constants, memory, out)       if there are events, or memory to renew
+    events, update(t, state, constants, memory, out)       if there are events, or periodic updates
     normalise(t, state, constants, memory)                 if there are Euler parameters or loops
     geometry(t, state, constants, memory, out)             if there are loops: gaps, J, N and sizes
     close_loops(record, workspace)                         if there are loops
-    start(t, given, parameters, memory, out)               if a start is computed: memory, then state
+    start(t, given, parameters, memory, out)               if a run's start is computed: memory, then state
     physical(t, given, parameters, memory, out)            if parameters could make a mass negative
-    drive_<method>(control, workspace) -> why it returned  ``solver/llvm/loop.py``
+    drive_<method>(control, workspace) -> reason of return    ``solver/llvm/loop.py``
     choose_start_<method>(control, workspace)              if a run can change its configuration
 
 All arrays are at fixed addresses, which the description lists; nothing is allocated.
 
-A run changes between configurations as in this process: the loop reads a table of addresses of their
-functions and tables of numbers (solver/llvm/configurations.py). Functions of the first configuration have
+A run changes its configuration as in Armillary: the loop reads a table with addresses of the configurations'
+functions, and tables of numbers (solver/llvm/configurations.py). Functions of the first configuration have
 the names above; names of functions of configuration 3 end in ``_in_3``. Each configuration has its own
 constants.
 """
@@ -96,7 +96,7 @@ class ModuleConfigurations:
         return change_figures(every, strikes, groups_of(every), listed=True, passing=self.source.passing)
 
     def lengths(self, more: int) -> dict[str, int]:
-        """Return the lengths of the arrays of all configurations, each with ``more`` constants."""
+        """Return the lengths of the arrays of all configurations, each with ``more`` constants for poses."""
         return {
             **{
                 f"constants{self.suffix(c)}": len(s.program.constants) + more
@@ -123,9 +123,9 @@ class ModuleConfigurations:
         return found
 
     def functions(self, first: Sequence[str]) -> list[dict[str, str]]:
-        """Return, for each configuration, the names of its functions by `SECTIONS`.
+        """Return, for each configuration, the names of its functions by their names in `SECTIONS`.
 
-        ``first`` names the functions of every module.
+        ``first`` has the names of the first configuration's functions.
         """
         known = {*first, "outputs", GEOMETRY, *(name for text in self.texts for name in function_names(text))}
         found = []
@@ -137,8 +137,9 @@ class ModuleConfigurations:
         return found
 
     def addresses(self, functions: Sequence[Mapping[str, str]], places: Mapping[str, int]) -> list[int]:
-        """Return the table `SECTIONS` of all configurations: indices in the table of functions, from 1 on,
-        and addresses of constants.
+        """Return the table `SECTIONS` of all configurations: function numbers, and addresses of constants.
+
+        A number is the index in the table of functions, from 1 on; 0: no function.
         """
         number = {name: k for k, name in enumerate(self.called_functions(functions), 1)}
         found = []
@@ -200,7 +201,7 @@ class ModuleAssembly:
 
     @property
     def lengths(self) -> dict[str, int]:
-        """Numbers in each array."""
+        """Number of doubles in each array."""
         return {
             "loop_record": len(self.fields), "loop_workspace": self.room, "loop_tables": len(self.tables)
         }  # fmt: skip
@@ -239,7 +240,7 @@ def _figures(f: RecordFunction, targets: Sequence[Span], given: Sequence[Value |
     f.builder.call(f.program.module.declare_function("geometry", _GEOMETRY).callee, arguments)
 
 
-# The contact solver of a module: the code that this process compiles, linked with the sections that call it.
+# The contact solver of a module: the code that Armillary compiles, linked with the sections that call it.
 
 _REAL = 8
 
@@ -261,12 +262,12 @@ def contact_stack(sections: Iterable[ProgramSection]) -> int:
     )
 
 
-ROWS = 256  # rows that a call of a loop can fill
+ROWS = 256  # most rows that one call of a loop fills
 METHODS_OF_MODULES = (usual_method(True), "dopri5")  # with a fixed step; without one, for animations
 
 
 def checked_methods(names: Sequence[str]) -> tuple[str, ...]:
-    """Check the names of methods against the methods that a module can have."""
+    """Return names of methods, checked against the methods that a module can have."""
     known = [m.name for m in exported_methods(adaptive=True, stiff=True)]
     return tuple(checked_names(names, known, "a module has no method", listed=True))
 
@@ -366,8 +367,10 @@ class WasmModule:
         )
 
     def _row_text(self, program: Program, suffix: str = "") -> str:
-        """Return the LLVM text of the function that computes a row of a configuration. All configurations
-        share the function of poses, which depend only on coordinates, the first entries of every state.
+        """Return the LLVM text of the function that computes a row of a configuration.
+
+        All configurations use the same function of poses, since these depend only on coordinates, the first
+        entries of every state.
         """
         states, n = self.states, len(program.constants)
         return f"""
@@ -423,7 +426,7 @@ define void @outputs{suffix}(double %t, ptr %state, ptr %constants, ptr %memory,
 
     @property
     def structure(self) -> list[int]:
-        """The tables of sparse equations of implicit steps, as a loop reads them."""
+        """The tables of sparse equations of implicit steps, as one array of 32-bit numbers."""
         found = self.functions
         return [] if found.structure is None else [int(x) for x in found.structure_tables]
 
@@ -431,7 +434,7 @@ define void @outputs{suffix}(double %t, ptr %state, ptr %constants, ptr %memory,
 
     @property
     def _lengths(self) -> dict[str, int]:
-        """Numbers in each array that a host reads or writes."""
+        """Number of doubles in each array that a host reads or writes."""
         program = self.program
         poses, more = len(self._poses.program.constants), self.configurations
         return {
@@ -452,17 +455,17 @@ define void @outputs{suffix}(double %t, ptr %state, ptr %constants, ptr %memory,
             "rows": (ROWS + 1) * self.row,
             "log": 2 * self._log,
             "stops": len(program.stops) + 1,
-            "structure": (len(self.structure) + 1) // 2,  # two 32-bit numbers take the room of a double
+            "structure": (len(self.structure) + 1) // 2,  # a double holds two 32-bit numbers
         }
 
     @property
     def _log(self) -> int:
-        """Number of events that one call of a loop can log."""
+        """Most events that one call of a loop can log."""
         return 64 + 2 * self.events
 
     @property
     def events(self) -> int:
-        """Events that a loop has room for."""
+        """Number of events that a loop has room for."""
         more = self.configurations
         return more.figures.events if more else self.functions.n_events
 
@@ -480,7 +483,7 @@ define void @outputs{suffix}(double %t, ptr %state, ptr %constants, ptr %memory,
     # ------------------------------------------------------------ description
 
     def description(self) -> DataTable:
-        """Return the description that a host needs besides the code, ready for JSON."""
+        """Return the description for hosts of the module, ready for JSON."""
         d, program, f = self.source.description, self.program, self.functions
         watched = self.equations.targets.watched
         index = {body.name: i for i, body in enumerate(self.bodies)}

@@ -1,1 +1,1 @@
-"""Straight-line code put in order here: its order, its registers, and machine code of ARM and x86-64."""
+"""Scheduling and register allocation of straight-line code, and its machine code for arm64 and x86-64."""

@@ -2,7 +2,7 @@
 
 Instruction words follow the Arm Architecture Reference Manual (DDI 0487), section C7.2. A function takes only
 addresses of arrays, in x0 to x7, and calls nothing. Values are in the vector registers, whose first lane is a
-double; two registers are spare if some operations need them. d8 to d15 are saved for the caller.
+double; two are spare registers if some operations need these. d8 to d15 are saved for the caller.
 """
 
 from __future__ import annotations
@@ -50,26 +50,27 @@ from armillary.llvm.arrangement.machine_code import (
 from armillary.llvm.arrangement.order_and_registers import Steps, starts
 from armillary.llvm.building.routines import RoutineMethod
 
-# Instructions on doubles, and on pairs of them: register words without registers.
+# Instructions on doubles, and on pairs of them: instruction words without registers.
 _MULTIPLY, _DIVIDE = (0x1E600800, 0x6E60DC00), (0x1E601800, 0x6E60FC00)
 _NEGATE = (0x1E614000, 0x6EE0F800)
 _NEGATED_PRODUCT = 0x1E608800
 # ±a·b ± c by the signs of the product and of c.
 _FUSED = {(0, 0): 0x1F400000, (1, 0): 0x1F408000, (0, 1): 0x1F608000, (1, 1): 0x1F600000}
-_FUSED_PAIRS = (0x4E60CC00, 0x4EE0CC00)  # into a register, which holds c
-_FUSED_ALL, _MULTIPLY_ALL = (0x4FC01000, 0x4FC05000), 0x4FC09000  # both lanes of a by the first one of b
+_FUSED_PAIRS = (0x4E60CC00, 0x4EE0CC00)  # the result replaces c
+_FUSED_ALL, _MULTIPLY_ALL = (0x4FC01000, 0x4FC05000), 0x4FC09000  # both lanes of a times the first lane of b
 _SELECT, _INSERT, _SWAP, _NOT = 0x6E601C00, 0x6E180400, 0x6E004000, 0x6E205800
 _ONE, _MINUS_ZERO = SPARE
 _MULTIPLY_LANES = "multiply both lanes by one"
 _FUSE_LANES = "fuse both lanes with one"
 _ADD_LANES = "add both lanes"
 _ONE_IF_SET, _UNEQUAL_ZERO = "one if set", "unequal zero"
-_TURNED_ROUND = {"less": "greater", "not greater": "not less"}  # comparisons with their operands exchanged
+# comparisons, and those with exchanged operands
+_TURNED_ROUND = {"less": "greater", "not greater": "not less"}
 _PRODUCT_ALONE, _SUM_ALONE = Form("fuse with zero", 0), Form("fuse with one", 0)
 _FUSIONS = ("fuse", _FUSE_LANES)
 _PRODUCTS, _SUMS = ("multiply", _MULTIPLY_LANES), ("add", "subtract")
 _SOON = {*_FUSIONS, *_PRODUCTS, *_SUMS, _PRODUCT_ALONE.name, _SUM_ALONE.name}  # addends that may come late
-_PAIRS = 0.7  # of all operations: from there on sums are not fused
+_PAIRS = 0.7  # share of pairs among operations above which sums are not fused
 _WORDS = {
     "add": (0x1E602800, 0x4E60D400),
     "subtract": (0x1E603800, 0x4EE0D400),
@@ -106,7 +107,7 @@ _WORDS = {
 
 
 class Arm64(MachineCode):
-    """Words of operations in a given order."""
+    """Instruction words for operations in a given order."""
 
     MOST_ARRAYS, RESERVED, STORES_TWO = 8, RESERVED, True
 
@@ -118,27 +119,27 @@ class Arm64(MachineCode):
         registers: int,
     ) -> None:
         super().__init__(loads, results, arrays, registers)
-        self.arrays = {name: i for i, name in enumerate(arrays)}  # to the registers of their addresses
+        self.arrays = {name: i for i, name in enumerate(arrays)}  # registers of their addresses
         self.room: list[int] = [
             *range(15, 7, -1),
             *range(29, 15, -1),
             *range(7, -1, -1),
-        ]  # last those to be saved
-        # Two doubles in one instruction take one turn of the units for additions, as one does: the arm's A
-        # and B gain 10 % by that. So a result waits for its neighbour while there is room.
+        ]  # registers to be saved come last
+        # A store of two doubles takes one slot of the units for additions, like a store of one: A and B of
+        # the arm gain 10 %. So a result waits for its neighbour while there are free registers.
         self.results_at = {places[0]: name for name, places in results.items() if len(places) == 1}
 
     def function(self, order: Sequence[Operation], entry: Entry) -> Encoded | None:
         arrays = list(self.arrays)
-        if not any(map(_takes_spare, order)):  # batches take 0.99 of the time by that
-            self.room[8:8] = reversed(SPARE)  # before those to be saved
+        if not any(map(_takes_spare, order)):  # then batches take 0.99 of the time
+            self.room[8:8] = reversed(SPARE)  # before registers to be saved
             self.size += len(SPARE)
         self.pass_over(order)
         words, slots, odd, taken, copies_pairs = self.written
         size = -(-slots // 2) * 16
         saved = [r for r in range(8, 16, 2) if taken[r] or taken[r + 1]]
         head = [ADDRESS_PLUS | 8 << 10 | base << 5 | LIMIT_REGISTER + 1 + i for i, base in enumerate(odd)]
-        head += [0x6DBF0000 | r + 1 << 10 | STACK << 5 | r for r in saved]  # stp, sp moves before
+        head += [0x6DBF0000 | r + 1 << 10 | STACK << 5 | r for r in saved]  # stp with pre-decrement of sp
         tail = [0x6CC10000 | r + 1 << 10 | STACK << 5 | r for r in reversed(saved)]
         head += TOUCHED_PAGE * (size >> 12)
         head += [0xD1000000 | (size & 4095) << 10 | STACK << 5 | STACK] if size & 4095 else []  # sub sp
@@ -166,7 +167,7 @@ class Arm64(MachineCode):
     def follow(
         self, order: Sequence[Operation], number: Mapping[str, int], results: Sequence[Store], steps: Steps
     ) -> None:
-        """Words, by ``arm64_words.py``."""
+        """Write the words of the steps, by ``arm64_words.py``."""
         forms: dict[Form, int] = {}
         shapes = _whole([forms.setdefault(o.shape, len(forms)) for o in order])[: len(order)]
         signed = [o.signed for o in order]
@@ -211,12 +212,12 @@ class Arm64(MachineCode):
         )  # fmt: skip
 
     def base(self, place: Load) -> int:
-        """Return the register of the address of an array."""
+        """Return the register with the address of an array."""
         return self.arrays.setdefault(place[0], len(self.arrays))
 
 
 def _takes_spare(operation: Operation) -> bool:
-    """Return whether the signs of operands are changed before an operation, or a number is held: −0 or 1."""
+    """Return whether an operation needs a spare register, for a negated operand or for −0 or 1."""
     form = operation.shape
     if form.name in _FUSIONS or (form.name in _PRODUCTS and not form.wide):
         return False
@@ -227,8 +228,9 @@ def _takes_spare(operation: Operation) -> bool:
 def _row(
     word: int, operands: Sequence[tuple[int, int]], result: int, number: int = 0, changed: int = 0
 ) -> InstructionRow:
-    """Return an instruction with operands, each by its place or, less than 0, a spare register, from some bit
-    on.
+    """Return an instruction with operands, each with the lowest bit of its field.
+
+    An operand is an index; a negative one is the number of a spare register.
     """
     fields: list[int] = []
     for operand, bit in operands:
@@ -241,7 +243,7 @@ def _row(
 
 
 def _operands(operation: Operation) -> tuple[list[InstructionRow], list[int]]:
-    """Instructions that change signs, and all operands with their signs."""
+    """Return instructions that negate operands, and all operands, negated ones in spare registers."""
     rows: list[InstructionRow] = []
     found = []
     spare = iter(SPARE)
@@ -270,7 +272,7 @@ def _multiply(operation: Operation) -> list[InstructionRow]:
 
 
 def _fuse_alone(operation: Operation) -> list[InstructionRow]:
-    """±a·b − 0, or ±a·1 ± b."""
+    """Return ±a·b − 0, or ±a·1 ± b."""
     (_, minus), (_, other) = operation.signed
     if operation.shape is _PRODUCT_ALONE:
         word, bit, number = _FUSED[minus ^ other, False] | _MINUS_ZERO << 10, 16, _MINUS_ZERO
@@ -293,7 +295,7 @@ def _select(operation: Operation) -> list[InstructionRow]:
 
 
 def _insert(operation: Operation) -> list[InstructionRow]:
-    """Return the first lane of one value as the second of another."""
+    """Return instructions that copy the first lane of one value to the second of another."""
     rows, (a, b) = _operands(operation)
     if a >= 0:
         return [*rows, _row(_INSERT, [(b, 5)], RENEWED)]
@@ -305,7 +307,7 @@ def _one_if_set(operation: Operation) -> list[InstructionRow]:
 
 
 def _unequal_zero(operation: Operation) -> list[InstructionRow]:
-    """Not equal to zero, by a spare register."""
+    """Return the comparison "not equal to zero", by a spare register."""
     equal = _WORDS["equal zero"][operation.shape.wide] | _ONE
     return [_row(equal, [(0, 5)], NO_RESULT, changed=_ONE), _row(_NOT | _ONE << 5, [], NEW)]
 
@@ -316,14 +318,14 @@ def _swap(operation: Operation) -> list[InstructionRow]:
 
 
 def _put(operation: Operation) -> list[InstructionRow]:
-    """Zero, or a value that is loaded."""
+    """Return the store of zero, or of a loaded value."""
     if not operation.signed:
         return [InstructionRow(PUT_ZERO)]
     return [InstructionRow(PUT_DOUBLE if operation.place[2] == "double" else PUT_PAIR)]
 
 
 def _whole(values: Sequence[int], size: int = 0) -> np.ndarray:
-    """Whole numbers, and zeros up to this size."""
+    """Return whole numbers as an array, padded with zeros to a size."""
     found = np.zeros(max(size, len(values), 1), dtype=np.int64)
     found[: len(values)] = values
     return found
@@ -363,8 +365,9 @@ class _ArmSelection(Selection):
     def __init__(
         self, lines: Sequence[Line], loads: Mapping[str, Load], opposites: Mapping[str, str]
     ) -> None:
-        self.fused: set[str] = set()  # names of sums with products
-        self.of_one: dict[str, tuple[Form, str]] = {}  # values with both or the second lane of others
+        self.fused: set[str] = set()  # names of fused operations
+        # values that are both lanes, or the second lane, of others
+        self.of_one: dict[str, tuple[Form, str]] = {}
         super().__init__(lines, loads, opposites)
 
     def append(self, name: str, kind: str, form: Form, given: Signed) -> Operation:
@@ -378,13 +381,14 @@ class _ArmSelection(Selection):
 
     def put(self, given: Signed, place: Load) -> None:
         super().put(given, place)
-        if given:  # by registers of integers
+        if given:  # copied through integer registers
             self.operations[-1].renewed = given[0][0]
 
     def suit_operation(self, name: str, form: Form, given: Signed) -> tuple[Form, Signed, bool]:
-        """Use known lanes: a product of pairs with a factor of two equal lanes becomes a product with that
-        lane, and the two lanes of one pair are added directly. A register may hold the opposite value, so
-        that no sign changes on the way.
+        """Use known lanes, and avoid changes of sign: registers may hold opposites.
+
+        A product of pairs with a factor of two equal lanes becomes a product with that lane, and the two
+        lanes of one pair are added directly.
         """
         of_one = self.of_one
         if form is BOTH_LANES or form is SECOND_LANE:
@@ -442,13 +446,12 @@ class _ArmSelection(Selection):
 
 
 def _fuse_single(operations: Sequence[Operation], spare: Sequence[int]) -> None:
-    """Turn products into fused operations with −0, where a cycle more does no harm, and sums into fused
-    operations with the factor 1.
+    """Turn products into fused operations with −0, if a further cycle does no harm, and sums with 1.
 
-    A unit has one result per cycle: an operation of fewer cycles than the one before waits for its turn, and
-    random operations of two kinds lose a tenth of the time. With the sums alone the arm takes 0.97 of the
-    time; a chain of eight, one of 64 and 12 models on average 0.98. With only the sums that may be two cycles
-    late: 0.985. Products and sums of pairs do not change; code that is mostly pairs gains nothing.
+    A unit has one result per cycle: an operation with a shorter latency than the one before waits, and random
+    operations of two kinds lose a tenth of the time. With sums alone the arm takes 0.97 of the time; a chain
+    of eight, one of 64 and 12 models on average 0.98. With only the sums that may be two cycles late: 0.985.
+    Products and sums of pairs do not change; code that is mostly pairs gains nothing.
     """
     real = [o for o in operations if o.shape is not None]
     single = sum([o.shape.wide for o in real]) < _PAIRS * len(real)
@@ -465,7 +468,7 @@ def _fuse_single(operations: Sequence[Operation], spare: Sequence[int]) -> None:
             operation.shape = _PRODUCT_ALONE
         elif shape.name in _SUMS and single:
             given[1] = given[1][0], given[1][1] ^ (shape.name == "subtract")
-            given.sort(key=lambda value: place.get(value[0], -1))  # the later one may come late
+            given.sort(key=lambda value: place.get(value[0], -1))  # the addend may come late
             operation.shape = _SUM_ALONE
             fused.append(operation)
         else:
@@ -483,45 +486,43 @@ def _fuse_single(operations: Sequence[Operation], spare: Sequence[int]) -> None:
 Arm64.SELECTION, Arm64.change = _ArmSelection, staticmethod(_fuse_single)
 
 
-# The way into machine code of a section on arm64: numbers beside the code, and angles checked within it.
+# The frame around the machine code of a section on arm64, with numbers beside the code and checks of angles.
 #
 #     entry     angles = state; thirds = those below; limit
-#     common    numbers = those below; registers are saved
-#               operations; among them, for each angle: to far where it is beyond the limit
-#               registers are restored; return
-#     far       registers are restored; to the function that replaces angles, which calls the second entry
-#     entry_at  a limit that nothing is beyond, NaN neither; to common
+#     common    numbers = those below; save registers
+#               operations; among them, for each angle: jump to far if it is beyond the limit
+#               restore registers; return
+#     far       restore registers; jump to the function that replaces angles, which calls the second entry
+#     entry_at  a limit that nothing exceeds, not even NaN; jump to common
 #     address of that function; thirds; numbers
 #
-# Written by LLVM before the operations, with addresses of four instructions each, the same takes 10 of the
+# Compiled by LLVM before the operations, with addresses of four instructions each, this would take 10 of the
 # 253 cycles of the Stanford arm.
 
-CHECK, LIMIT_REGISTER = 15, 8  # registers of integers
-_BESIDE = 1 << 18  # words that addresses and branches reach
+CHECK, LIMIT_REGISTER = 15, 8  # integer registers
+_BESIDE = 1 << 18  # range of addresses and branches, in words
 _SET_LIMIT = [
     (0xD2800000 if i == 3 else 0xF2800000) | i << 21 | (NEAR >> 16 * i & 0xFFFF) << 5 | LIMIT_REGISTER
     for i in (3, 2, 1, 0)
     if NEAR >> 16 * i & 0xFFFF
-]  # the first quarter alone, then others into it
+]  # movz of the highest non-zero quarter, movk of the others
 
 
 def reaches(entry: Entry, words: int) -> bool:
-    """Return whether one instruction loads each angle, and reaches the data beside ``words`` words
-    of code.
-    """
+    """Return whether one instruction can load each angle, and reach the data beside ``words`` words."""
     around = words + len(_SET_LIMIT) + 8 + 5 * len(entry.angles)
     return max(entry.angles, default=0) < 4096 and around < _BESIDE
 
 
-# sub sp, sp, 4096; str xzr, [sp]: a large frame takes its pages one after the other, so that a stack that is
-# too small ends at its guard page; otherwise the frame would lie in the memory beyond.
+# sub sp, sp, 4096; str xzr, [sp]: a large frame touches its pages one after the other, so that overflow of
+# the stack ends at its guard page; otherwise the frame might lie in the memory beyond.
 TOUCHED_PAGE = [0xD14007FF, 0xF90003FF]
 
 
 def frame_code(
     entry: Entry, head: Sequence[int], body: Sequence[int], tail: Sequence[int], arrays: Sequence[str]
 ) -> Encoded:
-    """Return the whole code, whose arrays are in registers in this order."""
+    """Return the code with its frame; ``arrays`` are in the order of their registers."""
     register = {name: i for i, name in enumerate(arrays)}
     places = list(dict.fromkeys(entry.angles))
     middle: list[int] = []
@@ -529,9 +530,10 @@ def frame_code(
     for i, place in enumerate(places):
         middle += body[SPACING * i : SPACING * (i + 1)]
         middle.append(0xF9400000 | place << 10 | register["angles"] << 5 | CHECK)
-        middle.append(0xEB000400 | CHECK << 16 | LIMIT_REGISTER << 5 | 31)  # the limit and twice the bits
+        # compare the limit with the bits times two
+        middle.append(0xEB000400 | CHECK << 16 | LIMIT_REGISTER << 5 | 31)
         branches.append(len(middle))
-        middle.append(0x54000009)  # where the limit is not higher
+        middle.append(0x54000009)  # branch if the limit is not higher
     middle += body[SPACING * len(places) :]
     common = 2 + len(_SET_LIMIT) if places else 0
     start = common + bool(entry.numbers) + len(head)
@@ -559,5 +561,5 @@ def frame_code(
 
 
 def _address(register: int, words: int) -> int:
-    """Load the address ``words`` words from here."""
+    """Return the word that loads the address ``words`` words from itself."""
     return 0x10000000 | words << 5 | register

@@ -1,8 +1,7 @@
-"""Words of arm64 code from the steps of ``order_and_registers.py``, compiled: registers have numbers here,
-and places in memory have addresses.
+"""Words of arm64 code from the steps of ``order_and_registers.py``, by compiled code.
 
-Words are sums of fields, a register times the value of its lowest bit. ``InstructionRow`` is one
-instruction of an operation.
+Here registers get numbers and places in memory addresses. Words are sums of fields: a register times the
+value of its lowest bit. ``InstructionRow`` is one instruction of an operation.
 """
 
 from __future__ import annotations
@@ -25,18 +24,18 @@ from armillary.llvm.building.routines import (
 )
 from armillary.llvm.jit import GENERAL, machine_settings
 
-STACK = 31  # as the register of an address
-ADDRESS_PLUS = 0x91000000  # a number of twelve bits
+STACK = 31  # sp as the register of an address
+ADDRESS_PLUS = 0x91000000  # add with an immediate of twelve bits
 COPY = 0x4EA01C00
-# Registers for what an operation needs on its way, with the numbers that they hold otherwise: 1 in both
-# lanes, and −0.
+# Spare registers, for intermediate values of operations, and the instructions that set them to the numbers
+# that they hold otherwise: 1 in both lanes, and −0.
 SPARE = {30: (0x6F03F61E,), 31: (0x2F00E41F, 0x1E6143FF)}
-NEARBY = (16, 14)  # registers of addresses in the middle of large arrays, the last that were used
-_INTEGERS = (17, 13)  # registers of what is copied; the second one only where ``odd`` leaves it
-_REACH = 63  # doubles from such an address to either side, for a store of two
-_FAR = 4096  # doubles that all other instructions reach from an address on
+NEARBY = (16, 14)  # registers for the two addresses within large arrays that were used last
+_INTEGERS = (17, 13)  # integer registers for copies; the second one must not be one of ``odd``
+_REACH = 63  # doubles to either side of an address that a store of two reaches
+_FAR = 4096  # doubles from an address that other instructions reach
 
-_LOAD, _STORE = (0xFD400000, 0x3DC00000), (0xFD000000, 0x3D800000)  # of one double, and of two
+_LOAD, _STORE = (0xFD400000, 0x3DC00000), (0xFD000000, 0x3D800000)  # of one double, of two
 _LOAD_INTEGER, _STORE_INTEGER = (0xF9400000, 0), (0xF9000000, 0)
 _STORE_TWO = 0x6D000000  # doubles, at a multiple of eight bytes between −512 and 504
 _LOAD_TWO_INTEGERS, _STORE_TWO_INTEGERS = 0xA9400000, 0xA9000000
@@ -48,9 +47,9 @@ PUT_ZERO, PUT_DOUBLE, PUT_PAIR = -1, -2, -3  # in place of a word
 class InstructionRow(NamedTuple):
     """An instruction word without registers, and the registers to insert.
 
-    ``a``, ``b``, ``c``: operands by their places, each with the value of the lowest bit of its field;
-    ``result``: the register in the lowest bits; ``number``: the spare register whose number is used;
-    ``changed``: the spare register that changes.
+    ``a``, ``b``, ``c``: operands by index, each with the value of the lowest bit of its field;
+    ``result``: the register in the lowest bits; ``number``: the spare register whose number is needed;
+    ``changed``: the spare register that is overwritten.
     """
 
     word: int
@@ -67,8 +66,9 @@ class InstructionRow(NamedTuple):
 
 # Entries of ``state``.
 _WORDS, _ROOM, _SLOTS, _ODD, _COPIES_PAIRS, _MADE, _BESIDE = range(7)
-_BASES, _MIDDLES, _NEAR = 8, 10, 12  # two each: addresses nearby, the last one first
-_HELD = 14  # by the numbers of spare registers less the first: whether they hold their numbers
+# two each: base, offset and register of addresses nearby, last used first
+_BASES, _MIDDLES, _NEAR = 8, 10, 12
+_HELD = 14  # by spare register, from the first on: whether it holds its number
 _STATE = 16
 
 _FIELDS = RoutineLayout(
@@ -83,8 +83,11 @@ _FIELDS = RoutineLayout(
 
 
 class EncodedSteps(NamedTuple):
-    """Words; doubles on the stack; arrays with a second address, one double further, in the order of its
-    registers; registers that hold values at some time; and whether pairs are copied by registers of integers.
+    """Words, and the resources that they need.
+
+    ``slots``: doubles on the stack; ``odd``: arrays with a second address, one double further, in the order
+    of its registers; ``taken``: registers that hold values at some time; ``copies_pairs``: whether pairs are
+    copied through integer registers.
     """
 
     words: list[int]
@@ -97,11 +100,12 @@ class EncodedSteps(NamedTuple):
 def words_of_steps(
     arrays: dict[str, np.ndarray], room: list[int], values: int, first_odd: int
 ) -> EncodedSteps:
-    """Return the words for ``values`` values.
+    """Return the words of all steps.
 
-    ``room``: free registers, the first one last; integer registers from ``first_odd`` on are free. ``arrays``
-    has the first row of each operation and the end, all rows, the values ``given`` to operations, and the
-    base, index and kind of each place in memory; the other arrays are made here.
+    ``values``: number of values; ``room``: free registers, the first one to use last; integer registers from
+    ``first_odd`` on are free. ``arrays`` has the first row of each operation and the end, all rows, the
+    values ``given`` to operations, and the base, index and kind of each place in memory; the other arrays are
+    made here.
     """
     state = np.zeros(_STATE, dtype=np.int64)
     state[[_ROOM, _MADE, _BESIDE]] = len(room), -1, -1
@@ -127,7 +131,7 @@ def compiled_words() -> RoutineMethod:
 
 @cache
 def _words_method(chosen: tuple[object, ...]) -> RoutineMethod:
-    """Return the words and the choice, kept for this process, which takes 2 ms to load a method."""
+    """Return one method for words and choice, kept for this process, since loading a method takes 2 ms."""
     files = [Path(__file__), Path(choice.__file__)]
     return compiled_method("arm64 words", _text, files, ["steps", "words"], 1, GENERAL)
 
@@ -162,10 +166,10 @@ def _write(r: Routine, word: Value) -> None:
 
 
 def _near(r: Routine) -> None:
-    """Return a register with an address ``middle`` doubles after the base: a present one, or the oldest.
+    """Emit: return a register with the address ``middle`` doubles after the base.
 
-    The work arrays of humanoids have thousands of numbers: with an addition for each access A and B take 6 %
-    more instructions.
+    It is a present one, or the one not used for longer. The work arrays of humanoids have thousands of
+    numbers: with an addition for each access A and B take 6 % more instructions.
     """
     base, middle = r.argument(1), r.argument(2)
     last, older = ([_get(r, first + i) for first in (_BASES, _MIDDLES, _NEAR)] for i in range(2))
@@ -191,7 +195,7 @@ def _near(r: Routine) -> None:
 
 
 def _two(r: Routine, near: Routine) -> None:
-    """Two registers and the neighbouring places from this one on."""
+    """Emit a load or store of two registers, to neighbouring doubles from a place on."""
     word, low, high = (r.argument(i) for i in (1, 2, 3))
     base, index = Local(r, r.argument(4)), Local(r, r.argument(5))
     with r.when(index.get() > _REACH):
@@ -203,14 +207,14 @@ def _two(r: Routine, near: Routine) -> None:
 
 
 def _memory(r: Routine, near: Routine) -> None:
-    """A register and a place: words for one double and for a pair, which one it is, and the place."""
+    """Emit a load or store of a register; arguments: words for a double and a pair, which, and where."""
     single, pair, register, wide = (r.argument(i) for i in (1, 2, 3, 4))
     base, index = Local(r, r.argument(5)), Local(r, r.argument(6))
     word, size = Local(r, single), Local(r, r.whole(1))
     with r.when(wide.equals(1)):
         word.set(pair)
         size.set(2)
-        with r.when((index.get() & r.whole(1)).equals(1)):  # by the address after the first double
+        with r.when((index.get() & r.whole(1)).equals(1)):  # needs the address one double further
             with r.when(r.index("odd", base.get()) < 0):
                 count = _get(r, _ODD)
                 r.put_index("odd", base.get(), count + r["first_odd"])
@@ -227,7 +231,7 @@ def _memory(r: Routine, near: Routine) -> None:
 
 
 class _Writer:
-    """Instructions of steps and of operations."""
+    """A writer of instructions for steps and operations."""
 
     def __init__(self, r: Routine, memory: Routine, two: Routine) -> None:
         self.r, self.memory_routine, self.two_routine = r, memory, two
@@ -237,7 +241,7 @@ class _Writer:
         r.run(self.memory_routine, r.whole(words[0]), r.whole(words[1]), register, wide, base, index)
 
     def own_memory(self, words: tuple[int, int], register: Value, value: Value) -> None:
-        """The place of a value."""
+        """Emit a load or store of a value at its place."""
         base, index = (self.r.index(name, value) for name in ("base", "index"))
         self.memory(words, register, 1 - self.r.index("single", value), base, index)
 
@@ -245,7 +249,7 @@ class _Writer:
         self.r.run(self.two_routine, self.r.whole(word), low, high, base, index)
 
     def take(self) -> Value:
-        """Return a register for a value. One more than values are held is always free."""
+        """Return a free register; there is always one more than values are held."""
         r = self.r
         room = _get(r, _ROOM) - 1
         _set(r, _ROOM, room)
@@ -259,7 +263,7 @@ class _Writer:
         _set(r, _ROOM, room + 1)
 
     def place(self, value: Value, base: Value, index: Value) -> None:
-        """A value is stored there."""
+        """Emit: record the place at which a value is stored."""
         for name, entry in (("base", base), ("index", index), ("known", self.r.whole(1))):
             self.r.put_index(name, value, entry)
 
@@ -300,7 +304,7 @@ class _Writer:
         r.give()
 
     def _renew(self, i: Value, value: Value) -> None:
-        """A register that holds a value and may be changed: its own, where nothing else needs it."""
+        """Emit: set MADE to a register with a value that may be overwritten: its own after its last use."""
         r = self.r
         register = r.index("register", value)
         own = (register >= 0) & r.index("last_user", value).equals(i) & r.index("waiting", value).equals(0)
@@ -309,18 +313,18 @@ class _Writer:
         with r.when(~own):
             _set(r, _MADE, self.take())
             known = r.index("known", value).equals(1)
-            with r.when(known):  # loads have units of their own
+            with r.when(known):  # a load does not use the arithmetic units
                 self.own_memory(_LOAD, _get(r, _MADE), value)
             with r.when(~known):
                 _write(r, register * ((1 << 16) + (1 << 5)) + _get(r, _MADE) + COPY)
 
     def _put(self, i: Value, first: Value, what: Value) -> None:
-        """Zero, or a value that is loaded: by the registers of integers, whose units have time."""
+        """Emit the store of zero, or of a value in memory, by integer registers, whose units are idle."""
         r, one = self.r, self.r.whole(0)
         base, index = r.index("put_base", i), r.index("put_index", i)
         with r.when(what.equals(PUT_ZERO)):
             self.memory(_STORE_INTEGER, r.whole(31), one, base, index)
-        with r.when(what.equals(PUT_DOUBLE)):  # also of the first lane of a pair
+        with r.when(what.equals(PUT_DOUBLE)):  # also for the first lane of a pair
             value, by = r.index("given", first), r.whole(_INTEGERS[0])
             self.memory(_LOAD_INTEGER, by, one, r.index("base", value), r.index("index", value))
             self.memory(_STORE_INTEGER, by, one, base, index)
@@ -369,7 +373,7 @@ class _Writer:
         r.give()
 
     def _store_waiting(self, value: Value) -> None:
-        """A result that has waited."""
+        """Emit: record the place of a result that has waited for its partner."""
         r = self.r
         r.put_index("waiting", value, r.whole(0))
         j = r.index("result_of", value)
@@ -393,7 +397,7 @@ class _Writer:
                 self.two(_STORE_TWO, other, made, base, there)
 
     def _spill(self, value: Value) -> None:
-        """Store a value to a new stack slot, alone or together with another one, which keeps its register."""
+        """Emit: spill a value to a new stack slot, alone or with another one, which keeps its register."""
         r = self.r
         beside, wide, stack = _get(r, _BESIDE), 1 - r.index("single", value), r.whole(STACK)
         slot = Local(r, _get(r, _SLOTS))

@@ -1,9 +1,11 @@
-"""Shorter chains of dependent operations, by another grouping of products and sums:
+"""Sections with scheduling and register allocation, and shorter chains of dependent operations.
+
+Chains are shortened by regrouping products and sums:
 
     m·(a·x + c) = (m·a)·x + m·c,     (a·x)·b + c = (a·b)·x + c,     (a·x)·b = (a·b)·x,
 
-where x arrives last and the operation is on the longest chain of a section. No operation is added: m·a and
-a·b are known already, or the operation they replace has no other user. Elimination has such chains: x is a
+if x arrives last and the operation is on the longest chain of a section. No operation is added: m·a and a·b
+are known already, or the operation they replace has no other user. Elimination has such chains: x is a
 reciprocal or a solved unknown, m·a a coefficient of the elimination. The arm's longest chain is 7 % shorter,
 and its time on a Xeon 5 %.
 """
@@ -48,11 +50,11 @@ from armillary.llvm.vector_math import near_function
 from armillary.program.packs import PACKED_CALLS, largest_size
 from armillary.untyped import Given
 
-LONGEST, WIDEST = 800, 2.5  # lines, and lines per cycle of the longest chain: beyond, other things decide
+LONGEST, WIDEST = 800, 2.5  # most lines, and lines per cycle of the longest chain, for which chains matter
 _ROUNDS = 8
 _CYCLES = latency("fmul double $, $")
 
-Signed = tuple[str, bool]  # a value, and whether its opposite is meant
+Signed = tuple[str, bool]  # a value, and whether it is negated
 
 
 class ProductForms(NamedTuple):
@@ -68,15 +70,15 @@ class ProductForms(NamedTuple):
 
 
 class _Grouping(NamedTuple):
-    """A line that replaces another of this name: late·(known₀·known₁) + scale·rest."""
+    """A line late·(known₀·known₁) + scale·rest that replaces the line of the same name."""
 
     name: str
-    without: str  # the line that the chain does not go through any more
+    without: str  # the operand that the line no longer uses
     late: Signed
     known: tuple[Signed, Signed]
-    scale: Signed | None  # of ``rest``
+    scale: Signed | None  # factor of ``rest``
     rest: Signed | None
-    operations: int  # more than before
+    operations: int  # number of operations added
 
 
 def shorten_chains(
@@ -89,8 +91,8 @@ def shorten_chains(
 ) -> list[Line]:
     """Return lines with shorter chains, without unused lines; code longer than LONGEST is returned unchanged.
 
-    ``stored``: values that are stored; ``forms``: forms of lines to group; ``negative`` gives the name of an
-    opposite, ``named`` a new name.
+    ``stored``: values that are stored; ``forms``: forms of lines to group; ``negative`` returns the name of a
+    negated value, ``named`` a new name.
     """
     if len(lines) > LONGEST:
         return list(lines)
@@ -105,7 +107,7 @@ def shorten_chains(
 
 
 def used_lines(lines: Sequence[Line], opposites: Mapping[str, str], stored: Sequence[str]) -> list[Line]:
-    """Lines that the stored values need."""
+    """Return the lines that stored values need."""
     wanted, found, negated = {opposites.get(name, name) for name in stored}, [], opposites.keys()
     for line in reversed(lines):
         name, _, names = line
@@ -118,7 +120,7 @@ def used_lines(lines: Sequence[Line], opposites: Mapping[str, str], stored: Sequ
 
 
 class _Section:
-    """Lines with the cycles at which their values arrive."""
+    """Lines, with the cycles at which their values are available."""
 
     def __init__(
         self, lines: list[Line], opposites: Mapping[str, str], stored: Sequence[str], forms: ProductForms
@@ -143,19 +145,17 @@ class _Section:
         return (name, False) if source is None else (source, True)
 
     def arrival(self, *values: Signed) -> int:
-        """When the last of some values arrives."""
+        """Return the cycle at which the last of some values is available."""
         places = [self.at[name] for name, _ in values if name in self.at]
         return max([self.ahead[i] + self.cycles[i] for i in places], default=0)
 
     def product(self, a: Signed, b: Signed, before: int) -> int:
-        """Return the line of a product of two values, either sign, that is there before another one;
-        or −1.
-        """
+        """Return the line before ``before`` that is the product of two values, with either sign; or −1."""
         i = self.products.get(frozenset((a[0], b[0])), -1)
         return i if i < before else -1
 
     def groupings(self) -> list[_Grouping]:
-        """Groupings of lines on the longest chain; none removes a line that another one uses."""
+        """Return groupings of lines on the longest chain; none removes a line that another one uses."""
         if len(self.lines) > WIDEST * self.machine.longest_chain:
             return []
         found: list[_Grouping] = []
@@ -230,16 +230,16 @@ class _Section:
         return found
 
 
-# The nodes of a section as lines that are put in order, and whose loads and stores are placed, at last.
+# The nodes of a section as lines, which are ordered at last, with loads and stores.
 #
-# Sines of states are operations like all others, two angles at a time; before all lines, angles beyond their
-# limit are replaced (``sines.py``).
+# Sines of states are operations like all others, two angles at a time; before all lines, angles beyond LIMIT
+# are replaced (``sines.py``).
 
-FEWEST = 32  # registers from which on the order of LLVM's code is decided here: see ``jit.registers``
-# Angles of x86-64 code up to which neighbours in the state are loaded one by one. A load of two that were
-# stored apart waits until both are in the cache, with all stored before them, so the sines of a stage began
-# when the stage before was over. Evaluations in a sequence take 0.87 of the time for the arm, 0.98 for a
-# chain of eight; a chain of sixteen gains nothing, and its independent ones take 1 % longer.
+FEWEST = 32  # least registers for which LLVM's code is scheduled here: see ``jit.registers``
+# Most angles of x86-64 code for which neighbours in the state are loaded separately. A load of two that were
+# stored separately waits until both are in the cache, after all earlier stores, so the sines of a stage would
+# begin when the stage before is over. Evaluations in a sequence take 0.87 of the time for the arm, 0.98 for a
+# chain of eight; a chain of sixteen gains nothing, and its independent evaluations take 1 % longer.
 FEW_ANGLES = 8
 INSTRUCTION_SETS: dict[str, type[MachineCode]] = {"arm64": Arm64, "x86_64": X86}
 
@@ -253,15 +253,15 @@ class ArrangedWriter(Writer):
         self.opposites: dict[str, str] = {}
         self._at: dict[Load, str] = {}
         self.stores: list[Store] = []
-        self.angles: list[int] = []  # places in the state of those that have a sine or cosine
+        self.angles: list[int] = []  # indices in the state of angles with a sine or cosine
         super().__init__(*given)
         self.forms = ProductForms.of(self.types)
-        self.pairs: NumberPlaces = given[4]  # places of numbers
-        if self.lanes > 1:  # without a cycle, as in Writer
+        self.pairs: NumberPlaces = given[4]  # indices of numbers in their array
+        if self.lanes > 1:  # weak references, as in Writer
             self.number = partial(ArrangedWriter.pair, proxy(self))
             self.whole = partial(ArrangedWriter.pair_of_bits, proxy(self))
         self.arguments: Sequence[str] = ()  # arrays that the function takes
-        self.encodes = True  # whether machine code is written here, if the module has an instruction set
+        self.encodes = True  # whether to write machine code, if the module has an instruction set
 
     def load(self, array: str, index: int, kind: str = "") -> str:
         place = self._place(array, index, kind)
@@ -275,9 +275,7 @@ class ArrangedWriter(Writer):
         self.stores.append((value, self._place(array, index, kind)))
 
     def _place(self, array: str, index: int, kind: str) -> Load:
-        """Return all lanes of an element of an array; a value of another ``kind`` by its place
-        among doubles.
-        """
+        """Return an element of an array, all lanes; with another ``kind`` the index counts doubles."""
         return (array, index, kind) if kind else (array, index * self.lanes, self.module.real)
 
     def _name_lines(self) -> str:
@@ -298,7 +296,7 @@ class ArrangedWriter(Writer):
         return self._direct(self.forms.fused, (a, b, c))
 
     def _direct(self, form: str, operands: tuple[str, ...]) -> str:
-        """Return a line whose operands are names, most often."""
+        """Add a line of a form, without parsing its text if all operands are values."""
         for a in operands:
             if a[:2] != "%v":
                 return self.emit(write_operation(form, operands))
@@ -307,11 +305,11 @@ class ArrangedWriter(Writer):
         return name
 
     def argument(self, node: Expr) -> str:
-        """Return an argument of a function: a zero is loaded, as other numbers are."""
+        """Return an argument of a function: a zero is loaded, like other numbers."""
         return self.zero() if self.module.encodes and is_number_zero(node) else self.value(node)
 
     def function_value(self, node: Expr, args: list[str]) -> str:
-        """Return an elementary function of two runs at once, among the other operations."""
+        """Emit an elementary function; for two runs at once it is written among the other operations."""
         if self.lanes > 1 and node.data in PACKED_CALLS:
             found = near_function(node.data, largest_size(node.args[0]))
             if found is not None:
@@ -319,7 +317,7 @@ class ArrangedWriter(Writer):
         return super().function_value(node, args)
 
     def zero(self) -> str:
-        """Return a number of the array: machine code has no operands that are numbers."""
+        """Return zero from the array of numbers: machine code has no immediate operands."""
         if self.lanes > 1:
             return self.pair(0.0)
         return self.load("numbers", self.pairs.setdefault(0.0, len(self.pairs)))
@@ -368,7 +366,7 @@ class ArrangedWriter(Writer):
         )
 
     def _call_of_code(self, name: str, code: Encoded) -> str:
-        """Return a call of machine code that the module holds as bytes."""
+        """Add machine code to the module as bytes; return a call of it."""
         self.module.functions.append(machine_code(name, code))
         taken = [a for a in code.arrays if a in self.arguments]
         passed = ", ".join([f"ptr %{array}" for array in taken])
@@ -386,7 +384,7 @@ class ArrangedWriter(Writer):
     # ---------------------------------------------------------------- sines and cosines
 
     def trigonometry(self, angles: list[Expr]) -> None:
-        """Write sines and cosines of states in pairs: two neighbours, or one angle of two runs.
+        """Emit sines and cosines of states in pairs: two neighbours, or one angle of two runs.
 
         Other angles take a call.
         """
@@ -403,7 +401,7 @@ class ArrangedWriter(Writer):
             self._sine_pair(pair, apart)
 
     def pairs_of(self, states: list[Expr]) -> list[list[Expr]]:
-        """States, in order, by two."""
+        """Return the states, which are sorted, in pairs."""
         return _by_two(states, [self.places[a][1] for a in states])
 
     def _in_state(self, angle: Expr) -> bool:
@@ -411,7 +409,7 @@ class ArrangedWriter(Writer):
         return isinstance(place, tuple) and place[0] == "state"
 
     def _sine_pair(self, pair: list[Expr], apart: bool) -> None:
-        """``apart``: neighbours are loaded one by one."""
+        """Emit sines and cosines of one or two states; ``apart``: load neighbours separately."""
         places = [self.places[a][1] for a in pair]
         if len(pair) == 2 and places[1] == places[0] + 1 and not apart:
             x = self.load("angles", places[0], PAIR)
@@ -425,13 +423,13 @@ class ArrangedWriter(Writer):
                 self.values[function(angle)] = self.emit(f"extractelement {PAIR} {found}, i64 {i}")
 
     def sines_of_two(self, x: str, places: list[int]) -> tuple[str, str]:
-        """Sines and cosines of two angles, of which these places of the state are."""
+        """Emit sines and cosines of two angles, whose indices in the state are given."""
         third = self.load("thirds", len(self.angles), PAIR)
         self.angles += places
         return sine_cosine(Pairs(self), x, third)
 
     def with_run(self, products: Products, array: str, first: int, factors: list[float]) -> Products:
-        """Two pairs in place of a vector of four, in the operations that LLVM makes of that."""
+        """Emit two pairs in place of a vector of four, with the same operations as LLVM's."""
         if not self.module.encodes:
             return super().with_run(products, array, first, factors)
         v = Pairs(self)
@@ -462,16 +460,18 @@ class ArrangedWriter(Writer):
         return self.as_bits(self.pair(number_of_bits(value)))
 
     def pair_of(self, both: tuple[float, float]) -> str:
-        """Two numbers, from the array of numbers."""
+        """Return two numbers as a vector, from the array of numbers."""
         place = self.pairs.get((both, 0), len(self.pairs))
         for i in range(2):
             self.pairs.setdefault((both, i), place + i)
         return self.load("numbers", place, PAIR)
 
     def _checked_angles(self, name: str) -> tuple[list[str], list[str], str, str]:
-        """Return a branch to ``usual`` where all angles are below the limit, and the block ``rare``; room for
-        %replaced, an array like the state, and %corrected; what fills them with other angles and the thirds
-        for them; and the usual thirds.
+        """Return the code that replaces angles beyond LIMIT, in parts.
+
+        They are: a branch to ``usual`` if all angles are below the limit, and the block ``rare``; the arrays
+        %replaced, like the state, and %corrected; a call that fills these with smaller angles and the thirds
+        for them; and the array of usual thirds.
         """
         count = len(self.angles)
         places, thirds = f"{name}_angles", f"thirds_{count}"
@@ -506,7 +506,7 @@ class ArrangedPackWriter(ArrangedWriter, PackWriter):
     """Lines of a function with packs."""
 
     def pairs_of(self, states: list[Expr]) -> list[list[Expr]]:
-        """Angles whose sines are packs together."""
+        """Return pairs of angles; angles whose sines are one pack stay together."""
         paired: list[list[Expr]] = []
         left = dict.fromkeys(states)
         for pack in self.home.values():
@@ -519,7 +519,7 @@ class ArrangedPackWriter(ArrangedWriter, PackWriter):
 
 
 class Pairs(Instructions):
-    """Operations on two numbers at a time, among the lines of a writer."""
+    """A writer of operations on two numbers at a time, among the lines of another writer."""
 
     def __init__(self, writer: ArrangedWriter) -> None:
         super().__init__(2)
@@ -536,12 +536,12 @@ class Pairs(Instructions):
 
 
 def number_values(numbers: NumberPlaces) -> list[float]:
-    """Numbers of an array; the number of a lane is entered as its whole vector and its place in it."""
+    """Return the values of an array of numbers; a lane's number is entered as its vector and the lane."""
     return [n[0][n[1]] if isinstance(n, tuple) else n for n in numbers]
 
 
 def _by_two(angles: list[Expr], places: list[int]) -> list[list[Expr]]:
-    """Neighbours in the state together, then the others in order; the last one may be alone."""
+    """Return angles in pairs: first neighbours in the state, then the others; the last may be alone."""
     pairs: list[list[Expr]] = []
     alone: list[Expr] = []
     i = 0

@@ -1,24 +1,24 @@
 """Instruction order and register allocation of straight-line code, in place of LLVM's.
 
 A section is one block of hundreds of operations, with more live values than a machine has registers. LLVM
-orders it for few live values, keeps numbers and inputs in registers, and stores results to make room. On a
+orders it for few live values, keeps numbers and inputs in registers, and spills results to make room. On a
 Neoverse N1, where a store takes the slot of an addition, that is a fifth of the Stanford arm's time. Here
 
     1. operations start in the order of a model machine: of the ready operations, the one with the longest
-       chain behind it. While more values than a limit wait for their users, the operation that leaves the
-       fewest live values goes first. If the machine is not patient, only ready operations are candidates even
-       then: on a Xeon a chain of eight takes 6 % less, but a tree of 31 bodies, with more operations per
-       cycle of the longest chain (its *width*), 4 % more; so the width decides (``LIMITS``). In wide code
-       only the next operations of the given order are candidates. Chains that would outlast all other
-       operations go first in any case.
+       chain of users first. While more values than a limit are alive, the operation that leaves the fewest
+       live values goes first, ready or not if the machine is *patient*, else only among ready ones. On a Xeon
+       a chain of eight takes 6 % less with a machine that is not patient, but a tree of 31 bodies, which has
+       more operations per cycle of the longest chain (its *width*), 4 % more; so the width decides
+       (``LIMITS``). In wide code only a window of the next operations in the given order is considered.
+       Chains that would outlast all other operations go first in any case.
     2. if a value needs a register, the value with the farthest next use gives up its own (Belady 1966).
        Inputs and numbers are loaded again; other values are stored once, when they first lose their register.
        If one instruction stores two values (``arm64.py``), the next candidate is stored with the first, and
        results wait for their neighbours.
 
-Loads and stores are volatile, and every few operations there is a label, over which LLVM's schedulers move
-nothing; so its register allocation finds room for all values and has nothing to decide. Together with sines
-written in line, code for the Stanford arm takes 0.81 of the time of LLVM's, for a chain of eight 0.85.
+Loads and stores are volatile, and every few operations there is a label, across which LLVM's schedulers move
+nothing; so its register allocation finds registers for all values. Together with inlined sines, code for the
+Stanford arm takes 0.81 of the time of LLVM's, for a chain of eight 0.85.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ from armillary.llvm.building.routines import RoutineMethod
 from armillary.llvm.instructions import LABEL
 from armillary.untyped import DataTable
 
-# Rows by largest width: limit of live values; operations to look ahead (0: all); whether the machine waits
-# for operations that are not ready; the excess from which on a chain goes first in spite of the limit.
+# Rows by largest width: limit of live values; window of operations (0: all); whether the machine is patient;
+# the excess of a chain, in operations, above which it goes first in spite of the limit.
 Limits = Sequence[tuple[float, int, int, bool, int]]
 # Measured on a Neoverse N1. With a patient machine nine models take 2 to 9 % more. Without the excess rule a
 # chain of eight takes 2 % more, and so do 18 models on average. Excesses of 20 to 60 operations give the same
 # time, and so do limits of 24 to 40 values.
 LIMITS: Limits = ((2.5, 32, 0, False, 40), (inf, 32, 1024, False, 40))
-SPARE = 3  # registers left to LLVM for intermediate values
-LABELS = 16  # operations from one label to the next
+SPARE = 3  # registers for LLVM's intermediate values
+LABELS = 16  # operations between labels
 
-# Cycles until a result can be used, on a Neoverse N1; with latencies of other cores the order hardly changes.
+# Latencies of a Neoverse N1 in cycles; with those of other cores the order hardly changes.
 _LATENCY = {"fmul": 3, "fadd": 2, "fsub": 2, "call": 4, "fdiv": 13}
 _FUNCTION = 40
 _OTHER = 3
@@ -66,13 +66,13 @@ NAME = re.compile(r"%v\d+")
 _NEVER = 1 << 60
 
 PAIR = "<2 x double>"
-# Kinds of values in registers, and their size.
+# Kinds of values in registers, and their size in doubles.
 _DOUBLES = {"double": 1, PAIR: 2, "<2 x i64>": 2, "<4 x double>": 4, "<4 x i64>": 4}
 _KIND = re.compile(r"\w+ (?:contract )?(double|<\d+ x \w+>)")
 
-Line = tuple[str, str, Sequence[str]]  # the name of a value, the operation with $ for names, these names
+Line = tuple[str, str, Sequence[str]]  # name of a value, operation with $ for operands, names of the operands
 Load = tuple[str, int, str]  # an array, an index in it, and the kind of the value
-Store = tuple[str, Load]  # a value, and where it goes
+Store = tuple[str, Load]  # a value, and the array element for it
 
 
 Register: TypeAlias = Any  # depends on the subclass of Registers: a name in LLVM text, or a number
@@ -85,12 +85,12 @@ def schedule_and_allocate(
     stores: Sequence[Store],
     registers: int,
 ) -> tuple[list[str], list[str]]:
-    """Return the ``alloca`` for spilled values, and the lines ``%v… = …`` on doubles and pairs of doubles in
-    order, with loads and stores for a machine with ``registers`` registers.
+    """Return the ``alloca`` for spilled values, and lines with operations in a new order, loads, stores.
 
-    ``loads``: values that are loaded when used. ``opposites``: values and the values they negate; a negated
-    operand costs nothing. Stored results may be loaded again from their array, so no other array may alias
-    the arrays of ``stores``. With 0 ``registers`` LLVM decides the order, loads and stores.
+    The order is for a machine with ``registers`` registers for doubles. ``loads``: values that are loaded
+    when used. ``opposites``: values, and the values they negate; a negated operand costs nothing. Stored
+    results may be loaded again from their array, so no other array may alias the arrays of ``stores``. If
+    ``registers`` is 0, LLVM decides the order, loads and stores.
     """
     if not registers:
         own, given = stored_values(stores, {line[0] for line in lines})
@@ -104,13 +104,13 @@ def schedule_and_allocate(
 def in_order(
     lines: Sequence[Line], opposites: Mapping[str, str], stores: Sequence[Store]
 ) -> tuple[list[Operation], dict[str, list[Load]]]:
-    """Return the operations of lines in their order, and where their values are stored."""
+    """Return the operations of lines in the order of the model machine, and the targets of their values."""
     own, given = stored_values(stores, {line[0] for line in lines})
     return chosen_order(_operations(lines, opposites, given), own), own
 
 
 def stored_values(stores: Sequence[Store], computed: Set[str]) -> tuple[dict[str, list[Load]], list[Store]]:
-    """Return the targets at which computed values are stored, and the stores of all other values."""
+    """Return the array elements in which computed values are stored, and the stores of all other values."""
     own: dict[str, list[Load]] = {}
     for value, place in stores:
         if value in computed:
@@ -127,8 +127,8 @@ def chosen_order(
 ) -> list[Operation]:
     """Return the operations whose values are used or stored, in the order of the model machine.
 
-    The values of each of ``pairs`` stay alive until both are computed. ``change`` may replace operations,
-    given the cycles by which each could be late.
+    Both values of each of ``pairs`` stay alive until both are computed. ``change`` may replace operations; it
+    gets the cycles by which each may be late.
     """
     needed = _needed_operations(operations, results)
     if not pairs:
@@ -149,18 +149,18 @@ def chosen_order(
 
 
 def parse_line(name: str, text: str) -> Line:
-    """Return the line of an operation in LLVM's words."""
+    """Return the line of an operation in LLVM text."""
     return name, NAME.sub("$", text), NAME.findall(text)
 
 
 def write_operation(form: str, names: Iterable[str]) -> str:
-    """Return an operation with these names."""
+    """Return the LLVM text of an operation with given operands."""
     first, *others = form.split("$")
     return first + "".join([name + part for name, part in zip(names, others, strict=True)])
 
 
 class Operation:
-    """A line: the name and kind of its value ("" for a store), and the names of its operands."""
+    """An operation: name and kind of its value ("" for a store), and the names of its operands."""
 
     __slots__ = (
         "addend",
@@ -176,14 +176,14 @@ class Operation:
         "text",
     )
     text: str  # the instruction as LLVM text
-    shape: Any  # or the form of the machine code; ``signed``: its operands, and whether they are negated
+    shape: Any  # the form for machine code; ``signed``: its operands, and whether they are negated
     signed: list[tuple[str, bool]]
     place: Load  # of a store
 
     def __init__(self, name: str, kind: str, operands: Sequence[str], latency: int) -> None:
         self.name, self.kind, self.latency = name, kind, latency
-        self.addend = ""  # the operand that is wanted late (``order_and_registers.py``)
-        # An operand without its own register: the result's register takes its value, or memory is copied.
+        self.addend = ""  # an operand needed later than the others (``order_and_registers.py``)
+        # An operand that needs no register: its value is moved to the result's register, or memory is copied.
         self.renewed = ""
         several = len(operands) > 2 or (len(operands) == 2 and operands[0] == operands[1])
         self.operands = [*dict.fromkeys(operands)] if several else list(operands)
@@ -233,7 +233,7 @@ def _operations(
 
 
 def latency(text: str) -> int:
-    """Cycles until the value of a line can be used."""
+    """Return the cycles until the value of a line can be used."""
     return _FUNCTION if " @sincos" in text else _LATENCY.get(text[: text.index(" ")], _OTHER)
 
 
@@ -245,7 +245,7 @@ def _order(
     change: Callable[[Sequence[Operation], Sequence[int]], None] | None = None,
     limits: Limits = LIMITS,
 ) -> list[Operation]:
-    """Operations as the model machine starts them."""
+    """Return the operations in the order in which the model machine starts them."""
     producer = {operation.name: i for i, operation in enumerate(operations)}
     operands = [operation.operands for operation in operations]
 
@@ -270,7 +270,7 @@ def _order(
 
 
 class Registers:
-    """A pass over operations in a given order, with the loads and stores that they need.
+    """A pass over operations in a given order that adds loads and stores.
 
     A subclass writes the code: ``operate`` computes a value and returns its register, ``load`` returns a
     register with an element of an array, ``store`` stores a register, ``release`` frees it.
@@ -286,8 +286,8 @@ class Registers:
         size: int,
     ) -> None:
         self.loads, self.opposites, self.results, self.size = loads, opposites, results, size
-        self.held: DataTable = {}  # values in registers, and the registers
-        self.stored: dict[str, Load] = {}  # values that were stored, and where
+        self.held: DataTable = {}  # registers, by the values that they hold
+        self.stored: dict[str, Load] = {}  # places of stored values
         self.slots = 0  # doubles of spilled values on the stack
         self.kinds: dict[str, str] = {name: load[2] for name, load in loads.items()}
         self.now = 0  # index of the present operation in the order
@@ -306,7 +306,7 @@ class Registers:
         """Free a register whose value has no further use."""
 
     def finish(self) -> None:
-        """Do what is due after an operation, its loads and stores."""
+        """End an operation, after its stores."""
 
     def compile_code(self) -> RoutineMethod:
         return compiled_choice()
@@ -327,7 +327,7 @@ class Registers:
 
     def pass_over(self, order: Sequence[Operation]) -> None:
         self.kinds.update({operation.name: operation.kind for operation in order})
-        # Comparisons take no register for doubles; arguments, such as the time, are there already.
+        # Comparisons take no register for doubles, and arguments, such as the time, need no load.
         names = [*self.loads, *[operation.name for operation in order if operation.held]]
         number = {name: i for i, name in enumerate(names)}
         pairs = [pair for pair in self.neighbours() if all([self.kinds[a] == "double" for a in pair])]
@@ -354,7 +354,7 @@ class Registers:
     def follow(
         self, order: Sequence[Operation], number: Mapping[str, int], results: Sequence[Store], steps: Steps
     ) -> None:
-        """Write the code of all steps; they refer to values, operations and results by index."""
+        """Write the code of all steps, which refer to values, operations and results by index."""
         held, names, made = self.held, list(number), None
         self.last_user = dict(zip(names, steps.last_user.tolist(), strict=True))
         for step, place in zip(steps.kinds.tolist(), steps.places.tolist(), strict=True):
@@ -376,7 +376,7 @@ class Registers:
             elif step == RESULT:
                 name, there = results[place]
                 self.store_result(name, there, made)
-            else:  # SPILL; no two values are stored together here
+            else:  # SPILL; BESIDE does not occur here
                 self.spill(names[place])
 
     def store_result(self, name: str, place: Load, register: Register) -> None:
@@ -397,8 +397,9 @@ class _Lines(Registers):
     """Lines of LLVM code."""
 
     def text(self, order: Sequence[Operation], kept: str = "") -> tuple[list[str], list[str]]:
-        """Return the stack array for spilled values, and the lines. ``kept`` is "volatile " if LLVM must keep
-        the order of loads and stores.
+        """Return the stack array for spilled values, and the lines.
+
+        ``kept`` is "volatile " if LLVM must keep the order of loads and stores.
         """
         self.lines: list[str] = []
         self.kept = kept

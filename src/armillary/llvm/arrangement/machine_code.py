@@ -1,4 +1,4 @@
-"""From the lines of a section to the machine code of an instruction set, and the way into it."""
+"""Machine code of a section from its lines: selection of operations, and the frame around the code."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from armillary.llvm.arrangement.arrangement import (
 from armillary.llvm.instructions import real
 from armillary.llvm.sines import LIMIT, PI_OVER_2
 
-# Operations that machine code is written of, by their words in LLVM.
+# Operations of machine code, by their LLVM text.
 #
-# What an operation does is its form's name; the instructions for it are those of an instruction set
-# (``arm64.py``, ``x86_64.py``). Operations on pairs and on four doubles are the same ones on all lanes.
+# A form names an operation; its instructions are in the modules of instruction sets (``arm64.py``,
+# ``x86_64.py``). Operations on pairs and on four doubles are the same operation on all lanes.
 
 FOUR = "<4 x double>"
 WIDTHS = {"double": 0, PAIR: 1, FOUR: 2}
 
 
 class Form(NamedTuple):
-    """An operation without its operands: its name, and one, two or four doubles (0, 1, 2)."""
+    """An operation without its operands: its name, and 0, 1 or 2 for one, two or four doubles."""
 
     name: str
     wide: int
 
 
-ALIKE = Form("alike", 0)  # the same register: nothing is written
-PUT = Form("put", 0)  # a given value, or zero, to a place
+ALIKE = Form("alike", 0)  # the value is in its operand's register: no instruction
+PUT = Form("put", 0)  # store a loaded value, or zero
 NEGATIONS = [Form("negate", wide) for wide in WIDTHS.values()]
 BOTH_LANES = Form("both lanes", 1)
 SECOND_LANE = Form("second lane", 1)
@@ -45,7 +45,7 @@ THIRD, FOURTH = Form("insert third", 2), Form("insert fourth", 2)
 
 
 ZERO = "0x0000000000000000"
-# Comparisons, which give masks of a value's width; with NaN only ``unequal`` is true.
+# Comparisons, whose results are masks as wide as a value; with NaN only ``unequal`` is true.
 COMPARISONS = {
     "ogt": "greater",
     "oge": "not less",
@@ -117,7 +117,7 @@ FORMS = _forms()
 
 
 def _kind(text: str, form: Form) -> str:
-    """Of the value."""
+    """Return the kind of the value of an operation."""
     if text.startswith("extractelement") or (not form.wide and form is not ALIKE):
         return "double"
     return FOUR if form.wide == 2 and form.name != "upper half" else PAIR
@@ -126,27 +126,27 @@ def _kind(text: str, form: Form) -> str:
 KINDS = {text: _kind(text, form) for text, form in FORMS.items()}
 
 
-# The way into machine code of a section: what it takes, and how it is handed to LLVM.
+# The frame around the machine code of a section: its arguments, and its form in an LLVM module.
 #
 # The first entry takes the arrays of the section; angles are those of its state, and thirds of π/2 the usual
-# ones (``sines.py``), which lie beside the code like the numbers that it owns. An angle beyond the
-# limit, which is looked at among the operations, leads to a function that replaces angles and calls the
-# second entry; that takes both as further arrays. Results may be stored already where an angle is found too
-# large: all of them are stored again. ``arm64.py`` and ``x86_64.py`` write this.
+# ones (``sines.py``), which are stored beside the code, like the numbers. Angles are compared with LIMIT
+# among the operations; if one is larger, the code jumps to a function that replaces angles and calls the
+# second entry, which takes angles and thirds as further arrays. Results may be stored already when a large
+# angle is found: all of them are stored again. ``arm64.py`` and ``x86_64.py`` write the frame.
 
-SPACING = 12  # instructions from one look at an angle to the next
-NEAR = 2 * int(real(LIMIT), 16)  # bits of a size, from the exponent on
+SPACING = 12  # instructions between two comparisons of angles
+NEAR = 2 * int(real(LIMIT), 16)  # LIMIT's bits shifted left by one, without the sign
 
 
 class Entry(NamedTuple):
-    """Arrays that the section takes, places of its angles in the state, and numbers that it owns."""
+    """Arrays of a section, indices of its angles in the state, and numbers beside the code."""
 
     arguments: Sequence[str]
     angles: Sequence[int]
     numbers: Sequence[float]
 
     def arrays(self, used: Iterable[str], most: int) -> list[str]:
-        """Arrays by the registers of their addresses; if there are more than ``most``, only used arrays."""
+        """Return the arrays in the order of their registers; only used ones if they exceed ``most``."""
         further = (["angles", "thirds"] if self.angles else []) + (["numbers"] if self.numbers else [])
         if len(self.arguments) + len(further) <= most:
             return [*self.arguments, *further]
@@ -154,14 +154,16 @@ class Entry(NamedTuple):
         return [*[a for a in self.arguments if a in needed], *further]
 
     def values(self) -> bytes:
-        """Thirds of π/2 for all angles, and the numbers."""
+        """Return the bytes of the thirds of π/2 for all angles, and of the numbers."""
         values = [*[PI_OVER_2[2]] * len(self.angles), *self.numbers]
         return pack(f"<{len(values)}d", *values)
 
 
 class Encoded(NamedTuple):
-    """Code of a function of addresses of arrays, in this order; the places of its second entry and of the
-    address of the function that replaces angles, in bytes: 0 and −1 without angles.
+    """Machine code of a function whose arguments are the addresses of ``arrays``.
+
+    ``second`` is the offset of the second entry, ``address`` that of the address of the function that
+    replaces angles, in bytes; without angles they are 0 and −1.
     """
 
     code: bytes
@@ -171,10 +173,10 @@ class Encoded(NamedTuple):
 
 
 def machine_code(name: str, encoded: Encoded) -> str:
-    """Functions NAME_code and NAME_code_at of this code, as a part of an LLVM module; the function that
-    replaces angles is NAME_far.
+    """Return the functions NAME_code and NAME_code_at with this code, as part of an LLVM module.
 
-    LLVM reads a string of bytes in a tenth of the time of a list of numbers, which takes 1.5 µs per word.
+    The function that replaces angles is NAME_far. LLVM reads a string of bytes in a tenth of the time of a
+    list of numbers, which takes 1.5 µs per word.
     """
     code, second, address = encoded.code, encoded.second, encoded.address
     lines = [".text", ".p2align 6", f"{name}_code:", *_bytes(code[:second])]
@@ -191,23 +193,23 @@ def _bytes(code: bytes) -> list[str]:
     return [f".ascii \\22{text}\\22"] if text else []
 
 
-# Bytes in a string of the assembler in a string of LLVM, which writes \ as \5C and " as \22.
+# Bytes as written in a string of assembler in a string of LLVM, where \ is \5C and " is \22.
 _WRITTEN_BYTES = [
     f"\\5C{byte:03o}" if byte < 32 or byte > 126 or chr(byte) in '\\"' else chr(byte) for byte in range(256)
 ]
 
 
-# From the lines of a section to the machine code of an instruction set.
+# Selection of operations for an instruction set.
 #
-# LLVM takes 50 µs per operation to come to much the same instructions once order, registers, loads and stores
-# are decided (``arrangement.py``): 0.6 s for a chain of 64 links, where this takes 0.12. A section with an
-# operation that the instruction set does not write is LLVM's.
+# LLVM takes 50 µs per operation to select similar instructions once order, registers, loads and stores are
+# decided (``arrangement.py``): 0.6 s for a chain of 64 links, where this takes 0.12. LLVM compiles a section
+# with an operation that the instruction set does not support here.
 
 Signed = list[tuple[str, bool]]  # operands, and whether they are negated
 
 
 class Selection:
-    """Operations of lines, and where their values are stored; ``complete`` unless one is not known here."""
+    """Operations of lines, and targets of their values; ``complete`` unless an operation is unsupported."""
 
     WIDEST: ClassVar[int] = 1  # values are pairs at most
     LATENCIES: ClassVar[Mapping[str, int]]  # cycles until a result can be used, by the names of forms
@@ -218,7 +220,7 @@ class Selection:
         self.loads, self.opposites = loads, opposites
         self.operations: list[Operation] = []
         self.results: dict[str, list[Load]] = {}
-        # Names of values, to the registers that hold them, and whether these hold their opposites.
+        # By name of a value: the value in whose register it is, and whether that one is its opposite.
         self.alike: dict[str, tuple[str, bool]] = {}
         self.made: dict[str, Operation] = {}
         self.complete = True
@@ -228,7 +230,7 @@ class Selection:
                 break
 
     def signed_register(self, name: str) -> tuple[str, bool]:
-        """Return the register of a value, and whether it holds the opposite."""
+        """Return the value in whose register a value is, and whether that one is its opposite."""
         source = self.opposites.get(name)
         if source is None:
             return self.alike.get(name) or (name, False)
@@ -254,7 +256,7 @@ class Selection:
         return True
 
     def rename(self, name: str, text: str, given: tuple[str, bool]) -> None:
-        """A value in the register of another one."""
+        """Enter a value that is in the register of another one."""
         source, minus = given
         if minus:
             self.append(name, KINDS[text], NEGATIONS[1], [(source, False)])
@@ -269,15 +271,15 @@ class Selection:
         return operation
 
     def suit_operation(self, name: str, form: Form, given: Signed) -> tuple[Form, Signed, bool]:
-        """Return an operation as the instruction set has it, and whether it gives the opposite value."""
+        """Return an operation adapted to the instruction set, and whether its result is the opposite."""
         return form, given, False
 
     def opposite(self, operation: Operation) -> bool:
-        """Make an operation give the opposite value, if this costs no instruction; return whether it does."""
+        """Make an operation compute the opposite, if this costs no instruction; return whether it does."""
         raise NotImplementedError
 
     def store(self, stores: Sequence[Store]) -> bool:
-        """Values to their places: with the operations that give them, or by operations of their own."""
+        """Add the stores of values, as results of operations or as further operations; return success."""
         known = [kind for kind, wide in WIDTHS.items() if wide <= self.WIDEST]
         if any([kind not in known for _, _, kind in self.loads.values()]):
             return False
@@ -291,7 +293,7 @@ class Selection:
                 self.put([], place)
             elif name not in computed and name not in self.loads:
                 return False
-            elif minus:  # a value of its own, which may be stored together with another one
+            elif minus:  # a further value, which may be stored together with another one
                 own = f"{value} {place}"
                 self.append(own, place[2], NEGATIONS[WIDTHS[place[2]]], [(name, False)])
                 self.results[own] = [place]
@@ -305,7 +307,7 @@ class Selection:
         self.operations.append(operation)
 
     def _turn_round(self, stored: list[tuple[str, bool]]) -> None:
-        """Values to be stored instead of opposites, where operations can give these themselves."""
+        """Make operations compute stored values whose opposites they had, if that costs nothing."""
         users = {name: 0 for name, minus in stored if minus}
         if not users:
             return
@@ -322,10 +324,10 @@ class Selection:
 
 
 class MachineCode(Registers):
-    """Instructions of operations in a given order. ``held`` has the numbers of registers."""
+    """A writer of instructions for operations in a given order; ``held`` has register numbers."""
 
     SELECTION: ClassVar[type[Selection]]
-    MOST_ARRAYS: ClassVar[int]  # addresses that registers hand on
+    MOST_ARRAYS: ClassVar[int]  # most addresses that are passed in registers
     RESERVED: ClassVar[int]  # registers that hold no values
     WRITERS: ClassVar[Mapping[str, Callable[..., int]]]  # by the names of forms
     change: ClassVar[Callable[[Sequence[Operation], Sequence[int]], None] | None] = None
@@ -340,7 +342,7 @@ class MachineCode(Registers):
     ) -> None:
         super().__init__(loads, {}, results, registers - self.RESERVED)
         self.given, self.registers = list(arrays), registers
-        self.made = -1  # the register of the operation that is written
+        self.made = -1  # the register of the current operation's value
 
     def operate(self, operation: Operation) -> int:
         self.made = -1

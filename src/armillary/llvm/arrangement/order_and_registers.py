@@ -1,14 +1,14 @@
-"""The order of operations and the values in registers (``arrangement.py``), chosen by compiled code.
+"""The order of operations and the choice of values in registers (``arrangement.py``), by compiled code.
 
 The model machine visits each operation many times. Among the operations that can start, the one with the
 least key goes first: i − size·behind if its operands are ready, i + size·begin if they are ready only at a
 later cycle, ``begin``. While too many values are alive, the operation that leaves the fewest goes first:
 among those with ready operands, or among all if the machine is ``patient``. Even then an operation is not
-held back if its chain would end ``excess`` operations or more after all remaining ones, two in a cycle: the
+delayed if its chain would end ``excess`` operations or more after all remaining ones, at two per cycle: the
 last part of a section would wait for it.
 
-To free a register, the choice visits all values. Operations in their order, by the places of their values,
-become a list of steps: the loads, stores and drops before and after each operation. Registers have no numbers
+The choice of values that give up their registers visits all values. Its result is a list of steps: operations
+in their order, by index, with loads, stores and drops of values between them. Registers have no numbers
 here.
 """
 
@@ -34,12 +34,12 @@ from armillary.llvm.building.routines import (
 from armillary.llvm.jit import GENERAL, machine_settings
 
 UNITS = 2  # operations that start in a cycle
-LATE = 2  # cycles after its start at which a fused operation takes the sum of another one, on Arm's cores
+LATE = 2  # cycles after its start at which a fused operation of Arm's cores needs its addend
 NO_EXCESS = 1 << 30  # longer than all chains
-_FAR = 1 << 40  # times the size: beyond all keys
-_FARTHER = _FAR << 4  # beyond those with the most operands
+_FAR = 1 << 40  # times the size: larger than all keys
+_FARTHER = _FAR << 4  # larger than keys with the most operands
 
-# Lists of operands and of users are one after the other, those of operation i from first[i] on.
+# Lists of operands and of users are concatenated; those of operation i begin at first[i].
 _FIELDS = RoutineLayout(
     ("size", "most", "window", "patient", "excess"),
     (
@@ -50,11 +50,11 @@ _FIELDS = RoutineLayout(
 
 
 class ModelMachine:
-    """Operations by their places.
+    """A model of a processor that orders operations, which have indices.
 
-    ``operands`` of all operations, ``counts`` for each, −1 for given values; ``latency``: cycles until its
-    value can be used; ``held``: whether it takes a register; ``late``: pairs of an operation and the operand
-    that it takes LATE cycles after its start.
+    ``operands`` are those of all operations, −1 for given values, with their ``counts``; ``latency``: cycles
+    until the value can be used; ``held``: whether the value takes a register; ``late``: pairs of an operation
+    and the operand that it needs LATE cycles after its start.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class ModelMachine:
         uses = np.bincount(flat, minlength=size)
         takes = np.array(held, dtype=np.int64)
         self._by_operand = by_operand = np.argsort(flat, kind="stable")
-        last = (uses[flat] == 1) & (takes[flat] == 1)  # the value is alive no more
+        last = (uses[flat] == 1) & (takes[flat] == 1)  # the last use of the value
         self._arrays = {
             "first_operand": starts(own), "operands": flat,
             "first_user": starts(uses), "users": owners[by_operand], "held": takes,
@@ -85,7 +85,7 @@ class ModelMachine:
         self.set_times(latency, late)
 
     def set_times(self, latency: list[int], late: Sequence[tuple[int, int]] = ()) -> None:
-        """Other cycles for the same operations."""
+        """Set other latencies for the same operations."""
         arrays = self._arrays
         cycles = arrays["latency"] = np.array(latency, dtype=np.int64)
         waits = arrays["waits"] = cycles[arrays["operands"]]
@@ -100,25 +100,25 @@ class ModelMachine:
 
     @property
     def longest_chain(self) -> int:
-        """Cycles of the longest chain of dependent operations."""
+        """Length of the longest chain of dependent operations, in cycles."""
         return int(self._arrays["behind"].max(initial=0))
 
     @property
     def ahead(self) -> list[int]:
-        """Cycles of the longest chain that ends before each operation."""
+        """Length of the longest chain that ends before each operation, in cycles."""
         found: list[int] = self._arrays["ahead"].tolist()
         return found
 
     @property
     def spare(self) -> list[int]:
-        """Cycles by which each operation could be late without a longer chain."""
+        """Cycles by which each operation may be late without lengthening the longest chain."""
         found: list[int] = (self.longest_chain - self._arrays["ahead"] - self._arrays["behind"]).tolist()
         return found
 
     def order(self, most: int, window: int, patient: bool, excess: int = NO_EXCESS) -> list[int]:
-        """Return places in the order in which operations start.
+        """Return the operations' indices in the order in which they start.
 
-        ``most``: limit of live values; ``window``: operations to look ahead.
+        ``most`` is the limit of live values, ``window`` the number of operations to look ahead.
         """
         self._run("order", most, window, patient, excess)
         found: list[int] = self._arrays["order"].tolist()
@@ -139,10 +139,10 @@ def starts(counts: np.ndarray) -> np.ndarray:
 
 @cache
 def _machine_method(chosen: tuple[object, ...]) -> RoutineMethod:
-    """Return the machine, one for all sections, kept for this process.
+    """Return the compiled machine, one for all sections, kept for this process.
 
     It is compiled in 40 ms, and orders the 8,000 operations of a chain of 64 links in 3.5; without
-    optimisation in 15 and 12 ms, with LLVM's pipeline of level 2 in 150 and 3.5.
+    optimisation these take 15 and 12 ms, with LLVM's pipeline of level 2 150 and 3.5.
     """
     return compiled_method("model machine", _text, [Path(__file__)], ["chains", "order"], 1, GENERAL)
 
@@ -155,7 +155,7 @@ def _text() -> str:
 
 
 def _chains(r: Routine) -> None:
-    """Cycles of the longest chains that begin with each operation, and that end before it."""
+    """Emit the lengths of the longest chains that begin with each operation, and that end before it."""
     size = r["size"]
     with r.each(size) as k:
         i = size - 1 - k
@@ -166,7 +166,7 @@ def _chains(r: Routine) -> None:
 
 
 def _largest(r: Routine, others: str, i: Value, of: str, least: Value) -> Value:
-    """Over the operands or users of operation i, the largest entry of a list and the wait between the two."""
+    """Emit the maximum of entry plus wait over the operands or users of operation i."""
     found = Local(r, least)
     first, waits = f"first_{others}", "waits" if others == "operand" else "user_waits"
     with r.span(r.index(first, i), r.index(first, i + 1)) as k:
@@ -186,7 +186,7 @@ def _order(r: Routine) -> None:
         count.set(count.get() + 1)
 
     def look_ahead() -> None:
-        """Operations up to ``window`` beyond the first that is not done, as far as they can start."""
+        """Release operations that can start, up to ``window`` beyond the first that is not done."""
         with r.repeat() as loop:
             with r.when((end.get() >= size) | (end.get() >= first.get() + window)):
                 loop.leave()
@@ -221,7 +221,7 @@ def _order(r: Routine) -> None:
         with r.when(late):
             cycle.set(r.index("begin", i))
             started.set(0)
-            with r.when((alive.get() <= most) | hasty):  # others may be there by then
+            with r.when((alive.get() <= most) | hasty):  # others may have become ready
                 loop.again()
         count.set(count.get() - 1)
         r.put_index("able", best.get(), r.index("able", count.get()))
@@ -257,15 +257,15 @@ def _order(r: Routine) -> None:
     r.give()
 
 
-NEAR = 8  # operations until which an input is wanted again, so that another value gives up its register
-REPEATED = 4  # operations until the next user of a value for which it is brought into a register
-# Operands: in a register; never in one; where it is, unless another one stays there or it is wanted soon.
+NEAR = 8  # an input that is needed within so many operations keeps its register
+REPEATED = 4  # a value in memory with another user within so many operations gets a register
+# Operands must be in a register; may be anywhere; or one may be in memory, if its next use is far.
 IN_REGISTER, ANYWHERE, FAR_IN_MEMORY = range(3)
-# Steps, with a value, an operation or a result. BESIDE: the value that the next step stores as well.
+# Steps; each has an index of a value, operation or result. BESIDE: the next step also stores this value.
 DROP, OPERATE, KEEP, LET_GO, LOAD, RESULT, SPILL, BESIDE, WAIT, STORE_WAITING = range(10)
 _NEVER = 1 << 60
 
-# Lists of operands and of results are one after the other, those of operation i from first[i] on.
+# Lists of operands and of results are concatenated; those of operation i begin at first[i].
 _CHOICE_FIELDS = RoutineLayout(
     ("size", "values", "registers", "pairs"),
     (
@@ -277,9 +277,9 @@ _CHOICE_FIELDS = RoutineLayout(
 
 
 class Steps(NamedTuple):
-    """Steps: their kinds and the places of their values, operations or results.
+    """Steps: their kinds, and the indices (``places``) of their values, operations or results.
 
-    ``made``: values of operations; ``last_user`` of each value; ``single``: whether it is one double.
+    ``made``: the value of each operation; ``last_user`` and ``single`` (one double) by value.
     """
 
     kinds: np.ndarray
@@ -295,7 +295,7 @@ def compiled_choice() -> RoutineMethod:
 
 @cache
 def _choice_method(chosen: tuple[object, ...]) -> RoutineMethod:
-    """One for all sections, kept for this process."""
+    """Return the compiled routine, one for all sections, kept for this process."""
     return compiled_method("register choice", _choice_text, [Path(__file__)], ["steps"], 1, GENERAL)
 
 
@@ -306,7 +306,7 @@ def _choice_text() -> str:
 
 
 def write_choice(module: IRModule) -> None:
-    """The routine "steps"."""
+    """Add the routine "steps" to a module."""
     free = routine(module, _CHOICE_FIELDS, "free", NOTHING, WHOLE, WHOLE)
     _free(free)
     _steps(routine(module, _CHOICE_FIELDS, "steps", NOTHING, public=True), free)
@@ -328,19 +328,20 @@ def chosen_steps(
 ) -> Steps:
     """Return the steps in order.
 
-    Values have numbers; the first ``loads`` of them are loaded. ``operands`` of all operations, ``counts``
-    for each, −1 for one in no register of this kind; ``ways`` in which operands are taken; values ``made``,
-    or −1; number of ``results`` of each operation; ``partners``: values that can be stored together with
-    them, or −1; ``remembered``: whether a value can be loaded from its result again. ``single``: values of
-    one double; with ``pairs`` one instruction stores two of them to neighbouring places. ``compiled``: a
-    method with the routine of ``write_choice``.
+    Values have numbers; the first ``loads`` of them are loaded. ``operands``: values of all operations, −1
+    for those without a register of this kind, with their ``counts`` and the ``ways`` in which they are read.
+    ``made``: the value of each operation, or −1. ``results``: the number of results that each operation
+    stores; of each result ``partners`` has the value that can be stored with it, or −1, and ``remembered``
+    whether the value can be loaded again from there. ``single``: whether a value is one double; if ``pairs``,
+    one instruction stores two of them to neighbouring elements. ``compiled``: a method with the routine of
+    ``write_choice``.
     """
     size = len(counts)
     flat = whole_array(operands)[: len(operands)]
     known = flat >= 0
     owners = np.repeat(np.arange(size, dtype=np.int64), np.array(counts, dtype=np.int64))[known]
     alone, values = whole_array(single), len(single)
-    most = 5 * (size + len(owners) + len(partners)) + 1  # each with all that it may need
+    most = 5 * (size + len(owners) + len(partners)) + 1  # the most steps that each may need
     arrays = {
         "first_operand": starts(np.bincount(owners, minlength=size)), "operands": whole_array(flat[known]),
         "ways": whole_array(whole_array(ways)[: len(operands)][known]), "made": whole_array(made),
@@ -372,14 +373,14 @@ def _step(r: Routine, what: int, place: Value) -> None:
 
 
 def _hold(r: Routine, value: Value) -> None:
-    """A value in a register, as the last of the list."""
+    """Emit: enter a value at the end of the list of values in registers."""
     end = r["values"]
     last = r.index("before", end)
     for name, other, here in (("after", last, value), ("before", value, last), ("after", value, end)):
         r.put_index(name, other, here)
     r.put_index("before", end, value)
     r.put_index("held", value, r.whole(1))
-    r.put_index("held", end, r.index("held", end) + 1)  # the number of all
+    r.put_index("held", end, r.index("held", end) + 1)  # number of values in registers
 
 
 def _drop(r: Routine, value: Value) -> None:
@@ -392,8 +393,9 @@ def _drop(r: Routine, value: Value) -> None:
 
 
 def _free(r: Routine) -> None:
-    """Room for one more value at operation ``now``, where all registers are taken; operands of ``user``
-    stay.
+    """Emit: make room for one more value at operation ``now`` if all registers are taken.
+
+    Operands of operation ``user`` keep their registers.
     """
     now, user = r.argument(1), r.argument(2)
     end = r["values"]
@@ -446,7 +448,7 @@ def _free(r: Routine) -> None:
 def _steps(r: Routine, free: Routine) -> None:
     size = r["size"]
     never = r.whole(_NEVER)
-    with r.each(size) as k:  # next users, from the end on
+    with r.each(size) as k:  # next users, from the end backwards
         i = size - 1 - k
         with r.span(r.index("first_operand", i), r.index("first_operand", i + 1)) as j:
             a = r.index("operands", j)
@@ -487,7 +489,7 @@ def _steps(r: Routine, free: Routine) -> None:
 
 
 def _bring_operands(r: Routine, free: Routine, i: Value) -> None:
-    """Load missing operands into registers, except operands taken from memory."""
+    """Emit: load missing operands into registers, except operands that are read from memory."""
     first, end = r.index("first_operand", i), r.index("first_operand", i + 1)
     far, farthest = Local(r, r.whole(-1)), Local(r, i + REPEATED)
     with r.span(first, end) as j:
@@ -512,7 +514,7 @@ def _bring_operands(r: Routine, free: Routine, i: Value) -> None:
 
 
 def _store_result(r: Routine, made: Value, j: Value) -> None:
-    """Result j, or with it one that has waited for it, or it waits itself."""
+    """Emit: store result j, alone or with a partner that has waited; or let it wait for its partner."""
     partner = r.index("partner", j)
     plain = Local(r, r.whole(1))
     with r.when(partner >= 0):

@@ -1,12 +1,12 @@
-"""The way into machine code of a section on x86-64.
+"""Machine code of arranged sections for x86-64, and the frame around it.
 
 entry     angles = state; thirds = those below; limit
-common    numbers = those below; registers are saved; room on the stack
-          operations; among them, for each angle: to far if beyond the limit
-          the stack and registers are restored; return
-far       they are restored; to the function that replaces angles, which calls the second entry
-entry_at  angles and thirds from the stack where arguments are many; a limit that nothing is beyond, NaN
-          neither; to common
+common    numbers = those below; save registers; room on the stack
+          operations; among them, for each angle: jump to far if beyond the limit
+          restore stack and registers; return
+far       restore them; jump to the function that replaces angles, which calls the second entry
+entry_at  angles and thirds from the stack if there are many arguments; a limit that nothing exceeds, not even
+          NaN; jump to common
 address of that function; thirds; numbers; masks
 """
 
@@ -37,37 +37,38 @@ from armillary.llvm.arrangement.machine_code import (
 )
 from armillary.llvm.arrangement.order_and_registers import ANYWHERE, FAR_IN_MEMORY, IN_REGISTER, NO_EXCESS
 
-ACCUMULATOR = 0  # for whole numbers on their way
+ACCUMULATOR = 0  # for intermediate whole numbers
 _ARGUMENTS = (7, 6, 2, 1, 8, 9)
 _FREE = (10, 11, 3, 5, 12, 13, 14, 15)
-_SAVED = (3, 5, 12, 13, 14, 15)  # for the caller
-SIGNS, SIZES = 0, 32  # places of the masks of signs and of all other bits
+_SAVED = (3, 5, 12, 13, 14, 15)  # must be saved for the caller
+SIGNS, SIZES = 0, 32  # offsets of the masks of signs and of all other bits
 _MASKS = pack("<8Q", *[1 << 63] * 4, *[(1 << 63) - 1] * 4)
 _LIMIT, _NO_LIMIT = "limit", (1 << 64) - 1
-# Code beyond some 7 kB is not kept decoded, and the core takes it in at 17 to 21 bytes in a cycle, not faster
-# than its operations run. So numbers and stored values lie within one byte of an address in a register below
-# 8, of longer code within one of two or three: instructions are 1 to 4 bytes shorter. Derivatives of arms and
-# legged robots take 0.91 to 1.00 of the time, A and B 0.92 to 1.00. With places on the stack that are used
-# again, nearer to the address, most take 0.99 of that, but A and B of a humanoid 1.02.
+# Code beyond some 7 kB does not stay in the cache of decoded instructions, and the core decodes 17 to 21
+# bytes per cycle, not faster than it executes. So numbers and stored values are addressed with offsets of one
+# byte from registers below 8, two or three of them in longer code: instructions are 1 to 4 bytes shorter.
+# Derivatives of arms and legged robots take 0.91 to 1.00 of the time, A and B 0.92 to 1.00. If slots on the
+# stack are reused, nearer to the address, most take 0.99 of that, but A and B of a humanoid 1.02.
 _LONG, _LONGER = 200, 600  # operations
-_REACH = 256  # bytes around an address
-_FRAME = "frame"  # the stack's pointer before it is aligned
+_REACH = 256  # bytes that an address covers
+_FRAME = "frame"  # the stack pointer before alignment
 
 
 class AddressRegisters(NamedTuple):
-    """Registers of addresses, by arrays, and arguments that are taken."""
+    """Registers with addresses of arrays, and the arguments."""
 
     entry: Entry
     registers: Mapping[str, int]
     taken: Sequence[str]
-    within: Mapping[str, Sequence[int]]  # registers of addresses within arrays, not of their beginnings
+    within: Mapping[str, Sequence[int]]  # registers with addresses within an array instead of its beginning
 
     @staticmethod
     def of(
         entry: Entry, arrays: Sequence[str], used: Set[str], long: bool, size: int
     ) -> AddressRegisters | None:
-        """Assign registers; `None` if arguments do not fit. ``long``: some values are four doubles; ``size``:
-        number of operations.
+        """Assign registers to ``size`` operations; `None` if the arguments do not fit.
+
+        ``long``: some values are four doubles.
         """
         taken = [a for a in arrays if a in entry.arguments]
         if len(taken) > len(_ARGUMENTS):
@@ -90,14 +91,14 @@ class AddressRegisters(NamedTuple):
                 registers[name] = left.pop(0)
         if not used <= {*registers}:
             return None
-        others = [r for r in left if r & 7 != x86.STACK]  # whose instructions are no longer
+        others = [r for r in left if r & 7 != x86.STACK]  # others make instructions longer
         for name in ("slots", "numbers", "slots") if size > _LONGER else ():
             if name in within and others:
                 within[name].append(others.pop())
         return AddressRegisters(entry, registers, taken, within)
 
     def place(self, load: Load) -> tuple[int, int]:
-        """Return the register of an address, and how far a value is from it."""
+        """Return the register of an address, and the offset of a value from it in bytes."""
         array, index, _ = load
         offset, bases = 8 * index, self.within.get(array)
         if bases is None:
@@ -105,10 +106,10 @@ class AddressRegisters(NamedTuple):
         nearest = offset // _REACH
         if nearest >= len(bases):
             nearest = len(bases) - 1
-        return bases[nearest], offset - nearest * _REACH - _REACH // 2  # as by _middle
+        return bases[nearest], offset - nearest * _REACH - _REACH // 2  # see _middle
 
     def frame_code(self, body: Sequence[bytes], masks: Mapping[int, int], slots: int) -> Encoded:
-        """Return the whole code around these instructions; ``masks``: of those, to places of masks."""
+        """Return the code with its frame; ``masks``: offsets of masks, by index of the instruction."""
         places = list(dict.fromkeys(self.entry.angles))
         size = 8 * slots
         size += -(size + 8 * len(self.saved) + 8) % 16 if slots else 0  # pairs at multiples of sixteen bytes
@@ -150,9 +151,7 @@ class AddressRegisters(NamedTuple):
     def _with_looks(
         self, body: Sequence[bytes], masks: Mapping[int, int], places: Sequence[int]
     ) -> tuple[bytearray, list[int], list[tuple[int, int]]]:
-        """Operations with looks at angles among them; places of branches, and of the ends of instructions
-        with masks.
-        """
+        """Return code with checks of angles; offsets of branches, and of ends of instructions with masks."""
         code = bytearray()
         branches: list[int] = []
         ends: list[tuple[int, int]] = []
@@ -181,7 +180,7 @@ class AddressRegisters(NamedTuple):
 
     @property
     def _numbers(self) -> list[tuple[int, int]]:
-        """Registers of addresses within the numbers, and how far these are from the first one."""
+        """Registers with addresses within the numbers, and their offsets from the first number."""
         if not self.entry.numbers:
             return []
         within = self.within.get("numbers")
@@ -192,7 +191,7 @@ class AddressRegisters(NamedTuple):
         )
 
     def _first(self, thirds: int) -> bytes:
-        """``thirds``: how far they are from the first entry."""
+        """Return the first entry; ``thirds``: their offset from it."""
         code = b"".join([x86.push(r) for r in self.saved])
         if self.entry.angles:
             code += x86.copy_integer(self.registers["angles"], self.registers["state"])
@@ -201,7 +200,7 @@ class AddressRegisters(NamedTuple):
         return code
 
     def _second(self, common: int) -> bytes:
-        """``common``: how far it is from the second entry."""
+        """Return the second entry; ``common``: its offset from there."""
         code = b"".join([x86.push(r) for r in self.saved])
         for i, name in enumerate(("angles", "thirds")):
             beyond = len(self.taken) + i - len(_ARGUMENTS)
@@ -213,22 +212,22 @@ class AddressRegisters(NamedTuple):
 
 
 def _middle(i: int) -> int:
-    """Bytes from the beginning of an array to the address in the register i of it."""
+    """Return the offset of the address in an array's i-th register, in bytes."""
     return i * _REACH + _REACH // 2
 
 
-# Machine code of arranged sections for x86-64 with fused operations (AVX2, FMA3), and for 32 registers where
-# AVX-512VL is there. Functions follow the System V convention: they take addresses of arrays alone.
+# Instructions for x86-64 with fused operations (AVX2, FMA3), with 32 registers if AVX-512VL is available.
+# Functions follow the System V convention; their only arguments are addresses of arrays.
 #
 # Three properties of this instruction set are used. One operand of most instructions may be in memory: an
-# input, a number or a stored value that is wanted next far away is not brought into a register. A fused
-# operation replaces one of its operands: a register whose value is wanted no more. It has all four signs, so
-# that an opposite costs nothing there; a product with one is computed without, and its users take the
+# input, number or stored value whose next use is far is not loaded into a register. A fused operation
+# overwrites one of its operands: a register whose value has no further use. All four signs exist, so
+# that an opposite costs nothing there; a product with an opposite is computed without, and its users use the
 # opposite.
 
 
 class X86(MachineCode):
-    """Instructions of operations in a given order."""
+    """A writer of instructions for operations in a given order."""
 
     MOST_ARRAYS, RESERVED = 8, 1
 
@@ -242,7 +241,7 @@ class X86(MachineCode):
         super().__init__(loads, results, arrays, registers)
         self.limits = _LIMITS[registers]
         self.parts: list[bytes] = []  # instructions
-        self.masks: dict[int, int] = {}  # instructions with a mask beside the code, to its place there
+        self.masks: dict[int, int] = {}  # by index of an instruction: offset of its mask beside the code
         self.low: list[int] = [*range(min(registers, 16))][::-1]
         self.high: list[int] = [*range(16, registers)][::-1]
 
@@ -281,7 +280,7 @@ class X86(MachineCode):
         self.parts.append(x86.with_memory(what, first, second, base, offset, self.registers, number))
 
     def write(self, what: x86.Instruction, first: int, second: int, third: str, number: int = -1) -> None:
-        """An instruction whose third operand is a value, in a register or not."""
+        """Write an instruction whose third operand is a value in a register or in memory."""
         register = self.held.get(third)
         if register is None:
             self.memory(what, first, second, self.loads.get(third) or self.stored[third], number)
@@ -299,7 +298,7 @@ class X86(MachineCode):
         return [way for operation in order for way in self.ways_of(operation)]
 
     def ways_of(self, operation: Operation) -> list[int]:
-        """One operand may be in memory."""
+        """Return how each operand is read: one may be in memory."""
         form, kinds = operation.shape, self.kinds
         if form.name == "put":
             copied = operation.place[2] == "double"
@@ -316,11 +315,11 @@ class X86(MachineCode):
         ]
 
     def dies(self, name: str) -> bool:
-        """Return whether a value is in a register, and wanted by no other operation."""
+        """Return whether a value is in a register and this operation is its last user."""
         return name in self.held and self.last_user[name] == self.now
 
     def into(self, name: str) -> int:
-        """Return a register that holds a value and may be changed: its own, where nothing else needs it."""
+        """Return a register with a value that may be overwritten: its own after its last use."""
         if self.dies(name):
             self.made = self.held[name]
             return self.made
@@ -335,7 +334,7 @@ class X86(MachineCode):
     # ---------------------------------------------------------------- operations
 
     def symmetric(self, operation: Operation) -> int:
-        """Operations whose operands may be exchanged."""
+        """Write an operation whose operands may be exchanged."""
         (a, _), (b, _) = operation.signed
         held = self.held
         if a not in held or (b in held and held[a] < 8 <= held[b]):
@@ -383,10 +382,10 @@ class X86(MachineCode):
         return self.apply_mask(x86.XOR, operation, SIGNS)
 
     def shift(self, operation: Operation) -> int:
-        """Shifts by a number take the result where others take their second operand."""
+        """Write a shift by a number; its result is encoded in the place of a second operand."""
         register, made = self.held[operation.signed[0][0]], self.new()
         what, field, number = _SHIFTS[operation.shape.name]
-        if what.only == "evex" and self.registers == 16:  # a blend looks at signs alone
+        if what.only == "evex" and self.registers == 16:  # a blend uses only signs
             self.parts.append(x86.of_registers(x86.COPY, made, 0, register))
             return made
         self.parts.append(x86.of_registers(what, field, made, register, number))
@@ -403,7 +402,7 @@ class X86(MachineCode):
         return made
 
     def insert(self, operation: Operation) -> int:
-        """Return the first lane of one value as the second of another."""
+        """Copy the first lane of one value to the second of another."""
         (a, _), (b, _) = operation.signed
         made = self.new()
         what = x86.FIRST_LANES if b in self.held else x86.LOAD_SECOND_LANE
@@ -411,7 +410,7 @@ class X86(MachineCode):
         return made
 
     def lanes(self, operation: Operation) -> int:
-        """Some lanes of a value as one of their own: in memory, that is a place further on."""
+        """Extract lanes of a value; if it is in memory, load them from an offset."""
         name, made, what = operation.signed[0][0], self.new(), operation.shape.name
         register = self.held.get(name)
         if register is None:
@@ -434,7 +433,7 @@ class X86(MachineCode):
         return made
 
     def join(self, operation: Operation) -> int:
-        """Two pairs, or a pair and a double."""
+        """Join two pairs, or a pair and a double."""
         (a, _), (b, _) = operation.signed
         made = self.new()
         self.write(x86.JOIN, made, self.held[a], b, 1)
@@ -446,7 +445,7 @@ class X86(MachineCode):
         return made
 
     def put(self, operation: Operation) -> int:
-        """Zero, or a value that is loaded: by a register of integers."""
+        """Store zero, or a loaded value by an integer register."""
         place = operation.place
         base, offset = self.frame.place(place)
         if not operation.signed:
@@ -457,13 +456,13 @@ class X86(MachineCode):
             self.store(self.held[name], place)
         else:
             loaded = x86.load_integer(ACCUMULATOR, *self.frame.place(self.loads[name]))
-            # One part: between parts, looks at angles take the same register.
+            # One part: checks of angles between parts use the same register.
             self.parts.append(loaded + x86.store_integer(ACCUMULATOR, base, offset))
         return -1
 
 
 # On Skylake with 32 registers, Spacecraft 2 (2 operations per cycle) takes 13 % less with the limit 48 than
-# with 32, an arm 3 %; a quadruped (3) takes 3 % more, without packs of four 13 %.
+# with 32, an arm 3 % less; a quadruped (3) takes 3 % more, without packs of four 13 % more.
 _LIMITS = {
     32: ((2, 48, 0, False, NO_EXCESS), (inf, 32, 0, True, NO_EXCESS)),
     16: ((2, 24, 0, False, NO_EXCESS), (inf, 16, 0, True, NO_EXCESS)),
@@ -481,14 +480,14 @@ _SHIFTS = {
     "first bit": (x86.SPREAD_SIGN, x86.OF_SIGN, 63),
 }
 _COPY = (x86.COPY, x86.COPY.of_four)
-# Lanes of a value: how far the first of them is from its beginning, and what they are.
+# Lanes of a value: index of the first, and their kind.
 _LANES = {
     "second lane": (1, "double"),
     "third lane": (2, "double"),
     "fourth lane": (3, "double"),
     "upper half": (2, PAIR),
 }
-# Places of operands that may be in memory.
+# Indices of operands that may be in memory.
 _IN_MEMORY: dict[str, tuple[int, ...]] = {
     **dict.fromkeys(("add", "multiply", "turn signs"), (0, 1)),
     **dict.fromkeys(("subtract", "divide", "insert"), (1,)),
@@ -496,7 +495,7 @@ _IN_MEMORY: dict[str, tuple[int, ...]] = {
     "join": (1,),
     **dict.fromkeys(("both lanes", *_LANES), (0,)),
 }
-# Least sizes of operands there, where these are not those of the operation.
+# Least width of operands in memory, if it is not that of the operation.
 _IN_PLACE = {"insert": 0, "both lanes": 0, "join": 1}
 _WRITERS: dict[str, Callable[[X86, Operation], int]] = {
     **dict.fromkeys(("add", "multiply", "turn signs"), X86.symmetric),
@@ -517,7 +516,7 @@ _WRITERS: dict[str, Callable[[X86, Operation], int]] = {
 
 
 class X86Selection(Selection):
-    """Selection for x86-64, latencies of Skylake; users of a value take its opposite where they can."""
+    """Selection for x86-64, latencies of Skylake; users of a value use its opposite if they can."""
 
     WIDEST = 2
 
@@ -533,7 +532,7 @@ class X86Selection(Selection):
         self.alike[name] = given
 
     def negate(self, name: str, kind: str) -> str:
-        """Return the opposite of a value or, with another kind, of its first lane, in a new register."""
+        """Return the negated value, of a pair perhaps only the first lane, in a new register."""
         own = f"-{kind} {name}"
         if own not in self.made:
             self.append(own, kind, NEGATIONS[WIDTHS[kind]], [(name, False)])
@@ -570,7 +569,7 @@ class X86Selection(Selection):
         return form, found, False
 
     def join_pair(self, given: Signed) -> tuple[Form, Signed, bool]:
-        """The fourth of four doubles makes a pair with the third, which is joined to the first two."""
+        """Join the fourth of four doubles and the third as a pair to the first two."""
         (three, _), (last, minus) = given
         before = self.made.get(three)
         if before is None or before.shape is not THIRD:

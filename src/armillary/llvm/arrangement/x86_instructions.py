@@ -1,5 +1,6 @@
-"""Bytes of x86-64 instructions on doubles and pairs of them, from the Intel manual (volume 2, sections 2.3
-and 2.7): VEX prefixes for sixteen registers, EVEX prefixes for 32, whichever makes an instruction shorter.
+"""Bytes of x86-64 instructions on doubles and pairs of them, by the Intel manual (vol. 2, sections 2.3, 2.7).
+
+VEX prefixes are for sixteen registers, EVEX prefixes for 32; the one with the shorter instruction is used.
 
     VEX   C5 or C4, one or two bytes     opcode   operands   displacement of 0, 1 or 4 bytes   number
     EVEX  62, three bytes                the same; a displacement of one byte counts operands, not bytes
@@ -12,15 +13,16 @@ from functools import cache
 from struct import pack
 
 _BYTES = [bytes([value]) for value in range(256)]
-STACK, FRAME = 4, 5  # registers of addresses that are encoded in their own way
-CODE = -1  # the place of the instruction as an address
+STACK, FRAME = 4, 5  # address registers with a special encoding
+CODE = -1  # as a base: relative to the instruction
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Instruction:
-    """A prefix (1: 66, 2: F3, 3: F2), table (1: 0F, 2: 0F 38, 3: 0F 3A), opcode, and bytes of an operand in
-    memory. ``wide``: the bit W of VEX; EVEX always sets its bit W. ``only``: the one prefix it can have.
-    ``long``: on four doubles.
+    """An instruction: prefix (1: 66, 2: F3, 3: F2), table (1: 0F, 2: 0F 38, 3: 0F 3A), opcode.
+
+    ``bytes``: size of an operand in memory; ``wide``: bit W of VEX (EVEX always sets it); ``only``: the only
+    possible prefix; ``long``: on four doubles.
     """
 
     prefix: int
@@ -33,7 +35,7 @@ class Instruction:
 
     @property
     def of_four(self) -> Instruction:
-        """The same on four doubles in place of two."""
+        """The instruction on four doubles instead of two."""
         return _of_four(self)
 
 
@@ -43,7 +45,7 @@ def _of_four(what: Instruction) -> Instruction:
 
 
 def _all(opcode: int) -> tuple[Instruction, Instruction, Instruction]:
-    """On doubles, on pairs, and on four."""
+    """Return the instruction on doubles, on pairs, and on four doubles."""
     pairs = Instruction(1, 1, opcode)
     return Instruction(3, 1, opcode, 8), pairs, pairs.of_four
 
@@ -51,25 +53,26 @@ def _all(opcode: int) -> tuple[Instruction, Instruction, Instruction]:
 ADD, MULTIPLY, SUBTRACT, DIVIDE, ROOT = (_all(opcode) for opcode in (0x58, 0x59, 0x5C, 0x5E, 0x51))
 LOAD, STORE = _all(0x10), _all(0x11)
 COPY, AND, XOR = (Instruction(1, 1, opcode) for opcode in (0x28, 0xDB, 0xEF))
-SHIFT = Instruction(1, 1, 0x73)  # by a number; to the left or right by the field of a register
+SHIFT = Instruction(1, 1, 0x73)  # by a number; the register field selects left or right
 LEFT, RIGHT = 6, 2
-SPREAD_SIGN, OF_SIGN = Instruction(1, 1, 0x72, only="evex"), 4  # a shift to the right that repeats the sign
-CHOOSE = Instruction(1, 3, 0x25, only="evex")  # bit by bit, by a table of eight bits
-BLEND = Instruction(1, 3, 0x4B, only="vex")  # by signs
+SPREAD_SIGN, OF_SIGN = Instruction(1, 1, 0x72, only="evex"), 4  # arithmetic shift to the right
+CHOOSE = Instruction(1, 3, 0x25, only="evex")  # bitwise, by a truth table of eight bits
+BLEND = Instruction(1, 3, 0x4B, only="vex")  # by sign bits
 SECOND_LANES = Instruction(1, 1, 0x15)
 FIRST_LANES, LOAD_SECOND_LANE = Instruction(1, 1, 0x14), Instruction(1, 1, 0x16, 8)
 BOTH_LANES, SHUFFLE = Instruction(3, 1, 0x12, 8), Instruction(1, 1, 0xC6)
 ALL_LANES = Instruction(1, 2, 0x19, 8, long=True)
 PERMUTE = Instruction(1, 3, 0x01, 32, wide=True, long=True)
 JOIN, UPPER_HALF = Instruction(1, 3, 0x18, 16, long=True), Instruction(1, 3, 0x19, 16, long=True)
-LEAVE_LONG = b"\xc5\xf8\x77"  # other code need not look at the upper halves of registers
+LEAVE_LONG = b"\xc5\xf8\x77"  # vzeroupper: avoids penalties in other code
 
 
 @cache
 def fused_multiply_add(order: int, wide: int, minus_product: bool, minus_addend: bool) -> Instruction:
-    """±a·b ± c, where ``order`` gives the operands of the three places: in 132 the first times the third
-    plus the second, in 213 the second times the first plus the third, in 231 the second times the third plus
-    the first. The first one is replaced by the result.
+    """Return ±a·b ± c; ``order`` gives the roles of the three operands.
+
+    132: first · third + second; 213: second · first + third; 231: second · third + first. The first operand
+    is replaced by the result.
     """
     opcode = {132: 0x98, 213: 0xA8, 231: 0xB8}[order] + 4 * minus_product + 2 * minus_addend + (not wide)
     return Instruction(1, 2, opcode, 8 << wide, wide=True, long=wide == 2)
@@ -77,7 +80,7 @@ def fused_multiply_add(order: int, wide: int, minus_product: bool, minus_addend:
 
 @cache
 def of_registers(what: Instruction, first: int, second: int, third: int, number: int = -1) -> bytes:
-    """Return an instruction on registers; ``second`` is 0 where there are only two."""
+    """Return an instruction on registers; ``second`` is 0 if there are only two."""
     operands = bytes([0xC0 | (first & 7) << 3 | third & 7])
     if what.only == "evex" or max(first, second, third) > 15:
         prefix = _evex(what, first, second, third >> 3 & 1, third >> 4)
@@ -121,7 +124,7 @@ def with_memory(
 
 
 def _vex(what: Instruction, first: int, second: int, high: int) -> bytes:
-    """``high``: the fourth bit of the third operand or of the register of its address."""
+    """Return a VEX prefix and opcode; ``high``: the fourth bit of the third operand or its address."""
     last = (~second & 15) << 3 | what.long << 2 | what.prefix
     if what.table == 1 and not high and not what.wide:
         return bytes([0xC5, (first < 8) << 7 | last, what.opcode])
@@ -131,7 +134,7 @@ def _vex(what: Instruction, first: int, second: int, high: int) -> bytes:
 
 
 def _evex(what: Instruction, first: int, second: int, high: int, highest: int) -> bytes:
-    """``highest``: the fifth bit of the third operand."""
+    """Return an EVEX prefix and opcode. ``high``, ``highest``: fourth and fifth bit of the third operand."""
     start = (
         (~first >> 3 & 1) << 7 | (not highest) << 6 | (not high) << 5 | (~first >> 4 & 1) << 4 | what.table
     )
@@ -180,14 +183,14 @@ def copy_integer(to: int, source: int) -> bytes:
 
 
 def set_integer(register: int, value: int) -> bytes:
-    """Return a register to 64 bits."""
+    """Set a register to a number of 64 bits."""
     if value == (1 << 64) - 1:
         return bytes([0x48 | register >> 3, 0xC7, 0xC0 | register & 7]) + b"\xff" * 4
     return bytes([0x48 | register >> 3, 0xB8 | register & 7]) + pack("<Q", value)
 
 
 def double_integer(register: int) -> bytes:
-    """Return a register added to itself."""
+    """Add a register to itself."""
     return bytes([0x48 | (register >> 3) * 5, 0x01, 0xC0 | (register & 7) * 9])
 
 
@@ -206,7 +209,7 @@ def move_stack(size: int) -> bytes:
 def make_room(size: int) -> bytes:
     """Make a frame of ``size`` bytes.
 
-    Pages are touched one after the other, by ``or qword ptr [rsp], 0``, so that a stack that is too small
+    Pages are touched one after the other, by ``or qword ptr [rsp], 0``, so that overflow of a stack
     ends at its guard page.
     """
     return (move_stack(-4096) + b"\x48\x83\x0c\x24\x00") * (size // 4096) + move_stack(-(size % 4096))

@@ -1,1 +1,1 @@
-"""LLVM code with branches and loops: `builder.py`, a small language, over `emitter.py`; routines in it."""
+"""LLVM code with branches and loops: `builder.py`, a small language, on top of `emitter.py`; routines."""

@@ -3,13 +3,13 @@
     with code.each(n) as i:
         y[i] = x[i] + h * k[i]
 
-emits that loop. Sums and differences with products inside `each` are fused (multiply-add) where the machine
-can, a·b + c·d as fma(a, b, c·d); elsewhere every operation rounds once, so that times such as t₀ + i·h are
-the same numbers that NumPy computes. LLVM has no choice in it, so loops over one run and over lanes have the
-same digits.
+emits that loop. Sums and differences with products inside `each` are fused (multiply-add) if the machine can,
+a·b + c·d as fma(a, b, c·d); elsewhere every operation rounds once, so that times such as t₀ + i·h are the
+same numbers that NumPy computes. The code decides this, not LLVM, so loops over one run and over lanes give
+the same digits.
 
-With ``lanes`` above one a real is a vector with one number of each run: the same words then apply to all
-runs. Single reals are taken for all lanes; comparisons give one truth value per lane.
+With ``lanes`` above one a real is a vector with one number of each run, so the same code computes all runs.
+Single reals are copied to all lanes; comparisons give one truth value per lane.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Value:
     def __init__(self, code: Code, raw: Raw) -> None:
         self.code = code
         self.raw = raw
-        self.product: tuple[Raw, Raw] | None = None  # its factors, where a sum may be fused with it
+        self.product: tuple[Raw, Raw] | None = None  # its factors, if it may be fused into a sum
 
     @property
     def real(self) -> bool:
@@ -71,7 +71,7 @@ class Value:
         return Value(self.code, builder.operate("f" + name, a, b))
 
     def _alike(self, *operands: Operand) -> list[Raw]:
-        """Return operands as numbers of one type: the type of lanes if one of them has it."""
+        """Return operands converted to one type: the type of vectors if one of them has it."""
         kinds = [o.raw.type for o in (self, *operands) if isinstance(o, Value)]
         kind = self.code.kind if self.code.kind in kinds else self.raw.type
         return [self.code.of_kind(kind, o).raw for o in operands]
@@ -124,11 +124,11 @@ class Value:
         return self._compare("==", other)
 
     def differs(self, other: Operand) -> Value:
-        """True also when either is NaN."""
+        """Return the negation of ``equals``: true also if either is NaN."""
         return ~self.equals(other)
 
     def _combine(self, name: str, other: Value) -> Value:
-        """Truth values combined; one of them may be the same for all lanes."""
+        """Combine truth values; one of them may be the same for all lanes."""
         a, b = self, other
         if a.raw.type != b.raw.type:
             a, b = (x if is_vector(x.raw.type) else self.code.spread(x) for x in (a, b))
@@ -147,7 +147,7 @@ class Value:
         return Value(self.code, self.code.builder.convert("sitofp", self.raw, REAL))
 
     def to_whole(self) -> Value:
-        """Return a real without its fraction."""
+        """Return a real truncated to a whole number."""
         return Value(self.code, self.code.builder.convert("fptosi", self.raw, WHOLE))
 
 
@@ -167,7 +167,7 @@ class Span:
         return REAL if self.single else self.code.kind
 
     def at(self, index: Value | int) -> Raw:
-        """Return the address of one entry."""
+        """Return the address of one element."""
         index = self.code.whole(index) if isinstance(index, int) else index
         return self.code.builder.place(self.address, index.raw, self.kind)
 
@@ -178,8 +178,10 @@ class Span:
         self.code.builder.store(self.code.of_kind(self.kind, value).raw, self.at(index), _ALIGNED)
 
     def one_by_one(self, index: Value) -> Value:
-        """Lanes that were just stored each by itself; on x86-64 one load of all waits until they are in the
-        cache, after everything that was stored before. LLVM makes no such load of volatile ones.
+        """Return the lanes of an element, loaded separately on x86-64.
+
+        If they were just stored separately, one load of all would wait until they are in the cache, after
+        all earlier stores. Volatile loads are not merged by LLVM.
         """
         code, lanes = self.code, self.code.lanes
         if not waits_for_parts():
@@ -193,7 +195,7 @@ class Span:
 
 
 class Local:
-    """A local that changes; LLVM keeps it in a register."""
+    """A mutable local variable; LLVM keeps it in a register."""
 
     def __init__(self, code: Code, start: Value) -> None:
         self.code = code
@@ -209,7 +211,7 @@ class Local:
 
 
 class Repeat:
-    """An endless loop that its body leaves or begins again."""
+    """An endless loop; its body can leave it or restart it."""
 
     def __init__(self, code: Code) -> None:
         self.code = code
@@ -239,20 +241,20 @@ class Code:
         return Value(self, constant(WHOLE, number))
 
     def of_kind(self, kind: str, value: Operand) -> Value:
-        """Convert a number to a type: make a constant, or copy a value of another type to all lanes."""
+        """Convert a number to a type: make a constant, or copy a single real to all lanes."""
         if isinstance(value, Value):
             return value if value.raw.type == kind else self.spread(value)
         return Value(self, constant(kind, value))
 
     def spread(self, value: Value) -> Value:
-        """One real in all lanes."""
+        """Return one real in all lanes."""
         return Value(self, self.builder.spread(value.raw, self.lanes))
 
     def argument(self, index: int) -> Value:
         return Value(self, self.function.args[index])
 
     def give(self, value: Value | None = None) -> None:
-        """The end of the function, with its result if it has one."""
+        """Return from the function, with its result if it has one."""
         self.builder.give(None if value is None else value.raw)
 
     # Choice and repetition
@@ -275,7 +277,7 @@ class Code:
         return Value(self, self._call_function(name, TRUTH, [condition.raw]))
 
     def _call_function(self, name: str, result: str, operands: list[Raw]) -> Raw:
-        """Return a call of a function by its name."""
+        """Emit a call of a function by its name."""
         kind = FunctionType(result, tuple([a.type for a in operands]))
         return self.builder.call(self.function.module.declare_function(name, kind).callee, operands)
 
@@ -301,8 +303,9 @@ class Code:
         self.builder.block = loop.exit
 
     def total(self, count: int, term: Callable[[Value], Value]) -> Value:
-        """Σ term(i), as four sums of every fourth term: they do not wait for one another, and the order is
-        the same with and without lanes.
+        """Return Σ term(i) as four sums of every fourth term.
+
+        These do not depend on each other, and the order is the same with and without lanes.
         """
         sums = [Local(self, self.of_kind(self.kind, 0.0)) for _ in range(min(4, max(count, 1)))]
         with self.each(count // 4) as i:
@@ -320,10 +323,10 @@ class Code:
         return found[0]
 
     def each_pair(self, fours: Value) -> Iterator[Value]:
-        """Loop over ``fours`` times two neighbouring pairs of reals, at least once; write the body twice.
+        """Loop over 4 ``fours`` reals as pairs, at least four; emit the body twice, for neighbouring pairs.
 
-        Not over four at a time: products of four doubles lower the clock of Skylake servers by a seventh for
-        2/3 of a millisecond, so a few in each stage slowed down whole runs.
+        Vectors of four are not used: products of four doubles lower the clock of Skylake servers by a seventh
+        for 2/3 ms, so a few in each stage slowed down whole runs.
         """
         outside, index = (self.fuses, self.lanes, self.kind), Local(self, self.whole(0))
         with self.repeat() as loop:
@@ -337,7 +340,7 @@ class Code:
                 loop.leave()
 
     def total_of_fours(self, count: Value, term: Callable[[Value], Value]) -> Value:
-        """Σ term(i) over all reals of such a loop, in the order of ``total``."""
+        """Return Σ term(i) over pairs i of `each_pair`, added in the order of ``total``."""
         pairs = [Local(self, Value(self, constant(lanes_type(REAL, 2), 0.0))) for _ in range(2)]
         for pair, i in zip(pairs, self.each_pair(count), strict=True):
             pair.set(pair.get() + term(i))
@@ -353,7 +356,7 @@ class Code:
         return Value(self, self._call_function(f"llvm.{name}.{suffix}", kind, raw))
 
     def fused_product_sum(self, x: Raw, y: Raw, z: Raw) -> Raw:
-        """x·y + z, rounded once where the machine can."""
+        """Emit x·y + z, rounded once if the machine can."""
         suffix = f"v{self.lanes}f64" if is_vector(x.type) else "f64"
         return self._call_function(f"llvm.fmuladd.{suffix}", x.type, [x, y, z])
 
@@ -364,8 +367,9 @@ class Code:
         return self.intrinsic("sqrt", x)
 
     def power(self, x: Operand, exponent: Operand) -> Value:
-        """x to some power, by our own function, to be linked from ``power_text``: the C library's differs
-        from machine to machine, and none is the same on lanes.
+        """Emit x to some power by our own function, which must be linked from ``power_text``.
+
+        The C library's differs between machines, and from the function on lanes.
         """
         kind = lanes_type(REAL, self.lanes)
         raw = [self.of_kind(self.kind, operand).raw for operand in (x, exponent)]
@@ -374,30 +378,30 @@ class Code:
         return Value(self, self.builder.convert("bitcast", result, self.kind))
 
     def least(self, x: Operand, y: Operand) -> Value:
-        """Return the smaller; y when they cannot be compared."""
+        """Return the smaller; y if one is NaN."""
         return self.choose(self._first(x, y) < y, x, y)
 
     def most(self, x: Operand, y: Operand) -> Value:
-        """Return the larger; y when they cannot be compared."""
+        """Return the larger; y if one is NaN."""
         return self.choose(self._first(x, y) > y, x, y)
 
     def _first(self, x: Operand, y: Operand) -> Value:
         return x if isinstance(x, Value) else self.of_kind(y.raw.type if isinstance(y, Value) else REAL, x)
 
     def sign(self, x: Value) -> Value:
-        """−1, 0 or 1; 0 for NaN."""
+        """Return −1, 0 or 1; 0 for NaN."""
         return self.choose(x > 0.0, 1.0, self.choose(x < 0.0, -1.0, 0.0))
 
     def expect_stores(self, row: Span, length: Value) -> None:
         """Prefetch the memory of the next row.
 
-        Stores go there in order, so the first store to a missing cache line held up the stores of the next
-        stages: 4 of 15 ns for a row of the arm.
+        Rows are stored in order; without a prefetch the first store to a missing cache line delays the stores
+        of the next stages: 4 of 15 ns for a row of the arm.
         """
         lines = (length + 7).whole_quotient(self.whole(8))
         with self.each(lines) as i:
             place = row.at(length + i * 8)
-            how = [Raw("i32", number) for number in ("1", "3", "1")]  # to be written, to be kept, data
+            how = [Raw("i32", number) for number in ("1", "3", "1")]  # for writing, high locality, data cache
             self._call_function("llvm.prefetch.p0", NOTHING, [place, *how])
 
     def copy(self, count: int, source: Span, target: Span) -> None:

@@ -1,4 +1,4 @@
-"""LLVM functions with branches and loops, as text: values, functions of a module, the writer of instructions.
+"""LLVM functions with branches and loops, as text: values, functions of a module, writer of instructions.
 
 This is the small part of `llvmlite.ir` that builder.py needs; an instruction is a line of text, not an
 object. Types are written with their LLVM names.
@@ -31,7 +31,7 @@ def is_vector(kind: str) -> bool:
 
 
 class Raw(NamedTuple):
-    """An operand in the text: its type, and its name or literal."""
+    """An operand: its type, and its name or literal."""
 
     type: str
     name: str
@@ -50,14 +50,14 @@ class FunctionType(NamedTuple):
 
 
 class Callee(NamedTuple):
-    """A function that can be called: its type, and its name or the name of its address."""
+    """A function that can be called: its type, and its name or that of a pointer to it."""
 
     kind: FunctionType
     name: str
 
 
 class IRModule:
-    """Functions by their names, in the order in which they were made, and lines of constants before them."""
+    """Functions by their names, in the order of their creation, and lines of constants before them."""
 
     def __init__(self) -> None:
         self.functions: dict[str, Function] = {}
@@ -105,8 +105,9 @@ class Function:
 
 
 class Block:
-    """A basic block: instructions up to a branch or return; with ``on_entry``, the lines at the function's
-    entry.
+    """A basic block: instructions up to a branch or return.
+
+    With ``on_entry`` its lines are those at the function's entry.
     """
 
     def __init__(self, function: Function, on_entry: bool = False) -> None:
@@ -140,7 +141,7 @@ class InstructionWriter:
         return self._value(a.type, f"fneg {a.type} {a.name}")
 
     def compare(self, sign: str, a: Raw, b: Raw, *, reals: bool) -> Raw:
-        """Return the comparison as a truth value; False if either real is NaN."""
+        """Emit the comparison as a truth value; False if either real is NaN."""
         what = f"fcmp o{_SIGNS[sign]}" if reals else f"icmp {'' if sign == '==' else 's'}{_SIGNS[sign]}"
         kind = lanes_type(TRUTH, int(a.type[1:].partition(" ")[0])) if is_vector(a.type) else TRUTH
         return self._value(kind, f"{what} {a.type} {a.name}, {b.name}")
@@ -157,7 +158,7 @@ class InstructionWriter:
         return self._value(yes.type, f"select {what}")
 
     def spread(self, a: Raw, lanes: int) -> Raw:
-        """Return the same number in all lanes."""
+        """Emit a vector with a number in all lanes."""
         kind = lanes_type(a.type, lanes)
         if a.name[0] != "%" and is_vector(kind):  # a constant
             return Raw(kind, f"splat ({a.type} {a.name})")
@@ -166,17 +167,17 @@ class InstructionWriter:
         return self._value(kind, f"shufflevector {kind} {one.name}, {kind} undef, {indices}")
 
     def lane(self, a: Raw, index: int) -> Raw:
-        """Return one number of a vector."""
+        """Emit the extraction of a lane."""
         return self._value(REAL, f"extractelement {a.type} {a.name}, i32 {index}")
 
     def insert(self, a: Raw, number: Raw, index: int) -> Raw:
-        """Return a vector with another number in one lane."""
+        """Emit a vector with another number in one lane."""
         return self._value(a.type, f"insertelement {a.type} {a.name}, double {number.name}, i32 {index}")
 
     # Memory
 
     def place(self, address: Raw, index: Raw, kind: str) -> Raw:
-        """Return the address of an entry of an array of this type."""
+        """Emit the address of an array element; the elements have the type ``kind``."""
         where = f"ptr {address.name}, {index.type} {index.name}"
         return self._value(ADDRESS, f"getelementptr inbounds {kind}, {where}")
 
@@ -189,7 +190,7 @@ class InstructionWriter:
 
     @contextmanager
     def on_entry(self) -> Iterator[None]:
-        """Write the code of the `with` block at the entry of the function, where it runs once."""
+        """Emit the code of the `with` block at the entry of the function, where it runs once."""
         here, self.block = self.block, Block(self.function, on_entry=True)
         yield
         self.block = here
@@ -226,7 +227,7 @@ class InstructionWriter:
 
     @contextmanager
     def when(self, condition: Raw) -> Iterator[None]:
-        """Write the code of the `with` block so that it runs if the condition holds."""
+        """Emit the code of the `with` block so that it runs if the condition holds."""
         inside, after = Block(self.function), Block(self.function)
         self._end(f"br i1 {condition.name}, label {inside.name}, label {after.name}")
         self.block = inside

@@ -1,4 +1,4 @@
-"""Functions that many callers share: compiled methods, and functions over records, rows and matrices."""
+"""Compiled routines shared by many callers: methods, and functions over records, rows and matrices."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from armillary.llvm.instructions import real
 from armillary.llvm.jit import LlvmObject, Passes, engine
 from armillary.untyped import Given
 
-# Functions over a record of scalars and a workspace of reals, both of which their caller owns.
+# Functions over a record of scalars and a workspace of reals, both allocated by the caller.
 #
-# Every function takes the addresses of the record and of the workspace first. In their code
+# The first two arguments of every function are the addresses of the record and of the workspace. In the code
 #
 #     f["t"]              is a scalar of the record, read or written
 #     f.vector("state")   a vector in the workspace
@@ -42,8 +42,8 @@ from armillary.untyped import Given
 class RecordModule:
     """The module of functions over one record, whose fields take eight bytes each, in order.
 
-    ``offsets`` say after how many reals of the workspace vectors begin; None: fields of their names do. Each
-    function reads a ``constant`` record once, where it begins.
+    ``offsets`` are the numbers of reals before each vector in the workspace; if None, fields of the vectors'
+    names hold them. Functions read a ``constant`` record once, at their entry.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class RecordModule:
         self.module = IRModule()
 
     def write_function(self, name: str, result: str, arguments: tuple[str, ...], rare: bool) -> Function:
-        """Return a new internal function of (record, workspace, *arguments); `rare` ones are kept small."""
+        """Return a new internal function of (record, workspace, *arguments); `rare`: optimised for size."""
         assert f"armillary_{name}" not in self.module.functions, name
         kind = FunctionType(result, (ADDRESS, ADDRESS, *arguments))
         function = Function(self.module, kind, f"armillary_{name}")
@@ -72,7 +72,7 @@ class RecordModule:
     def function(
         self, name: str, result: str = NOTHING, arguments: tuple[str, ...] = (), *, rare: bool = False
     ) -> RecordFunction:
-        """A new internal function, under construction."""
+        """Return a new internal function, under construction."""
         return RecordFunction(self, self.write_function(name, result, arguments, rare))
 
 
@@ -81,7 +81,7 @@ class RecordFunction(Code):
 
     def __init__(self, program: RecordModule, function: Function) -> None:
         super().__init__(function)
-        self.program: Any = program  # functions of a subclass read what their module has
+        self.program: Any = program  # subclasses read further attributes of theirs
         self.control, self.workspace = function.args[:2]
         self.read: dict[str, Value] = {}  # fields of a constant record
         self.vectors: dict[str, Span] = {}
@@ -125,18 +125,18 @@ class RecordFunction(Code):
         return Span(self, self.builder.place(self.workspace, offset, REAL))
 
     def outside(self, field: str) -> Span:
-        """Return a vector that lives outside the workspace, found through its address in the record."""
+        """Return a vector outside the workspace, by its address in the record."""
         return Span(self, self[field].raw)
 
     def internal(self, frame: RecordFunction, *arguments: Value) -> Value:
-        """Return a call of another function over this record."""
+        """Emit a call of another function over this record."""
         raw = [self.control, self.workspace, *(argument.raw for argument in arguments)]
         return Value(self, self.builder.call(frame.function.callee, raw))
 
 
-# A function that puts the results of another one into matrices, beside numbers that never change.
+# A function that puts the results of another one, and constant numbers, into matrices.
 
-# −0.0 + 0.0 is 0.0: a zero has no sign where users see it.
+# −0.0 + 0.0 is 0.0: zeros that users see have no sign.
 _FUNCTION = """
 @{name}_places = internal constant [{count} x i32] [{places}]
 define void @{name}(double %t, ptr %state, ptr %constants, ptr %memory, ptr %out) nounwind {{
@@ -166,8 +166,10 @@ end:
 
 @dataclass(frozen=True)
 class MatrixPlacement:
-    """Elements of matrices, one matrix after the other and row by row: the place of each among the results of
-    the function ``source``, or −1 − j for the j-th of the ``numbers``.
+    """Elements of matrices, one matrix after the other and row by row.
+
+    ``places`` has the index of each among the results of the function ``source``, or −1 − j for the j-th of
+    ``numbers``.
     """
 
     source: str
@@ -175,7 +177,7 @@ class MatrixPlacement:
     numbers: Sequence[float]
 
     def text(self, name: str, length: int) -> str:
-        """Return the text of function ``name``; ``length``: number of results of ``source``."""
+        """Return the text of function ``name``; ``length`` is the number of results of ``source``."""
         numbers = []
         for j, number in enumerate(self.numbers):
             numbers += [
@@ -193,7 +195,7 @@ class MatrixPlacement:
         )
 
 
-# Loops over rows as LLVM text: a generated function at many places in one call.
+# Loops over rows as LLVM text: a generated function for many rows in one call.
 
 _LOOP = """
 define void @{name}_rows({given}i64 %n, {strides}, {arrays}) nounwind {{
@@ -216,21 +218,23 @@ _CONSTANTS = ("parameters", "constants")
 
 
 def function_rows(name: str) -> str:
-    """``name``_rows(n, strides of time, state, constants, memory and out, then these arrays).
+    """Return the text of a loop over rows.
 
-    A stride is the number of reals from one row to the next, 0 for what all rows share.
+    Its arguments: NAME_rows(n, strides of time, state, constants, memory and out, then these arrays). A
+    stride is the number of reals from one row to the next, 0 for arrays that all rows share.
     """
     return _loop(name, _TIMED, timed=True)
 
 
 def precompute_rows() -> str:
-    """precompute_rows(n, strides of parameters and constants, then these arrays)."""
+    """Return the text of precompute_rows(n, strides of parameters and constants, then these arrays)."""
     return _loop("precompute", _CONSTANTS, timed=False)
 
 
 def rows_by_address() -> str:
-    """Return the same loops for functions of any model: armillary_function_rows and
-    armillary_precompute_rows, whose first argument is the address of the function.
+    """Return loops for functions of any model, whose address is the first argument.
+
+    They are armillary_function_rows and armillary_precompute_rows.
     """
     given = "ptr %function, "
     return _loop("armillary_function", _TIMED, timed=True, given=given) + _loop(
@@ -259,9 +263,9 @@ def _loop(name: str, arrays: tuple[str, ...], *, timed: bool, given: str = "") -
     )
 
 
-# The same loop for a function on vectors, which takes several rows at once: `<lanes x double>` for each real.
-# Rows are gathered into arrays of vectors and results put back row by row; the last row stands in for those
-# that are missing from the last vector.
+# The loop for a function on vectors, `<lanes x double>` for each real, which evaluates several rows at once.
+# Rows are gathered into arrays of vectors and results are scattered to rows; the last row fills the lanes
+# without a row.
 
 _LANE_ROWS = """
 define void @{name}_rows(i64 %n, {strides}, {arrays}) nounwind {{
@@ -327,7 +331,7 @@ end:
 
 
 def lane_rows(name: str, lanes: int, sizes: Mapping[str, int]) -> str:
-    """``name``_rows as `function_rows` has it, of a function on vectors; ``sizes`` by array."""
+    """Return the text of NAME_rows, as by `function_rows`, for a function on vectors; ``sizes`` by array."""
     vector = f"<{lanes} x double>"
     rooms = [
         f"  %{array}_room = alloca [{max(1, sizes[array])} x {vector}], align 64" for array in _TIMED[1:]
@@ -375,7 +379,7 @@ def gather_and_scatter(lanes: int) -> str:
         blocks.append(f"  %k{j} = add i64 %k, {j}")
         blocks.append(f"  %from{j} = getelementptr inbounds {vector}, ptr %from, i64 %k{j}")
         blocks.append(f"  %l{j} = load {vector}, ptr %from{j}, align 16")
-        blocks.append(f"  %b{j} = fadd {vector} %l{j}, zeroinitializer")  # no zero has a sign
+        blocks.append(f"  %b{j} = fadd {vector} %l{j}, zeroinitializer")  # zeros get no sign
         names.append(f"%b{j}")
     blocks += _transpose(names, lanes, "")
     for lane in range(lanes):
@@ -396,7 +400,7 @@ def gather_and_scatter(lanes: int) -> str:
 
 
 def _transpose(names: list[str], lanes: int, label: str) -> list[str]:
-    """Lines that turn a square of vectors, whose names are replaced: pairs at growing distance are merged."""
+    """Return lines that transpose a square of vectors; replace their names by those of the results."""
     lines = []
     apart = 1
     while apart < lanes:
@@ -418,8 +422,8 @@ def _transpose(names: list[str], lanes: int, label: str) -> list[str]:
 # Compiled methods that are the same for all systems: routines over one list of numbers and addresses.
 #
 # A method such as Newton's has a `RoutineLayout` of named fields, whole numbers and addresses of arrays; its
-# routines are written with the words of `Code` and read their fields by name. Python fills the fields and
-# calls the method's entry with their address.
+# routines are written with `Code` and read the fields by name. Python fills the fields and calls an entry of
+# the method with their address.
 
 _STANDARD = Passes(2)
 _SECTION = FunctionType(NOTHING, (REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS))
@@ -437,7 +441,7 @@ class RoutineLayout:
         return {name: i for i, name in enumerate((*self.numbers, *self.addresses))}
 
     def fields(self, values: Mapping[str, int | np.ndarray]) -> np.ndarray:
-        """Return the fields as one array; it holds addresses only, so the arrays must be kept as well."""
+        """Return the fields as one array. It holds addresses of arrays, so the caller must keep these."""
         found, places = [0] * len(self.places), self.places
         for name, value in values.items():
             if isinstance(value, np.ndarray):
@@ -462,7 +466,7 @@ class Routine(Code):
         return found if first is None else Span(self, found.at(first))
 
     def index(self, field: str, i: Value) -> Value:
-        """Return an entry of a list of whole numbers."""
+        """Return an element of an array of whole numbers."""
         place = self.builder.place(self[field].raw, i.raw, WHOLE)
         return Value(self, self.builder.load(place, WHOLE))
 
@@ -476,7 +480,7 @@ class Routine(Code):
         return found.get()
 
     def dot(self, count: Value, a: Span, b: Span) -> Value:
-        """Σ aᵢ bᵢ as four sums that do not wait for one another."""
+        """Return Σ aᵢ bᵢ, from four independent sums."""
         sums = [Local(self, self.real(0.0)) for _ in range(4)]
         fours = count.whole_quotient(self.whole(4))
         with self.each(fours) as i:
@@ -488,7 +492,7 @@ class Routine(Code):
 
     @contextmanager
     def span(self, first: Value, end: Value) -> Iterator[Value]:
-        """A loop over first … end − 1."""
+        """Loop over first … end − 1."""
         with self.each(end - first) as i:
             yield i + first
 
@@ -497,12 +501,12 @@ class Routine(Code):
             target[i] = source[i]
 
     def run(self, other: Routine, *arguments: Value) -> Value:
-        """Return a call of another routine of the method."""
+        """Emit a call of another routine of the method."""
         raw = [self.function.args[0], *(a.raw for a in arguments)]
         return Value(self, self.builder.call(other.function.callee, raw))
 
     def evaluate(self, function: str, t: Value, place: Span, out: Span) -> None:
-        """A call of a model's function, whose address is a field."""
+        """Emit a call of a model's function, whose address is a field."""
         arguments = [t.raw, place.address, self["constants"].raw, self["memory"].raw, out.address]
         self.builder.call(Callee(_SECTION, self[function].raw.name), arguments)
 
@@ -527,13 +531,24 @@ def routine_function(
 
 @dataclass(frozen=True, eq=False)
 class RoutineMethod:
-    """The compiled entries of a method, together with the engine that their code belongs to."""
+    """The compiled entries of a method, and the engine that owns their code."""
 
     entries: dict[str, Callable[[int], None]]
     engine: LlvmObject
 
     def __call__(self, entry: str, fields: np.ndarray) -> None:
         self.entries[entry](fields.ctypes.data)
+
+    def bind(self, entry: str, fields: np.ndarray) -> Callable[[], None]:
+        """Return calls of an entry with fields that stay; NumPy takes as long to give an address as the code
+        of a small problem takes.
+        """
+        call, address = self.entries[entry], fields.ctypes.data
+
+        def run(kept: np.ndarray = fields) -> None:
+            call(address)
+
+        return run
 
 
 def compiled_method(
@@ -546,7 +561,7 @@ def compiled_method(
     *,
     of_all_models: bool = False,
 ) -> RoutineMethod:
-    """Return a method compiled, or taken from the cache; ``written`` are the files that its text comes from.
+    """Return a compiled method, perhaps from the cache; ``written`` are the source files of its text.
 
     ``of_all_models`` is as for ``engine``.
     """
@@ -561,12 +576,12 @@ def compiled_method(
 
 
 def real_array(values: Given) -> np.ndarray:
-    """Numbers that a routine reads; an address needs at least one."""
+    """Return an array of reals for a routine, with one element at least, so that it has an address."""
     found = np.ascontiguousarray(values, dtype=float)
     return found if found.size else np.zeros(1)
 
 
 def whole_array(values: Given) -> np.ndarray:
-    """Whole numbers that a routine reads; an address needs at least one."""
+    """Return an array of whole numbers for a routine, with one element at least."""
     found = np.ascontiguousarray(values, dtype=np.int64)
     return found if found.size else np.zeros(1, dtype=np.int64)

@@ -36,8 +36,8 @@ from armillary.mechanics.tree.tree import (
 
 # Origins of links moved so that offsets vanish.
 #
-# Each point on the axis of a turning link may be its origin, and each point of a sliding link. A shift d
-# of the origin, constant in the link's axes, changes only constants:
+# Each point on the axis of a turning link may be its origin, and any point at all of a sliding link. A shift
+# d of the origin, constant in the link's axes, changes only constants:
 #
 #     offset of the link  + d        of its children, of bodies on it  − d
 #     h' = h − m d        J' = J − 2 (d·h) 1 + (d hᵀ + h dᵀ) + m (d·d 1 − d dᵀ)

@@ -1,11 +1,9 @@
-"""A graph that passes transform: roots, the order of the nodes below them, uses and operations.
+"""A graph that passes transform: roots, the order of the nodes below them, uses and exact operation counts.
 
-Exact operation counts of expression graphs.
-
-Each binary + or − is an addition; each × a multiplication; each ÷ and each square root a division; a power
-n is what its squarings take; unary minus is free; functions (sin, select, a power like x^0.3, …) are counted
-apart. A node that several others use counts once: the generated code computes it once. Constants (functions
-of parameters alone) cost nothing once precomputed.
+Each binary + or − is an addition; each × a multiplication; each ÷ and each square root a division; a whole
+power counts as its squarings; unary minus is free; functions (sin, select, a power like x^0.3, …) are counted
+separately. A node with several users counts once: the generated code computes it once. Constants (functions
+of parameters alone) are precomputed and cost nothing.
 """
 
 from __future__ import annotations
@@ -58,13 +56,13 @@ class Operations:
 
 
 def node_operations(node: Expr) -> Operations:
-    """Operations of one node, its operands given."""
+    """Return the operations of one node, without those of its operands."""
     return sum_operations([node])
 
 
 @lru_cache(1024)
 def product_operations(exponents: tuple[float, ...], scaled: bool) -> tuple[int, int, int]:
-    """Multiplications, divisions and functions of a product with these exponents, and a number or none."""
+    """(multiplications, divisions, functions) of a product; ``scaled``: with a coefficient other than ±1."""
     multiplications = divisions = functions = above = below = 0
     for exponent in exponents:
         size = abs(exponent)
@@ -91,7 +89,7 @@ def product_operations(exponents: tuple[float, ...], scaled: bool) -> tuple[int,
 
 @lru_cache(1024)
 def numbers_before(coefficients: tuple[float, ...]) -> int:
-    """Return the number of terms of a sum with a number before them."""
+    """Return the number of terms of a sum with a coefficient other than ±1."""
     return len([c for c in coefficients if c not in (1, -1)])
 
 
@@ -106,12 +104,12 @@ def count(roots: Iterable[Expr]) -> Operations:
 
 
 def count_nodes(nodes: Iterable[Expr]) -> Operations:
-    """Operations of these nodes, constants excluded, their operands given."""
+    """Return the operations of these nodes without constants and without other operands."""
     return sum_operations([node for node in nodes if not node.constant])
 
 
 def sum_operations(nodes: Iterable[Expr]) -> Operations:
-    """Operations of these nodes, constants included, their operands given."""
+    """Return the operations of these nodes with constants, without other operands."""
     additions = multiplications = divisions = functions = 0
     for node in nodes:
         data = node.data
@@ -140,7 +138,7 @@ class Graph:
     def __init__(self, roots: Sequence[Expr]) -> None:
         self.roots = list(roots)
         self.order = operands_first(self.roots)
-        self.hoisted = False  # whether it is known to hold no constant without a name
+        self.hoisted = False  # whether `hoist` has found that all constants have names
 
     @cached_property
     def uses(self) -> Counter[Expr]:
@@ -151,7 +149,7 @@ class Graph:
 
     @cached_property
     def special(self) -> list[Expr]:
-        """Sums and products but a + b, a − b and a·b, which most are, in order."""
+        """Sums and products other than a + b, a − b and a·b, the most frequent ones, in order."""
         return [
             n
             for n in self.order
@@ -169,14 +167,14 @@ class Graph:
     def remade(self, make: Callable[[Expr, list[Expr]], Expr | None], among: Container[Expr]) -> Graph:
         """Return the graph with every node made again by ``make(node, new operands)``, operands first.
 
-        Where ``make`` returns None, the node is the same operation on the new operands. It does so for all
-        nodes but those ``among`` which a pass finds something to do, as long as their operands stay. A pass
-        changes few nodes; those above differ only in the names of intermediate values. Their operands are
-        sorted again without simplification, which requires that different nodes have different new names.
+        If ``make`` returns None, the node is the same operation on the new operands. Nodes not in ``among``
+        are kept as long as their operands are. A pass changes few nodes; their users change only in the names
+        of intermediate values. The operands of these are sorted again without simplification, which requires
+        that different nodes have different new names.
         """
         new: dict[Expr, Expr] = {}
-        apart: set[Expr] = set()  # nodes that have become more than themselves under other names and signs
-        touched: set[Expr] = set()  # these, and all that are new
+        apart: set[Expr] = set()  # nodes that changed in more than names and signs
+        touched: set[Expr] = set()  # all nodes that changed
         origin: dict[Expr, Expr] = {}  # of new intermediate values and calls
         renew = new.__getitem__
         for node in self.order:
@@ -190,7 +188,7 @@ class Graph:
                 continue
             args = list(map(renew, before))
             made = make(node, args)
-            # An intermediate value stands for itself, whatever it is made of now.
+            # A changed definition does not change the users of an intermediate value.
             alike = kind == "let" or apart.isdisjoint(before)
             if made is not None:
                 alike = alike and made is node
@@ -216,7 +214,7 @@ class Graph:
 
 
 def same_or_rebuilt(node: Expr, args: list[Expr]) -> Expr:
-    """Return the node itself where its operands are the same, else the same operation on the new ones."""
+    """Return the node itself if its operands are unchanged, else the same operation on the new operands."""
     for x, y in zip(args, node.args, strict=True):
         if x is not y:
             return rebuild(node, args)

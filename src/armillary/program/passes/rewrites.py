@@ -1,4 +1,4 @@
-"""Passes that compute a value once (hoisted, shared, inlined) and passes over sums (expanded, factored)."""
+"""The passes: hoist, share, reciprocals, inline, expand, factor, fold, spread and narrow."""
 
 from __future__ import annotations
 
@@ -22,22 +22,20 @@ class Constants:
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self.definitions: dict[Expr, Expr] = {}
-        self._names: dict[Expr, Expr] = {}  # of values, also as written with names of others in them
+        self._names: dict[Expr, Expr] = {}  # by value; also by values that contain names of constants
         self._taken = set(taken)
         self._count = 0
         self._owner = object()  # not this table, which its own symbols would keep alive
-        self.finished: set[Expr] = set()  # nodes in which nothing is left to name
+        self.finished: set[Expr] = set()  # nodes whose constants all have names
 
     def name(self, value: Expr) -> Expr:
-        """Return a symbol for a constant expression, without its sign; numbers and parameters stay
-        themselves.
-        """
+        """Return a symbol, times ±1, for a constant; numbers and parameters are returned unchanged."""
         if value.kind == "product" and value.data[0] < 0:
             return scale(self.whole(scale(value, -1)), -1)
         return self.whole(value)
 
     def whole(self, value: Expr) -> Expr:
-        """Return a symbol for a constant with its sign: for results and arguments of functions."""
+        """Return a symbol for a constant including its sign, for results and arguments of functions."""
         if value.kind in ("number", "symbol"):
             return value
         found = self._names.get(value)
@@ -58,9 +56,9 @@ class Constants:
 
 
 def hoist(graph: Graph, constants: Constants) -> Graph:
-    """Constant terms and factors gathered and replaced by names: one operand where there were several.
+    """Gather constant terms and factors and replace them by one named operand.
 
-    Sums that merge into others when they are rebuilt bring further constants, so this is repeated.
+    Sums that merge into others when they are rebuilt bring more constants together, so this is repeated.
     """
     while not graph.hoisted:
         met = [n for n in graph.order if n not in constants.finished]
@@ -98,7 +96,7 @@ def holds_unnamed(node: Expr) -> bool:
 def _hoist_constants(graph: Graph, constants: Constants, holding: set[Expr]) -> Graph:
     def make(node: Expr, args: list[Expr]) -> Expr | None:
         if node.constant:
-            return node  # named where a variable node meets it
+            return node  # its variable users name it
         if node.kind == "sum":
             return _hoisted_sum(node, args, constants)
         if node.kind == "product":
@@ -126,7 +124,7 @@ def _hoisted_sum(node: Expr, args: list[Expr], constants: Constants) -> Expr | N
 
 
 def hoisted_product(node: Expr, args: list[Expr], constants: Constants) -> Expr | None:
-    """Return the product with its constants in one name; `None` if they are already, or if it has none."""
+    """Return the product with its constants in one name; `None` if it has none, or one name already."""
     if not any([a.constant for a in args]):
         return None
     coefficient, exponents = node.data
@@ -143,7 +141,7 @@ def hoisted_product(node: Expr, args: list[Expr], constants: Constants) -> Expr 
 
 
 def _is_name(base: Expr, exponent: float) -> bool:
-    """Return whether a constant is one operand already."""
+    """Return whether a constant is a named operand already."""
     return base.kind == "symbol" and exponent == 1
 
 
@@ -182,14 +180,14 @@ def _operand_pairs(node: Expr) -> list[Pair]:
 
 
 def _operand_count(node: Expr) -> int:
-    """Operands of a sum or product, its number included."""
+    """Return the number of operands of a sum or product, with its number."""
     return len(node.args) + lone_number(node)
 
 
 def _common_pairs(graph: Graph, known: dict[Expr, list[Pair]]) -> dict[Expr, list[Pair]]:
-    """Pairs to name in this round, by the nodes that hold them; no operand of a node is taken twice.
+    """Return the pairs to name in this round, by node; no operand of a node is in two of them.
 
-    A node that is such a pair and nothing else holds it too: it becomes the named value itself.
+    A node with just the two operands of a pair counts too: it becomes the named value itself.
     """
     holders: dict[Pair, list[Expr]] = {}
     short: list[Expr] = []
@@ -256,9 +254,9 @@ def _with_pairs(chosen: dict[Expr, list[Pair]], node: Expr, args: list[Expr]) ->
 
 
 def reciprocals(graph: Graph) -> Graph:
-    """One division and products in place of several divisions by the same value, its powers or roots.
+    """Replace several divisions by the same value, its powers or roots, by one division and products.
 
-    Where a root divides, x^(−n/2) are powers of 1/√x, and x^(−n) too.
+    If one of the divisors is a root, all x^(−n/2) and x^(−n) become powers of 1/√x.
     """
     uses: dict[Expr, list[float]] = {}
     for node in graph.special:
@@ -289,7 +287,7 @@ def reciprocals(graph: Graph) -> Graph:
 
 
 def _divisors(node: Expr) -> list[tuple[Expr, float]]:
-    """Bases that a product divides by, with their exponents; whole and half ones."""
+    """Return the variable bases with negative whole or half exponents, and these exponents."""
     if min(node.data[1]) > 0:
         return []
     return [
@@ -300,7 +298,7 @@ def _divisors(node: Expr) -> list[tuple[Expr, float]]:
 
 
 def _common_exponent(exponents: list[float]) -> float:
-    """Return the power of which all are powers: −1, or −½ where there are roots."""
+    """Return the exponent of which all are multiples: −1, or −½ if there are roots."""
     return -1 if all(n == int(n) for n in exponents) else -0.5
 
 
@@ -310,11 +308,9 @@ _PLAIN = frozenset((1, -1))  # exponents of products and divisions
 
 
 def inline(graph: Graph) -> Graph:
-    """Intermediate values that are used once, replaced by their definitions, so that sums and products
-    merge and simplify further.
+    """Replace intermediate values with a single use by their definitions, so that sums and products merge.
 
-    A product that is squared stays whole: (a b)² is two multiplications, a² b² three. So does a value that
-    listings show.
+    Not a product that is squared: (a b)² takes two multiplications, a² b² three. Not values with a KeptName.
     """
     counted = graph.uses
     squared: set[Expr] = set()
@@ -337,16 +333,16 @@ def inline(graph: Graph) -> Graph:
 
 # Expanding: results that are linear in the same values, written out over them.
 
-Form = dict[Expr, Expr]  # constant factors by variable value; that of UNIT is the constant term
+Form = dict[Expr, Expr]  # constant factors by variable value; the factor of UNIT is the constant term
 
-LONG = 24  # terms from which on a form is computed and used as one value
+LONG = 24  # most terms of a form; a longer one is kept as one value
 
 
 def expand(graph: Graph, constants: Constants) -> Graph:
-    """Return every sum as Σ kᵢ xᵢ + k₀ over values that are not sums themselves, with constant k: a result
-    that is linear in a few values costs one product per value.
+    """Write every sum as Σ kᵢ xᵢ + k₀ with constant k over values that are not sums themselves.
 
-    This pays off for small linear systems only; the caller compares costs.
+    A result that is linear in a few values then costs one product per value. This saves operations in small
+    linear systems only; the caller compares the counts.
     """
     forms: dict[Expr, Form] = {}
     written: dict[Expr, Expr] = {}
@@ -370,7 +366,7 @@ def expand(graph: Graph, constants: Constants) -> Graph:
 
 
 def _linear(node: Expr, forms: dict[Expr, Form]) -> Form | None:
-    """Return the form of a sum, a multiple or a named one of these; None for anything else."""
+    """Return the form of a sum, a constant multiple, or an intermediate value of these; None for others."""
     if node.constant:
         return None
     if node.kind == "let":
@@ -399,10 +395,9 @@ def _linear(node: Expr, forms: dict[Expr, Form]) -> Form | None:
 
 
 def factor(graph: Graph) -> Graph:
-    """a x + b x + c = (a + b) x + c within sums, most frequent factor first: one multiplication saved per
-    term joined.
+    """a x + b x + c = (a + b) x + c within sums, most frequent factor first: saves a multiplication per term.
 
-    Terms with other uses are left alone, since they are computed anyway.
+    Terms with other users are left out, since they are computed anyway.
     """
     counted = graph.uses
 
@@ -442,13 +437,13 @@ def _single_factors(term: Expr) -> list[Expr]:
     return [b for b, n in zip(term.args, term.data[1], strict=True) if n == 1]
 
 
-# Folding: numbers before the terms of a sum go into a constant factor of the term.
+# Folding: coefficients of a sum's terms are multiplied into a constant factor of the term.
 
 
 def fold(graph: Graph, constants: Constants) -> Graph:
-    """Numbers before the terms of a sum, multiplied into a constant factor of the term: 2·(c₁ x) = c₂ x.
+    """Multiply coefficients of a sum's terms into a constant factor of the term: 2·(c₁ x) = c₂ x.
 
-    It comes last, because terms with the same constant may still have a pair to share.
+    This comes after ``share``, since terms with the same constant may have a pair to share.
     """
     scaled_sums = [node for node in graph.special if node.kind == "sum" and not _plain(node)]
     folding = [a for node in scaled_sums for c, a in _terms(node) if _folds(c, a)]
@@ -480,22 +475,22 @@ def _terms(node: Expr) -> Iterable[tuple[float, Expr]]:
 
 
 def _folds(c: float, term: Expr) -> bool:
-    """Return whether a number before a term goes into a constant factor of it."""
+    """Return whether a term has a coefficient other than ±1 and a constant factor."""
     return c not in (1, -1) and term.kind == "product" and term.args[0].constant
 
 
 def _plain(node: Expr) -> bool:
-    """Return whether no number stands before a term."""
+    """Return whether a node is not a variable sum with coefficients other than ±1."""
     return node.kind != "sum" or node.constant or not numbers_before(node.data[1])
 
 
-# Spreading: constant factors multiplied into sums that stand within sums, where terms may meet others.
+# Spreading: constant factors are multiplied into sums within sums.
 
 
 def spread(graph: Graph) -> Graph:
-    """x + k (a + b y) = x + k a + k b y for constants k, a, b, whose products are computed beforehand.
+    """x + k (a + b y) = x + k a + k b y for constants k, a, b, whose products are precomputed.
 
-    This alone saves nothing; but x + k a may occur in other sums, which ``share`` finds.
+    This alone saves nothing; but x + k a may occur in other sums too, and ``share`` then saves operations.
     """
     counted = graph.uses
 
@@ -530,15 +525,15 @@ def _open_product(term: Expr) -> list[tuple[float, Expr]] | None:
     return [*parts, (offset, factor)] if offset else parts
 
 
-# Narrowing: very long sums and products in parts.
+# Narrowing: very long sums and products are divided.
 
-MANY = 100  # operands of a sum or product from which on it is cut: a program's line stays a line
+MANY = 100  # most operands of a sum or product in a program
 
 
 def narrow(graph: Graph) -> Graph:
-    """Sums and products of very many operands in parts, and these in parts again: no operation more or less.
+    """Divide sums and products of very many operands into parts, repeatedly; operations stay the same.
 
-    Compilers are slow on one expression with thousands of operands; LLVM's time grows with their square.
+    Compilers are slow on an expression with thousands of operands: LLVM's time grows with their square.
     """
     if not any([len(n.args) > MANY and not n.constant for n in graph.special]):
         return graph

@@ -21,12 +21,12 @@ from armillary.program.passes import (
 from armillary.program.passes.graph import Operations
 from armillary.program.passes.rewrites import Pair
 
-# Nodes up to which factors and pairs are searched for. On a chain of 64 links (25,000 nodes) the search
-# finds 1.6 % of the operations and takes longer than the derivation. With 0 there are no passes but the first
-# two.
+# Most nodes of a graph in which factors and pairs are searched for. On a chain of 64 links (25,000 nodes) the
+# search saves 1.6 % of the operations and takes longer than the derivation. 0 leaves only the first two
+# passes.
 SEARCHED = 8000
-# Nodes up to which linear results are tried written out. That costs (results) × (values) products, more than
-# the steps of a derivation except in small systems.
+# Most nodes of a graph for which ``expand`` is tried: it costs (results) × (values) products, more than the
+# steps of a derivation except in small systems.
 WRITTEN_OUT = 150
 
 
@@ -48,10 +48,10 @@ def improve(
 ) -> tuple[Graph, list[Gain]]:
     """Return the roots after all passes, as a graph, and the gain of each pass.
 
-    ``inline`` and ``hoist`` are always kept, as the later ones build on them; other passes are undone if they
-    save nothing. Without ``search``, factors and pairs are not searched for. The last ``hoist`` names
-    constants that the others have brought together. ``check`` is called with the name and the result of each
-    pass, also if it is undone.
+    ``inline`` and ``hoist`` are always kept, since later passes build on them; other passes are undone if
+    they save nothing. Without ``search``, factors and pairs are not searched for. The last ``hoist`` names
+    constants that other passes have brought together. ``check`` is called with the name and the result of
+    each pass, also if it is undone.
     """
     gains: list[Gain] = []
     graph = Graph(roots)
@@ -68,11 +68,11 @@ def improve(
     def share_values(g: Graph) -> Graph:
         return share(g, pairs)
 
-    def shared_spread(g: Graph) -> Graph:
+    def spread_and_share(g: Graph) -> Graph:
         opened = spread(g)
         return g if opened is g else share_values(opened)
 
-    def written_out(g: Graph) -> Graph:
+    def expand_small(g: Graph) -> Graph:
         return name_values(expand(g, constants)) if len(g.order) <= WRITTEN_OUT else g
 
     passes: tuple[tuple[str, Callable[[Graph], Graph], bool, bool], ...] = (
@@ -81,12 +81,12 @@ def improve(
         ("reciprocals", reciprocals, False, False),
         ("factor", factor, False, True),
         ("share", share_values, False, True),
-        ("spread", shared_spread, False, True),
+        ("spread", spread_and_share, False, True),
         ("inline", inline, False, True),
         ("factor", factor, False, True),
         ("fold", fold_values, False, False),
         ("hoist", name_values, True, False),
-        ("expand", written_out, False, True),
+        ("expand", expand_small, False, True),
     )
     for name, apply, stays, search in passes if SEARCHED else passes[:2]:
         if search and not searching:

@@ -1,16 +1,16 @@
 """Contacts without compliance in the equations: one set of equations for all of their statuses.
 
-Loads hold the forces λ of contacts as symbols, so the derived accelerations are u̇(λ) = u̇₀ + D λ, with D =
-∂u̇/∂λ = M⁻¹ Jᵀ in every formalism and under constraints too. The relative accelerations of the contacts are
+Loads contain the forces λ of contacts as symbols, so the derived accelerations are u̇(λ) = u̇₀ + D λ, with
+D = ∂u̇/∂λ = M⁻¹ Jᵀ in every formalism and under constraints too. The contacts' relative accelerations are
 
     z = A λ + b        A = J D        b = J u̇₀ + J̇ u
 
-λ follows from them and the statuses, which are memories of the run (``mechanics/contact``). So nothing is
-derived for each combination of statuses. A is not written out: the solver of contacts takes J and D, of as
-many contacts as there are.
+λ follows from A, b and the statuses, which are memories of the run (``mechanics/contact``). So there is no
+derivation for each combination of statuses. A is not written out: the solver of contacts takes J and D, for
+any number of contacts.
 
-After each step the drift of closed contacts is taken away, as in closed loops: with gaps Φ and
-velocities γ of the rows that hold, q += N D λ where A λ = −Φ, and u += D λ where A λ = −γ.
+After each step the drift of closed contacts is removed, as in closed loops: with gaps Φ and velocities γ of
+the rows that hold, q += N D λ with A λ = −Φ, and u += D λ with A λ = −γ.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ class ContactGeometry:
 
 @dataclass(frozen=True, eq=False)
 class ContactTargets:
-    """Rates of all speeds, forces by their symbols, events with their functions, what events change, and the
-    coordinates and speeds of a state whose drift is taken away.
+    """Rates of all speeds, forces by their symbols, events with their functions, changes of memories and
+    speeds by events, and the coordinates and speeds after the removal of drift (``corrected``).
     """
 
     rates: dict[int, Expr]
@@ -153,12 +153,12 @@ def contact_targets(
     forces = _find_forces(matrices, states, b, held, weight, offset, symmetric=symmetric)
     loads, found, sizes = forces.loads, forces.forces, forces.sizes
     brakes = [i for normal, slip in places if normal is None for i in slip]
-    if brakes and len(brakes) < len(rows):  # what brakes do is a load of the others
+    if brakes and len(brakes) < len(rows):  # forces of brakes are loads for the other contacts
         states = sized_states([total([times(D[i][s], found[i]) for i in brakes]) for s in moving])
     order = {s: k for k, s in enumerate(moving)}
 
     def change(k: int, loads: Loads) -> Scalar:
-        """Return what loads change in speed k. The solver knows it of speeds that rows depend on."""
+        """Return the change of speed k by loads; the solver gives it for speeds that rows depend on."""
         if k in order:
             return loads.changes[order[k]]
         return total([times(d[k], x) for d, x in zip(D, loads.forces, strict=True)])
@@ -172,7 +172,7 @@ def contact_targets(
         return {u: as_expr(plus(u, change(k, impulses))) for u, k in independent}
 
     def rows_after(impulses: Loads) -> tuple[list[Expr], list[Expr]]:
-        # Named, because a speed with all impulses would be written out in every row that adds it.
+        # Named, since otherwise a speed with all impulses would be written out in every row that uses it.
         new = {u: fn.named(x, "contact_kicked") for u, x in speeds_after(impulses).items() if x is not u}
         after = transform([*b, *velocities], new.get) if new else [*b, *velocities]
         return after[: len(b)], after[len(b) :]
@@ -185,7 +185,7 @@ def contact_targets(
     ]
     jams = [_jams(state, found, x) for state, x in zip(states, most, strict=True)]
     made = decide(matrices, states, velocities, plain(system.time), law, rows_after, jams)
-    spoiled = fn.sqrt(times(-1, as_expr(made.failed)))  # not a number where no outcome is admissible
+    spoiled = fn.sqrt(times(-1, as_expr(made.failed)))  # NaN if no outcome is admissible
     changes = {u: as_expr(plus(x, spoiled)) for u, x in speeds_after(made.impulses).items()}
     changes |= {m: as_expr(fn.select(made.failed, m, x)) for m, x in made.memories.items()}
     changes |= {
@@ -221,13 +221,13 @@ def contact_targets(
 
 
 def _apart(places: Sequence[tuple[int | None, tuple[int, ...]]]) -> list[tuple[int | None, tuple[int, ...]]]:
-    """Return normals, then slips, as contacts of their own."""
+    """Return the rows with all normals, then all slips, as separate contacts."""
     normals: list[tuple[int | None, tuple[int, ...]]] = [(n, ()) for n, _ in places if n is not None]
     return normals + [(None, slip) for _, slip in places if slip]
 
 
 def decision_event(system: Description) -> str:
-    """Return the name of an event of contacts: all of them decide about all contacts."""
+    """Return the name of one event of contacts: every such event decides on all contacts."""
     first = next(iter(system.contacts.values()))
     return f"{first.name}_grip" if first.gap is None else f"{first.name}_touch"
 
@@ -265,16 +265,15 @@ def _states(
 ) -> list[ContactState]:
     """Return the contacts without dimensions, with their sizes in this run.
 
-    ``rates``: those of speeds without forces of contacts; ``driven``: what brakes add to them.
-
+    ``rates`` are those of ``speeds`` without forces of contacts, and ``driven`` those by forces of brakes.
     Velocities and accelerations of a contact may be small differences of large ones, as for two bodies that
-    fall together: what counts is the sum of the sizes, Σ |J| |u| and Σ |J| |u̇|.
+    fall together: their sizes are sums of magnitudes, Σ |J| |u| and Σ |J| |u̇|.
     """
     units = unit_sizes(system)
     quick = [fn.named(fn.absolute(plain(u)), "contact_speed") for u in speeds]
     turning = [s for s, u in enumerate(speeds) if speed_kind(u) == ONE]
     instant = fn.absolute(plain(system.time))
-    # An acceleration that would have moved a contact by DEEP of its length since the run began is none.
+    # An acceleration is negligible if it would move a contact by DEEP of its length in the time of the run.
     squared = fn.named(times(instant, instant), "contact_time_squared")
     later = squared > 0
     since = fn.select(later, squared, 1)
@@ -288,13 +287,13 @@ def _states(
         reach = [total([fn.absolute(J[row][s]) for row in own]) for s in range(len(speeds))]
         hard = total([fn.absolute(free[row]) for row in own])
         hard = plus(hard, total([times(r, a) for r, a in zip(reach, quickness, strict=True)]))
-        if normal is None:  # what a brake itself makes of its speed
+        if normal is None:  # add the acceleration by the brake's own force
             assert c.friction is not None and c.held is not None
             capacity = fn.maximum(plain(c.friction), plain(c.held))
             hard = plus(
                 hard, times(capacity, total([times(x, y) for x, y in zip(J[own[0]], D[own[0]], strict=True)]))
             )
-            # It has no geometry: its length is how far that takes it in a tenth of the time of the run.
+            # A brake has no geometry: its length is its motion by ``hard`` in a tenth of the time of the run.
             length, pace = times(0.01, times(hard, squared)), times(0.1, times(hard, instant))
         else:
             length = _length(c, plain, units, [reach[s] for s in turning])
@@ -327,13 +326,13 @@ def _states(
     return found
 
 
-FARTHER = 100.0  # times the shift that takes drift away alone: one that is for nothing
-SMALLEST = 1e-9  # metres or radians: the length of a gap that is made of nothing else than itself
+FARTHER = 100.0  # times the shift that removes drift alone: a longer shift is not made
+SMALLEST = 1e-9  # metres or radians: the least length of a contact
 
 
 def _length(c: RigidContact, plain: Undimensioned, units: Sizes, levers: Sequence[Scalar]) -> Scalar:
-    """Return the size of what the gap of a contact is made of, now or at an earlier event, and of its levers,
-    the velocities of its rows at a radian per second.
+    """Return a contact's length: the sum of the magnitudes of its gap's terms, now or at an earlier event,
+    and of its levers, the velocities of its rows per radian per second.
     """
     assert c.gap is not None and c.size is not None
     least = times(SMALLEST, units.get(c.gap.dimension, 1.0))
@@ -342,7 +341,7 @@ def _length(c: RigidContact, plain: Undimensioned, units: Sizes, levers: Sequenc
 
 
 def _held_rows(states: Sequence[ContactState], count: int) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
-    """Return which rows hold, and weights and offsets of the others; see problem.py."""
+    """(held, weight, offset): which rows hold, and weights and offsets of the others; see problem.py."""
     held: list[Scalar] = [0] * count
     weight: list[Scalar] = [0] * count
     offset: list[Scalar] = [0] * count
@@ -363,8 +362,8 @@ def _held_rows(states: Sequence[ContactState], count: int) -> tuple[list[Scalar]
 
 @dataclass(frozen=True, eq=False)
 class _Forces:
-    """Forces for given statuses: the loads that give the rates, the forces by row with their sizes, and the
-    normal forces with which contacts jam.
+    """Forces for given statuses: the loads for the rates, the forces by row with their sizes, and the normal
+    forces above which contacts jam.
     """
 
     loads: Loads
@@ -374,8 +373,8 @@ class _Forces:
 
 
 def _act_alone(system: Description) -> bool:
-    """Return whether no loads but those of the contacts themselves depend on forces of contacts, as rolling
-    resistance may: then D = M⁻¹ Jᵀ, and J D is symmetric.
+    """Return whether forces of contacts enter only the contacts' own loads, not others that depend on them:
+    then D = M⁻¹ Jᵀ, and J D is symmetric.
     """
     labels = {}
     for c in system.contacts.values():
@@ -402,8 +401,8 @@ def _find_forces(
 ) -> _Forces:
     """Return the forces for the present statuses.
 
-    Rates need no forces of redundant rows, which take longer to find. Few rows have formulas, and the solver
-    is called where these are in doubt.
+    Rates do not need the shares of redundant rows, which take longer to find. Problems with few rows have
+    formulas, and the solver is called only if these are in doubt.
     """
     known: dict[str, Sequence[Scalar]] = {
         **rows.given,
@@ -419,7 +418,7 @@ def _find_forces(
         "natural": [state.natural for state in states],
     }
     shape = rows.forces.shape
-    # Rounding makes forces of a contact without a load.
+    # Least accelerations, since rounding makes forces in a contact without a load.
     least: list[Scalar] = [0] * shape.count
     for state in states:
         for row in (*(() if state.normal is None else (state.normal,)), *state.slip):
@@ -470,7 +469,7 @@ def _without_drift(
     speeds: Sequence[int],
     independent: Sequence[tuple[Expr, int]],
 ) -> dict[Expr, Expr]:
-    """Return coordinates and independent speeds with the drift of closed contacts taken away."""
+    """Return the coordinates and independent speeds after the removal of the drift of closed contacts."""
     plain = reduction.plain
     gaps: list[Scalar] = [0] * len(velocities)
     on_gap: list[Scalar] = [0] * len(velocities)
@@ -517,10 +516,10 @@ def _keep_others_above(
     held: Sequence[Scalar],
     shift: Loads,
 ) -> Loads:
-    """Return a shift of closed contacts onto their surfaces that presses no open contact below its own.
+    """Return a shift of closed contacts onto their surfaces that moves no open contact below its surface.
 
-    A contact closes up to TOUCH above its surface; levers may make that ten times as much elsewhere. There
-    is none where their rows depend on each other but for little, so that it would be FARTHER.
+    A contact closes up to TOUCH above its surface, which levers may make ten times as much elsewhere. The
+    shift is zero if nearly dependent rows would make it more than FARTHER times as long.
     """
     ways = row_changes(rows, shift.changes)
     with_others = list(held)
@@ -556,7 +555,7 @@ def _jams(state: ContactState, forces: Sequence[Scalar], most: Scalar) -> Scalar
 
 
 def _add_least_sizes(rows: ContactRows, sizes: Sequence[Scalar], least: Sequence[Scalar]) -> list[Scalar]:
-    """Return the sizes of forces by row with those of accelerations that are there at ``least``."""
+    """Return the sizes of forces by row, plus those of the ``least`` accelerations."""
     found = []
     s = rows.forces.shape.speeds
     for row, (size, rate) in enumerate(zip(sizes, least, strict=True)):
@@ -584,7 +583,7 @@ def _events(
             about = f"{state.name} closes or opens"
             guards.append(as_expr(state.normal_guard(push, size, bound)))
             events.append(EventRecord(f"{state.name}_touch", guards[-1], ENDS_STATUS, {}, False, about))
-            # A body at rest has velocities of rounding, whose signs would be searched in every step.
+            # CREEP: at rest velocities are rounding, and every step would search for their changes of sign.
             rising = plus(state.closing, times(CREEP, state.gentle))
             guards.append(as_expr(fn.select(state.open, rising, 1)))
             about = f"the gap of {state.name} is lowest"

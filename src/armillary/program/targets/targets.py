@@ -1,6 +1,6 @@
 """The targets of a system's program, as expressions of time, state, memory and parameters alone.
 
-Targets of programs whose states are others than the speeds: momenta, or speeds that the program chose.
+``converted_targets`` makes the targets of programs with momenta or other states in place of the speeds.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from armillary.program.targets.contact_targets import ContactGeometry, ContactTa
 
 @dataclass(frozen=True)
 class OutputColumn:
-    """One output of a run: its name, units and description, and the factor from the model's units to them."""
+    """One output of a run: its name, units, description, and its value in these units."""
 
     name: str
     units: str
@@ -37,12 +37,12 @@ class OutputColumn:
 
 @dataclass(frozen=True, repr=False)
 class StepSection:
-    """A further section that integrators call: its name, and its results with their labels."""
+    """Another section that integrators call: its name, and its results with their labels."""
 
     name: str
     labels: tuple[str, ...]
     results: tuple[Expr, ...]
-    search: bool = False  # for what the results have in common
+    search: bool = False  # whether passes search for common factors and pairs
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,27 +55,25 @@ class Targets:
     memory: tuple[Expr, ...]
     rates: tuple[Expr, ...]
     columns: tuple[OutputColumn, ...]
-    watched: tuple[
-        EventRecord, ...
-    ]  # events of the description, and the one that watches over dependent speeds
+    watched: tuple[EventRecord, ...]  # events of the description and of contacts, then internal ones
     events: tuple[Expr, ...]
     updates: tuple[Expr, ...]
     fires: tuple[tuple[Expr, ...], ...]
     normalised: tuple[Expr, ...]
     quaternions: tuple[int, ...]
-    renewed: tuple[int, ...] = ()  # places in the state of what ``normalised`` gives
+    renewed: tuple[int, ...] = ()  # indices in the state of the values in ``normalised``
     corrected: tuple[int, ...] = ()
     corrections: tuple[Expr, ...] = ()
     geometry: tuple[Expr, ...] = ()
-    sizes: tuple[Expr, ...] = ()  # of the coordinates that are corrected, then of all speeds
-    row_sizes: tuple[Expr, ...] = ()  # of the rows of constraints
+    sizes: tuple[Expr, ...] = ()  # sizes of the corrected coordinates, then of all speeds
+    row_sizes: tuple[Expr, ...] = ()  # sizes of the rows of constraints
     forces: Mapping[Expr, Expr] = field(default_factory=dict)  # of contacts, by the symbols in loads
     contacts: tuple[ContactGeometry, ...] = ()  # contacts and brakes as constraints
-    states: tuple[Expr, ...] = ()  # of the user's own, after the speeds
-    carried: tuple[Expr, ...] = ()  # after those: what steps hand on, with no rates of its own
-    inputs: tuple[Expr, ...] = ()  # of stepping sections, after the state
+    states: tuple[Expr, ...] = ()  # the user's own states, after the speeds
+    carried: tuple[Expr, ...] = ()  # states after those that steps pass on, without rates
+    inputs: tuple[Expr, ...] = ()  # inputs of stepping sections, after the state
     stepping: tuple[StepSection, ...] = ()
-    search: bool = True  # for what the rates have in common
+    search: bool = True  # whether passes search the rates for common factors and pairs
 
     @property
     def shown_events(self) -> list[EventRecord]:
@@ -89,7 +87,7 @@ class Targets:
 
 
 def targets(system: Description, speed_rates: Mapping[int, Scalar], reduction: Reduction) -> Targets:
-    """Root expressions of a system whose speeds have these rates (by index among all its speeds)."""
+    """Return the root expressions of a system whose speeds have these rates, by index among all speeds."""
     plain = reduction.plain
     contacts = contact_targets(system, speed_rates, reduction)
     forces = {} if contacts is None else contacts.forces
@@ -110,7 +108,7 @@ def targets(system: Description, speed_rates: Mapping[int, Scalar], reduction: R
     accelerations |= {plain(s): value for s, value in zip(reactions, resolved_reactions, strict=True)}
 
     def resolve_expressions(expressions: list[Expr]) -> list[Expr]:
-        """Without dimensions, given and dependent speeds, and accelerations."""
+        """Return expressions with dimensions, given and dependent speeds, and accelerations replaced."""
         return transform([plain(e) for e in expressions], accelerations.get)
 
     def decide_events(expressions: list[Expr]) -> list[Expr]:
@@ -174,7 +172,7 @@ def targets(system: Description, speed_rates: Mapping[int, Scalar], reduction: R
 def _with_contacts(
     contacts: ContactTargets, watched: list[EventRecord], fires: list[tuple[Expr, ...]], before: list[Expr]
 ) -> list[tuple[Expr, ...]]:
-    """Memory and state after each event, with the contacts decided again where it changes anything."""
+    """Return memory and state after each event, with the contacts decided again if it changes a value."""
     decided = tuple(contacts.changes.get(s, s) for s in before)
     found = []
     for event, after in zip(watched, fires, strict=True):
@@ -191,7 +189,7 @@ def _with_contacts(
 
 
 def _sizes(system: Description, reduction: Reduction, corrected: Sequence[Expr]) -> tuple[Expr, ...]:
-    """Sizes of the coordinates that are corrected, then of all speeds."""
+    """Return the sizes of the corrected coordinates, then of all speeds."""
     if not reduction.rows:
         return ()
     kinds = [*(q.dimension for q in corrected), *(speed_kind(u) for u in system.speeds)]
@@ -199,7 +197,7 @@ def _sizes(system: Description, reduction: Reduction, corrected: Sequence[Expr])
 
 
 def check_rates(system: Description, rates: Iterable[Scalar], plain: Undimensioned) -> None:
-    """An error for loads that depend on reactions or accelerations, which follow from the loads."""
+    """Raise an error if loads depend on reactions or accelerations, which follow from the loads."""
     of_loads = symbols(*(load.magnitude for load in system.loads.values()))
     rates_of_speeds = {plain(s) for s in of_loads if s.data.role == "acceleration"}
     stand_ins = {plain(s) for s in placeholders(system)} | rates_of_speeds
@@ -217,14 +215,14 @@ def check_rates(system: Description, rates: Iterable[Scalar], plain: Undimension
             )
 
 
-# Share of a pivot in its row, squared, at which another choice of dependent speeds is made: there dependent
-# speeds have up to four times the error of the independent ones, which is what methods control.
+# Share of a pivot in its row, squared, below which another choice of dependent speeds is made: dependent
+# speeds then have up to four times the error of the independent ones, which methods control.
 POOR_PIVOT = 0.05
 DEPENDENT_SPEEDS = "dependent speeds"
-# What is left of a row, squared, where the constraints are about to lose rank, whatever the choice.
+# Remainder of a row, squared, below which constraints are about to lose rank with every choice.
 LOST_RANK = 0.25
 CONSTRAINT_RANK = "rank of constraints"
-# The factor of a dependent speed in its row: its sign changes where it fails.
+# The factor of a dependent speed in its row, whose sign changes where the choice is singular.
 PIVOT_SIGN = "sign of pivots"
 INTERNAL_EVENTS = (
     DEPENDENT_SPEEDS,
@@ -234,9 +232,7 @@ INTERNAL_EVENTS = (
 
 
 def _switching(reduction: Reduction) -> list[EventRecord]:
-    """Return the events of a choice of dependent speeds that becomes poor, and of constraints that
-    lose rank.
-    """
+    """Return the internal events: a poor choice of dependent speeds, a loss of rank, the sign of a pivot."""
     watched = (
         (DEPENDENT_SPEEDS, reduction.quality, POOR_PIVOT, -1),
         (CONSTRAINT_RANK, reduction.strength, LOST_RANK, -1),
@@ -250,8 +246,9 @@ def _switching(reduction: Reduction) -> list[EventRecord]:
 
 
 def columns(system: Description) -> list[OutputColumn]:
-    """Coordinates, speeds, states, memories, loads and the user's outputs, each once by name; the user's
-    definition wins.
+    """Return coordinates, speeds, states, memories, loads and the user's outputs, each name once.
+
+    A user's output replaces another column of the same name.
     """
     found: dict[str, OutputColumn] = {}
     for s in system.moving():
@@ -267,7 +264,7 @@ def columns(system: Description) -> list[OutputColumn]:
         found[load.name] = OutputColumn(
             load.name, units, f"magnitude of {load.kind} {load.name}", load.magnitude
         )
-    for c in system.contacts.values():  # forces that are no load by themselves
+    for c in system.contacts.values():  # forces without a load of their name
         drags = [
             (drag, f"{c.name}_friction{i if len(c.drag) > 1 else ''}")
             for i, drag in enumerate(c.drag, start=1)
@@ -294,8 +291,8 @@ def _quaternions(system: Description, coordinates: list[Expr]) -> list[int]:
 def _renewed_states(
     state: list[Expr], quaternions: list[int], corrected: Mapping[Expr, Expr]
 ) -> tuple[tuple[int, ...], tuple[Expr, ...]]:
-    """Places of states that a step's end renews, and their values: without the drift of closed contacts, and
-    of Euler parameters with unit length.
+    """(indices, values) of the states that change at the end of a step: the drift of closed contacts is
+    removed, and Euler parameters get unit length.
     """
     moved = [corrected.get(s, s) for s in state]
     units = [start + i for start in quaternions for i in range(4)]
@@ -305,7 +302,7 @@ def _renewed_states(
 
 
 def normalise_quaternions(state: list[Expr], quaternions: list[int]) -> list[Expr]:
-    """Euler parameters divided by their length, group after group."""
+    """Return Euler parameters divided by their length, group after group."""
     result: list[Expr] = []
     for start in quaternions:
         e = state[start : start + 4]
@@ -314,8 +311,8 @@ def normalise_quaternions(state: list[Expr], quaternions: list[int]) -> list[Exp
     return result
 
 
-# Small and large quantities in a derivation: their reader, the last look at the results, and the error
-# where a declaration leaves nothing of an equation.
+# Small and large quantities in a derivation: the converter of expressions, the truncation of results, and the
+# error if a declaration makes an equation vanish.
 
 
 @dataclass(frozen=True, eq=False)
@@ -330,7 +327,7 @@ class Judged:
         return bool(self.declared)
 
     def lines(self) -> list[str]:
-        """Notes for readers of the equations; none for a full model."""
+        """Return notes for readers of the equations; none if nothing was declared."""
         if not self.declared:
             return []
         names = {order: [str(e) for e, o in self.declared.items() if o == order] for order in (1, -1)}
@@ -343,9 +340,7 @@ _WORDS = (("small", 1), ("large", -1))
 
 
 def reader(declared: dict[Expr, int], keep: int) -> Undimensioned:
-    """Return the reader of a description for the mechanics; nothing is truncated where nothing
-    is declared.
-    """
+    """Return the converter of a description's expressions; it truncates only if quantities are declared."""
     if not isinstance(keep, int) or keep < 0:
         raise ModelError(f"keep={keep!r} is not a number of orders: 1, or more to keep higher ones")
     return Undimensioned(declared, Truncation(keep)) if declared else Undimensioned()
@@ -354,7 +349,9 @@ def reader(declared: dict[Expr, int], keep: int) -> Undimensioned:
 def truncated_targets(
     plain: Undimensioned, make: Callable[[], Targets]
 ) -> tuple[Targets, NeglectedTerms | None]:
-    """Targets made under the reader's rule and freed of what no section's results need."""
+    """Return targets made with the converter's truncation, without terms that no result needs, and the
+    neglected terms.
+    """
     if plain.truncation is None:
         return make(), None
     truncation = Truncation(plain.truncation.keep)
@@ -370,7 +367,9 @@ def truncated_targets(
 
 
 def check_vanished(judged: Judged, wanted: Targets, full: Callable[[], Targets]) -> None:
-    """An error where the rate of a speed or state is zero in the small model and not in the full one."""
+    """Raise an error if the rate of a speed or state is zero in the truncated model but not in
+    the full one.
+    """
     start = len(wanted.coordinates)
     lost = [i for i, rate in enumerate(wanted.rates[start:], start=start) if rate is ZERO]
     if not judged or not lost:
@@ -392,7 +391,7 @@ def _vanishing_message(what: str, judged: Judged) -> str:
 
 
 def explain_singular(error: ModelError, judged: Judged, full: Callable[[], object]) -> ModelError:
-    """Return the error itself, or where the full model has none, the one that blames the declarations."""
+    """Return the error, or, if the full model has no error, one that names the declarations as its cause."""
     if not judged:
         return error
     try:
@@ -413,10 +412,10 @@ def converted_targets(
     accelerations: Sequence[Expr],
     inputs: Mapping[Expr, Expr],
 ) -> Targets:
-    """Return the targets with ``states``, by name and with their rates, in place of the independent speeds.
+    """Return the targets with ``states`` (and their rates) in place of the independent speeds.
 
-    ``by_states`` are these speeds as functions of the states, ``by_speeds`` the states as functions of
-    ``speeds``, for which the section that makes states of speeds has ``inputs``.
+    ``by_states`` are these speeds as functions of the states, and ``by_speeds`` the states as functions of
+    ``speeds``; ``inputs`` are the symbols of the speeds in the section "momenta", which converts them.
     """
     first = len(wanted.memory)
     end, count = first + len(wanted.coordinates), len(wanted.coordinates)
@@ -424,7 +423,7 @@ def converted_targets(
     before = (*wanted.coordinates, *by_states)
 
     def fire_event(after: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """Memory and state after an event that leaves these memory, coordinates and speeds."""
+        """Return memory and state after an event, from memory, coordinates and speeds after it."""
         if all(x is y for x, y in zip(before, after[first:last], strict=True)):
             return (*after[:end], *states, *after[last:])
         new = dict(zip((*wanted.coordinates, *speeds), after[first:last], strict=True))

@@ -1,13 +1,13 @@
 """The argument ``inputs=``, as signals by name.
 
 {"road": (t, y)}                 points; y in the input's stated units
-{"road": arm.Signal(t, y, …)}    points with units and interpolation of their own
+{"road": arm.Signal(t, y, …)}    points with their own units and interpolation
 {"road": lambda t: …}            a function, sampled beforehand and joined by a cubic spline
 {"road": 0.1}                    a constant, or a text with units
 {"road": series}                 a pandas Series or xarray DataArray over time
 frame, dataset, "road.csv"       columns named after inputs: DataFrame, Dataset, file of separated values
 
-`DrivenInputs` are the data as compiled code reads them, and the times at which they jump.
+`DrivenInputs` has the data in the form that compiled code reads, and the times at which they jump.
 `llvm/called_functions.py` defines the layout of a block. The memory of every input holds the address of its
 block, as a number: addresses are below 2⁵³. Inputs without data are constant.
 """
@@ -33,12 +33,13 @@ from armillary.settings import RunSettings
 from armillary.solver.thresholds import APART
 from armillary.untyped import DataTable, Given
 
-_EVEN = 1e-9  # by which breaks may differ from even spacing, relative to it: they are looked at anyway
+# deviation of evenly spaced breaks, relative to the spacing; it only decides how a search begins
+_EVEN = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class InputBlock:
-    """Numbers at one address per run, or at one address for all."""
+    """The data of an input: a row of numbers per run, or one row for all runs."""
 
     breaks: np.ndarray
     numbers: np.ndarray  # (runs or 1, HEAD + coefficients)
@@ -57,7 +58,7 @@ class InputBlock:
 
     @cached_property
     def addresses(self) -> np.ndarray:
-        """Of all runs, as numbers."""
+        """Addresses of all rows, as numbers."""
         first, stride = self.numbers.ctypes.data, self.numbers.strides[0]
         return float(first) + stride * np.arange(len(self.numbers), dtype=float)
 
@@ -72,7 +73,7 @@ class DrivenInputs:
 
     @cached_property
     def places(self) -> dict[str, int]:
-        """Where inputs are in the memory."""
+        """Indices of inputs in the memory."""
         return {name: i for i, (name, m) in enumerate(self.system.memories.items()) if m.input}
 
     @cached_property
@@ -80,19 +81,19 @@ class DrivenInputs:
         return {name: InputBlock.of(pieces) for name, pieces in self.pieces.items()}
 
     def values(self, t: float, run: int = 0) -> dict[str, float]:
-        """Values at a time, in the model's own units."""
+        """Return the values at a time, in the model's own units."""
         found = {name: pieces(t) for name, pieces in self.pieces.items()}
         return {name: float(value[run] if value.ndim else value) for name, value in found.items()}
 
     def at(self, t: float, memory: np.ndarray, run: int = 0) -> np.ndarray:
-        """Memory with the values at a time."""
+        """Return the memory with values at a time."""
         memory = memory.copy()
         for name, value in self.values(t, run).items():
             memory[self.places[name]] = value
         return memory
 
     def at_runs(self, t: float, memory: np.ndarray, first: int) -> np.ndarray:
-        """Memory (numbers × runs from the ``first`` on) with the values at a time."""
+        """Return the memory (numbers × runs from the ``first`` on) with values at a time."""
         memory = memory.copy()
         for name, pieces in self.pieces.items():
             value = pieces(t)
@@ -100,8 +101,9 @@ class DrivenInputs:
         return memory
 
     def complete(self, memory: np.ndarray) -> DrivenInputs:
-        """Return these inputs, with each input without data held at its value in a memory (numbers, or
-        numbers × runs).
+        """Return these inputs, with constant data for the others.
+
+        An input without data keeps its value in ``memory`` (numbers, or numbers × runs).
         """
         held = {
             name: SignalPieces(np.zeros(1), np.repeat(memory[i, ..., None, None], 2, axis=-2))
@@ -111,8 +113,9 @@ class DrivenInputs:
         return DrivenInputs(self.system, self.signals, {**self.pieces, **held})
 
     def address_data(self, memory: np.ndarray, first: int = 0) -> np.ndarray:
-        """Memory (numbers, or numbers × runs from the ``first`` on) with the addresses of data in place of
-        the values of inputs.
+        """Return the memory with addresses of data instead of values of inputs.
+
+        It has the shape numbers, or numbers × runs from the ``first`` on.
         """
         memory = memory.copy()
         for name, i in self.places.items():
@@ -127,16 +130,17 @@ class DrivenInputs:
         return {name: signal.of_run(i) for name, signal in self.signals.items()}
 
     def breaks(self) -> tuple[np.ndarray, np.ndarray]:
-        """Times at which some input jumps, and those at which one has a kink."""
+        """Return the times at which some input jumps, and the times at which one has a kink."""
         pieces = self.pieces.values()
         found = [[p.jumps() for p in pieces], [p.derivative().jumps() for p in pieces]]
         jumps, bends = (np.unique(np.concatenate([np.empty(0), *times])) for times in found)
         return jumps, bends
 
     def stops(self, t0: float, t_end: float, adaptive: bool) -> np.ndarray | None:
-        """Return the times after ``t0``, up to ``t_end``, at which some input jumps; for adaptive methods
-        also the times of kinks, since their orders hold only between such times. Return `None` if there are
-        none.
+        """Return the times after ``t0``, up to ``t_end``, at which steps must end; None if there are none.
+
+        Some input jumps there. Adaptive methods must also end steps at kinks, since their orders hold only
+        between these.
         """
         jumps, bends = self.breaks()
         near = APART * max(abs(t0), abs(t_end))
@@ -147,7 +151,7 @@ class DrivenInputs:
 
 
 def driven_inputs(system: Description, signals: Mapping[str, Signal]) -> DrivenInputs:
-    """Signals in the model's own units, with the rates of inputs that the model uses."""
+    """Return signals in the model's own units, with the rates of inputs that the model uses."""
     from armillary.runtime.inputs.reading import factor
 
     pieces: dict[str, SignalPieces] = {}
@@ -161,7 +165,7 @@ def driven_inputs(system: Description, signals: Mapping[str, Signal]) -> DrivenI
 
 
 _TIMES = ("t", "time")  # names of columns that hold the time
-_INTERVALS = 10_000  # in which a function is sampled over a run without fixed steps
+_INTERVALS = 10_000  # intervals of a sampled function over a run without fixed steps
 
 
 def read_inputs(system: Description, inputs: object, settings: RunSettings) -> dict[str, Signal]:
@@ -214,8 +218,9 @@ def _by_name(inputs: Given, known: list[str]) -> DataTable:
 
 
 def _file(path: Given, known: list[str]) -> DataTable:
-    """Return the columns of a file that are named after inputs; its first column, or that called t or time,
-    is the time.
+    """Return the columns of a file that are named after inputs.
+
+    The time is the column called t or time, else the first column.
     """
     from armillary.algebra.tables import read_columns
 
@@ -231,7 +236,7 @@ def _file(path: Given, known: list[str]) -> DataTable:
 
 
 def _frame(frame: Given) -> DataTable:
-    """Columns of a data frame over its column "t" or "time", or over its index."""
+    """Return the columns of a data frame over its column "t" or "time", or over its index."""
     time = next((name for name in _TIMES if name in frame.columns), None)
     t = frame.index if time is None else frame[time]
     return {str(name): (np.asarray(t), frame[name].to_numpy()) for name in frame.columns if name != time}
@@ -246,7 +251,7 @@ def _signal(system: Description, name: str, value: Given, settings: RunSettings)
         return value
     if isinstance(value, tuple | list) and len(value) == 2 and np.ndim(value[0]) == 1:
         return _points(system, name, memory, *value)
-    if callable(value) and not hasattr(value, "coords"):  # nor of xarray
+    if callable(value) and not hasattr(value, "coords"):  # a DataArray of xarray is callable, too
         return _sample_function(name, value, settings)
     if hasattr(value, "coords") and hasattr(value, "dims"):  # an xarray DataArray
         return _data_array(name, value)
@@ -296,12 +301,13 @@ def _sample_function(name: str, function: Given, settings: RunSettings) -> Signa
         return _constant(float(reals(function(settings.t0), f"input '{name}'", ParameterError)), name)
     every = length / _INTERVALS
     if settings.step is not None and length / settings.step < 1e6:
-        every = min(every, settings.step / 2)  # the stages of Runge–Kutta methods of fixed step meet these
+        # stages of Runge–Kutta methods with fixed steps are at such times
+        every = min(every, settings.step / 2)
     return Signal.sampled(function, settings.t_end, every=every, t0=settings.t0)
 
 
 def _data_array(name: str, array: Given) -> Signal:
-    """Values over the one dimension called t or time, or over the last; a dimension before it counts runs."""
+    """Return values over the dimension called t or time, or over the last; another dimension counts runs."""
     dims = [str(d) for d in array.dims]
     time = next((d for d in dims if d in _TIMES), dims[-1] if dims else "")
     if not dims or len(dims) > 2 or time not in array.coords:

@@ -1,11 +1,11 @@
-"""Signals: values at instants of time, and the way from one to the next.
+"""Signals: values at instants of time, and the interpolation between them.
 
     hold      yᵢ from tᵢ to tᵢ₊₁
     linear    straight lines
     smooth    cubics with continuous slope that never overshoot (PCHIP, Fritsch and Carlson 1980)
     cubic     the cubic spline with continuous curvature ("not a knot", de Boor 1978)
 
-Before the first instant a signal has its first value, after the last its last.
+Before the first instant a signal has its first value, after the last instant its last value.
 
 Random signals with a stated spectrum: roads, turbulence, noise.
 
@@ -13,8 +13,9 @@ A signal over the time T is a sum of waves with random phases (Shinozuka and Jan
 
     y(t) = Σ aₖ cos(2π fₖ t + φₖ)        fₖ = k/T        aₖ² = 2 S(fₖ)/T
 
-for the one-sided power spectral density S(f): the mean square of y in a band of frequencies is ∫ S df. It is
-periodic with T and, of many waves, normally distributed. The same seed gives the same phases.
+for the one-sided power spectral density S(f): the mean square of y in a band of frequencies is ∫ S df. The
+signal is periodic with T; with many waves its values are normally distributed. The same seed gives the same
+phases.
 """
 
 from __future__ import annotations
@@ -38,18 +39,20 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_MOST_POINTS = 1e7  # of a sampled function
-_CONTINUOUS = {"hold": -1, "linear": 0, "smooth": 1, "cubic": 2}  # derivatives, at instants between the ends
-_ROUNDING = 1e-12  # of the largest value: what two pieces may differ by where they meet
+_MOST_POINTS = 1e7  # most instants of a sampled function
+# number of continuous derivatives at inner instants
+_CONTINUOUS = {"hold": -1, "linear": 0, "smooth": 1, "cubic": 2}
+_ROUNDING = 1e-12  # gap between two pieces that is no jump, relative to the largest value
 
 
 @dataclass(frozen=True, eq=False)
 class SignalPieces:
-    """A piecewise polynomial in the form of `llvm/called_functions.py`: coefficients (…, pieces, m) of
-    powers of the time since the break where a piece begins, lowest first; one piece more than breaks.
+    """A piecewise polynomial in the form of `llvm/called_functions.py`.
 
-    ``inner`` and ``ends``: how many derivatives are continuous at breaks, and at the first and last of them;
-    −1 where the value itself may jump. ``after_last``: the last break is one rounding after the last instant.
+    ``coefficients`` (…, pieces, m) are those of powers of the time since the break at which a piece begins,
+    lowest power first; there is one piece more than breaks. ``inner`` and ``ends``: numbers of continuous
+    derivatives at inner breaks, and at the first and last break; −1 if the value may jump. ``after_last``:
+    the last break is one rounding after the last instant.
     """
 
     breaks: np.ndarray
@@ -59,7 +62,7 @@ class SignalPieces:
     after_last: bool = False
 
     def derivative(self) -> SignalPieces:
-        """Return the rate."""
+        """Return the derivative by time."""
         powers = np.arange(1.0, self.coefficients.shape[-1])
         if not len(powers):
             return replace(self, coefficients=np.zeros_like(self.coefficients), inner=0, ends=0)
@@ -70,7 +73,7 @@ class SignalPieces:
         return replace(self, coefficients=factor * self.coefficients)
 
     def __call__(self, t: object) -> np.ndarray:
-        """Values at times, which are the last axis."""
+        """Return values at times, which are the last axis."""
         t = np.asarray(t, dtype=float)
         piece = np.searchsorted(self.breaks, t, side="right")
         s = t - self.breaks[np.maximum(piece - 1, 0)]
@@ -80,7 +83,7 @@ class SignalPieces:
         return np.asarray(value)
 
     def jumps(self) -> np.ndarray:
-        """Breaks at which the value jumps in some run."""
+        """Return the breaks at which the value jumps in some run."""
         places = np.arange(len(self.breaks))
         end = (places == 0) | (places == places[-1])
         places = places[np.where(end, self.ends, self.inner) < 0]
@@ -96,10 +99,10 @@ class SignalPieces:
 
 
 class Signal:
-    """Values over time: of one run, shape (instants,), or of many, (runs, instants).
+    """Values over time: of one run, with shape (instants,), or of many, (runs, instants).
 
-    The input states the defaults of ``units``, the units of the values, and of ``interpolation``: "hold",
-    "linear", "smooth" or "cubic".
+    ``units`` are those of the values; ``interpolation`` is "hold", "linear", "smooth" or "cubic". Both have
+    the defaults that the input states.
     """
 
     def __init__(
@@ -130,9 +133,10 @@ class Signal:
         interpolation: str | None = None,
         units: str | None = None,
     ) -> Signal:
-        """Two columns of a file, each by its heading or its number from 1.
+        """Return a signal from two columns of a file, each by its heading or its number from 1.
 
-        Units are those given, else those in the heading, "road [mm]"; the time may have them too, "t [ms]".
+        Units are ``units``, else those in the heading, "road [mm]"; the heading of the time may have units,
+        too, "t [ms]".
         """
         from armillary.algebra.tables import read_columns
 
@@ -157,7 +161,7 @@ class Signal:
         interpolation: str = "cubic",
         units: str | None = None,
     ) -> Signal:
-        """Sample a function of time (of NumPy arrays, or of numbers) at intervals of ``every``."""
+        """Return samples of a function of time (of NumPy arrays, or of numbers) at intervals of ``every``."""
         a_function(function, "the function of time", ParameterError)
         t0, t_end, every = (
             a_time(v, w, ParameterError) for v, w in ((t0, "t0"), (t_end, "t_end"), (every, "every"))
@@ -173,11 +177,11 @@ class Signal:
 
     @property
     def runs(self) -> int | None:
-        """For how many runs there are values; None: the same for any."""
+        """The number of runs with their own values; None: the same values for any number of runs."""
         return len(self.values) if self.values.ndim == 2 else None
 
     def delayed(self, seconds: float | str) -> Signal:
-        """Return the same signal, later by a time: the road under a rear wheel."""
+        """Return the same signal, delayed by a time: the road under a rear wheel."""
         how, units = self.interpolation, self.units
         time = self.time + a_time(seconds, "the delay of a signal", ParameterError)
         return Signal(time, self.values, interpolation=how, units=units, name=self.name)
@@ -211,7 +215,7 @@ class Signal:
         return SignalPieces(breaks, ends, _CONTINUOUS[how], -1 if held else 0, after_last=not held)
 
     def __call__(self, t: object) -> np.ndarray:
-        """Values at times, in the signal's own units; linear between instants unless stated otherwise."""
+        """Return values at times, in the signal's own units; by default linear between instants."""
         return self.pieces()(t)
 
     def plot(self, path: str | os.PathLike[str] | None = None, *, show: bool = False) -> Figure:
@@ -240,7 +244,7 @@ class Signal:
 
 
 def time_scale(units: str, where: str) -> float:
-    """Seconds in a unit of time; none stated: seconds."""
+    """Return the number of seconds in a unit of time; 1 without a unit."""
     if not units:
         return 1.0
     unit = parse_unit(units)
@@ -250,7 +254,7 @@ def time_scale(units: str, where: str) -> float:
 
 
 def _evaluate_function(function: Callable[[Given], Given], t: np.ndarray) -> np.ndarray:
-    """Return a function at all times: of the array if it takes one, else of each number."""
+    """Return a function's values at all times: called with the array if it can, else with each number."""
     try:
         found = np.asarray(function(t), dtype=float)
         if found.shape == t.shape:
@@ -289,8 +293,8 @@ def _points(called: str, t: object, y: object) -> tuple[np.ndarray, np.ndarray]:
 ROAD_CLASSES = {name: 16e-6 * 4.0**k for k, name in enumerate("ABCDEFGH")}
 _REFERENCE = 0.1  # n₀, cycles/m
 _WAVES = (0.011, 2.83)  # cycles/m: the band of ISO 8608, wavelengths of 91 m to 0.35 m
-_POINTS = 8  # per shortest wave
-_MOST = 2e7  # instants of all runs
+_POINTS = 8  # instants per shortest wave
+_MOST = 2e7  # most instants of all runs together
 
 
 def random_road(
@@ -302,8 +306,9 @@ def random_road(
     runs: int | None = None,
     waves: tuple[float, float] = _WAVES,
 ) -> Signal:
-    """Return the height of a road of an ISO 8608 class ("A", the smoothest, to "H") under a wheel at a speed
-    in m/s, in metres over the time; zero at the start.
+    """Return the height of a road of an ISO 8608 class under a wheel, in metres over time; zero at the start.
+
+    ``grade`` is "A", the smoothest, to "H", ``speed`` is in m/s:
 
         Gd(n) = Gd(n₀) (n/n₀)⁻²        n₀ = 0.1 cycles/m
 
@@ -335,8 +340,7 @@ def random_turbulence(
     runs: int | None = None,
     reach: float = 100.0,
 ) -> Signal:
-    """Return a velocity of Dryden turbulence in m/s over the time, for a body that flies through it at
-    ``speed``.
+    """Return a velocity of Dryden turbulence in m/s over time, for a body that flies at ``speed``.
 
     ``component`` is "longitudinal", "lateral" or "vertical", ``intensity`` σ the rms in m/s and ``scale`` the
     length L in m, of MIL-HDBK-1797: with the wave number Ω = 2π f/V,
@@ -344,8 +348,8 @@ def random_turbulence(
         longitudinal        Φ = σ² (2L/π) / (1 + (LΩ)²)
         lateral, vertical   Φ = σ² (L/π) (1 + 3(LΩ)²) / (1 + (LΩ)²)²
 
-    Waves from LΩ = 1/``reach`` to ``reach`` are taken: 98.7 % of σ² for 100, and the duration must hold the
-    longest.
+    Waves from LΩ = 1/``reach`` to ``reach`` are used: 98.7 % of σ² for 100. The duration must be at least a
+    period of the longest wave.
     """
     one_of(component, ("longitudinal", "lateral", "vertical"), "a component of turbulence: ", ParameterError)
     sigma = _positive(intensity, "the intensity of turbulence")
@@ -375,11 +379,11 @@ def random_signal(
     units: str | None = None,
     name: str = "random signal",
 ) -> Signal:
-    """Return a signal with a one-sided power spectral density between two frequencies in Hz: a number
-    (band-limited white noise) or a function of frequencies, in the square of ``units`` per Hz.
+    """Return a signal with a one-sided power spectral density between two frequencies in Hz.
 
-    With ``runs`` it has a row for each, of phases of their own. The time holds eight instants per shortest
-    wave, joined by a cubic spline.
+    ``density`` is a number (band-limited white noise) or a function of frequencies, in the square of
+    ``units`` per Hz. With ``runs`` the signal has a row per run, each with its own phases. There are eight
+    instants per shortest wave, joined by a cubic spline.
     """
     T = _positive(a_time(duration, "the duration of a signal", ParameterError), "the duration of a signal")
     low, high = _band(band, "band=")

@@ -39,19 +39,17 @@ if TYPE_CHECKING:
 
 _FIRST_ROWS = 1024
 _MOST_ROWS_AT_ONCE = 1 << 20
-_GIVEN_AT_ONCE = 1 << 21  # numbers in rows at given times that have their room from the start
-_SPARE = 4  # unused rows; with more, the arrays of the result are shrunk
+_GIVEN_AT_ONCE = 1 << 21  # most numbers in rows for which room is made before the run
+_SPARE = 4  # most unused rows in the arrays of a result
 _FIRST_EVENTS = 64
-_SEARCHED = 512  # rows: compiled code scans fewer for jumps of speeds; models/failures.py decides about more
+_SEARCHED = 512  # with fewer rows, compiled code searches jumps of speeds; else models/failures.py
 
 _FAILED_STATE = ("diverged", "step too small")
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """The part that all runs of a model with one method and one kind of rows share: the loop, and the
-    initial values of its record.
-    """
+    """The common part of runs with one method and one kind of rows: loop and initial record."""
 
     shape: LoopShape
     loop: Loop
@@ -130,7 +128,7 @@ def _plan(
     if changes and events:
         put("g", np.ones(events))
     if adaptive:
-        put("atol", np.ones(shape.sizes()["states"]))  # also for the padding after the last state
+        put("atol", np.ones(shape.sizes()["states"]))  # for the padding after the last state, too
     control = Control(
         error_old=1e-4, shortest=inf, phase=Phase.ARRIVED, failed=-1, at_grid=1, restart=1, share=1.0,
         refused=-1, look=-inf, short_begin=-inf, short_end=-inf, resolved=inf,
@@ -168,9 +166,7 @@ _OWN_FIELDS = (
 
 
 def _by_configuration(changes: RunChanges, states: int) -> np.ndarray:
-    """Return the tolerances of all states, one row per configuration; 1 for states that a configuration
-    lacks.
-    """
+    """Return tolerances, a row per configuration; 1 for states that a configuration lacks."""
     found = np.ones((changes.count, states))
     for row, given in zip(found, changes.tolerances, strict=True):
         row[: len(given)] = given
@@ -202,8 +198,10 @@ def _prepare_runs(
     changes: RunChanges | None,
     watched: bool,
 ) -> _PreparedRuns:
-    """Prepare runs with these settings. The functions keep the last result for the next run with the same
-    settings (equal settings are one object, see `complete_settings`).
+    """Prepare runs with given settings.
+
+    The functions keep the last result for the next run with the same settings; equal settings are one object,
+    see `complete_settings`.
     """
     figures = None if changes is None else changes.figures
     kept: _PreparedRuns | None = functions.plans.get(None)
@@ -334,8 +332,9 @@ class CompiledRun:
             self.control.samples = address(self._rows)
 
     def alike(self, method: str | None = None, changes: RunChanges | None = None) -> CompiledRun:
-        """Return a new run with the settings of this one, by another method or with other tables of
-        configurations; its state and memory are zero until `take_over`.
+        """Return a new run with these settings, but another method or other tables of configurations.
+
+        Its state and memory are zero until `take_over`.
         """
         return CompiledRun(
             self._functions,
@@ -454,20 +453,21 @@ class CompiledRun:
         return True
 
     def _logged_events(self) -> np.ndarray:
-        """Times and numbers of all events so far."""
+        """Return times and numbers of all events so far."""
         log = self._room[self._length :].reshape(-1, 2) if self._log is None else self._log
         return log[: self.control.firings]
 
     def _give_room(self, times: np.ndarray) -> None:
-        """Make room for the first rows, one for each of these times."""
+        """Make room for the first rows, one per time."""
         control, rows = self.control, len(times)
         self._times, self._rows = times, np.empty((rows, self._functions.n_outputs))
         control.times, control.samples = address(times), address(self._rows)
         control.capacity = rows
 
     def _expected_rows(self) -> int:
-        """Return the number of rows of a run with fixed steps and a row per step, so that the arrays need
-        not grow; 0 for other runs.
+        """Return the number of rows of a run with fixed steps and a row per step; 0 for other runs.
+
+        Arrays of this size need not grow.
         """
         control = self.control
         if not self._samples.every_step or self.shape.tableau.control is not None:
@@ -475,7 +475,7 @@ class CompiledRun:
         return int(min((control.t_end - control.t0) / control.step + 3, _MOST_ROWS_AT_ONCE))
 
     def advance(self, steps: int) -> Reason:
-        """Try at most this number of steps; return why the loop stopped: PAUSED, or an end.
+        """Try at most ``steps`` steps; return why the loop stopped: PAUSED, or an end.
 
         FULL is an end if no more room can be made.
         """
@@ -489,8 +489,9 @@ class CompiledRun:
         return Outlook(*[getattr(self.control, name) for name in Outlook._fields])
 
     def _near_place(self) -> bool:
-        """Return whether the run ends near a place of lost rank, where a row is interpolated from the rows
-        around it (`is_near_place` in passages.py).
+        """Return whether the run ends near a place of lost rank.
+
+        A row there is interpolated from rows around it (`is_near_place` in solver/passages.py).
         """
         return bool(self.control.between)
 
@@ -504,12 +505,12 @@ class CompiledRun:
 
     @property
     def workspace(self) -> np.ndarray:
-        """The numbers of the loop between two calls."""
+        """The numbers that the loop keeps between two calls."""
         return self._room[: self._length]
 
     @property
     def reached(self) -> tuple[float, np.ndarray, np.ndarray]:
-        """Time, state and memory."""
+        """Time, state and memory that the run has reached."""
         return self.control.t, self._get("state", self.control.used), self._get("memory", self.shape.memory)
 
     @property

@@ -1,7 +1,7 @@
-"""One integration: settings and a start, to the compiled loop.
+"""One integration: settings and a start enter the compiled loop.
 
-The run is driven to its end by calls of about a tenth of a second, so that Ctrl-C takes effect and progress
-can be shown. The calls leave no trace in the numbers: the loop goes on exactly where it stopped.
+Each call of the loop takes about a tenth of a second, so that Ctrl-C takes effect and progress can be shown.
+The numbers do not depend on the calls: the loop continues exactly where it stopped.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from armillary.solver.llvm.layout import Reason
 from armillary.solver.methods.registry import STIFF
 from armillary.solver.thresholds import FIRST_STEPS
 
-Lasts = Callable[[float, np.ndarray, np.ndarray], bool]  # of a time, a state and memory
-Supply = Callable[[CompiledRun], RunChanges]  # tables with what a run lacks
+Lasts = Callable[[float, np.ndarray, np.ndarray], bool]  # a function of time, state and memory
+Supply = Callable[[CompiledRun], RunChanges]  # returns tables with the entry that a run lacks
 CHUNK_SECONDS = 0.1
-_LACKING, _PAUSED = Reason.LACKING, Reason.PAUSED  # which enumerations look up at each use
-FIRST_PATIENCE = 25  # calm steps of a stiff method before an explicit one takes over for the first time
+_LACKING, _PAUSED = Reason.LACKING, Reason.PAUSED  # constants, since each access to a member takes time
+FIRST_PATIENCE = 25  # calm steps of a stiff method before the first change to an explicit one
 _STATUS: dict[Reason, IntegrationStatus] = {
     Reason.FINISHED: "finished",
     Reason.EVENT: "event",
@@ -38,7 +38,7 @@ _STATUS: dict[Reason, IntegrationStatus] = {
     Reason.TOO_SMALL: "step too small",
     Reason.ACCUMULATES: "events accumulate",
     Reason.FULL: "too many rows",
-    Reason.LACKING: "event",  # where nobody adds to the tables
+    Reason.LACKING: "event",  # without a `supply` of tables
 }
 _REAL = np.dtype(float)
 
@@ -60,18 +60,17 @@ def integrate(
 ) -> Integration:
     """Integrate a motion with settings made by `complete_settings`.
 
-    Without ``sample`` there is a row at the end of every step. ``max_steps`` counts rejected steps too.
-    ``progress`` is called about ten times a second with the time reached; ``stepping`` is for redundant
-    coordinates, whose methods are "staggered" and "projected"; ``stops`` are the times at which inputs jump,
-    which no step leads across, and ``changes`` the configurations that the run may enter, to which ``supply``
-    adds; ``begin`` chooses the one in which the run begins. A run with ``lasts`` ends soon after this
-    function of the time, state and memory reached becomes false.
+    Without ``sample`` there is a row at the end of every step. ``max_steps`` counts rejected steps, too.
+    ``progress`` is called about ten times a second with the time reached. ``stepping`` is for redundant
+    coordinates, with methods "staggered" and "projected". ``stops`` are the times at which inputs jump; steps
+    end there. ``changes`` has the configurations that the run may enter, to which ``supply`` adds; ``begin``
+    chooses the first one. A run with ``lasts`` ends soon after this function of time, state and memory
+    becomes false.
 
-    A last step that does not fit is shortened. Memory is updated at the start of every step. A row shows the
-    state and memory as the next step begins with them, so at an event the ones after it. Divergence and
-    Ctrl-C end the run with a status, and so do events that come faster and faster and more rows than memory
-    should hold (Ctrl-C while its loop is still being compiled is raised: there is nothing to keep); nothing
-    is raised but errors of the input.
+    The last step is shortened if necessary. Memory is updated at the start of every step. A row shows the
+    state and memory with which the next step begins; at an event those after it. Divergence, Ctrl-C, events
+    that come faster and faster, and too many rows for memory end the run with a status. Errors are raised
+    only for wrong input, and for Ctrl-C while the loop is compiled, when there are no results to keep.
     """
     state = _vector("state", state, functions.n_states)
     memory = _vector("memory", memory, functions.n_memory)
@@ -105,12 +104,12 @@ def drive(
     supply: Supply | None = None,
     methods: tuple[str, str] | None = None,
 ) -> Integration:
-    """Drive a run to its end, or until it is interrupted; with ``lasts`` as long as that is true, and one
-    step further, so that it ends as runs do.
+    """Advance a run to its end or until it is interrupted; return its results.
 
-    ``supply`` adds what the run lacks for changes of configuration to its tables; an error of it ends the run
-    there. Two ``methods`` take turns: an explicit one, by which the run begins, and a linearly implicit one
-    while the run is stiff; see solver/linearly_implicit.py.
+    With ``lasts`` the run ends a step after this becomes false. ``supply`` adds table entries that the run
+    lacks for a change of configuration; an error in it ends the run there. Two ``methods`` alternate: an
+    explicit one, with which the run begins, and a linearly implicit one while the run is stiff; see
+    solver/linearly_implicit.py.
     """
     failure = ""
     taken: list[tuple[float, str]] | None = None
@@ -130,7 +129,7 @@ def drive(
                 break
             run.try_change_again()
             continue
-        assert methods and taken is not None  # a single method does not watch stiffness
+        assert methods and taken is not None  # a single method does not measure stiffness
         explicit = run.settings.method == methods[0]
         if not explicit:
             run.control.patience *= 2
@@ -151,15 +150,17 @@ def _advance_to_end(
     lasts: Lasts | None,
     supply: Supply | None,
 ) -> IntegrationStatus | None:
-    """Advance a run to its end; return how it ended, or None if another method is to take over or a run with
-    a ``supply`` lacks something.
+    """Advance a run to its end; return how it ended.
+
+    Return None if the other method is to continue, or if a run with a ``supply`` lacks a table entry.
     """
     chunk = FIRST_STEPS if lasts is None else 1
     try:
         while run.tried < max_steps:
             began = time.perf_counter()
             reason = run.advance(min(chunk, max_steps - run.tried))
-            seconds = max(time.perf_counter() - began, 1e-6)  # a slow report must not shorten the chunks
+            # without the time of reports, so that slow ones do not shorten chunks
+            seconds = max(time.perf_counter() - began, 1e-6)
             if reason is _LACKING and supply:
                 return None
             if progress:

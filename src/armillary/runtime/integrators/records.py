@@ -30,9 +30,9 @@ IntegrationStatus = Literal[
 class Functions:
     """The generated functions of a model, by address (0: there is none), and their sizes.
 
-    `ir` may hold LLVM text that defines them under their own names; compiled loops are then linked with it
-    instead of calling the addresses. It spares an indirect call and lets LLVM inline, at the price of
-    compiling the model again with every loop.
+    `ir` may have LLVM text that defines them under their own names; compiled loops are then linked with it
+    instead of calling the addresses. This avoids indirect calls and lets LLVM inline, but compiles the model
+    again with every loop.
     """
 
     derivatives: int
@@ -41,36 +41,37 @@ class Functions:
     update: int = 0
     fire: int = 0
     normalise: int = 0
-    solve: int = 0  # of redundant coordinates
+    solve: int = 0  # for redundant coordinates
     residuals: int = 0
-    structure: SparseStructure | None = None  # of the equations of their steps, where these are sparse
-    partial_rates: int = 0  # of linearly implicit methods; 0: they take differences
-    driven: bool = False  # inputs are read from data over time, whose slopes only differences show
+    structure: SparseStructure | None = None  # of the linear equations of implicit steps, if sparse
+    partial_rates: int = 0  # for linearly implicit methods; 0: they use differences
+    driven: bool = False  # inputs come from data over time; slopes by time need differences
     n_states: int = 0
-    n_own: int = 0  # those of the motion, before its derivatives; 0: all
+    n_own: int = 0  # states of the motion, which come before its derivatives; 0: all
     n_outputs: int = 0
     n_memory: int = 0
     n_events: int = 0
     event_directions: tuple[int, ...] = ()  # −1 falling, +1 rising, 0 both; empty: all 0
     event_terminal: tuple[float, ...] = ()  # 1: the run ends there, 2: LANDING; empty: all 0
     ir: str = field(default="", repr=False)
-    speed_kinds: np.ndarray | None = field(default=None, repr=False, compare=False)  # of `may_jump`; loop.py
+    # for `may_jump`; see loop.py
+    speed_kinds: np.ndarray | None = field(default=None, repr=False, compare=False)
     owner: object = field(default=None, repr=False, compare=False)  # keeps the code at these addresses alive
 
     @cached_property
     def kinds_at(self) -> int:
-        """The address of the kinds of speeds; 0 where they are not known."""
+        """The address of the kinds of speeds; 0 if they are unknown."""
         return 0 if self.speed_kinds is None else address(self.speed_kinds)
 
     @kept_with_owner
     def structure_tables(self) -> np.ndarray:
-        """Return the tables of sparse equations, one after the other, with their places before them."""
+        """The tables of sparse equations in one array, after the indices at which they begin."""
         assert self.structure is not None
         tables = list(self.structure.tables().values())
         starts = np.cumsum([len(tables), *(len(table) for table in tables[:-1])])
         return np.concatenate([starts, *tables]).astype(np.int32)
 
-    # What runs have in common, by the kind of run: see compiled_run.py.
+    # The common parts of runs, by kind of run: see compiled_run.py.
     plans: dict[Any, Any] = field(init=False, default_factory=dict, repr=False, compare=False)
 
 
@@ -84,7 +85,7 @@ class Stepping:
 
 
 class Outlook(NamedTuple):
-    """Data of places where constraints lose rank in a run, by the names of solver/record.py."""
+    """Data of places in a run where constraints lose rank, with the names of solver/record.py."""
 
     look: float = -inf
     share: float = 1.0
@@ -99,10 +100,11 @@ class RunChanges:
     """The configurations that a run may enter without leaving its loop; tables are in solver/llvm/layout.py.
 
     ``states`` and ``events`` are the counts of the largest configuration, ``start`` is the number of the
-    first one; ``complete`` tables have the sections of changes, which are not compiled for runs that never
-    change; ``normalises``: some configuration corrects its state after each step; ``tolerances`` are those of
-    the states of each configuration, if each state has its own; ``sparse``: unknowns, entries and factors of
-    the largest sparse equations of implicit steps; ``owners`` keeps the memory at the addresses alive.
+    first one. ``complete`` tables have the sections of changes, which are not compiled for runs that never
+    change. ``normalises``: some configuration corrects its state after each step. ``tolerances`` are those of
+    each configuration's states, if each state has its own. ``sparse``: numbers of unknowns, entries and
+    factors of the largest sparse equations of implicit steps. ``owners`` keeps the memory at the addresses
+    alive.
     """
 
     shape: ChangeShape
@@ -126,9 +128,10 @@ class RunChanges:
 
 
 class Lack(NamedTuple):
-    """What a run lacks for a change of configuration (solver/changes.py), and where it stands: the
-    number of the present configuration and of the one in question, the locks after the events of the instant
-    and while their impulse acts, the rows and dependent speeds of a choice, the events, the motion.
+    """The table entry that a run lacks for a change of configuration (solver/changes.py), and the situation.
+
+    This is: the number of the present configuration and of the needed one, the locks after the simultaneous
+    events and during their impulse, the rows and dependent speeds of a choice, the events, and the motion.
     """
 
     what: int
@@ -150,13 +153,13 @@ class Integration:
     """The results of an integration, however it ended.
 
     `samples` has one row per entry of `time`. `final_state` and `final_memory` belong to `t_stop`, the last
-    time at which all was well. `failed_state` is the index of the state that was not finite ("diverged") or
-    had the largest error ("step too small"), `failed_event` the number of the event that happened faster and
-    faster ("events accumulate"). `events` lists (time, number) in the order in which they happened, `changes`
-    (time, number) of the configurations that were entered on the way, `passages` times of places of lost rank
-    and the lengths of the steps across; `refused_event` is an event that cannot happen in such a place, or
-    the event of lost rank if no step led across. `failure` says why a change of configuration could not be
-    made. `calm`: speeds are known not to jump in its rows.
+    time without failure. `failed_state` is the index of the state that was not finite ("diverged") or had the
+    largest error ("step too small"), `failed_event` the number of the event that came faster and faster
+    ("events accumulate"). `events` lists (time, number) in order, `changes` (time, number) of the
+    configurations that were entered, `passages` times of places of lost rank and the lengths of the steps
+    across. `refused_event` is an event that cannot happen at such a place, or the event of lost rank if no
+    step led across. `failure` says why a change of configuration failed. `calm`: speeds are known not to jump
+    in the rows.
     """
 
     time: np.ndarray
@@ -177,6 +180,6 @@ class Integration:
     failure: str = ""
     outlook: Outlook | None = None
     calm: bool = False
-    near: float = 0.0  # of the event at the end: rows as close to it show what is after it
+    near: float = 0.0  # rows this close to the event at the end show the state after it
     changeovers: list[tuple[float, str]] = field(default_factory=list)  # times and methods that took over
-    last_row: np.ndarray | None = None  # at that event, where its state alone does not determine it
+    last_row: np.ndarray | None = None  # the row at that event, if the state alone does not determine it

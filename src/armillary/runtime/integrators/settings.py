@@ -24,9 +24,9 @@ from armillary.solver.methods.tableau import Method
 from armillary.solver.thresholds import LONGEST_WITH_CONTACTS, SNAP
 from armillary.untyped import Given
 
-# More than this is a mistake rather than a wish: it takes the machine down before it is of use to anybody.
+# Larger results are taken for a mistake of the user: they could exhaust the machine's memory.
 MOST_BYTES = 4 * 2**30
-_GOOD_ROWS = 1e6
+_GOOD_ROWS = 1e6  # rows of the run with the sample time that an error proposes
 
 
 def most_rows(outputs: int) -> int:
@@ -35,7 +35,7 @@ def most_rows(outputs: int) -> int:
 
 
 def check_rows(samples: SampleTimes, step: float | None, outputs: int) -> None:
-    """Raise an error if the rows that are certain to come are too many; `step`: the fixed step, if any."""
+    """Raise an error if the rows that are sure to come are too many; ``step``: the fixed step, if any."""
     length = samples.t_end - samples.t0
     rows = float(samples.count)
     if samples.every_step:
@@ -51,7 +51,7 @@ def check_rows(samples: SampleTimes, step: float | None, outputs: int) -> None:
 
 
 def _size(count: float) -> str:
-    """Return a number of bytes in words."""
+    """Return a number of bytes as text."""
     for unit, factor in (("TB", 1e12), ("GB", 1e9)):
         if count >= factor:
             return f"{count / factor:.3g} {unit}"
@@ -65,10 +65,10 @@ def _round_up(seconds: float) -> float:
 
 
 class SampleTimes:
-    """Times t₀ + i·sample up to the end, or given ones, or None: the end of every step.
+    """Times t₀ + i·sample up to the end, or given times, or None: the end of every step.
 
-    Each is computed from i, never added up. The last one is the end exactly if it differs from the end by
-    rounding alone.
+    Each time is computed from i, never by adding. The last time equals the end if they differ only by
+    rounding.
     """
 
     def __init__(self, sample: float | Sequence[float] | np.ndarray | None, t0: float, t_end: float) -> None:
@@ -109,9 +109,7 @@ class SampleTimes:
         return result
 
     def on_grid(self, step: float) -> bool:
-        """Return whether every time is a grid point t₀ + i·step or the end, so that none lies inside
-        a step.
-        """
+        """Return whether every time is a grid point t₀ + i·step or the end, so that none is inside a step."""
         if self.every_step:
             return True
         if self.given is None:
@@ -130,7 +128,7 @@ class SampleTimes:
 
 
 def _check_times(given: np.ndarray, t0: float, t_end: float) -> np.ndarray:
-    times = given + 0.0  # a copy, in which a zero has no sign
+    times = given + 0.0  # a copy without negative zeros
     if times.ndim != 1 or not np.all(np.diff(times) > 0):
         raise ArmillaryError("sample times must be a one-dimensional array of increasing numbers")
     if len(times) and not (times[0] >= t0 and times[-1] <= t_end):
@@ -140,27 +138,27 @@ def _check_times(given: np.ndarray, t0: float, t_end: float) -> np.ndarray:
     return times
 
 
-ROWS = 1000  # of an adaptive run whose sampling is not given; metrics see as many
+ROWS = 1000  # intervals between rows of an adaptive run without ``sample``, also for metrics
 
 
 class IntegrationSettings(RunSettings):
-    """The settings of one integration, made by `complete_settings`; a part of a run has some of its times."""
+    """The settings of one integration, made by `complete_settings`; parts of runs have their own times."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         method = one_of(self.method, METHODS, "no integration method ")
         if self.step is None and not METHODS[method].adaptive:
             raise ArmillaryError(f"method '{method}' takes steps of one size: give it, e.g. step=1e-3")
-        _ = self.samples  # errors of sampling
+        _ = self.samples  # raises an error for wrong sample times
 
     @property
     def integrator(self) -> Method:
-        """The method."""
+        """The integration method."""
         return METHODS[str(self.method)]
 
     @property
     def fixed_step(self) -> float | None:
-        """The step, where all steps have this size."""
+        """The step size, if all steps have it; else None."""
         return None if self.integrator.adaptive else self.step
 
     @cached_property
@@ -170,19 +168,19 @@ class IntegrationSettings(RunSettings):
 
     @cached_property
     def on_grid(self) -> bool:
-        """Whether rows are at the ends of fixed steps, so that none lies inside of one."""
+        """Whether all rows are at ends of fixed steps, none inside a step."""
         return self.samples.on_grid(self.step or inf)
 
     @cached_property
     def sampled(self) -> IntegrationSettings:
-        """The same with times of rows, where an adaptive method is to give a number of them."""
+        """These settings, with a ``sample`` for adaptive methods if none is given."""
         if self.sample is not None or not self.integrator.adaptive or not self.t_end > self.t0:
             return self
         return replace(self, sample=(self.t_end - self.t0) / ROWS)
 
     @cached_property
     def row_times(self) -> np.ndarray:
-        """Times of all rows, which cannot be written to; without ``sample`` the ends of steps."""
+        """Times of all rows, read-only; without ``sample`` the ends of steps."""
         times = self.samples if not self.samples.every_step else SampleTimes(self.step, self.t0, self.t_end)
         found = times.times(0, times.count)
         if self.samples.every_step and not (len(found) and found[-1] >= self.t_end):
@@ -198,7 +196,7 @@ class IntegrationSettings(RunSettings):
 
     @cached_property
     def at_times(self) -> IntegrationSettings:
-        """The same with the times of rows themselves."""
+        """These settings, with the times of all rows as ``sample``."""
         return replace(self, sample=np.maximum(self.row_times, self.t0))
 
     @cached_property
@@ -224,13 +222,13 @@ class IntegrationSettings(RunSettings):
 def complete_settings(
     settings: RunSettings, family: str = "", *, contacts: bool = False
 ) -> IntegrationSettings:
-    """Return settings with a method, which must belong to the family, and with plain numbers."""
+    """Return settings with a method, which must belong to the ``family``, and with plain numbers."""
     if type(settings.method) is str and settings.method in FORMER_METHODS:
         settings = replace(settings, method=replace_former_method(settings.method))
     values = (*_in_order(settings), family, contacts)
     try:
         return _kept(*values)
-    except TypeError:  # of an array or a list, which may change
+    except TypeError:  # arrays and lists cannot be keys
         return _complete(*values)
 
 
@@ -241,7 +239,7 @@ _in_order = attrgetter(*_NAMES)
 def _complete(*values: Given) -> IntegrationSettings:
     *own, family, contacts = values
     given = dict(zip(_NAMES, own, strict=True))
-    # A zero has no sign where users see it: −0.0 + 0.0 is 0.0.
+    # Adding 0.0 makes −0.0 zero without sign, as users expect it.
     given |= {name: float(given[name]) + 0.0 for name in ("t0", "t_end", "rtol", "max_step")}
     if given["method"] is None:
         given["method"] = usual_method(given["step"] is not None, family)

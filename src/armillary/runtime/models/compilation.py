@@ -1,17 +1,14 @@
-"""Equations compiled: which class of model each kind of equations becomes.
+"""Compilation of equations, and the classes of models for the kinds of equations.
 
-Compiled models in redundant coordinates: they start from the joints' values and are advanced by methods of
-their own.
+Models in redundant coordinates start from values of joints and have their own integration methods.
 
-Compiled models whose states are not coordinates and speeds: momenta, or speeds that the program chose.
+Converted models have momenta, or speeds that the program chose, as states. Their runs start from coordinates
+and speeds, as with every formalism; the states are computed from these.
 
-Runs start from coordinates and speeds, as with every formalism; the states are computed from them.
-
-Compiled models that carry the derivatives of their motion along.
-
-A state is [coordinates, speeds, states, S₁, S₂, …], one S = ∂[coordinates, speeds, states]/∂p, times the
-size of p, for every parameter or initial value p; ``outputs`` and runs have columns d(output)/d(p) in stated
-units. See program/sensitivities.py. ``base`` is the model without derivatives.
+Sensitive models have derivatives of their motion. Their state is [coordinates, speeds, states, S₁, S₂, …],
+with S = ∂[coordinates, speeds, states]/∂p times the size of p for every parameter or initial value p;
+``outputs`` and runs have columns d(output)/d(p) in stated units. See program/sensitivities.py. ``base`` is
+the model without derivatives.
 """
 
 from __future__ import annotations
@@ -69,18 +66,18 @@ if TYPE_CHECKING:
     from armillary.results.plots.motion import MotionPicture
 
 
-# ε in units of time over the total mass: constraints may slip by 1e-10 of what their forces would do to the
-# whole system in a second.
+# ε in units of time over the total mass: constraints may slip by 1e-10 of the motion that their forces would
+# cause in the whole system in a second.
 EPSILON = 1e-10
 
 
 class CompiledRedundantModel(CompiledModel):
     """One system's equations in redundant coordinates as machine code.
 
-    A state is [coordinates, speeds, states] by the names of ``coordinate_names``, ``speed_names`` and
-    ``state_names``: absolute coordinates and joint coordinates, then absolute speeds, then the user's own.
-    ``state(initial)`` makes one from the joints' values; accelerations and multipliers may follow, as runs
-    hand them on.
+    A state is [coordinates, speeds, states] with the names ``coordinate_names``, ``speed_names`` and
+    ``state_names``: absolute coordinates and joint coordinates, absolute speeds, the user's states.
+    ``state(initial)`` computes one from values of joints. Accelerations and multipliers may follow, as at the
+    end of a run.
     """
 
     equations: DerivedRedundantEquations
@@ -112,7 +109,7 @@ class CompiledRedundantModel(CompiledModel):
         return event.stop
 
     def _state_vector(self, state: Given) -> np.ndarray:
-        """Return a state as a vector; one without accelerations and multipliers gets zeros for them."""
+        """Return a state as a vector; add zeros if it lacks accelerations and multipliers."""
         length = len(self.equations.program.state)
         if np.ndim(state) == 1 and len(state) == self.layout.first_acceleration:
             state = [*state, *[0.0] * (length - len(state))]
@@ -121,14 +118,14 @@ class CompiledRedundantModel(CompiledModel):
     def derivatives(
         self, t: float, state: Given, parameters: DataMapping | None = None, *, memory: Given = None
     ) -> np.ndarray:
-        """Rates of [coordinates, speeds, states] that keep all constraints."""
+        """Return the rates of [coordinates, speeds, states], with which all constraints hold."""
         rates = super().derivatives(t, state, parameters, memory=memory)
         return rates[: self.layout.first_acceleration]
 
     def joint_accelerations(
         self, t: float, state: Given, parameters: DataMapping | None = None, *, memory: Given = None
     ) -> dict[str, float]:
-        """Rates of the joints' speeds at a state, by name: u̇ as other formalisms give it."""
+        """Return rates of the joints' speeds at a state by name: the same u̇ as of other formalisms."""
         v_dot = self.derivatives(t, state, parameters, memory=memory)
         v_dot = v_dot[self.layout.first_speed : self.layout.first_own]
         r, system = self._redundant, self.equations.system
@@ -139,20 +136,20 @@ class CompiledRedundantModel(CompiledModel):
         found = evaluate_all(r.joint_accelerations.values(), values)
         return {u.data.name: float(x) for u, x in zip(system.speeds, found, strict=True)}
 
-    # ------------------------------------------------------------ where a run starts
+    # ------------------------------------------------------------ the start of a run
 
     def state(
         self, initial: Initial = None, parameters: DataMapping | None = None, t: float = 0.0
     ) -> np.ndarray:
-        """[coordinates, speeds, states] from the joints' coordinates and speeds by name (the rest as
-        described), or from all of them in order. Loops are closed, and speeds made to agree with the
-        constraints.
+        """Return [coordinates, speeds, states] from values of joints: some by name, or all in order.
+
+        Values without a name are as described. Loops are closed, and speeds corrected to satisfy constraints.
         """
         start = RedundantStart(self, parameters, t, initial_memory(self.equations))
         return start.state(initial)[: self.layout.first_acceleration]
 
     def check_start(self, initial: DataMapping) -> None:
-        """An error for names that have no initial value; only a run finds values that fit together."""
+        """Raise an error for names without initial value; only a run checks that values are consistent."""
         known = self.equations.start_names
         checked_names(initial, known, "there is no coordinate, speed or state", ParameterError)
 
@@ -162,14 +159,14 @@ class CompiledRedundantModel(CompiledModel):
         return self.compiler(derive(self.equations.system))
 
     def total_mass(self, parameters: DataMapping | None) -> float:
-        """Mass of all moving bodies; 1 where they have none."""
+        """Return the mass of all moving bodies; 1 if they have none."""
         mass = evaluate_all([self._redundant.total_mass], self.inside(parameters))[0]
         return float(mass) if mass > 0 else 1.0
 
     def dependent_constraints(
         self, state: Given, parameters: DataMapping | None = None, t: float = 0.0
     ) -> list[str]:
-        """Constraints that are redundant at this state, because they follow from those before them."""
+        """Return the constraints that are redundant at a state: they follow from constraints before them."""
         r = self._redundant
         names = [*self.coordinate_names, *self.speed_names]
         values = self.inside(parameters) | dict(zip(names, np.asarray(state, float), strict=False))
@@ -185,7 +182,7 @@ class CompiledRedundantModel(CompiledModel):
         for row, name in zip(B, self.equations.constraints, strict=True):
             size = float(np.linalg.norm(row))
             left = row.copy()
-            for _ in range(2):  # twice, so that rounding of the first round goes too
+            for _ in range(2):  # twice, which removes rounding errors of the first time
                 for b in basis:
                     left -= (b @ left) * b
             if np.linalg.norm(left) <= 1e-9 * max(size, 1e-300):
@@ -263,8 +260,9 @@ class CompiledRedundantModel(CompiledModel):
 
 
 class CompiledConvertedModel(CompiledModel):
-    """One system's equations as machine code; a state is [coordinates, what the speeds are converted to], and
-    ``derivatives`` are their rates.
+    """One system's equations as machine code, with converted speeds.
+
+    A state is [coordinates, converted speeds]; ``derivatives`` are its rates.
     """
 
     equations: DerivedConvertedEquations
@@ -285,9 +283,7 @@ class CompiledConvertedModel(CompiledModel):
 
 
 class CompiledMomentumModel(CompiledConvertedModel):
-    """One system's equations as machine code; a state is [coordinates, momenta], and ``derivatives`` are
-    their rates.
-    """
+    """One system's equations as machine code; a state is [coordinates, momenta]."""
 
     equations: DerivedMomentumEquations
 
@@ -335,12 +331,12 @@ class CompiledSensitiveModel(CompiledModel):
 
     @property
     def own_states(self) -> int:
-        """How many states are of the motion, before its derivatives."""
+        """The number of states of the motion, which come before its derivatives."""
         return len(self.base.equations.program.state)
 
     @property
     def start_tail(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """Derivatives at the start of every run: ones and zeros, where nothing has to be found there."""
+        """Derivatives at every start, ones and zeros; None if they must be computed for each start."""
         starts, moved = self._starts, self.equations.directions
         four = [start + k for start in self.equations.program.quaternions for k in range(4)]
         if any(d.name in (self.coordinate_names[i] for i in four) for d in moved):
@@ -356,7 +352,7 @@ class CompiledSensitiveModel(CompiledModel):
 
     @cached_property
     def driven(self) -> CompiledModel:
-        """The same model, whose inputs are read from data over time."""
+        """The same model with code that reads its inputs from data over time."""
         return self.compiler(driven_equations(self.equations), base=self.base.driven)
 
     def with_sensitivities(
@@ -366,7 +362,7 @@ class CompiledSensitiveModel(CompiledModel):
         return self.base.with_sensitivities(to, of, ignore_jumps=ignore_jumps)
 
     def refusal(self, inside: Mapping[str, float]) -> str:
-        """Return the message where rates jump with these parameters."""
+        """Return the message if rates jump with given parameters, else ""."""
         return self._jumps(inside) if self._jumps is not None else ""
 
     @property
@@ -387,7 +383,7 @@ class CompiledSensitiveModel(CompiledModel):
         return self.base.second_half(self.plain(instance), t, q, u, memory)
 
     def plain(self, instance: Instance) -> Instance:
-        """Return the program without derivatives of its motion."""
+        """Return the model without derivatives, with the same parameters and inputs."""
         return Instance(self.base, instance.parameters, instance.inputs)
 
     def _memory_vector(self, memory: Given, t: float) -> np.ndarray:
@@ -396,19 +392,20 @@ class CompiledSensitiveModel(CompiledModel):
         return stored if memory is by_name else vector(memory, len(stored), "memory")
 
     def _extend_memory(self, memory: np.ndarray, moved: np.ndarray | None = None) -> np.ndarray:
-        """Memory with its derivatives, zero where none are given."""
+        """Return the memory followed by its derivatives, zero if none are given."""
         kept = list(self.equations.memory_places)
         rows = np.zeros((len(self.directions), len(kept))) if moved is None else moved[:, kept]
         return np.concatenate([memory, rows.ravel()])
 
     def tolerances(self, atol: float | Sequence[float]) -> float | Sequence[float]:
-        """Return the tolerances of all states, from the tolerances of coordinates and speeds: the same for
-        each derivative.
+        """Return the tolerances of all states, from those of coordinates, speeds and states.
+
+        All derivatives get the same.
         """
         count = len(self.base.equations.program.state)
         return np.tile(atol, 1 + len(self.directions)).tolist() if np.shape(atol) == (count,) else atol
 
-    # ------------------------------------------------------------ where a run starts, and goes on
+    # ------------------------------------------------------------ starts, and changes of configuration
 
     def place_at_start(self, instance: Instance, initial: Initial, t: float, memory: np.ndarray) -> Place:
         """Return the place where a run starts, with its derivatives."""
@@ -420,9 +417,7 @@ class CompiledSensitiveModel(CompiledModel):
         return place._replace(memory=self._extend_memory(place.memory, found.memory), along=along)
 
     def _name_initial_values(self, initial: Initial) -> Initial:
-        """Return the initial values with every value that the motion is differentiated by; omitted ones are
-        as described in the system.
-        """
+        """Return initial values with all differentiation variables; omitted ones are as described."""
         directions = self.equations.directions
         varied = [d for d in directions if d.role in ("coordinate", "speed", "state")]
         if initial is not None and not isinstance(initial, Mapping):
@@ -454,12 +449,12 @@ class CompiledSensitiveModel(CompiledModel):
 
     @cached_property
     def _momenta(self) -> Along | None:
-        """Derivatives of momenta, where these are states in place of speeds."""
+        """Derivatives of momenta, if these are states instead of speeds."""
         conversion = self.base.equations.conversion
         return None if conversion is None else Along(conversion)
 
     def along(self, instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray | None:
-        """Derivatives of all coordinates, speeds and states, for another choice of independent speeds."""
+        """Return derivatives of all coordinates, speeds and states, for other independent speeds."""
         if not self.equations.reduction.rows:
             return None
         values: ValueTable = self.inside(instance.parameters)
@@ -497,7 +492,7 @@ TIERS = ("final", "quick")
 
 
 def machine_code(equations: DerivedEquations, backend: str, tier: str) -> tuple[Compiled, float]:
-    """Return the functions of a program as machine code, and the seconds that it took."""
+    """Return the functions of a program as machine code, and the seconds of compilation."""
     one_of(tier, TIERS, "unknown tier ")
     one_of(backend, BACKENDS, "unknown backend ")
     start = time.perf_counter()
@@ -529,11 +524,12 @@ def compile_equations(
     pictures: Callable[[DerivedEquations], MotionPicture] | None = None,
     base: CompiledModel | None = None,
 ) -> CompiledModel:
-    """Compile equations to machine code in this process. Code of the tier "quick" is ready sooner and runs
-    longer. ``pictures`` makes the object that draws the model's motions; ``base`` is the model of the same
-    equations without derivatives of the motion.
+    """Compile equations to machine code in this process.
+
+    Code of the tier "quick" is ready sooner and runs longer. ``pictures`` returns the object that draws the
+    model's motions; ``base`` is the model of the same equations without derivatives of the motion.
     """
-    made: Any = model_kind(equations)  # only the kinds with derivatives of the motion take `base`
+    made: Any = model_kind(equations)  # only models with derivatives take `base`
     code = machine_code(equations, backend, tier)
     compiler: Compiler = partial(compile_equations, backend=backend, tier=tier, pictures=pictures)
     more = () if base is None else (base,)

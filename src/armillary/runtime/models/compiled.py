@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class Compiler(Protocol):
-    """A maker of models: other equations of the same system are compiled as the first were."""
+    """A function that compiles further equations of a system with the same options as the first."""
 
     def __call__(
         self, equations: DerivedEquations, *, base: CompiledModel | None = None
@@ -53,14 +53,14 @@ class Compiler(Protocol):
 
 
 class ModelHolder(Protocol):
-    """The model that users hold: `Model` of the package `stages`, which stands above."""
+    """The user's model, `Model` of the package `stages`, which cannot be imported here."""
 
     @property
     def _core(self) -> CompiledModel: ...
 
 
 def compiled_model(given: object, needed_by: str = "this call") -> CompiledModel:
-    """Return the compiled model that a user's model holds; raise for anything else."""
+    """Return the compiled model inside a user's model; raise an error for anything else."""
     found = core_of(given)
     if not isinstance(found, CompiledModel):
         raise ArmillaryError(
@@ -70,7 +70,7 @@ def compiled_model(given: object, needed_by: str = "this call") -> CompiledModel
 
 
 class CompiledModel(ConfiguredProgram):
-    """One system's equations as machine code, freed with this object."""
+    """One system's equations as machine code, which is freed with this object."""
 
     compiler: Compiler
 
@@ -79,14 +79,14 @@ class CompiledModel(ConfiguredProgram):
     ) -> None:
         super().__init__(equations, code, seconds, compiler)
         self._sensitive: dict[object, CompiledSensitiveModel] = {}
-        self._kept: KnownParameters | None = None  # of the last run
+        self._kept: KnownParameters | None = None  # parameters of the last run
 
     # ------------------------------------------------------------ values
 
     def derivatives(
         self, t: float, state: Given, parameters: DataMapping | None = None, *, memory: Given = None
     ) -> np.ndarray:
-        """[q̇, u̇, ż] at a state [q, u, z]; see ``Model.derivatives``."""
+        """Return [q̇, u̇, ż] at a state [q, u, z]; see ``Model.derivatives``."""
         y = self._state_vector(state)
         return self._call("derivatives", len(y), t, y, parameters, memory)
 
@@ -100,7 +100,7 @@ class CompiledModel(ConfiguredProgram):
         memory: Given = None,
         states: Given = None,
     ) -> np.ndarray:
-        """u̇ at coordinates q and speeds u; see ``Model.accelerations``."""
+        """Return u̇ at coordinates q and speeds u; see ``Model.accelerations``."""
         if self.base is not self:
             return self.base.accelerations(t, q, u, parameters, memory=memory, states=states)
         q = vector(q, len(self.coordinate_names), "coordinates")
@@ -110,7 +110,7 @@ class CompiledModel(ConfiguredProgram):
         return self._speed_rates(t, np.concatenate([q, second, own]), parameters, memory)
 
     def _speed_rates(self, t: float, y: np.ndarray, parameters: Given, memory: Given) -> np.ndarray:
-        """u̇ at a state."""
+        """Return u̇ at a state."""
         first = len(self.coordinate_names)
         return self.derivatives(t, y, parameters, memory=memory)[first : first + len(self.speed_names)]
 
@@ -141,9 +141,7 @@ class CompiledModel(ConfiguredProgram):
         return instance.call(name, length, t, y, stored)
 
     def _memory_vector(self, memory: Given, t: float) -> np.ndarray:
-        """Return the memory of a single call, given by name or as a whole; omitted values are as at the start
-        of a run.
-        """
+        """Return the memory of a call, by name or whole; omitted values are as at the start of runs."""
         if memory is None or isinstance(memory, Mapping):
             return initial_memory(self.equations, memory, t)
         return vector(memory, len(self.equations.system.memories), "memory")
@@ -233,16 +231,14 @@ class CompiledModel(ConfiguredProgram):
     def _again(
         self, given: RunSettings, parameters: DataMapping | None, initial: Given, progress: Given
     ) -> Run | None:
-        """Return a run with the same settings and parameters as an earlier one; `None` if it needs the
-        general path.
-        """
+        """Return a run with the settings and parameters of an earlier one; None if that needs other code."""
         known = self._kept  # which other threads may replace
         if known is None or (repeated := known.repeated.get(id(given))) is None:
             return None
         return repeated.run(initial, progress) if self._with_parameters(parameters) is known else None
 
     def _with_parameters(self, parameters: DataMapping | None) -> KnownParameters:
-        """Return all that follows from the parameters of a run, which are checked; kept for the next run."""
+        """Check the parameters of a run; return data that depend on them, which are kept for the next run."""
         known = self._kept  # which other threads may replace
         if known is not None and known.same(parameters):
             return known
@@ -282,8 +278,9 @@ class CompiledModel(ConfiguredProgram):
 
     @cached_property
     def differentiated(self) -> CompiledModel:
-        """The same model with the partial derivatives of its rates, for linearly implicit methods, compiled
-        at its first use; this model if there are none.
+        """The same model with the partial derivatives of its rates, for linearly implicit methods.
+
+        It is compiled at its first use; this model itself if it has such derivatives.
         """
         found = with_partial_rates(self.equations)
         return self if found.program is self.equations.program else self.compiler(found)

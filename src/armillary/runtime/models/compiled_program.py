@@ -1,9 +1,9 @@
-"""The machine code of a program: its functions by name, for runs too, and constants for parameter values.
+"""The machine code of a program: its functions by name, those of runs, and constants for parameter values.
 
-Further functions of a model as machine code: any expressions of its time, state, memory and parameters.
+Also further functions of a model as machine code: any expressions of its time, state, memory and parameters.
 
-Analyses need numbers beside the rates and outputs of runs: Jacobians, mass matrices, efforts, gaps of loops.
-They state these as expressions, and this module compiles them, to be evaluated at one place or at many.
+Analyses need more than rates and outputs of runs: Jacobians, mass matrices, efforts, gaps of loops. They
+state these as expressions, which this module compiles and evaluates at one point or at many.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 4)
 
 
 class CompiledProgram:
-    """One program as machine code, freed with this object."""
+    """One program as machine code, which is freed with this object."""
 
     def __init__(self, equations: DerivedEquations, code: Compiled, seconds: float) -> None:
         self.equations = equations
@@ -65,7 +65,7 @@ class CompiledProgram:
 
     @property
     def parameters(self) -> dict[str, float | None]:
-        """Parameters with their defaults, in their stated units."""
+        """Defaults of the parameters by name, in stated units; None without a default."""
         return self.equations.parameters
 
     @property
@@ -75,11 +75,11 @@ class CompiledProgram:
 
     @property
     def formalism(self) -> str:
-        """Name of the formalism behind the code."""
+        """Name of the formalism of the equations."""
         return self.equations.formalism
 
     def address(self, name: str) -> int:
-        """Address of a generated function ("derivatives", "outputs", …); 0 where the model has none."""
+        """Return the address of a generated function ("derivatives", "outputs", …); 0 if there is none."""
         if name not in self._addresses:
             program = self.equations.program
             absent = {
@@ -96,13 +96,13 @@ class CompiledProgram:
         return self._addresses[name]
 
     def function(self, name: str) -> Callable[..., None]:
-        """A generated function of a time and the addresses of state, constants, memory and results."""
+        """Return a generated function of time and the addresses of state, constants, memory and results."""
         if name not in self._functions:
             self._functions[name] = _FUNCTION(self.address(name))
         return self._functions[name]
 
     def constants(self, parameters: DataMapping | None = None) -> np.ndarray:
-        """Precomputed constants for a parameter set, as the generated functions take them."""
+        """Return the precomputed constants of a parameter set, an argument of the generated functions."""
         if parameters is None and self._default_constants is not None:
             return self._default_constants
         constants = self.constants_inside(self.parameters_inside(parameters))
@@ -112,11 +112,11 @@ class CompiledProgram:
         return constants
 
     def parameters_inside(self, parameters: DataMapping | None) -> np.ndarray:
-        """Values of all parameters in the model's own units, in their order."""
+        """Return values of all parameters in the model's own units, in their order."""
         return self.parameter_table.inside(self.parameter_table.values(parameters))
 
     def constants_inside(self, inside: np.ndarray) -> np.ndarray:
-        """Precomputed constants for values of all parameters in the model's own units, in their order."""
+        """Return precomputed constants from all parameters in the model's own units, in their order."""
         constants = np.zeros(max(len(self.equations.program.constants), 1))
         inside = np.ascontiguousarray(inside)
         precompute = ctypes.CFUNCTYPE(None, _REALS, _REALS)(self.address("precompute"))
@@ -124,19 +124,19 @@ class CompiledProgram:
         return constants
 
     def inside(self, parameters: DataMapping | None = None) -> dict[str, float]:
-        """Values of all parameters in the model's own units."""
+        """Return values of all parameters by name, in the model's own units."""
         return dict(zip(self.parameter_table.names, self.parameters_inside(parameters).tolist(), strict=True))
 
     # ------------------------------------------------------------ for runs
 
     @cached_property
     def speeds(self) -> SpeedPlaces:
-        """Where all speeds of the system are among the outputs."""
+        """Indices of all speeds of the system among the outputs."""
         return speed_places(self.equations, self.output_names)
 
     @cached_property
     def independent_speeds(self) -> np.ndarray:
-        """The speeds of the system that are states of this program, in the order of the state."""
+        """Numbers of the system's speeds that are states of this program, in the order of the state."""
         number = {u.data.name: j for j, u in enumerate(self.equations.system.speeds)}
         return np.array([number[name] for name in self.speed_names], dtype=int)
 
@@ -147,8 +147,9 @@ class CompiledProgram:
 
     @cached_property
     def weakening(self) -> list[tuple[int, float]]:
-        """Numbers of the events at which dependent speeds are chosen again or constraints lose rank, and
-        values of their functions above which neither is near.
+        """Numbers of the events of poor dependent speeds and of lost rank, with limits of their functions.
+
+        Above its limit an event is not near.
         """
         near = {DEPENDENT_SPEEDS: (NEARLY - 1.0) * POOR_PIVOT, CONSTRAINT_RANK: 0.0}
         numbers = self.watched_index
@@ -175,7 +176,7 @@ class CompiledProgram:
 
     @property
     def own_states(self) -> int:
-        """How many states are of the motion, before its derivatives."""
+        """The number of states of the motion, which come before its derivatives."""
         return len(self.equations.program.state)
 
     @cached_property
@@ -218,8 +219,8 @@ class CompiledProgram:
 _WHOLE, _ADDRESSES = ctypes.c_int64, ctypes.c_void_p
 _PLACE = ctypes.CFUNCTYPE(None, ctypes.c_double, *[_ADDRESSES] * 4)
 _ROWS = ctypes.CFUNCTYPE(None, _WHOLE, *[_WHOLE] * 5, *[_ADDRESSES] * 5)
-_THREAD = 2_000_000  # operations that are worth a thread: half a millisecond, and starting one takes a tenth
-_LONGEST = 4000  # numbers of a place and its results that are held on the stack, as vectors
+_THREAD = 2_000_000  # least operations per thread: half a millisecond; its start takes 0.1 ms
+_LONGEST = 4000  # most numbers of a point and its results on the stack, as vectors
 _CONSTANTS = ctypes.CFUNCTYPE(None, _WHOLE, *[_WHOLE] * 2, *[_ADDRESSES] * 2)
 _WHOLE_FUNCTION = """
 define void @{name}(double %t, ptr %state, ptr %constants, ptr %memory, ptr %out) nounwind {{
@@ -231,7 +232,7 @@ define void @{name}(double %t, ptr %state, ptr %constants, ptr %memory, ptr %out
 
 
 class Continuation(Protocol):
-    """Code that goes on from the results of a function, with its own after them in the same array."""
+    """Code that continues with the results of a function and appends its own in the same array."""
 
     length: int  # of the array
 
@@ -244,21 +245,20 @@ class Continuation(Protocol):
 
 
 def processors() -> int:
-    """Processors that this process may use."""
-    # Windows and macOS do not have the first of these functions.
+    """Return the number of processors that this process may use."""
+    # Windows and macOS lack sched_getaffinity.
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class ModelFunctions:
     """Named functions of time, state, memory, parameters and further inputs, as machine code.
 
-    ``functions`` holds the expressions of each, without dimensions and without dependent speeds or
-    accelerations; ``inputs`` are the symbols that they contain besides the state, in the order in which
-    numbers are given for them; ``per_state`` are those of them that belong to a state each. Code of
-    ``continued`` goes on from the results of a function; ``placed`` are further functions that put results of
-    another into matrices. ``many`` compiles for evaluation at many places only: ``rows`` then takes as many
-    at once as a vector holds, and there is no ``address``. Two places in a vector take 0.6 of the time on a
-    Neoverse N1.
+    ``functions`` has the expressions of each function, without dimensions and without dependent speeds or
+    accelerations. ``inputs`` are their symbols besides the state, in the order of the given numbers;
+    ``per_state`` are inputs that belong to a state each. Code of ``continued`` continues with the results of
+    a function; ``placed`` are further functions that put results of another one into matrices. ``many``
+    compiles only for evaluation at many points: ``rows`` then computes as many together as a vector holds,
+    and there is no ``address``. Two points in a vector take 0.6 of the time on a Neoverse N1.
     """
 
     def __init__(
@@ -296,7 +296,7 @@ class ModelFunctions:
             return
         text = "\n".join([process_text(program), *parts, precompute_rows(), *map(function_rows, names)])
         self._code = Compiled(text)
-        self._foreign = holds_addresses(text)  # such code may hold states of its own
+        self._foreign = holds_addresses(text)  # such code may have its own state
         self._places = {name: _PLACE(self._code.address(name)) for name in names}
         self._rows = {name: _ROWS(self._code.address(f"{name}_rows")) for name in names}
 
@@ -326,26 +326,28 @@ class ModelFunctions:
         return {name: operations.total for name, operations in self.operations.items()}
 
     def address(self, name: str) -> int:
-        """Address of a function (t, state and inputs, constants, memory, results), for compiled loops."""
+        """Return the address of a function of (t, state and inputs, constants, memory, results)."""
         return (self._code if self._places else self._of_one_place).address(name)
 
     @cached_property
     def _of_one_place(self) -> Compiled:
-        """The functions of one place, where only those of several rows are compiled."""
+        """The functions of one point, compiled if only functions of several rows exist."""
         return Compiled(process_text(self.equations.program))
 
     def length(self, name: str) -> int:
-        """Number of results of a function."""
+        """Return the number of results of a function."""
         return self._lengths[name]
 
     def loop(self, name: str) -> Callable[..., None]:
-        """Return the compiled loop of a function over rows: (rows, strides of times, states with inputs,
-        constants, memories and results, then the addresses of these arrays).
+        """Return the compiled loop of a function over rows.
+
+        Its arguments are the number of rows; the strides of times, states with inputs, constants, memories
+        and results; and the addresses of these arrays.
         """
         return self._rows[name]
 
     def constants(self, parameters: DataMapping | None = None) -> np.ndarray:
-        """Precomputed constants for parameters in stated units; a row per run where any is an array."""
+        """Return precomputed constants for parameters in stated units; a row per run if one is an array."""
         if not parameters and self._default_constants is not None:
             return self._default_constants
         columns = self._table.inside_columns(parameters)
@@ -373,7 +375,7 @@ class ModelFunctions:
         inputs: Sequence[float] | np.ndarray = (),
         constants: np.ndarray | None = None,
     ) -> np.ndarray:
-        """The results of a function at one place. ``constants``, where known, replace ``parameters``."""
+        """Return the results of a function at one point; ``constants``, if given, replace ``parameters``."""
         if name not in self._places:
             given = None if not len(inputs) else np.asarray(inputs, dtype=float)
             found: np.ndarray = self.rows(name, t, state, parameters, memory, given, constants)[0]
@@ -395,8 +397,9 @@ class ModelFunctions:
         inputs: np.ndarray | None = None,
         constants: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Return the results of a function at many places, a row each. One compiled loop finds them, which
-        several threads share if it takes long.
+        """Return the results of a function at many points, a row each, by one compiled loop.
+
+        Several threads share the work if it takes long.
 
         Time, state, memory, inputs and parameters are common to all rows, or have a leading axis of rows.
         """
@@ -423,8 +426,9 @@ class ModelFunctions:
         return out if self._without_signed_zeros(name) else unsigned_zeros(out)
 
     def fill_rows(self, name: str, n: int, strides: Sequence[int], places: Sequence[int]) -> None:
-        """Run the compiled loop of a function over n rows of arrays whose addresses are known, as ``loop``
-        takes them, on as many threads as are worth it.
+        """Run the compiled loop of a function over n rows of arrays at known addresses.
+
+        The arguments are those of ``loop``. The number of threads depends on the amount of work.
         """
         threads = 1 if self._foreign else n * self._totals[name] // _THREAD
         threads = min(processors(), threads) if threads > 1 else 1
@@ -442,7 +446,7 @@ class ModelFunctions:
             list(pool.map(share, cuts, (b - a for a, b in pairwise(cuts))))
 
     def _without_signed_zeros(self, name: str) -> bool:
-        """Return whether the compiled loop makes plain zeros of negative ones."""
+        """Return whether the compiled loop replaces −0.0 by 0.0."""
         return name in self._placed or name not in self._places
 
     def columns(
@@ -454,8 +458,9 @@ class ModelFunctions:
         constants: np.ndarray,
         shared: str = "",
     ) -> np.ndarray:
-        """Return the matrices of a function that is linear in its inputs, with a leading axis of points: a
-        column for each unit vector of inputs. The last inputs are the results of the function ``shared``,
+        """Return the matrices of a function that is linear in its inputs, one per point.
+
+        A matrix has a column per input. The last inputs are results of the function ``shared``, which is
         computed once for all columns of a point.
 
         Time, state, memory and constants are common to all points, or have a leading axis.
@@ -477,7 +482,7 @@ class ModelFunctions:
 
 
 def _pad(values: np.ndarray) -> np.ndarray:
-    """Never empty, so that it has an address."""
+    """Return values as an array that is not empty, so that it has an address."""
     return np.ascontiguousarray(values, dtype=float) if values.size else np.zeros(1)
 
 
@@ -485,18 +490,18 @@ def _pad(values: np.ndarray) -> np.ndarray:
 class SpeedPlaces:
     """All speeds of a system, in its order."""
 
-    columns: np.ndarray  # among the outputs
-    factors: np.ndarray  # from stated units to those of the model
-    kinds: tuple[np.ndarray, ...]  # columns of the speeds that have dimension and units in common
+    columns: np.ndarray  # indices among the outputs
+    factors: np.ndarray  # from stated units to the model's units
+    kinds: tuple[np.ndarray, ...]  # columns of the speeds with the same dimension and units
 
     @property
     def table(self) -> np.ndarray:
-        """The number of kinds, and for each the number of its columns and these."""
+        """The number of kinds; then, for each kind, the number of its columns and the columns."""
         return np.array([len(self.kinds), *(x for own in self.kinds for x in (len(own), *own))], dtype=float)
 
 
 def speed_places(equations: DerivedEquations, outputs: Sequence[str]) -> SpeedPlaces:
-    """Return the places of a system's speeds among these outputs."""
+    """Return the places of a system's speeds among given outputs."""
     speeds = equations.system.speeds
     column = {name: i for i, name in enumerate(outputs)}
     kinds: dict[tuple[object, float], list[int]] = {}

@@ -1,6 +1,6 @@
 """The programs of one system by configuration: other dependent speeds, joints locked and unlocked.
 
-Each configuration has its own program, derived and compiled when a run first needs it, then kept.
+Each configuration has its own program, which is derived and compiled when a run first needs it, then kept.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ if TYPE_CHECKING:
 
 
 Settings = dict[tuple[str, str], float]  # values of speeds by the names of an event and a speed
-NEARLY = 1.001  # a step that ends where the choice becomes poor, to its tolerance, may end just before
+# factor of the limit of a poor choice: a step that ends at it may end just before, to its tolerance
+NEARLY = 1.001
 
 
 class Configurations:
-    """The programs of one system by configuration, with the parameters of a run; the first is what the user
-    derived.
-    """
+    """The programs of one system by configuration, with the parameters of a run; the first is the user's."""
 
     def __init__(
         self,
         models: dict[Configuration, ConfiguredProgram],
         first: Configuration,
-        instance: Instance,  # of the first
+        instance: Instance,  # the instance of the first configuration
     ) -> None:
         self.first, self.parameters, self.inputs = first, instance.parameters, instance.inputs
         self._inside = instance.inside
         self._models = models
         self._instances: dict[Configuration, Instance] = {first: instance}
         self._rating_constants: dict[frozenset[str], np.ndarray] = {}
-        # The tables of run_changes.py, which imports this file, by what was so far.
+        # The tables of run_changes.py, which imports this file, with the value of `so_far` when they were
+        # made.
         self.changes: tuple[tuple[int, int, bool], Any] | None = None
 
     def __getitem__(self, configuration: Configuration) -> Instance:
-        """The program of a configuration, derived and compiled at its first use."""
+        """Return the program of a configuration, derived and compiled at its first use."""
         found = self._instances.get(configuration)
-        if found is None:  # where threads come here at once, all go on with the first one's result
+        if found is None:  # simultaneous threads all use the first result
             if configuration not in self._models:
                 model = self._models[self.first].in_configuration(configuration)
                 self._models.setdefault(configuration, model)
@@ -56,11 +56,11 @@ class Configurations:
         return found
 
     def add(self, configuration: Configuration) -> None:
-        """Derive and compile a configuration, if that has not been done, so that it is among the known."""
+        """Derive and compile a configuration if it is not known yet."""
         self[configuration]
 
     def rating_constants(self, locked: frozenset[str]) -> np.ndarray:
-        """Constants of the ratings of choices with these locks, which live as long as this does."""
+        """Return the constants of the ratings of choices with given locks; this object keeps them."""
         if locked not in self._rating_constants:
             rated, inside = self._models[self.first].choices(locked), self[self.first].changes.inside()
             assert rated is not None
@@ -69,7 +69,7 @@ class Configurations:
 
     @property
     def parameters_key(self) -> bytes | None:
-        """The same for equal parameters."""
+        """A key that is equal for equal parameters; None if there is none."""
         return None if self._inside is None else self._inside.tobytes()
 
     @property
@@ -78,9 +78,7 @@ class Configurations:
         return list(self._models)
 
     def exchange_text(self, before: Configuration, after: Configuration) -> str:
-        """Return the words for an exchange of dependent speeds, which are kept; "" where they stay
-        the same.
-        """
+        """Return the words for an exchange of dependent speeds; "" if they stay the same."""
         texts, exchange = self._models[self.first].exchange_texts, (before, after)
         if exchange not in texts:
             gone, now = (set(self[c].equations.dependents) for c in exchange)
@@ -93,17 +91,16 @@ class Configurations:
 
     @property
     def so_far(self) -> tuple[int, int, bool]:
-        """The number of configurations compiled, and of sets of locks whose table was needed, and whether a
-        run has changed its configuration.
-        """
+        """Numbers of compiled configurations and of rated sets of locks; whether a run has made a change."""
         model = self._models[self.first]
         return len(self._models), len(model.rated_choices), model.changed
 
     def tolerances(
         self, configuration: Configuration, atol: float | Sequence[float]
     ) -> float | Sequence[float]:
-        """Return the tolerances of a configuration's states, from the first configuration's tolerances by
-        name. A speed that is no state there gets the least tolerance of the first configuration's speeds.
+        """Return the tolerances of a configuration's states, from those of the first configuration by name.
+
+        A speed that is no state there gets the least tolerance of the first configuration's speeds.
         """
         if type(atol) is float or configuration == self.first or not np.ndim(atol):
             return atol
@@ -118,7 +115,7 @@ class Configurations:
         found = [known.get(name, least) for name in now]
         result: float | Sequence[float] = np.tile(
             found, len(given) // len(first)
-        ).tolist()  # with derivatives of states: for each
+        ).tolist()  # repeated for each derivative of the states
         return result
 
 
@@ -131,8 +128,9 @@ def elimination_steps(equations: DerivedEquations) -> list[tuple[int, int]]:
 
 
 def changes_configuration(event: EventRecord, equations: DerivedEquations) -> bool:
-    """Return whether an event locks, unlocks, sets a locked speed or a value after which loops are closed
-    again.
+    """Return whether an event changes the configuration.
+
+    It does so if it locks, unlocks, sets a locked speed, or sets a value after which loops are closed again.
     """
     if event.lock or event.unlock:
         return True
@@ -142,8 +140,10 @@ def changes_configuration(event: EventRecord, equations: DerivedEquations) -> bo
 
 
 def adjusts(event: EventRecord, equations: DerivedEquations, places: Collection[str] = ()) -> bool:
-    """Return whether all that an event without locks sets and that loops are closed again for are dependent
-    speeds, or among ``places``, and a motion determines all speeds that it sets.
+    """Return whether the loop can adjust speeds after an event, which has no locks.
+
+    All values for which loops are closed again must be dependent speeds or in ``places``, and a motion must
+    determine all speeds that the event sets.
     """
     reclosing = set(reclosing_names(event, equations))
     if event.lock or event.unlock or not reclosing or not reclosing <= {*equations.dependents, *places}:
@@ -153,7 +153,7 @@ def adjusts(event: EventRecord, equations: DerivedEquations, places: Collection[
 
 
 def reclosing_names(event: EventRecord, equations: DerivedEquations) -> list[str]:
-    """Names of what an event sets that loops are closed again for."""
+    """Return the names that an event sets and for which loops are closed again."""
     constraints = equations.system.constraints.values()
     if not constraints or not event.changes:
         return []

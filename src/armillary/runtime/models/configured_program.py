@@ -1,4 +1,4 @@
-"""A compiled program as one of a system: its states, where runs of it start, and its other configurations."""
+"""A system's compiled program: its states, starts of its runs, and its other configurations."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
 
 class ConfiguredProgram(CompiledProgram):
-    """The machine code of a system in one configuration, and what its runs need besides."""
+    """The machine code of a system in one configuration, and further data of its runs."""
 
     changes_inside = True  # whether a run changes its configuration in the compiled loop
-    picture: MotionPicture | None = None  # draws its motions, by the equations, without machine code
+    picture: MotionPicture | None = None  # draws its motions from the equations, without machine code
 
     def __init__(
         self,
@@ -54,34 +54,34 @@ class ConfiguredProgram(CompiledProgram):
         super().__init__(equations, code, seconds)
         self.compiler = compiler
         self.configuration_models: dict[Configuration, ConfiguredProgram] = {equations.configuration: self}
-        self.rated_choices: dict[frozenset[str], RatedChoices | None] = {}  # of those that runs have needed
-        self.change_figures: dict[object, ChangeFigures] = {}  # by what is known of configurations
+        self.rated_choices: dict[frozenset[str], RatedChoices | None] = {}  # by locks that runs have needed
+        self.change_figures: dict[object, ChangeFigures] = {}  # by `Configurations.so_far`
         self.change_sections: tuple[Any, KnownChanges] | None = None  # of the last run, for its parameters
-        self.changed = False  # whether a run has changed its configuration: sections of changes are compiled
+        # whether a run has changed its configuration; then sections of changes are compiled
+        self.changed = False
         self.exchange_texts: dict[tuple[Configuration, Configuration], str] = {}
 
-    # ------------------------------------------------------------ what it is made of
+    # ------------------------------------------------------------ parts
 
     @cached_property
     def masses(self) -> tuple[Masses, list[ConstraintRow]]:
-        """The check of runs that may have met a place without mass."""
+        """Masses of the tree and constraints, for the search of places without mass (failures.py)."""
         return masses_and_constraints(self.equations)
 
     @cached_property
     def row_energy(self) -> Callable[[Values], list[NumericValue]]:
-        """The kinetic energy of values by name, for the same check."""
+        """The kinetic energy from values by name, for the same search."""
         return energy_function(self.equations)
 
     @kept_with_owner
     def change_code(self) -> ChangeCode:
-        """Return the sections that lead to this configuration and away from it, compiled at their
-        first use.
-        """
+        """The sections by which runs enter and leave this configuration, compiled at their first use."""
         return ChangeCode(with_changes(self.base.equations).program)
 
     def choices(self, locked: frozenset[str]) -> RatedChoices | None:
-        """Return the choices of dependent speeds with some locks; `None` if the table of configurations has
-        only one. The model derived first finds them and compiles their ratings at the first use.
+        """Return the choices of dependent speeds with given locks; None if there is only one.
+
+        The model that was derived first makes them and compiles their ratings at the first use.
         """
         if self.base is not self:
             return self.base.choices(locked)
@@ -93,24 +93,22 @@ class ConfiguredProgram(CompiledProgram):
 
     @cached_property
     def plain_state(self) -> bool:
-        """Whether a state is coordinates, independent speeds and states of the user's own."""
+        """Whether a state has just coordinates, independent speeds and the user's states."""
         own, plain = type(self), ConfiguredProgram
         return own.second_half is plain.second_half and own.further_states is plain.further_states
 
     def second_half(
         self, instance: Instance, t: float, q: np.ndarray, u: np.ndarray, memory: np.ndarray
     ) -> np.ndarray:
-        """Return the part of a state after the coordinates, from the speeds of ``speed_names``: these
-        themselves.
-        """
+        """Return the part of a state after the coordinates; here the speeds ``speed_names`` themselves."""
         return u
 
     def further_states(self, instance: Instance, place: Place) -> np.ndarray:
-        """Return the part of a state after that: empty."""
+        """Return the part of a state after coordinates, speeds and the user's states; here empty."""
         return np.empty(0)
 
     def along(self, instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray | None:
-        """Derivatives of all coordinates and speeds at a state, where it holds any."""
+        """Return derivatives of all coordinates and speeds at a state; here None."""
         return None
 
     @property
@@ -132,8 +130,9 @@ class ConfiguredProgram(CompiledProgram):
         return self.compiler(as_program_of(equations, found))
 
     def compile_configurations(self) -> int:
-        """Return all configurations of ``eom.configurations`` derived and compiled now, and their number;
-        runs do it otherwise when they first meet one.
+        """Derive and compile all configurations of ``eom.configurations``; return their number.
+
+        Otherwise runs do so when they first meet one.
         """
         table = configurations_of(self.base.equations)
         for entry in table:
@@ -145,7 +144,7 @@ class ConfiguredProgram(CompiledProgram):
         return len(table)
 
     def place_at_start(self, instance: Instance, initial: Initial, t: float, memory: np.ndarray) -> Place:
-        """Return the place where a run starts."""
+        """Return the place at the start of a run."""
         q, u, states, named = whole_start(self.equations, initial)
         place = Place(t, q, u, memory, states)
         place = instance.close_loops(place, named) if self.equations.reduction.rows else place
@@ -156,34 +155,34 @@ class ConfiguredProgram(CompiledProgram):
         )
 
     def check_start(self, initial: DataMapping) -> None:
-        """An error for initial values by name from which no run can start."""
+        """Raise an error for initial values by name from which no run can start."""
         initial_values(self.equations, initial)
 
     @cached_property
     def three_angles(self) -> tuple[ThreeAngles, ...]:
-        """The joints of three angles, which no run can start from where their axes lie in a plane."""
+        """Joints with three angles: no run can start with their axes in a plane."""
         of = self.equations
         return joints_of_three_angles(of.system, of.coordinates) if of.joints_move_bodies else ()
 
     @cached_property
     def starts_plainly(self) -> bool:
-        """Whether the place of a start is found by coordinates, speeds and loops alone."""
+        """Whether a start needs only coordinates, speeds and loops."""
         system = self.equations.system
         started = any(memory.start is not None for memory in system.memories.values())
         return not (system.centres or system.contacts or started)
 
     @kept_with_owner
     def loops(self) -> LoopStart:
-        """Return the assembly that closes the loops at the start of runs."""
+        """The loops, to be closed at the start of runs."""
         return LoopStart(self.equations)
 
     def refusal(self, inside: Mapping[str, float]) -> str:
-        """Why this kind of model does not run with parameters in its own units, "" where it does."""
+        """Return why this kind of model cannot run with parameters in its own units; "" if it can."""
         return ""
 
     @property
     def may_refuse(self) -> bool:
-        """Whether there are such parameters."""
+        """Whether `refusal` may refuse parameters."""
         return False
 
     def tolerances(self, atol: float | Sequence[float]) -> float | Sequence[float]:
@@ -191,19 +190,19 @@ class ConfiguredProgram(CompiledProgram):
         return atol
 
     def plain(self, instance: Instance) -> Instance:
-        """Return the program without derivatives of its motion."""
+        """Return the instance without derivatives of its motion; here the same."""
         return instance
 
 
 def as_program_of(equations: DerivedEquations, others: DerivedEquations) -> DerivedEquations:
-    """Equations of another configuration, whose program reads inputs and has partial derivatives as this."""
+    """Return equations whose program reads inputs and has partial derivatives as another configuration's."""
     program = equations.program
     found = with_partial_rates(others, like=program) if program.partial_rates else others
     return driven_equations(found) if equations.program.driven else found
 
 
 def driven_equations(equations: DerivedEquations) -> DerivedEquations:
-    """Equations whose program reads all inputs from data over time."""
+    """Return equations whose program reads all inputs from data over time."""
     memories = equations.system.memories.values()
     symbols = [s for s, m in zip(equations.program.memory, memories, strict=False) if m.input]
     return replace(equations, program=replace(equations.program, driven=tuple(symbols)))

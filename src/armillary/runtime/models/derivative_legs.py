@@ -1,9 +1,8 @@
-"""A run that carries the derivatives of its motion along, leg by leg.
+"""A run with derivatives of its motion, leg by leg.
 
-Its loop ends where other dependent speeds are required; the place reached is carried over with its
-derivatives, and the run goes on in another program. The solver of the program without derivatives chooses the
-speeds. Derivatives are not carried across places where constraints lose rank: where these are is found from
-the motion alone.
+Its loop ends where other dependent speeds are required; the place with its derivatives is then the start of a
+leg in another program. The solver of the program without derivatives chooses the speeds. Derivatives cannot
+pass places where constraints lose rank; the motion alone shows where these are.
 """
 
 from __future__ import annotations
@@ -44,10 +43,10 @@ _CAREFUL = "dop853"  # the method of the motion without derivatives
 
 
 class DerivativeLegs(ConfigurationRun):
-    """A run under way: its place, its configuration, and what follows."""
+    """A run in progress: its place, its configuration and the next legs."""
 
     shown = -inf  # the time of the last row
-    near = 0.0  # rows as close to the place are at its time: it is that of an event, up to rounding
+    near = 0.0  # rows this close to the place, at which an event happened, get its time
 
     def __init__(
         self,
@@ -68,7 +67,7 @@ class DerivativeLegs(ConfigurationRun):
             self.legs.instance = configurations[self.configuration]
 
     def run(self, result: Integration | None = None) -> RunLegs:
-        """Make the whole run."""
+        """Make the run and return its legs."""
         try:
             while self._leg():
                 pass
@@ -79,9 +78,7 @@ class DerivativeLegs(ConfigurationRun):
         return self.legs
 
     def _choose(self, place: Place) -> Configuration:
-        """Return the configuration that suits a place: the present one, or one with better dependent
-        speeds.
-        """
+        """Return the configuration that suits a place: the present one, or one with a better choice."""
         plain, supply = self._plain[self.configuration], ConfigurationSupply(self._plain, 0.0)
         functions = plain.model.run_functions
         start = known_changes(self._plain).configurations.index(self.configuration)
@@ -100,7 +97,7 @@ class DerivativeLegs(ConfigurationRun):
         return self._plain.known[found]
 
     def _leg(self) -> bool:
-        """Make one leg. Return True if another follows."""
+        """Make one leg; return whether another follows."""
         instance, end = self.legs.instance, self._leg_end()
         step, max_step = self.settings.step, self.settings.max_step
         if self._weak(instance):
@@ -112,32 +109,30 @@ class DerivativeLegs(ConfigurationRun):
         return self._finish_leg(self._integrate_leg(instance, end, step, max_step), end)
 
     def _finish_leg(self, result: Integration, end: float) -> bool:
-        """Record a leg's rows and choose the next configuration, or the same leg again. Return True if a leg
-        follows.
-        """
+        """Record a leg's rows; choose the next configuration or repeat the leg; return if one follows."""
         origin, instance = self.place, self.legs.instance
         if result.status == "finished" and end == self.t_end and self._finish_run(instance, result):
             return False
         happened = events_at_end(instance, result)
         flipped = any(e.name == PIVOT_SIGN for e in happened)
-        # An event that rounding puts just before the place comes first, and no step leads on from there.
+        # Rounding may put an event just before the place; then no step leads on from there.
         stuck = bool(happened) and result.status == "step too small" and self.stretch is None
         if (flipped or stuck) and result.t_stop > origin.t:
-            self._go_back(result, instance)  # the leg is gone through again
+            self._go_back(result, instance)  # the leg is made again
             return True
         self.near, at = 0.0, result.t_stop
         changing = [e for e in happened if e.name in INTERNAL_EVENTS]
-        if result.status == "event" and changing:  # rows at this time show what comes of it
-            # An event is located just after its zero: rows as close as rounding brings them are at its time.
+        if result.status == "event" and changing:  # rows at this time show the state after it
+            # An event is located just after its zero; rows within rounding of it get its time.
             self.near = result.near or 16.0 * EPSILON * max(abs(result.t_stop), abs(origin.t))
             before = result.time < result.t_stop - self.near
             result = replace(result, time=result.time[before], samples=result.samples[before])
-            # Grid points of a leg may be off by as much; from before its zero the event would happen again.
+            # Grid points may be off by as much; starting before the zero, the event would happen again.
             grid_point = min(self._on_grid(result.t_stop), self.t_end)
             at = grid_point if 0.0 < grid_point - result.t_stop <= self.near else result.t_stop
         reached = instance.place(at, result.final_state, result.final_memory)
         if result.status in ("finished", "event") and not any(e.changes for e in happened):
-            self._check(instance, reached, result)  # before its rows are taken over
+            self._check(instance, reached, result)  # before its rows are recorded
         self._add(instance, result)
         self.shown = max(self.shown, *result.time[-1:], -inf)
         self.place = reached
@@ -155,7 +150,7 @@ class DerivativeLegs(ConfigurationRun):
         return True
 
     def _exchange(self) -> None:
-        """Go on with other dependent speeds."""
+        """Continue with other dependent speeds."""
         before, place = self.configuration, self.place
         refuse_choice(self.configurations[before], place)
         try:
@@ -168,7 +163,7 @@ class DerivativeLegs(ConfigurationRun):
         self._note_exchange(place.t, before, self.configuration)
 
     def _leg_end(self) -> float:
-        """Return the latest end of the next leg."""
+        """Return the latest time at which the next leg must end."""
         t, ends = self.place.t, [self.t_end]
         if self.stretch is not None:
             ends.append(self.stretch.begin if t < self.stretch.begin else self.stretch.end)
@@ -187,7 +182,7 @@ class DerivativeLegs(ConfigurationRun):
         self, instance: Instance, end: float, step: float | None, max_step: float
     ) -> Integration:
         atol, due = self.configurations.tolerances(self.configuration, self.settings.atol), self.times
-        if not self.legs.parts and end == self.t_end and self.stretch is None:  # the whole run
+        if not self.legs.parts and end == self.t_end and self.stretch is None:  # the only leg
             leg = self.settings.at_times
             leg = leg if atol is leg.atol else replace(leg, atol=atol)
         else:
@@ -210,7 +205,7 @@ class DerivativeLegs(ConfigurationRun):
         )
 
     def _weak(self, instance: Instance) -> bool:
-        """Return True if the constraints may be about to lose rank."""
+        """Return whether the constraints may be about to lose rank."""
         if instance.equations.reduction.strength is None:
             return False
         if self.stretch is not None and self.place.t >= self.stretch.begin:
@@ -219,8 +214,9 @@ class DerivativeLegs(ConfigurationRun):
         return instance.strength(self.place.t, state, self.place.memory) <= LOST_RANK * (1 + 1e-6)
 
     def _careful_leg(self, plain: Instance) -> Integration:
-        """Return the motion through a stretch where the constraints are weak, by the compiled loop;
-        ``plain``: the program without derivatives of its motion.
+        """Return the motion through a stretch of weak constraints, by the compiled loop, without derivatives.
+
+        ``plain`` is the program without derivatives of its motion.
         """
         until = self.stretch.end if self.stretch is not None else -inf
 
@@ -236,9 +232,7 @@ class DerivativeLegs(ConfigurationRun):
         return integrate_leg(plain, place, leg, None, single_changes(plain), lasts=lasts)
 
     def _derivatives_end(self, plain: Instance, result: Integration) -> float:
-        """Return the end of the derivatives of a motion, found from the motion alone: where a step across
-        begins.
-        """
+        """Return the latest end of derivatives, from the motion alone: the start of a step across a place."""
         t = self.place.t
         if result.refused_event is not None:
             refuse_derivatives(plain, result.t_stop)

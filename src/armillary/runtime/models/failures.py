@@ -1,11 +1,11 @@
 """Errors of runs that had to stop or cannot start, and the search for places where a motion moves no mass.
 
 At a place where some motion moves no mass the mass matrix is singular, and a run divides by rounding errors:
-it may end with plausible numbers, or not at all, in steps of 1e-10 s. The error names the joint and the time.
+it may end with plausible numbers, or get stuck in steps of 1e-10 s. The error names the joint and the time.
 
-Before a run (`refuse_locked`, `watch_start`): in joints with three angles the place is known beforehand. The
-mass matrix takes long to evaluate, so it is checked only there, since constraints, or an angle that is given
-or locked, may hold the loose motion, and in any system if the first steps of an adaptive method do not
+Before a run (`refuse_locked`, `watch_start`): for joints with three angles the place is known. The mass
+matrix takes long to evaluate and constraints, or an angle that is given or locked, may exclude the loose
+motion. So it is checked only there, and in any system if the first steps of an adaptive method do not
 advance.
 
 After a run (`weakness`): only if it failed or its speeds jumped; the integration loop takes no part. The mass
@@ -53,10 +53,11 @@ from armillary.solver.thresholds import (
 from armillary.untyped import Given
 
 _JUMPS = 5  # first jumps of speeds in a run that are checked
-_BURST = 100.0  # growth of kinetic energy over all earlier rows that shows a step across such a place
-_SMALL = 1e-3  # share of the run's median speed; growth of smaller speeds is the start of a motion, no jump
-_HELD = 1e-2  # resistance of constraints to a motion of size one, above which they hold it
-_EACH, _PATIENCE = 300, 100_000  # rows that a run counts as; sum at which masses_suffice is computed
+_BURST = 100.0  # ratio of kinetic energy to that of earlier rows that shows a step across such a place
+_SMALL = 1e-3  # share of the run's median speed; smaller speeds may grow fast at the start of a motion
+_HELD = 1e-2  # least resistance of constraints to a motion of size one that excludes it
+# further rows counted per run; sum of rows at which masses_suffice is computed
+_EACH, _PATIENCE = 300, 100_000
 _ROWS = 20  # rows before a jump from which paths start; rows before and after it whose energy is compared
 SINGULAR_THERE = "the mass matrix becomes singular there"
 REMEDY = (
@@ -66,12 +67,12 @@ REMEDY = (
 
 
 def weakness(instance: Instance, result: Integration, adaptive: bool = True) -> tuple[int, str]:
-    """Return the number of sound rows and the message, "" if the run met no place without mass."""
+    """Return the number of sound rows and the message; "" if some mass moves in every motion."""
     whole, failed = len(result.time), result.status in ("diverged", "step too small")
     if (result.calm and not failed) or not whole or _is_excluded(instance, whole):
         return whole, ""
     sizes = _speeds(instance, result)
-    # Where bodies have coordinates, the angles of a joint may jump at its lock while they move smoothly.
+    # If bodies have coordinates, joint angles may jump at a gimbal lock while bodies move smoothly.
     by_joints = instance.equations.joints_move_bodies
     stepwise = by_joints and not adaptive and result.steps < whole + len(result.events)  # a row for each step
     ends = _jumps(sizes) + ([whole] if failed else [])  # an earlier jump may be due to a lock or impact
@@ -111,8 +112,9 @@ def _is_excluded(instance: Instance, rows: int) -> bool:
 
 
 def _jumps(sizes: np.ndarray) -> list[int]:
-    """Return the first rows in which speeds of some kind are far above those of all earlier rows; rows at
-    rest do not count as earlier.
+    """Return the first rows in which speeds of some kind are far above those of all earlier rows.
+
+    Rows at rest do not count as earlier rows.
     """
     before = np.maximum.accumulate(sizes, axis=1)[:, :-1]
     if ((sizes[:, 1:] < SPEED_JUMP * before) | (before <= 0.0)).all():
@@ -180,7 +182,7 @@ class _Path:
         self.rates = dict(zip(names, rates, strict=True))
 
     def at(self, times: np.ndarray, time_name: str) -> ValueTable:
-        """Return the values of all symbols at these times after the start of the path."""
+        """Return the values of all symbols at given times after the start of the path."""
         moved = {name: q + self.rates[name] * times for name, q in self.start.items()}
         return {**self.values, **moved, time_name: self.t + times}
 
@@ -239,8 +241,9 @@ def _speeds(instance: Instance, result: Integration) -> np.ndarray:
 
 
 def sound_part(instance: Instance, result: Integration, adaptive: bool) -> tuple[Integration, str]:
-    """Return the result of a finished run, cut before a place where some motion moves no mass, and the
-    message; the whole result and "" if there is no such place.
+    """Return the result of a finished run, cut before a place where a motion moves no mass, and the message.
+
+    Return the whole result and "" if there is no such place.
     """
     if result.status not in ("finished", "event"):
         return result, ""
@@ -267,7 +270,7 @@ _ACCUMULATES = "its effects come faster and faster; end the run there with stop=
 
 
 def raise_for(result: Integration, run: Given, instance: Instance, adaptive: bool) -> None:
-    """Raise an error, with the data so far, if a run had to stop."""
+    """Raise an error, which has the data so far, if a run had to stop."""
     if said := stuck_contacts(result, instance):
         raise SimulationError(f"{said}; the data so far are in the error's .run", run)
     culprit = _culprit(result, instance)
@@ -360,8 +363,9 @@ def _unbounded_parameters(instance: Instance, run: Given) -> str:
 
 
 def _culprit(result: Integration, instance: Instance) -> str:
-    """Return the name of the event that accumulates, or of the state in which a run failed: the first state
-    whose own rate is not finite, since it spoils others.
+    """Return the name of the event that accumulates, or of the state in which a run failed.
+
+    That is the first state whose own rate is not finite, since such a rate spoils others.
     """
     if result.failed_event is not None:
         return instance.equations.targets.watched[result.failed_event].name
@@ -375,7 +379,7 @@ def _culprit(result: Integration, instance: Instance) -> str:
 
 
 def _complaints(instance: Instance) -> list[str]:
-    """Messages of imported FMUs that failed in this run."""
+    """Return the messages of imported FMUs that failed in this run."""
     memories = instance.equations.system.memories.values()
     handles = [m.start.data for m in memories if m.hidden and m.start is not None]
     # Only handles of FMUs have `complaint`; their package is above this one and cannot be imported here.
@@ -392,8 +396,9 @@ def refuse_locked(instance: Instance, start: Place) -> None:
 def watch_start(
     report: Callable[[float], None] | None, instance: Instance, start: Place, t_end: float
 ) -> Callable[[float], None]:
-    """Return a function that calls ``report`` and, at its first call, raises an error if a motion without
-    mass keeps the run from advancing.
+    """Return a function that calls ``report``; its first call also checks that the run advances.
+
+    If a motion without mass prevents this, it raises an error.
     """
     first = True
 

@@ -1,10 +1,7 @@
 """A program with one set of parameter values: its numbers at places of a motion.
 
-The compiled functions as the rest of the runtime calls them, outside of the loop: for assembly, for changes
-of configuration and at singular places.
-
-Compiled sections of a change of configuration, with one set of parameter values; see
-program/configurations.py.
+Assembly, changes of configuration and checks of singular places call compiled functions here, outside of the
+loop. The sections of a change of configuration are here, too; see program/configurations.py.
 """
 
 from __future__ import annotations
@@ -57,7 +54,7 @@ class ChangeCode:
         self._functions: dict[str, Callable[..., None]] = {}
 
     def function(self, name: str) -> Callable[..., None]:
-        """A section as a function of a time and the addresses of its arrays, with a motion for the state."""
+        """Return a section as a function of time and the addresses of its arrays; its state is a motion."""
         if name not in self._functions:
             self._functions[name] = _FUNCTION(self._code.address(name))
         return self._functions[name]
@@ -69,14 +66,14 @@ class ChangeCode:
     def call(
         self, name: str, t: float, given: np.ndarray, constants: np.ndarray, memory: np.ndarray
     ) -> np.ndarray:
-        """Return the results of a section at a time, with a motion for the state."""
+        """Return the results of a section at a time; its state is a motion."""
         out, stored = np.empty(self.lengths[name]), memory if memory.size else _NOTHING
         y = np.ascontiguousarray(given, dtype=float)
         self.function(name)(t, *(a.ctypes.data for a in (y, constants, stored, out)))
         return out
 
     def constants(self, inside: np.ndarray) -> np.ndarray:
-        """Constants for values of all parameters in the model's own units."""
+        """Return constants from values of all parameters in the model's own units."""
         constants, inside = np.zeros(max(len(self.program.constants), 1)), np.ascontiguousarray(inside)
         self._precompute(inside.ctypes.data, constants.ctypes.data)
         return constants
@@ -85,7 +82,7 @@ class ChangeCode:
 class Changes:
     """The sections of changes of one configuration, for the parameters of a run.
 
-    A motion is [coordinates, all speeds, states of the user's own].
+    A motion is [coordinates, all speeds, the user's states].
     """
 
     def __init__(self, code: ChangeCode, inside: Callable[[], np.ndarray]) -> None:
@@ -120,9 +117,7 @@ class RatedChoices:
 
 
 def rated_choices(equations: DerivedEquations, locked: frozenset[str]) -> RatedChoices | None:
-    """Return the choices that the table of these equations has for a set of locks; `None` if there is only
-    one.
-    """
+    """Return the listed choices of dependent speeds for a set of locks; None if there is only one."""
     table = configurations_of(equations)
     ratings = table.ratings(locked)
     if not ratings:
@@ -133,7 +128,7 @@ def rated_choices(equations: DerivedEquations, locked: frozenset[str]) -> RatedC
 
 _FIRE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_double, *[ctypes.c_void_p] * 5)
 _NORMALISE = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 3)
-_FARTHER = 10.0  # than at the start of a run, by which a link may slide
+_FARTHER = 10.0  # a link may slide to this many times its distance at the start of a run
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,10 +137,11 @@ class Instance:
 
     model: ConfiguredProgram
     parameters: DataMapping | None = None
-    inputs: DrivenInputs | None = None  # over time, where the memory holds the addresses of their data
-    known: np.ndarray | None = None  # the constants of these parameters, where they have been computed
-    inside: np.ndarray | None = None  # all parameters in the model's own units, where they are known
-    searched: list[int] = field(default_factory=lambda: [0], repr=False)  # rows: see failures.py
+    inputs: DrivenInputs | None = None  # inputs over time; the memory has the addresses of their data
+    known: np.ndarray | None = None  # the constants of these parameters, if computed before
+    inside: np.ndarray | None = None  # all parameters in the model's own units, if known
+    # number of searched rows: see failures.py
+    searched: list[int] = field(default_factory=lambda: [0], repr=False)
 
     @property
     def equations(self) -> DerivedEquations:
@@ -173,7 +169,7 @@ class Instance:
             address(memory),
             address(out),
         )
-        out += 0.0  # a zero has no sign
+        out += 0.0  # −0.0 becomes 0.0
         return out
 
     def derivatives(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
@@ -188,7 +184,7 @@ class Instance:
     def fire_event(
         self, k: int, t: float, state: np.ndarray, memory: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """State and memory after an event."""
+        """Return state and memory after an event."""
         new_state, new_memory = np.array(state, dtype=float), np.array(memory, dtype=float)
         arrays = (np.array(state, dtype=float), self.constants, memory, new_memory, new_state)
         padded = [a if a.size else np.zeros(1) for a in arrays]
@@ -209,7 +205,7 @@ class Instance:
 
     @kept_with_owner
     def changes(self) -> Changes:
-        """Return the changes from this configuration to another, and back."""
+        """The sections of changes of this configuration, for these parameters."""
         inside = self.inside
         return Changes(
             self.model.change_code,
@@ -217,8 +213,9 @@ class Instance:
         )
 
     def check(self, place: Place, reached: bool = False) -> None:
-        """Raise an error if a place does not satisfy the constraints, or if its speeds do not follow from the
-        independent ones. Speeds of a place that this program has ``reached`` are not checked.
+        """Raise an error if a place violates constraints, or independent speeds do not determine the others.
+
+        Speeds of a place that this program has ``reached`` are not checked.
         """
         if not self.equations.reduction.rows:
             return
@@ -246,7 +243,7 @@ class Instance:
         return self.model.loops.hold(self, Place(t, state[: len(self.model.coordinate_names)], u, memory))
 
     def _broken_constraint(self, place: Place) -> str:
-        """Return the message for a place at which a constraint does not hold: the first one."""
+        """Return the message about the first constraint that does not hold at a place."""
         layout, u = self._layout, place.u / self._sizes[0]
         scale = 1.0 + float(np.abs(u).max(initial=0.0))
         _, row, speed, _ = layout.owners
@@ -265,12 +262,12 @@ class Instance:
 
     @cached_property
     def _free_speeds(self) -> np.ndarray:
-        """The speeds that are not given."""
+        """Flags of the speeds that are not prescribed or locked."""
         given = self.equations.reduction.given
         return np.array([u not in given for u in self.equations.system.speeds], dtype=bool)
 
     def close_state(self, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
-        """Return the state with its loops closed and unit Euler parameters."""
+        """Return the state with closed loops and unit Euler parameters."""
         y = np.array(state, dtype=float)
         if place := self.model.address("normalise"):
             _NORMALISE(place)(t, address(y), self._constants_address, address(memory))
@@ -311,13 +308,13 @@ class Instance:
         return Place(t, q, np.array([inside[s.data.name] for s in system.speeds]), memory, own)
 
     def values(self, place: Place) -> ValueTable:
-        """Values of all that expressions can hold at a place, by name."""
+        """Return the values of all symbols of expressions at a place, by name."""
         system = self.equations.system
         values: ValueTable = self.model.inside(self.parameters)
         values |= dict(zip(self.model.coordinate_names, place.q.tolist(), strict=True))
         values |= {s.data.name: float(x) for s, x in zip(system.speeds, place.u, strict=True)}
         values |= dict(zip(self.model.state_names, place.states.tolist(), strict=True))
-        own = place.memory[: len(system.memories)]  # derivatives of memories, where there are some, follow
+        own = place.memory[: len(system.memories)]  # derivatives of memories may follow
         values |= dict(zip(system.memories, own.tolist(), strict=True))
         values |= self.inputs.values(place.t) if self.inputs is not None else {}
         return values | {system.time.data.name: place.t}
@@ -325,7 +322,7 @@ class Instance:
     # ------------------------------------------------------------ constraints
 
     def geometry(self, memory: np.ndarray) -> Geometry:
-        """Return the constraints as numbers of time and coordinates."""
+        """Return the constraints as functions of time and coordinates."""
         numbers = self._geometry_numbers
         return Geometry(self._layout, lambda t, q: numbers(t, q, memory), *self._sizes)
 
@@ -359,20 +356,23 @@ class Instance:
         return sizes
 
     def sized_rates(self, place: Place) -> tuple[np.ndarray, np.ndarray]:
-        """Rates of the coordinates at a place, and of all other states, in terms of their sizes."""
+        """Return rates of the coordinates at a place and of all other states, divided by their sizes."""
         rates = self.derivatives(place.t, self.pack_state(place), place.memory)
         rates[: len(self.state_sizes)] /= self.state_sizes
         return rates[: len(place.q)], rates[len(place.q) :]
 
     def close_loops(self, place: Place, named: set[str], at_event: bool = False) -> Place:
-        """Close the loops of a place and make its speeds agree; values that are ``named``, or set
-        ``at_event``, stay.
+        """Return a place with closed loops and speeds that satisfy constraints.
+
+        Values that are ``named`` stay; these are set by events if ``at_event``.
         """
         return self.model.loops.close_loops(self, place, named, at_event)
 
     def determines_speeds(self, place: Place, state: np.ndarray) -> bool:
-        """Return whether the dependent speeds of this program follow well from the others at a place, whose
-        state is given: neither is their choice poor there, nor are the constraints about to lose rank.
+        """Return whether the other speeds determine this program's dependent speeds well at a place.
+
+        They do not if the choice is poor there, or the constraints are about to lose rank. ``state`` is the
+        state at the place.
         """
         if not self.model.weakening:
             return True
@@ -382,6 +382,6 @@ class Instance:
         return all([watched[k] > least for k, least in self.model.weakening])
 
     def strength(self, t: float, state: np.ndarray, memory: np.ndarray) -> float:
-        """Return the strength of the weakest constraint at a state, 1 elsewhere, squared; 0: rank is lost."""
+        """Return the squared strength of the weakest constraint at a state, usually 1; 0: rank is lost."""
         found = self.events(t, state, memory)[self.model.watched_index[CONSTRAINT_RANK]]
         return max(float(found) + LOST_RANK, 0.0)

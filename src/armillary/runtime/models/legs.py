@@ -1,11 +1,10 @@
 """A run through the configurations of its system, in one compiled loop.
 
-The loop makes all changes of configuration by itself, with tables to which is added what it lacks
-(run_changes.py). All configurations have the same outputs, so only the report shows where they change.
+The loop itself changes configurations; entries that its tables lack are added to them (run_changes.py). All
+configurations have the same outputs, so only the notes of a run show the changes.
 
-The legs of a run as one result, and a run of one leg.
-
-Errors for runs that end at a place where the constraints lose rank: solver/passages.py.
+Also the legs of a run as one result, a run of one leg, and errors for runs that end at a place where the
+constraints lose rank (see solver/passages.py).
 """
 
 from __future__ import annotations
@@ -38,13 +37,13 @@ Report = Callable[[float], None] | None  # called with the time reached
 
 @dataclass
 class RunLegs:
-    """The results of a run through several configurations: rows and counts together, and notes."""
+    """The results of a run through several configurations: its legs, events and notes."""
 
     instance: Instance  # of the last leg
     parts: list[Integration] = field(default_factory=list)
     events: list[tuple[float, str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    failure: str = ""  # why it could not go on
+    failure: str = ""  # why the run could not continue
 
     def result(self) -> Integration:
         """Join all legs; add a row at the end if an event ended the run between rows."""
@@ -71,12 +70,12 @@ class RunLegs:
 
 
 def single_leg(instance: Instance, start: Place, settings: IntegrationSettings, report: Report) -> RunLegs:
-    """Make a run through one program alone."""
+    """Make a run in a single program."""
     return judged_leg(instance, integrate_leg(instance, start, settings, report))
 
 
 def judged_leg(instance: Instance, result: Integration) -> RunLegs:
-    """Check the end of a run through one program alone."""
+    """Check the end of a run in a single program; return it as legs."""
     watched = instance.equations.targets.watched
     events = [(t, watched[k].name) for t, k in result.events if not watched[k].hidden]
     legs = RunLegs(instance, [result], events)
@@ -102,9 +101,7 @@ def integrate_leg(
     begin: Callable[[CompiledRun], CompiledRun] | None = None,
     lasts: Lasts | None = None,
 ) -> Integration:
-    """Integrate the motion from a place; ``state``: the state there, if it is known; other options: see
-    `integrate`.
-    """
+    """Integrate the motion from a place; ``state`` is the state there, if known. Others: see `integrate`."""
     inputs, method = instance.inputs, settings.integrator
     stops = inputs.stops(settings.t0, settings.t_end, method.adaptive) if inputs is not None else None
     return integrate(
@@ -123,7 +120,7 @@ def integrate_leg(
 
 
 def consistent_rows(instance: Instance, result: Integration) -> Integration:
-    """Return the result with the rows before the first in which a constraint is broken."""
+    """Return the result with the rows before the first row with a broken constraint."""
     count = bisect(range(len(result.time)), 0, key=lambda k: _violation(instance, result, k))
     return replace(result, time=result.time[:count], samples=result.samples[:count])
 
@@ -137,11 +134,11 @@ def _violation(instance: Instance, result: Integration, k: int) -> int:
     return 0
 
 
-TOO_NEAR = 2e-2  # sizes of motion from where a leg begins to a place that it cannot pass
+TOO_NEAR = 2e-2  # motion in sizes: a leg cannot pass places that are nearer to its start
 
 
 def refuse_place(instance: Instance, t: float, begin: Place) -> NoReturn:
-    """An error for a place that no step leads across, in a leg of a run from its beginning."""
+    """Raise an error for a place that no step leads across; ``begin``: the start of the leg."""
     cause = _interruption(instance, t, begin)
     if not cause and instance.equations.system.prescriptions:
         cause = "a loop cannot follow what is prescribed any further: look where its points have to go"
@@ -158,9 +155,10 @@ def refuse_place(instance: Instance, t: float, begin: Place) -> NoReturn:
 
 
 def _interruption(instance: Instance, t: float, begin: Place) -> str:
-    """Return the reason for a step across that is too short for its accuracy: data that jump or bend near the
-    place, or the beginning of the leg; "" where neither is near. Rounding grows with the third power of the
-    distance.
+    """Return why a step across was too short for its accuracy, or "".
+
+    Input data jump or bend near the place, or the leg begins near it. Rounding grows with the third power of
+    the distance.
     """
     rates, _ = instance.sized_rates(begin)
     usual = STRIDE / max(float(np.max(np.abs(rates), initial=0.0)), 1e-300)  # seconds
@@ -181,7 +179,7 @@ def _interruption(instance: Instance, t: float, begin: Place) -> str:
 
 
 def refuse(instance: Instance, result: Integration, begin: Place) -> NoReturn:
-    """An error for a run that ended where no step leads across, or where an event cannot happen."""
+    """Raise an error for a run that ended where no step leads across, or where an event cannot happen."""
     k, t, system = result.refused_event, result.t_stop, instance.equations.system
     assert k is not None
     event = instance.equations.targets.watched[k]
@@ -195,8 +193,9 @@ def refuse(instance: Instance, result: Integration, begin: Place) -> NoReturn:
 
 
 def refuse_choice(instance: Instance, place: Place) -> None:
-    """An error where other dependent speeds are required so near a place where rank is lost that none are
-    better: a run that went on with others would leave its branch of motion there.
+    """Raise an error if other dependent speeds are required too near a place of lost rank.
+
+    None are better there, and a run with others would leave its branch of motion.
     """
     weak = instance.equations.reduction.strength is not None
     if weak and instance.strength(place.t, instance.pack_state(place), place.memory) <= NO_STRENGTH:
@@ -204,7 +203,7 @@ def refuse_choice(instance: Instance, place: Place) -> None:
 
 
 def refuse_derivatives(instance: Instance, t: float) -> NoReturn:
-    """An error for derivatives of a motion that leads across a place."""
+    """Raise an error for derivatives of a motion across a place of lost rank."""
     raise ArmillaryError(
         f"the constraints of '{instance.equations.system.name}' lose rank near t = {t:.6g} s, and "
         "the derivatives of the motion cannot be carried across; end the run before, or start beyond"
@@ -212,7 +211,7 @@ def refuse_derivatives(instance: Instance, t: float) -> NoReturn:
 
 
 def horizon(instance: Instance, place: Place, distance: float) -> float:
-    """Seconds in which the quickest coordinate covers a distance, in terms of its size."""
+    """Return the seconds in which the fastest coordinate moves by a distance, in terms of its size."""
     fast, quickens = (float(np.max(np.abs(part), initial=1e-300)) for part in instance.sized_rates(place))
     found: float = min(distance / fast, (2 * distance / quickens) ** 0.5)
     return found
@@ -220,7 +219,7 @@ def horizon(instance: Instance, place: Place, distance: float) -> float:
 
 @dataclass(frozen=True)
 class Stretch:
-    """A stretch of time in which a step jumped over a singular place, and how short steps are to be there."""
+    """A stretch of time in which a step jumped over a singular place, and the step size to use there."""
 
     begin: float
     end: float
@@ -244,17 +243,17 @@ class ConfigurationRun:
         state: np.ndarray | None = None,
     ) -> None:
         self.configurations, self.place, self.settings, self.report = configurations, place, settings, report
-        self.configuration = configurations.first  # in which it begins
+        self.configuration = configurations.first  # in which the run begins
         self.legs = RunLegs(configurations[self.configuration])
         outputs = len(self.legs.instance.model.output_names)
-        check_rows(settings.samples, settings.fixed_step, outputs)  # before their times are written down
+        check_rows(settings.samples, settings.fixed_step, outputs)  # before their times are made
         self.times = settings.row_times
         suits, state = state is not None, self.legs.instance.pack_state(place) if state is None else state
         self.start = place, state
         self.suits = suits or (place.holds and self.legs.instance.determines_speeds(place, state))
 
     def run(self, result: Integration | None = None) -> RunLegs:
-        """Make the whole run; ``result``: of the loop, if it has been entered for the first time."""
+        """Make the run and return its legs; ``result``: that of the loop, if it has run already."""
         try:
             while not self._finish(self._integrate() if result is None else result):
                 result = None
@@ -265,7 +264,7 @@ class ConfigurationRun:
         return self.legs
 
     def _integrate(self) -> Integration:
-        """Return the motion from the start."""
+        """Integrate the motion from the start."""
         self.legs = RunLegs(self.configurations[self.configurations.first])
         supply, (place, state) = ConfigurationSupply(self.configurations, self.settings.atol), self.start
         tables = supply.tables
@@ -295,7 +294,7 @@ class ConfigurationRun:
         self.configurations[configuration].check(self.place)
 
     def _finish(self, result: Integration) -> bool:
-        """Record the rows of the run. Return False if it has to be made again."""
+        """Record the rows of the run; return False if it has to be made again."""
         end = self.configurations.known[result.changes[-1][1]] if result.changes else self.configuration
         instance = self.legs.instance = self.configurations[end]
         if result.refused_event is not None:
@@ -307,7 +306,7 @@ class ConfigurationRun:
             return True
         happened = events_at_end(instance, result)
         flipped = any(e.name == PIVOT_SIGN for e in happened)
-        # An event that rounding puts just before the place comes first, and no step leads on from there.
+        # Rounding may put an event just before the place; then no step leads on from there.
         stuck = bool(happened) and result.status == "step too small" and self.stretch is None
         if (flipped or stuck) and result.t_stop > self.place.t:
             self._go_back(result, self.configurations[self.configuration])
@@ -316,7 +315,7 @@ class ConfigurationRun:
             refuse_place(instance, result.t_stop, self.place)
         reached = instance.place(result.t_stop, result.final_state, result.final_memory)
         if result.status in ("finished", "event") and not any(e.changes for e in happened):
-            self._check(instance, reached, result)  # before its rows are taken over
+            self._check(instance, reached, result)  # before its rows are recorded
         self._add(instance, result)
         return True
 
@@ -350,9 +349,9 @@ class ConfigurationRun:
             raise
 
     def _go_back(self, result: Integration, instance: Instance) -> None:
-        """Short steps about a place that was jumped over: the factor of a dependent speed changed its sign.
+        """Set short steps around a place that was jumped over: a dependent speed's factor changed its sign.
 
-        Where these jump over it again, no step leads across.
+        If short steps jump over it again, no step leads across: raise an error.
         """
         if self.stretch is not None and self.stretch.begin <= result.t_stop <= self.stretch.end:
             sound = result.time < self.stretch.begin

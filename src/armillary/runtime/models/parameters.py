@@ -1,4 +1,4 @@
-"""Parameter values on their way into a compiled model: named, in their stated units, complete and finite."""
+"""Parameter values for a compiled model: checked, complete, and converted from stated units."""
 
 from __future__ import annotations
 
@@ -33,19 +33,20 @@ class ParameterTable:
     factors: tuple[float, ...]
     needed: frozenset[str]
     system: UnitSystem
-    place: Callable[[str], str]  # where a parameter stands, for messages
+    place: Callable[[str], str]  # returns where a parameter is used, for messages
     masses: RunMasses
 
     def values(self, given: DataMapping | None) -> dict[str, float]:
-        """Return all values in stated units: given ones over defaults. Unknown, missing and impossible ones
-        are errors.
+        """Return all values in stated units: given ones, else defaults.
+
+        Unknown, missing and impossible values raise errors.
         """
         known = self.check_given(given)
         result = self._default_values | known
         absent = [name for name in self._without_default if name not in known]
         if missing := [name for name in absent if name in self.needed]:
             others = [name for name in self.names if name not in missing]
-            # A dotted name is that of a body's own mass or inertia, and no misspelt word of a text.
+            # A dotted name is that of a body's own mass or inertia, not a misspelt word in a text.
             meant = {name: "" if "." in name else nearest(name, others) for name in missing}
             lines = [f"\n  {name}: {self.place(name)}{meant[name]}" for name in missing]
             raise ParameterError(
@@ -57,8 +58,9 @@ class ParameterTable:
         return result
 
     def check_given(self, given: DataMapping | None) -> dict[str, float]:
-        """Return the values that are given, in stated units; unknown and impossible ones are errors. None,
-        which ``model.parameters`` has for a parameter without a default, gives such a one no value.
+        """Return the given values in stated units; unknown and impossible ones raise errors.
+
+        None, the entry of ``model.parameters`` for a parameter without default, gives no value.
         """
         named, number = table(given, "parameters=", ParameterError), self._number
         for name, value in named.items():
@@ -78,9 +80,7 @@ class ParameterTable:
         }
 
     def columns(self, given: DataMapping | None) -> tuple[DataTable, dict[str, np.ndarray]]:
-        """(single values as they were given, arrays in stated units) of parameters of which some are arrays:
-        of numbers, or of texts with units.
-        """
+        """Return given single values, and arrays in stated units, of numbers or texts with units."""
         named = table(given, "parameters=", ParameterError)
         arrays = {}
         for name, value in named.items():
@@ -96,12 +96,12 @@ class ParameterTable:
 
     @cached_property
     def _number(self) -> dict[str, int]:
-        """The place of each parameter in the order of the program."""
+        """The index of each parameter in the order of the program."""
         return {name: i for i, name in enumerate(self.names)}
 
     @cached_property
     def _default_values(self) -> dict[str, float]:
-        """Defaults in stated units; NaN for a parameter that has none, which keeps its place."""
+        """Defaults in stated units; NaN for a parameter without default."""
         known = (
             math.nan if value is None else self._plain(i, value) for i, value in enumerate(self.defaults)
         )
@@ -121,15 +121,13 @@ class ParameterTable:
         return plain_number(value, where, self.system, known) / self.factors[i]
 
     def inside(self, values: Mapping[str, float]) -> np.ndarray:
-        """Return values in the model's own units, for precompute; values that nothing needs may be absent."""
+        """Return values in the model's own units, for precompute; values that are not used may be absent."""
         return np.array(
             [values.get(name, 0.0) * f for name, f in zip(self.names, self.factors, strict=True)], dtype=float
         )
 
     def inside_columns(self, given: DataMapping | None) -> DataTable:
-        """Return all values in the model's own units, in the order of the names; arrays where arrays are
-        given.
-        """
+        """Return all values in the model's own units, in the order of the names; arrays stay arrays."""
         single, many = self.columns(given)
         first = single | {name: float(column[0]) for name, column in many.items()}
         found: DataTable = dict(zip(self.names, self.inside(self.values(first)).tolist(), strict=True))
@@ -157,8 +155,9 @@ def plain_number(value: Given, where: str, system: UnitSystem, dimension: Dimens
 def model_number(
     value: Given, where: str, units: str, factor: float, system: UnitSystem, dimension: Dimension | None
 ) -> float:
-    """Return a value in the model's own units, from a number or text in stated ``units``, of which ``factor``
-    makes them, or from a quantity.
+    """Return a value in the model's own units.
+
+    It is a number or text in stated ``units``, which ``factor`` converts, or a quantity.
     """
     if isinstance(value, str):
         return text_number(value, where, units, system, dimension) * factor
@@ -190,7 +189,7 @@ def parameter_table(equations: DerivedEquations) -> ParameterTable:
 
 
 def _first_use(system: Description, name: str) -> str:
-    """Where a parameter is first met, in the user's words."""
+    """Return where a parameter is first used, with the user's names."""
     node = system.parameters[name]
     for body in system.bodies.values():
         own = [body.mass, *body.com_coordinates, *body.at, *(e for row in body.inertia for e in row)]
@@ -208,8 +207,9 @@ def _first_use(system: Description, name: str) -> str:
 
 
 def physical_quantities(system: Description) -> Iterator[tuple[str, dict[str, Expr]]]:
-    """Quantities of bodies and contacts that cannot be negative, by name: mass and moments of inertia,
-    coefficients of restitution and friction.
+    """Yield quantities of bodies and contacts that cannot be negative, by name.
+
+    They are mass and moments of inertia, coefficients of restitution and friction.
     """
     for body in system.bodies.values():
         moments = {f"moment of inertia about {axis}": body.inertia[i][i] for i, axis in enumerate("xyz")}
@@ -226,8 +226,10 @@ def physical_quantities(system: Description) -> Iterator[tuple[str, dict[str, Ex
 
 
 def check_physical(system: Description, table: ParameterTable, values: Mapping[str, float]) -> None:
-    """An error for a parameter set that gives a body a negative mass or moment of inertia, or a contact
-    coefficients that no surface has, or leaves a joint without any mass to move.
+    """Raise an error for physically impossible parameters.
+
+    They give a body a negative mass or moment of inertia, or a contact coefficients that no surface has, or
+    leave a joint without any mass to move.
     """
     inside = dict(zip(table.names, table.inside(values), strict=True))
     for where, quantities in physical_quantities(system):

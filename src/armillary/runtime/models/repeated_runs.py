@@ -1,9 +1,9 @@
 """Repeated runs of a model with the same settings and parameters: their common data are kept.
 
-Such a run takes one straight path: initial values into the workspace of a prepared loop, loops closed, the
-compiled loop, a record. Unusual cases are left to the ordinary functions: values that are not plain numbers
-to those of compiled.py, a start at which another choice of dependent speeds is better and an end other than
-the requested one to those of legs.py. Both paths give the same results to the last bit.
+Such a run is one straight sequence: initial values into the workspace of a prepared loop, closing of loops,
+the compiled loop, a record. The general path makes all other runs: compiled.py those with values that are not
+plain numbers, legs.py those that start better with other dependent speeds or do not reach the requested end.
+Both paths give the same results to the last bit.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
 
 _FLOATS = {float, np.float64}
-_MOST = 8  # settings that are kept
+_MOST = 8  # most settings that are kept
 
 
 def keep_for_repetition(
@@ -62,19 +62,19 @@ def keep_for_repetition(
 
 
 class _Nowhere(Exception):
-    """The first steps of an adaptive method got nowhere: the ordinary run finds out why."""
+    """The first steps of an adaptive method did not advance; the general path finds the reason."""
 
 
 class _InitialNames(NamedTuple):
-    """Names of initial values, their indices, their factors to the model's units, and the names as a set."""
+    """Names of given initial values, with their indices and factors to the model's units."""
 
     names: tuple[str, ...]
-    first: int  # place, where all are in order and nothing is multiplied; else -1
-    write: Callable[..., None]  # from there on: half the time that an array takes for numbers of a list
+    first: int  # index of the first value if all are in order with factor 1; else −1
+    write: Callable[..., None]  # writes values from ``first`` on, in half the time of an array assignment
     places: np.ndarray
     factors: np.ndarray
     named: frozenset[str]
-    agreeing: bool  # whether speeds have to be found: those that are states may change, or a note is due
+    agreeing: bool  # whether speeds must be computed: independent ones may change, or a note is due
 
 
 class RepeatedRuns:
@@ -83,7 +83,7 @@ class RepeatedRuns:
     def __init__(
         self, model: CompiledModel, known: KnownParameters, given: RunSettings, settings: IntegrationSettings
     ) -> None:
-        self._given = given  # whose identity is the key
+        self._given = given  # kept, since its identity is the key
         self._chosen = machine_settings()
         self._model, self._known, self._settings = model, known, settings
         equations, self._instance = model.equations, known.instance
@@ -110,7 +110,7 @@ class RepeatedRuns:
         self._free: list[_Track] = []
 
     def _names(self, names: tuple[str, ...]) -> _InitialNames:
-        """Return the places of initial values by their names."""
+        """Return the indices of initial values from their names."""
         found = [self._places[name] for name in names]
         places = [place for place, _ in found]
         first, factors = places[0] if places else 0, [factor for _, factor in found]
@@ -126,8 +126,9 @@ class RepeatedRuns:
         )
 
     def _start(self, initial: Given) -> tuple[np.ndarray, _InitialNames] | None:
-        """Return all coordinates, speeds and own states of a start, and the names of the given ones, or None
-        if the general path must read them.
+        """Return all coordinates, speeds and own states of a start, and the given names.
+
+        Return None if the general path must read them.
         """
         y = self._described.copy()
         if initial is None:
@@ -148,7 +149,7 @@ class RepeatedRuns:
             else:
                 inside = known.factors * values
                 y[known.places], values = inside, inside.tolist()
-        # No dot product: that of 32 numbers or more is one of vectors of 512 bits, which lower the clock of
+        # No dot product: with 32 numbers or more it uses vectors of 512 bits, which lower the clock of
         # Skylake cores by 15 % for the run.
         if not (self._finite and isfinite(sum(values))):
             return None
@@ -176,7 +177,7 @@ class RepeatedRuns:
         y, given = start
         try:
             track = self._free.pop()
-        except IndexError:  # of all, other threads have some
+        except IndexError:  # all are in use by other threads
             track = _Track(self)
         run, bench, note = track.run, track.bench, ""
         run.again()
@@ -233,8 +234,10 @@ class RepeatedRuns:
     def _finish_with_legs(
         self, y: np.ndarray, result: Integration | None, note: str, progress: bool
     ) -> RunLegs:
-        """Finish a run by the general path: it has met events, failed, or is not yet at its end; or make it,
-        since the first choice of dependent speeds does not suit its start.
+        """Finish or make a run by the general path.
+
+        The run has met events, failed or is not yet at its end; or, without ``result``, the first choice of
+        dependent speeds does not suit its start.
         """
         settings, configurations = self._settings, self._known.configurations
         if self._changes is None:
@@ -251,7 +254,7 @@ class RepeatedRuns:
 
 
 class _Track:
-    """The rooms of one run at a time, used again and again."""
+    """A loop with workspace for one run at a time, to be used again."""
 
     def __init__(self, runs: RepeatedRuns) -> None:
         instance, model = runs._instance, runs._model
@@ -280,9 +283,7 @@ class _Track:
             self._events = model.function("events")
 
     def suits(self) -> bool:
-        """Return whether the dependent speeds of the first program follow well from the others at
-        the start.
-        """
+        """Return whether the first program's dependent speeds follow well from the others at the start."""
         if not self._weakening:
             return True
         self._events(self._t0, *self._places)

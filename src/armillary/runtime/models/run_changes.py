@@ -1,15 +1,13 @@
 """The configurations that a run may enter without leaving its compiled loop, as the tables of that loop.
 
-The tables hold the configurations that runs of this model have met so far. The first run that needs another
-one waits while it is derived and compiled, and goes on with tables that have it; later runs find
-it there.
+The tables have the configurations that runs of this model have met so far. The first run that needs another
+configuration waits while it is derived and compiled, and continues with tables that have it, as later runs
+do.
 
-What a run lacks for a change of configuration, added to its tables while its loop waits.
-
-The compiled loop makes every change of configuration (solver/changes.py). Where its tables lack
-something it returns with the state before the change; the missing part is derived, compiled and added here,
-or loops are closed, or an error says why the change cannot be made. Then the loop is entered again and makes
-the change from its beginning, as later runs do that find all in their tables.
+The compiled loop makes every change of configuration (solver/changes.py). If its tables lack an entry, it
+returns with the state before the change. This module derives, compiles and adds the missing entry, or closes
+loops, or raises an error with the reason why the change fails. The loop then makes the change from its
+beginning, as in later runs, whose tables are complete.
 """
 
 from __future__ import annotations
@@ -101,7 +99,7 @@ def _known_changes(configurations: Configurations) -> KnownChanges:
     normalises = any(instance.model.address("normalise") for instance in instances)
     for c, instance in enumerate(instances):
         addresses = _addresses(instance, alone=not complete)
-        if normalises and not addresses["normalise"]:  # where all joints of a loop are locked it stays closed
+        if normalises and not addresses["normalise"]:  # a loop with all joints locked stays closed
             addresses["normalise"] = _no_correction().address("normalise")
         locked = known[c].locked
         if (choices := rated.get(locked)) is not None:
@@ -122,8 +120,8 @@ def _known_changes(configurations: Configurations) -> KnownChanges:
 
 
 def single_changes(instance: Instance) -> RunChanges:
-    """Return the tables of one configuration alone, with which a loop passes places where rank is lost."""
-    kept, alone = instance.model.change_figures, (1, 0, False)  # no choices: as in a first run
+    """Return the tables of a single configuration, with which a loop passes places of lost rank."""
+    kept, alone = instance.model.change_figures, (1, 0, False)  # the key of a first run, without choices
     if alone not in kept:
         kept[alone] = _figures([instance.model], {})
     made = kept[alone]
@@ -138,7 +136,7 @@ def single_changes(instance: Instance) -> RunChanges:
 
 
 def _largest_structure(instances: Sequence[Instance]) -> tuple[int, int, int] | None:
-    """Return the most unknowns, entries and factors of sparse equations; None where equations are dense."""
+    """Return the largest numbers of unknowns, entries and factors of sparse equations; None if dense."""
     found = [s.sizes for i in instances if (s := i.equations.program.structure) is not None]
     if not found:
         return None
@@ -148,17 +146,15 @@ def _largest_structure(instances: Sequence[Instance]) -> tuple[int, int, int] | 
 
 @dataclass(frozen=True)
 class ChangeFigures:
-    """Sizes and tables of numbers of the configurations that are known, for any parameters."""
+    """Sizes and tables of numbers of the known configurations, for any parameters."""
 
     shape: ChangeShape
     states: int
     events: int
-    numbers: np.ndarray  # sizes of states among them are those with the default parameters
+    numbers: np.ndarray  # with sizes of states for the default parameters
 
     def with_sizes(self, instances: Sequence[Instance]) -> np.ndarray:
-        """Return the tables with the sizes of states for the parameters of some instances, one per
-        configuration.
-        """
+        """Return the tables with sizes of states for the parameters of instances, one per configuration."""
         if not any(instance.equations.size_constants for instance in instances):
             return self.numbers
         found = self.numbers.copy()
@@ -187,8 +183,9 @@ def change_figures(
 ) -> ChangeFigures:
     """Return the tables of some configurations.
 
-    Configurations are ``listed`` if a run can meet no others. ``strikes`` tells in which of them impulses
-    act; choices are made in ``groups``. A listed table is for ``passing`` places of lost rank, or not.
+    Configurations are ``listed`` if a run can meet no others. ``strikes`` are flags of configurations in
+    which impulses act; choices are made in ``groups``. A listed table is for ``passing`` places of lost rank,
+    or not.
     """
     first = every[0]
     system = first.system
@@ -205,7 +202,7 @@ def change_figures(
     shape = replace(shape, elements=max(shape.elements, elements), geometry=max(shape.geometry, geometry))
     if listed and not passing:
         shape = replace(shape, rows=0, elements=0, geometry=0)
-    elif first.reduction.rows:  # whose rank others may lose, where locks of the first leave no motion
+    elif first.reduction.rows:  # other configurations may lose rank, if locks of the first leave no motion
         shape = replace(shape, passing=states)
     events = shape.own_events + 2 + len(first.reduction.rows)
     events = max(events, *(len(equations.targets.watched) for equations in every))
@@ -223,7 +220,7 @@ def change_figures(
     numbered = {equations.configuration: c for c, equations in enumerate(every)}
     for c, equations in enumerate(every):
         found = configuration_numbers(equations, lockable)
-        if not listed:  # the process closes loops again and answers for what else cannot be done in the loop
+        if not listed:  # this process closes loops again and makes other changes that the loop cannot
             found |= process_roles(equations)
         group = groups.get(equations.configuration.locked)
         found["group_size"] = [-1 if group is None else len(group)]
@@ -246,7 +243,7 @@ def change_figures(
 
 
 def groups_of(every: Sequence[DerivedEquations]) -> Groups:
-    """Configurations with the same locks, where there are several: their choices, as a table lists them."""
+    """Return groups of several configurations with the same locks, in the order of ``every``."""
     found: dict[frozenset[str], list[Configuration]] = {}
     for equations in every:
         found.setdefault(equations.configuration.locked, []).append(equations.configuration)
@@ -256,8 +253,9 @@ def groups_of(every: Sequence[DerivedEquations]) -> Groups:
 def configuration_numbers(
     equations: DerivedEquations, lockable: Sequence[str], recloses: bool = False
 ) -> dict[str, list[int]]:
-    """Return the numbers that a loop reads of one configuration, by the names of `ChangeShape.figures`;
-    ``recloses``: it closes loops itself after events that set coordinates.
+    """Return the numbers of one configuration for a loop, by the names of `ChangeShape.figures`.
+
+    ``recloses``: the loop itself closes loops after events that set coordinates.
     """
     watched = equations.targets.watched
     index = {event.name: k for k, event in reversed([*enumerate(watched)])}
@@ -296,9 +294,10 @@ def partition_numbers(equations: DerivedEquations) -> dict[str, list[int]]:
 
 
 def near_place(event: EventRecord, equations: DerivedEquations) -> int:
-    """Return the effect of an event near a place where rank is lost
-    (solver/passages.py). An event that sets only memories on which no rate depends
-    leaves the motion unchanged; others cannot change it there.
+    """Return the effect of an event near a place of lost rank (solver/passages.py).
+
+    An event that sets only memories on which no rate depends leaves the motion unchanged; others cannot
+    change it there.
     """
     if event.name == PIVOT_SIGN:
         return FLIPS
@@ -337,13 +336,13 @@ def across_tables() -> dict[str, list[float]]:
 
 
 def speed_kinds(system: Description) -> list[int]:
-    """For each speed the first one of the same unit."""
+    """Return, for each speed, the number of the first speed with the same unit."""
     kinds = [u.dimension for u in system.speeds]
     return [next(i for i, other in enumerate(kinds) if other is kind) for kind in kinds]
 
 
 def system_numbers(system: Description, lockable: Sequence[str]) -> dict[str, list[int]]:
-    """Locks, unlocks and settings of the user's events, and the speeds they set that may be no states."""
+    """Return locks, unlocks and settings of the user's events, and the set speeds that may be no states."""
     events = list(system.events.values())
     moved = [[s for s, value in e.changes.items() if value is not ZERO] for e in events]
     sets: dict[str, Sequence[Iterable[Expr]]] = {
@@ -388,9 +387,7 @@ def change_shape(equations: DerivedEquations) -> tuple[ChangeShape, Sequence[str
 
 
 def event_role(event: EventRecord, equations: DerivedEquations, recloses: bool) -> int:
-    """Return the effect of an event on the configuration, by the names of
-    solver/language/language.py.
-    """
+    """Return the effect of an event on the configuration, as a constant of solver/language/language.py."""
     if event.name in INTERNAL_EVENTS:
         return {DEPENDENT_SPEEDS: CHOOSES, CONSTRAINT_RANK: WEAKENS}.get(event.name, ELSEWHERE)
     if not changes_configuration(event, equations):
@@ -405,9 +402,7 @@ def event_role(event: EventRecord, equations: DerivedEquations, recloses: bool) 
 
 
 def process_roles(equations: DerivedEquations) -> dict[str, list[int]]:
-    """Return the roles of events in this process, and for which of them it closes loops again or says why
-    not.
-    """
+    """Return the roles of events in this process, and flags of events after which it closes loops again."""
     watched = equations.targets.watched
     roles = [event_role(event, equations, False) for event in watched]
     recloses = [
@@ -421,8 +416,9 @@ def process_roles(equations: DerivedEquations) -> dict[str, list[int]]:
 
 
 def elsewhere_set(event: EventRecord, equations: DerivedEquations) -> list[str]:
-    """Names of what an event sets and the loop cannot: what loops are closed again for, and speeds that are
-    locked and that no event releases, unless they stay zero.
+    """Return the names that an event sets and the loop cannot set.
+
+    For these loops are closed again, or they are locked speeds that no event releases, unless they stay zero.
     """
     if equations.system.constraints:
         return reclosing_names(event, equations)
@@ -433,14 +429,15 @@ def elsewhere_set(event: EventRecord, equations: DerivedEquations) -> list[str]:
 
 @cache
 def _no_correction() -> Compiled:
-    """Return a section `normalise` that leaves the state as it is."""
+    """Return a section `normalise` that leaves the state unchanged."""
     return Compiled("define void @normalise(double %t, ptr %y, ptr %constants, ptr %memory) { ret void }")
 
 
 def _addresses(instance: Instance, alone: bool) -> dict[str, int]:
-    """Return the addresses of `SECTIONS`, except for ratings. A configuration that is ``alone`` leaves its
-    state only if some event that sets speeds also changes the configuration: such speeds are read from the
-    motion (`read_settings` of the solver).
+    """Return the addresses of `SECTIONS`, except for ratings.
+
+    A configuration that is ``alone`` needs the sections of changes only if an event that sets speeds also
+    changes the configuration: such speeds are read from the motion (`read_settings` of the solver).
     """
     model, equations = instance.model, instance.equations
     found = {"constants": instance.constants.ctypes.data}
@@ -455,7 +452,7 @@ def _addresses(instance: Instance, alone: bool) -> dict[str, int]:
 
 
 class ConfigurationSupply:
-    """The tables of a run's configurations, which grow with what the run meets."""
+    """The tables of a run's configurations, to which missing entries are added."""
 
     def __init__(self, configurations: Configurations, atol: float | Sequence[float]) -> None:
         self._configurations, self._atol = configurations, atol
@@ -463,16 +460,16 @@ class ConfigurationSupply:
 
     @property
     def tables(self) -> RunChanges:
-        """The tables with all that is known by now."""
+        """The tables with all known configurations."""
         known = known_changes(self._configurations)
         if type(self._atol) is float or not np.ndim(self._atol):
             return known.tables
         each = [self._configurations.tolerances(c, self._atol) for c in known.configurations]
-        # mypy: of several tolerances, those of a configuration are several.
+        # mypy: since ``atol`` has several tolerances, each configuration has several.
         return replace(known.tables, tolerances=tuple(each))  # type: ignore[arg-type]
 
     def __call__(self, run: CompiledRun) -> RunChanges:
-        """Add what the run lacks; return the tables with it."""
+        """Add the entry that a run lacks; return the new tables."""
         lack = run.lack()
         present = self._configurations[self._configurations.known[lack.present]]
         watched = present.equations.targets.watched
@@ -490,7 +487,7 @@ class ConfigurationSupply:
         return self.tables
 
     def _add(self, present: Instance, lack: Lack, events: list[EventRecord]) -> None:
-        """Add a configuration, or what leads to one, to what is known of the system."""
+        """Add a configuration, or code for a change to one, to those of the system."""
         configurations = self._configurations
         locked = configurations.known[lack.configuration].locked
         if lack.what == language.LACKS_SECTIONS:
@@ -516,14 +513,14 @@ class ConfigurationSupply:
             )
 
     def _add_configuration(self, wanted: Configuration, lack: Lack) -> None:
-        """Add a configuration; raise an error if the run has it in its tables and did not find it there."""
+        """Add a configuration; raise an error if the run's tables, which lacked it, already have it."""
         if wanted in self._configurations.known[: lack.known]:
             names = ", ".join(u for _, u in wanted.dependents)
             raise SimulationError(f"the change to dependent speeds {names} cannot be made", None)
         self._configurations.add(wanted)
 
     def _lost_rank(self, lack: Lack) -> str:
-        """Return the message where no choice of dependent speeds determines the motion."""
+        """Return the message that no choice of dependent speeds determines the motion."""
         equations = self._configurations[self._configurations.known[lack.configuration]].equations
         left = {row for row, _ in elimination_steps(equations)} - {row for row, _ in lack.choice}
         names = [equations.reduction.rows[i].constraint.name for i in sorted(left)]
@@ -552,14 +549,14 @@ class ConfigurationSupply:
                         f"'{event.name}' sets '{target}', which is not a state, to '{value}', which depends "
                         "on accelerations or reactions; let an earlier event keep that in a memory"
                     )
-        # A joint that is released with a speed of its own moves already where others follow it.
+        # A joint that is released with a speed moves already; others follow it.
         moving = {x.data.name for event in events for x in event.unlock} & named & locked
         opened = self._configurations[Configuration(locked - moving)] if moving else present
         return opened.close_loops(Place(lack.t, q, u, lack.memory, states), named, at_event=True)
 
 
 def _named_pairs(instance: Instance, choice: Sequence[tuple[int, int]]) -> tuple[tuple[str, str], ...]:
-    """Names of rows of constraints and of their dependent speeds."""
+    """Return names of rows of constraints and of their dependent speeds."""
     rows, speeds = instance.equations.reduction.rows, instance.equations.system.speeds
     return tuple((rows[i].constraint.name, speeds[j].data.name) for i, j in choice)
 

@@ -1,4 +1,4 @@
-"""Parameters of a run as checked before, and the record that a user receives."""
+"""Checked parameters of runs, and the record of a run for the user."""
 
 from __future__ import annotations
 
@@ -32,25 +32,26 @@ if TYPE_CHECKING:
 Key = tuple[tuple[str, ...], bytes]
 _PLAIN, _FLOAT = {str, float}, {float}
 
-MANY_STEPS = 1_000_000  # explicit ones, after which the information on a run names another method
+MANY_STEPS = 1_000_000  # explicit steps from which on a run's info proposes another method
 
 
 @dataclass(frozen=True)
 class KnownParameters:
-    """Results of the parameters of a run: complete values in stated units, by name, and programs."""
+    """Data that depend on the parameters of a run: all values in stated units, by name, and programs."""
 
-    given: Key | None  # as they were first, where all are plain numbers
+    given: Key | None  # the given parameters, if all are plain numbers
     key: Key
     values: dict[str, float]
     instance: Instance
     configurations: Configurations
 
-    # By the settings of runs that were made twice (see repeated_runs.py), and the settings of the last run.
+    # Repeated runs by the identity of their settings (see repeated_runs.py), and the settings of the last
+    # run.
     repeated: dict[int, RepeatedRuns] = field(default_factory=dict, compare=False, repr=False)
     last: list[object] = field(default_factory=lambda: [None], compare=False, repr=False)
 
     def same(self, parameters: DataMapping | None) -> bool:
-        """Return whether parameters are known to be these, to the signs of zeros."""
+        """Return whether parameters are known to equal these, including signs of zeros."""
         given = {} if parameters is None else parameters
         if self.given is None or type(given) is not dict or not {*map(type, given.values())} <= _FLOAT:
             return False  # other types may not be comparable
@@ -76,7 +77,7 @@ def plain_key(parameters: DataMapping | None) -> Key | None:
 
 
 def key_of(values: Mapping[str, float]) -> Key:
-    """Return the same for equal values by name in the same order; −0.0 is not 0.0."""
+    """Return a key that is equal for equal values by name in the same order; −0.0 differs from 0.0."""
     return tuple(values), array("d", values.values()).tobytes()
 
 
@@ -102,7 +103,7 @@ def blank_run(model: ConfiguredProgram, values: Mapping[str, float]) -> Run:
 
 
 def run_info(blank: Run, how: DataMapping, tier: str) -> DataTable:
-    """Return the information on a run before it is made."""
+    """Return the info of a run before it is made."""
     return {**blank.info, **how, **({"tier": tier} if tier != "final" else {})}
 
 
@@ -132,9 +133,7 @@ def finished_run(blank: Run, result: Integration, stated: DataMapping, legs: Run
 def recorded_run(
     blank: Run, result: Integration, stated: DataMapping, legs: RunLegs, assembly: str, adaptive: bool
 ) -> Run:
-    """Return the record of a run that has come to an end; an error where that is not the one that
-    was wanted.
-    """
+    """Return the record of a run; raise an error if its end is not the requested one."""
     result, weakness = sound_part(legs.instance, result, adaptive)
     legs.failure = legs.failure or weakness
     run = finished_run(blank, result, stated, legs, assembly)
@@ -151,7 +150,7 @@ def _date(second: int) -> str:
 
 @cache
 def _versions() -> dict[str, str]:
-    """Versions that a run depends on."""
+    """Return the versions of programs on which a run depends."""
     import llvmlite
 
     return {

@@ -1,7 +1,7 @@
 """Initial values that agree with the constraints of a model, from rough or incomplete ones.
 
-Values that the user names stay; dependent values are found by the compiled functions of
-solver/assembly/assembly.py. This module sets their records and reports errors if loops stay open.
+Named values stay; the compiled functions of solver/assembly.py compute dependent values. This module fills
+their records and reports errors if loops stay open.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from armillary.runtime.models.instance import Instance
 
 _NOTHING = np.zeros(1)
-_MOVED = 1e-6  # a named coordinate that is moved by more is noted in the run
+_MOVED = 1e-6  # larger changes of a named coordinate are noted in the run
 _TIME, _STATUS, _PATIENCE, _AGREEING = (FIELDS[k] for k in ("t", "status", "patience", "agreeing"))
-_FEW, _ALL = 1000, 1 << 60  # looks at the geometry: a millisecond or two, after which Ctrl-C takes effect
+# evaluations of the geometry; _FEW take 1 to 2 ms, after which Ctrl-C takes effect
+_FEW, _ALL = 1000, 1 << 60
 _GEOMETRY, _CONSTANTS, _MEMORY, _SCALES = (FIELDS[k] for k in ("geometry", "constants", "memory", "scales"))
 
 
@@ -40,7 +41,7 @@ _WARNED_OF: ContextVar[set[str] | None] = ContextVar("warned of", default=None)
 
 @contextmanager
 def warned_once() -> Iterator[None]:
-    """A warning about starts is given once, however many runs are made inside."""
+    """Give each warning about starts only once for all runs inside."""
     token = _WARNED_OF.set(set())
     try:
         yield
@@ -62,7 +63,7 @@ class ConstraintSizes:
         self._layout = layout
 
     def _place_gradients(self, sizes: Sequence[Expr]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Numbers, and which of them are constants of the program, with their places."""
+        """Return numbers, which of them are constants of the program, and indices of these constants."""
         numbers = np.array([0.0 if s in self._place else float(s.data) for s in sizes])
         own = [i for i, s in enumerate(sizes) if s in self._place]
         return numbers, np.array(own, dtype=int), np.array([self._place[sizes[i]] for i in own], dtype=int)
@@ -81,7 +82,7 @@ class ConstraintSizes:
         return found
 
     def scales(self, constants: np.ndarray) -> np.ndarray:
-        """Factors of all figures of the geometry, sizes of speeds and sizes of gaps."""
+        """Return factors of all figures of the geometry, sizes of speeds and sizes of gaps."""
         speeds, rows = self(constants)
         parts = (self._layout.sized(speeds, rows), speeds, rows[..., list(self._layout.gaps)])
         return np.concatenate(parts, axis=-1)
@@ -133,10 +134,11 @@ class LoopStart:
         self.record, self.room, self._kept = record, end, tables
         self._last: tuple[np.ndarray | None, tuple[np.ndarray, int, int]] = None, (_NOTHING, 0, 0)
         self._free: list[Bench] = []
-        self._flags: tuple[Collection[str], np.ndarray] = (), np.zeros(n + m)  # of the last start
+        # names and flags of the last start
+        self._flags: tuple[Collection[str], np.ndarray] = (), np.zeros(n + m)
 
     def _tables(self) -> tuple[np.ndarray, dict[str, int]]:
-        """Return all tables one after the other, and where each begins."""
+        """Return all tables in one array, and the index at which each begins."""
         reduction, layout = self.equations.reduction, self.equations.reduction.layout
         assert layout is not None
         place = {row: i for i, row in enumerate(self.rows)}
@@ -165,7 +167,7 @@ class LoopStart:
     # ------------------------------------------------------------ starts
 
     def flags(self, named: Collection[str]) -> np.ndarray:
-        """1 for coordinates and speeds that are named, 0 for others."""
+        """Return 1 for coordinates and speeds that are named, 0 for others."""
         known, found = self._flags
         if known is not named and known != named:
             found = np.array([name in named for name in (*self._coordinates, *self._speeds)], dtype=float)
@@ -173,9 +175,7 @@ class LoopStart:
         return found
 
     def numbers(self, constants: np.ndarray) -> tuple[np.ndarray, int, int]:
-        """Return `ConstraintSizes.scales` of one set of constants, and the addresses of both; the last result
-        is kept.
-        """
+        """Return `ConstraintSizes.scales` of constants, and the addresses of both; keep the last result."""
         known, found = self._last
         if known is not constants:
             scales = self.sizes.scales(constants)
@@ -193,11 +193,11 @@ class LoopStart:
         memory: np.ndarray,
         flags: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Change coordinates and speeds so that loops are closed and constraints hold, a row per start.
-        Return the status of each start, and the remaining gaps or violated constraints on speeds if that
-        failed.
+        """Close loops and correct speeds so that constraints hold, in place and row by row.
 
-        ``geometry`` is the address of the section; constants, coordinates, speeds and memory have a row each.
+        Return the status of each start, and its remaining gaps or violated constraints on speeds if it
+        failed. ``geometry`` is the address of the section; constants, coordinates, speeds and memory have a
+        row per start.
         """
         count = len(q)
         records = np.empty((count, len(self.record)), dtype=np.int64)
@@ -217,7 +217,7 @@ class LoopStart:
     def problem(
         self, status: int, left: np.ndarray, named: Collection[str], rows: np.ndarray, at_event: bool = False
     ) -> str:
-        """Why a start failed, or what events set; ``rows`` are the sizes of rows."""
+        """Return why a start failed, or values that events set; ``rows`` are the sizes of rows."""
         reduction = self.equations.reduction
         if status == NOT_REDUNDANT:
             return redundant_text(reduction)
@@ -250,8 +250,9 @@ class LoopStart:
     def close_loops(
         self, instance: Instance, place: Place, named: Collection[str], at_event: bool = False
     ) -> Place:
-        """Close the loops of a place and make its speeds agree; values that are ``named``, or set
-        ``at_event``, stay.
+        """Return a place with closed loops and speeds that satisfy constraints.
+
+        Values that are ``named`` stay; these are set by events if ``at_event``.
         """
         bench = self.bench(instance, place.t, place.memory)
         note = self.close(bench, instance, place.q, place.u, named, at_event=at_event)
@@ -260,8 +261,9 @@ class LoopStart:
         return Place(place.t, q, u, place.memory, place.states, note, place.along, holds=True)
 
     def leave_independent(self, named: Collection[str]) -> bool:
-        """Return whether speeds with these given ones are found without a change of independent ones and
-        without a note, wherever the independent ones determine the others.
+        """Return whether a start with these ``named`` speeds changes no independent speed and needs no note.
+
+        This supposes that the independent speeds determine the others.
         """
         redundant, dependent = self.equations.reduction.elimination.redundant, self._dependent
         return not (redundant or (self._started and not named) or any(name in named for name in dependent))
@@ -276,8 +278,9 @@ class LoopStart:
         agreeing: bool = True,
         at_event: bool = False,
     ) -> str:
-        """Close the loops on a bench from the values of a start; if ``agreeing``, make its speeds agree.
-        Return a note on moved coordinates.
+        """Close the loops on a bench from the values of a start; return a note on moved coordinates.
+
+        If ``agreeing``, speeds are changed to satisfy the constraints, too.
         """
         status = bench.close(q, u, self.flags(named), agreeing)
         if status != CLOSED:
@@ -295,8 +298,9 @@ class LoopStart:
         return f"loops closed by moving {', '.join(guessed)}" if guessed else ""
 
     def _changed_starts(self, described: np.ndarray, found: np.ndarray) -> str:
-        """Return a note on speeds of `s.start` that depend on others which say otherwise, which is a warning,
-        too: a run that names such a speed keeps it and finds the others.
+        """Return a note on values of `s.start` for dependent speeds that others contradict; warn of them.
+
+        A run that names such a speed in initial= keeps it and computes the others.
         """
         least = _MOVED * max(1.0, float(np.max(np.abs(described))))
         changed = [
@@ -324,23 +328,23 @@ class LoopStart:
         return found
 
     def bench(self, instance: Instance, t: float, memory: np.ndarray) -> Bench:
-        """Return a record and a room that no other thread has, with all that belongs to an instance."""
+        """Return a record and workspace that no other thread uses, set for an instance, time and memory."""
         try:
             bench = self._free.pop()
-        except IndexError:  # of all, other threads have some
+        except IndexError:  # all are in use by other threads
             bench = Bench(self)
         bench.set(instance.model.address("geometry"), self.numbers(instance.constants), t, memory)
         return bench
 
 
 class Bench:
-    """The record and the room of one start at a time, used again and again."""
+    """The record and workspace of one start at a time, to be used again."""
 
     def __init__(self, loops: LoopStart) -> None:
         n, m = int(loops.record[FIELDS["N_COORDINATES"]]), int(loops.record[FIELDS["N_SPEEDS"]])
         self.q, self.u, self.flags = np.zeros(max(n, 1))[:n], np.zeros(max(m, 1))[:m], np.zeros(n + m)
         self.left, self._workspace = np.zeros(len(loops.rows)), np.zeros(loops.room)
-        self._given: np.ndarray | None = None  # the array that ``flags`` are a copy of
+        self._given: np.ndarray | None = None  # the array of which ``flags`` is a copy
         self._record = loops.record.copy()
         self._reals, self._length = self._record.view(float), len(self._record)
         for name, array in (("q", self.q), ("u", self.u), ("flags", self.flags), ("left_over", self.left)):
@@ -349,15 +353,15 @@ class Bench:
         self._code = loop_code()
 
     def set(self, geometry: int, numbers: tuple[np.ndarray, int, int], t: float, memory: np.ndarray) -> None:
-        """All that the loops depend on besides coordinates and speeds."""
+        """Set all quantities on which the loops depend besides coordinates and speeds."""
         record = self._record
-        self._kept = numbers, memory  # as long as their addresses are in use
+        self._kept = numbers, memory  # kept while their addresses are in use
         self._t = t
         _, record[_CONSTANTS], record[_SCALES] = numbers
         record[_GEOMETRY], record[_MEMORY] = geometry, address(memory)
 
     def close(self, q: np.ndarray, u: np.ndarray, flags: np.ndarray, agreeing: bool) -> int:
-        """Return the outcome of a start: CLOSED, or the reason why not."""
+        """Close the loops; return CLOSED or the reason of failure."""
         record = self._record
         self.q[:], self.u[:] = q, u
         if flags is not self._given:
@@ -370,7 +374,7 @@ class Bench:
         return int(record[_STATUS])
 
     def _close_patiently(self) -> None:
-        """The same from the beginning, in a thread, so that Ctrl-C takes effect meanwhile."""
+        """Close the loops from the beginning in a thread, so that Ctrl-C takes effect meanwhile."""
         work = threading.Thread(target=self._code.close, args=(*self._places, 1, self._length))
         work.start()
         try:

@@ -1,8 +1,9 @@
-"""Derivatives of the place where a run starts, by parameters and initial values.
+"""Derivatives of a run's start by parameters and initial values.
 
-What the user gives moves with itself alone. What the start finds moves along: Euler parameters that are made
-unit, coordinates and speeds that close loops (by the implicit function theorem, with the same speeds moving
-as in assembly.py), joints that mass centres are placed by, memories that begin at an expression.
+A value that the user gives changes only with itself. Values that the start computes change with others: Euler
+parameters that are normalised, coordinates and speeds that close loops (by the implicit function theorem,
+with the same moving speeds as in assembly.py), joints that place mass centres, memories that begin at an
+expression.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.initial import Place, given_values, initial_values
 from armillary.settings import Initial
 
-_MOVED = 1e-9
-_RANK = 1e-9
-_MISFIT = 1e-7  # of derivatives that constraints allow
+_MOVED = 1e-9  # least change by which a start has moved a value
+_RANK = 1e-9  # relative singular value that counts as zero
+_MISFIT = 1e-7  # relative residual that is allowed
 
 
 class StartDerivatives:
@@ -41,11 +42,11 @@ class StartDerivatives:
         self.memories = list(equations.system.memories)
 
     def of(self, instance: Instance, place: Place, initial: Initial, given: np.ndarray) -> Derived:
-        """Those at a place that was found from initial values and given memory."""
+        """Return the derivatives at a place that was computed from initial values and given memory."""
         return Derived(self, instance, place, initial, given)
 
     def seed(self, places: Sequence[str]) -> np.ndarray:
-        """Return the quantities that move by themselves: a row per direction, a column per name."""
+        """Return derivatives of given values by themselves: a row per direction, a column per name."""
         moved = np.zeros((len(self.directions), len(places)))
         for row, direction in zip(moved, self.directions, strict=True):
             if direction.role != "parameter" and direction.name in places:
@@ -55,8 +56,9 @@ class StartDerivatives:
     def moved(
         self, values: Mapping[str, float], q: np.ndarray, u: np.ndarray, *others: np.ndarray
     ) -> dict[str, np.ndarray]:
-        """Return the derivatives of parameters, coordinates and speeds by name; with ``others``, of states
-        and memories too. ``values`` are the values of the parameters.
+        """Return the derivatives of parameters, coordinates and speeds by name.
+
+        ``values`` are the values of the parameters; ``others`` the derivatives of states and of memories.
         """
         sizes = np.diag(np.array(self._sizes(values), dtype=float))
         found = {d.name: row for d, row in zip(self.directions, sizes, strict=True) if d.role == "parameter"}
@@ -82,7 +84,7 @@ class StartDerivatives:
 
     @cached_property
     def centres(self) -> list[tuple[list[str], Along]]:
-        """Names that starts of mass centres set, with the expressions for their values."""
+        """Names that starts of mass centres set, with derivatives of their values."""
         found = []
         for start in mass_centre_starts(self.equations.system):
             names = [s.data.name for s in (*start.coordinates, *start.speeds)]
@@ -92,13 +94,13 @@ class StartDerivatives:
 
     @cached_property
     def started(self) -> dict[int, Along]:
-        """Memories that begin at an expression, by place."""
+        """Derivatives of memories that begin at an expression, by index."""
         memories = enumerate(self.equations.system.memories.values())
         return {i: Along([self._plain(m.start)]) for i, m in memories if m.start is not None}
 
 
 class Along:
-    """Derivatives of expressions by all that they hold, as functions of numbers."""
+    """Derivatives of expressions by all their symbols, as functions of numbers."""
 
     def __init__(self, expressions: Sequence[Expr]) -> None:
         held = [s for s in symbols(*expressions) if s.data.role != "time"]
@@ -107,7 +109,7 @@ class Along:
         self._evaluate = evaluator(tangents(expressions, rates))
 
     def __call__(self, values: Mapping[str, float], moved: Mapping[str, np.ndarray]) -> np.ndarray:
-        """A row per expression, a column per direction, where symbols move as given and others not at all."""
+        """Return a row per expression, a column per direction; symbols not in ``moved`` are constant."""
         shape = np.shape(next(iter(moved.values())))
         rates = {f"d({name})": moved.get(name, np.zeros(shape)) for name in values}
         with np.errstate(all="ignore"):
@@ -136,7 +138,7 @@ class Derived:
         return self._starts.moved(self._values, self.q, self.u, self.states, self.memory)
 
     def _unit_quaternions(self, initial: Initial) -> None:
-        """e = v/|v| with v as it was given: de = (dv − e (e·dv)) / |v|."""
+        """Normalise Euler parameters e = v/|v|, v as given: de = (dv − e (e·dv)) / |v|."""
         values, _ = given_values(self._starts.equations, initial)
         for start in self._starts.equations.program.quaternions:
             four = slice(start, start + 4)
@@ -169,14 +171,15 @@ class Derived:
     def _close_positions(
         self, geometry: Geometry, here: GeometryValues, changed: np.ndarray, named: set[str]
     ) -> None:
-        """Close positions by the speeds that assembly may have moved; named values are kept. If more values
-        are named than the loops leave free, named dependent coordinates are first guesses.
+        """Correct derivatives of coordinates by the speeds that assembly may have changed; named values stay.
+
+        If more values are named than the loops leave free, named dependent coordinates are first guesses.
         """
         reduction, names = self._starts.equations.reduction, self._starts.coordinates
         varied = {d.name for d in self._starts.directions}
         guessed = {q.data.name for q in reduction.corrections} - varied
         wanted = self.q.copy()
-        self._on_sphere()  # of where the parameters are now; named ones are brought back to what is wanted
+        self._on_sphere()  # afterwards, named values are brought back to ``wanted``
         gaps, rates = list(geometry.layout.gaps), self._rates(geometry)
         seeded = np.any(wanted != 0, axis=0)
         cases = []
@@ -198,7 +201,7 @@ class Derived:
         self.q += steps @ along.T
 
     def _on_sphere(self) -> None:
-        """Without what leads off unit Euler parameters, which rounding may leave."""
+        """Remove changes of the length of Euler parameters, which rounding may leave."""
         for start in self._starts.equations.program.quaternions:
             four = slice(start, start + 4)
             e = self._place.q[four]
@@ -206,15 +209,16 @@ class Derived:
             self.q[:, four] -= np.outer(outwards, e)
 
     def _rates(self, geometry: Geometry) -> list[GeometryValues]:
-        """Derivatives of the figures of the constraints, direction by direction."""
+        """Return derivatives of the figures of the constraints, direction by direction."""
         numbers = self._starts.geometry(self._values, self._move())
         return [geometry.layout.figures(column) for column in numbers.T]
 
     def _choose(
         self, cases: Sequence[tuple[np.ndarray, np.ndarray, list[np.ndarray]]], what: str
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the first case whose equations determine how the speeds that may move do: which these are,
-        and a row of motions for each direction.
+        """Return the solution of the first case whose equations determine the motions of its speeds.
+
+        The result is the flags of the speeds that may move, and a row of motions per direction.
         """
         system, problem = self._starts.equations.system.name, ""
         for moving, whole, right in cases:
@@ -235,7 +239,7 @@ class Derived:
                 )
                 continue
             steps = np.linalg.lstsq(matrix, wanted, rcond=None)[0]
-            size = 1 + np.max(np.abs(wanted), initial=0.0)  # nothing is wanted where no position is held
+            size = 1 + np.max(np.abs(wanted), initial=0.0)  # ``wanted`` is empty if no position is held
             if np.max(np.abs(matrix @ steps - wanted), initial=0.0) <= _MISFIT * size:
                 return moving, steps.T
         raise ParameterError(
@@ -244,7 +248,7 @@ class Derived:
             "its loops do not leave them all free; name fewer, in to= and in initial="
         )
 
-    # ------------------------------------------------------------ what follows from all else
+    # ------------------------------------------------------------ values that depend on all others
 
     def _place_centres(self) -> None:
         for names, expressions in self._starts.centres:
@@ -266,15 +270,15 @@ def _free_turned_joints(
 ) -> np.ndarray:
     """Return the speeds that may move, and all other speeds of joints that assembly has turned by them.
 
-    A joint with q̇ = N(q) u that turns about several axes in many small steps ends where their order leads
-    it, and one that turns about a single axis takes varied values along. Both have derivatives only if the
-    equations determine where the joint ends by themselves, with all of its speeds free.
+    A joint with q̇ = N(q) u that turns about several axes in many small steps ends at angles that depend on
+    the order of the steps, and a joint that turns about one axis changes varied values. In both cases
+    derivatives exist only if the equations determine the joint's end with all of its speeds free.
     """
     matrix = np.zeros((layout.coordinates, layout.speeds), dtype=bool)
     matrix[tuple(np.array(layout.rates, dtype=int).reshape(-1, 2).T)] = True
     found = moving.copy()
     for row in matrix:
-        joint = matrix[matrix[:, row].any(axis=1)].any(axis=0)  # speeds that share coordinates
+        joint = matrix[matrix[:, row].any(axis=1)].any(axis=0)  # speeds of the same coordinates
         places = matrix[:, joint].any(axis=1)
         if np.any(changed & places) and (np.sum(moving & joint) > 1 or np.any(varied & places)):
             found |= joint

@@ -1,6 +1,6 @@
-"""Initial values as a user gives them: by name or in order, checked, the rest as described.
+"""Initial values as given by the user: by name or in order, checked; others as described.
 
-A ``Place`` of a motion is in no program's terms.
+A ``Place`` of a motion has all coordinates and speeds, whatever the states of a program are.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def whole_start(
         plain = type(given) is dict and {*map(type, given.values())} <= _FLOATS and all(map(isfinite, found))
     except (KeyError, TypeError, OverflowError):
         plain = False
-    if not plain:  # anything else than plain numbers by name, or a value that is not finite
+    if not plain:  # not plain numbers by name, or a value that is not finite
         values, named = given_values(equations, initial)
         found = [*map(values.__getitem__, equations.motion_names)]
     y = np.array(found, dtype=float)
@@ -66,7 +66,7 @@ def whole_start(
 
 
 def initial_states(equations: DerivedEquations, initial: Initial) -> np.ndarray:
-    """States of the user's own."""
+    """Return the user's own states."""
     if not equations.states:
         return np.empty(0)
     values, _ = given_values(equations, initial)
@@ -95,7 +95,7 @@ def given_values(equations: DerivedEquations, initial: Initial) -> tuple[dict[st
                 values[str(key)] = _start_number(equations, str(key), value)
         if not all(map(isfinite, values.values())):
             for key, value in given.items():
-                _start_number(equations, str(key), value)  # with a sentence of its own for what is given
+                _start_number(equations, str(key), value)  # raises an error about a given value
     if not all(map(isfinite, values.values())):
         name = next(name for name, value in values.items() if not isfinite(value))
         raise ParameterError(f"the initial value of '{name}' is not a finite number")
@@ -120,9 +120,7 @@ def _no_initial_value(equations: DerivedEquations, name: str) -> ParameterError:
 
 
 def state_number(symbol: Expr, value: object, where: str) -> float:
-    """Return a coordinate, speed or state inside its model, from a number or text in stated units, or a
-    quantity.
-    """
+    """Return a symbol's value in the model's units, from a number or text in stated units, or a quantity."""
     data = symbol.data
     factor, system = state_factor(symbol), data.owner.units
     return model_number(value, where, data.units or "", factor, system, symbol.dimension)
@@ -158,8 +156,9 @@ def initial_memory(
 
 
 def checked_memories(given: Iterable[str], system: Description) -> DataTable:
-    """Return values by names of memories; raise an error if a name is unknown. For a former name_mode it
-    gives the present name_status.
+    """Return values by names of memories; raise an error if a name is unknown.
+
+    For name_mode, which is now name_status, the error says so.
     """
     for name in map(str, given):
         renamed = name.removesuffix("_mode") + "_status"
@@ -169,7 +168,7 @@ def checked_memories(given: Iterable[str], system: Description) -> DataTable:
 
 
 def memory_number(system: Description, memory: Memory, value: object) -> float:
-    """Return a value of a memory inside its model, from a number or text in stated units, or a quantity."""
+    """Return a memory's value in the model's units, from a number or text in stated units, or a quantity."""
     symbol, where = memory.symbol, f"memory '{memory.symbol}'"
     units = symbol.data.units or ""
     return model_number(value, where, units, memory.factor, system.units, symbol.dimension)
@@ -186,11 +185,11 @@ class Place(NamedTuple):
     u: np.ndarray
     memory: np.ndarray
     states: np.ndarray = _NONE
-    note: str = ""  # on how it was found
+    note: str = ""  # a note on how it was computed
     along: np.ndarray | None = None  # derivatives of q, u and states, one row each; sensitivities.py
-    holds: bool = False  # whether it has been found such that all constraints hold
+    holds: bool = False  # whether it was computed so that all constraints hold
 
     @property
     def motion(self) -> np.ndarray:
-        """[coordinates, all speeds, states], as sections of changes take it."""
+        """[coordinates, all speeds, states], the argument of sections of changes."""
         return np.concatenate([self.q, self.u, self.states])

@@ -1,5 +1,4 @@
-"""Start values that depend on other start values: joints from mass centres, memories, contacts, the user's
-hook.
+"""Start values that depend on others: joints from mass centres, memories, contacts, the user's hook.
 
 The hook ``on_start`` is a user function that reads all start values and may change some (Sayers 1990,
 Appendix A, add-subroutine with where = init).
@@ -36,7 +35,7 @@ _STATUSES = (0, 1, 2, -2, UNDECIDED)
 
 
 def with_started_memory(instance: Instance, place: Place) -> Place:
-    """Return the place with memories set that start at the value of an expression."""
+    """Return the place after setting memories that start at the value of an expression."""
     if all(memory.start is None for memory in instance.equations.system.memories.values()):
         return place
     stored = started_memory(instance.equations, place.memory, lambda: instance.values(place))
@@ -55,7 +54,7 @@ def started_memory(
 
 
 def with_decided_contacts(instance: Instance, place: Place) -> Place:
-    """Return the place with contact statuses decided if none was given; a contact that is struck bounces."""
+    """Return the place after deciding contact statuses if none is given; approaching contacts bounce."""
     if not instance.equations.system.contacts:
         return place
     _check_given_statuses(instance, place)
@@ -69,8 +68,9 @@ def with_decided_contacts(instance: Instance, place: Place) -> Place:
 
 
 def decided_statuses(instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) -> np.ndarray:
-    """Return the memory with undecided contact statuses decided at a state; the memory unchanged if that
-    fails, as at an overlap, since an undecided contact acts as an open one.
+    """Return the memory after deciding undecided contact statuses at a state.
+
+    If that fails, as at an overlap, the memory is unchanged: an undecided contact acts as an open one.
     """
     decided = _decide_contacts(instance, t, state, memory)
     return memory if decided is None or decided[2] else decided[1]
@@ -91,7 +91,7 @@ def _decide_contacts(
 
 
 def _check_given_statuses(instance: Instance, place: Place) -> None:
-    """Raise an error for a status that does not exist, or that closes a contact which overlaps."""
+    """Raise an error for an unknown status, or for a closed contact that overlaps."""
     system = instance.equations.system
     names = list(system.memories)
     given = {c.name: float(place.memory[names.index(c.status.data.name)]) for c in system.contacts.values()}
@@ -136,9 +136,7 @@ def _refuse_overlap(instance: Instance, place: Place) -> None:
 
 
 def _gap_unit(system: Description, gap: Expr) -> str:
-    """Return the model's unit of a gap, from its dimension or, if unknown, from that of its coordinates;
-    radians for angles.
-    """
+    """Return the model's unit of a gap, by its dimension or, if unknown, by that of its coordinates."""
     kinds = [gap.dimension, *(q.dimension for q in _coordinates(gap)), LENGTH]
     kind = next(kind for kind in kinds if kind is not None)
     return "rad" if kind is ONE else system.units.unit_text(kind)
@@ -149,8 +147,9 @@ def _coordinates(expression: Expr) -> list[Expr]:
 
 
 def with_mass_centres(instance: Instance, place: Place, initial: Initial) -> Place:
-    """Return the place with joints set so that mass centres are where ``start_mass_centre`` puts them. An
-    initial state given as a sequence stays unchanged.
+    """Return the place after setting joints so that mass centres are where ``start_mass_centre`` puts them.
+
+    An initial state given as a sequence stays unchanged.
     """
     equations = instance.equations
     if not equations.system.centres or (initial is not None and not isinstance(initial, Mapping)):
@@ -211,9 +210,7 @@ def values_from_hook(
     memory: MemoryValues,
     t0: float,
 ) -> tuple[Initial, MemoryValues]:
-    """Return initial values and memory with the changes that ``function`` returns, in stated units; without a
-    function, unchanged.
-    """
+    """Return initial values and memory with the changes that ``function`` returns, in stated units."""
     if function is None:
         return initial, memory
     arguments.function(function, "on_start=")

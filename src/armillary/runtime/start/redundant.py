@@ -1,4 +1,4 @@
-"""Where a run in redundant coordinates starts: from the joints' values, and on all constraints."""
+"""The start of a run in redundant coordinates, from values of joints; all constraints hold there."""
 
 from __future__ import annotations
 
@@ -25,10 +25,8 @@ if TYPE_CHECKING:
     from armillary.runtime.models.compilation import CompiledRedundantModel
 
 
-_TRIES = 50
-_CLOSED = (
-    1e-10  # gaps and speeds off their constraints by more than this, times the largest value, are removed
-)
+_TRIES = 50  # most steps of the projection
+_CLOSED = 1e-10  # largest gaps and residual speeds that are left, times the largest value of the state
 
 
 def joint_values(
@@ -64,7 +62,7 @@ def joint_values(
 
 
 def _unit_parameters(model: CompiledRedundantModel, q: np.ndarray) -> np.ndarray:
-    """Joints' coordinates with unit Euler parameters."""
+    """Return joints' coordinates with unit Euler parameters."""
     first = model.layout.coordinates
     for start in model.equations.program.quaternions:
         if start < first:
@@ -88,7 +86,7 @@ class RedundantStart:
     memory: np.ndarray
 
     def state(self, initial: Initial) -> np.ndarray:
-        """Return the state for these values, with zeros for accelerations and multipliers."""
+        """Return the state from initial values, with zeros for accelerations and multipliers."""
         y = self._state_of_joints(*joint_values(self.model, initial, self.parameters, self.t))
         if self.model.equations.system.centres:
             y = self._choose_values(initial, y)
@@ -98,9 +96,7 @@ class RedundantStart:
         return y
 
     def _choose_values(self, initial: Initial, y: np.ndarray) -> np.ndarray:
-        """Values that keep the user's constraints, chosen as the minimal equations do, which leave alone what
-        the user named.
-        """
+        """Return a state that keeps the constraints, computed by the minimal equations; named values stay."""
         if initial is not None and not isinstance(initial, Mapping):
             return y
         model = self.model.minimal
@@ -110,7 +106,7 @@ class RedundantStart:
         return self._state_of_joints(q, place.u, place.states)
 
     def _state_of_joints(self, q: np.ndarray, u: np.ndarray, own: np.ndarray) -> np.ndarray:
-        """Return the state at values of the joints."""
+        """Return the state from values of joints."""
         layout = self.model.layout
         work = np.zeros(layout.work)
         work[layout.coordinates : layout.first_speed] = q
@@ -127,7 +123,7 @@ class RedundantStart:
         return Instance(self.model, self.parameters).call(name, length, self.t, work, self.memory)
 
     def _residuals(self, y: np.ndarray) -> np.ndarray:
-        """Positions, then speeds, of all constraints."""
+        """Return residuals of all constraints: on positions, then on speeds."""
         layout = self.model.layout
         work = np.zeros(layout.work)
         work[: len(y)] = y
@@ -160,9 +156,7 @@ class RedundantStart:
         return y
 
     def _change(self, y: np.ndarray, targets: np.ndarray, soft: float, soft_speeds: float) -> np.ndarray:
-        """Return the smallest change of coordinates or speeds that brings the constraints to
-        these targets.
-        """
+        """Return the smallest change of coordinates or speeds that changes the constraints by ``targets``."""
         layout = self.model.layout
         work = np.zeros(layout.work)
         work[: len(y)] = y

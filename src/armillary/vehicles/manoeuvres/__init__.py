@@ -1,4 +1,4 @@
-"""Manoeuvres of standards, and drivers: a `Car` enters, a run with the standard's figures leaves.
+"""Manoeuvres of standards: enter with a `Car`; leave with a run and the standard's figures.
 
-Read `result.py` first. `catalogue.py` has all of them by name, for the command line.
+Read `result.py` first. `catalogue.py` lists all manoeuvres by name, for the command line.
 """

@@ -30,11 +30,11 @@ from armillary.vehicles.manoeuvres.ride import ride
 
 
 class Entry(NamedTuple):
-    """A manoeuvre: what runs it with a speed (m/s), a steer angle (rad) and a pedal, and its standard."""
+    """A manoeuvre: a function of car, speed (m/s), steer angle (rad) and brake pedal, and its standard."""
 
     run: Callable[[Car, float, float, float], Tabled]
     about: str
-    moves: bool = True  # the result has a run
+    moves: bool = True  # the result has a run, which can be plotted and animated
 
 
 MANOEUVRES: Mapping[str, Entry] = {

@@ -2,8 +2,8 @@
 
     K = (V/G − L)/V²        G = yaw velocity over steer angle, steady        ISO 4138, ISO 8855
 
-For the single-track car with linear tyres K = m/L (b/Cf − a/Cr), and the critical speed of an oversteering
-car is √(L/−K), the characteristic speed of an understeering one √(L/K).
+For the single-track car with linear tyres K = m/L (b/Cf − a/Cr). The critical speed of an oversteering car is
+√(L/−K), and the characteristic speed of an understeering car √(L/K).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from armillary.vehicles.cars import Car
 from armillary.vehicles.manoeuvres.open_loop import START, drive
 
 YAW, SIDE = "yaw velocity", "lateral acceleration"
-FASTEST = 120.0  # m/s, up to which a critical speed is looked for
+FASTEST = 120.0  # m/s, end of the search for a critical speed
 DEGREE = np.pi / 180
 
 
@@ -56,9 +56,9 @@ def steady_circle(
     """Return steady circles at a speed for steer angles or radii, by trim, ISO 4138.
 
     steer   angles of the front wheels, rad, one circle each
-    radius  m, positive to the left: the angles are found
+    radius  m, positive to the left, one circle each; the steer angles are computed
 
-    Each is the end of the manoeuvre that would lead to it, without its time; ``points`` are accepted as
+    Each circle is the state in which a run with this steering would settle. ``points`` can be given as
     ``initial=`` of runs and ``at=`` of linear models.
     """
     if (steer is None) == (radius is None):
@@ -84,8 +84,8 @@ def steady_circle(
 def _measure(car: Car, point: arm.OperatingPoint, speed: float, angle: float) -> list[float]:
     """Return the row of a circle: speed, angle of the front wheels, yaw velocity, acceleration, sideslip.
 
-    They are the outputs of the point itself: a run from it would compile the loop of runs, and of a car with
-    suspensions in closed loops often another configuration, half of the time of the first circle.
+    The figures are outputs of the operating point. A run from it would cost half of the first circle's time,
+    to compile the loop of runs and, for suspensions in closed loops, often another configuration.
     """
     found = point.outputs
     return [
@@ -106,7 +106,7 @@ class Handling:
     acceleration_gain: float  # m/s² per rad
     understeer_gradient: float  # rad per m/s²
     characteristic_speed: float  # m/s, nan for an oversteering car
-    critical_speed: float  # m/s, where straight running becomes unstable; nan if it does not
+    critical_speed: float  # m/s, above which straight running is unstable; nan if not found
     frequencies: np.ndarray  # of the oscillating modes, Hz
     dampings: np.ndarray
 
@@ -126,7 +126,7 @@ class Handling:
 def handling_figures(car: Car, speed: float, *, critical: bool = True) -> Handling:
     """Return the figures of the linear model of straight running.
 
-    critical  look for the speed at which a real eigenvalue passes zero, by bisection on linear models
+    critical  find the speed above ``speed`` at which a real eigenvalue of the linear model passes zero
     """
     linear = _linear(car, speed)
     a, b, c, d = _without_cyclic(linear)
@@ -153,7 +153,7 @@ def _linear(car: Car, speed: float) -> arm.LinearModel:
 
 
 def _without_cyclic(linear: arm.LinearModel) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """A, B, C, D without states that nothing depends on: place, heading, angles of wheels."""
+    """Return A, B, C, D without states on which nothing depends: position, heading, wheel angles."""
     a, c = np.asarray(linear.A), np.asarray(linear.C)
     keep = np.ones(len(a), dtype=bool)
     while True:
@@ -167,7 +167,7 @@ def _without_cyclic(linear: arm.LinearModel) -> tuple[np.ndarray, np.ndarray, np
 
 
 def _critical_speed(car: Car, speed: float) -> float:
-    """Return the speed at which the determinant of A changes its sign, above or below the given one."""
+    """Return the speed above the given one at which det A changes its sign, or nan up to FASTEST."""
 
     def sign(v: float) -> float:
         return float(np.linalg.slogdet(_without_cyclic(_linear(car, v))[0])[0])
@@ -189,7 +189,7 @@ def _critical_speed(car: Car, speed: float) -> float:
     return (low + high) / 2
 
 
-# Handling diagram and g-g diagram: what a car can do, in two pictures.
+# Handling diagram and g-g diagram: the limits of a car in two plots.
 
 
 GRAVITY = 9.80665
@@ -197,7 +197,7 @@ GRAVITY = 9.80665
 
 @dataclass(frozen=True)
 class HandlingDiagram:
-    """Lateral acceleration over the steer angle less Ackermann's, δ − L/R, at one speed."""
+    """Lateral acceleration over the steer angle less Ackermann's angle, δ − L/R, at one speed."""
 
     speed: float  # m/s
     lateral_acceleration: np.ndarray  # m/s²
@@ -231,7 +231,7 @@ class HandlingDiagram:
 def handling_diagram(car: Car, *, speed: float, steer: Sequence[float]) -> HandlingDiagram:
     """Return the handling diagram of a car at a speed from steady circles, for rising steer angles in rad.
 
-    The angles end where the car cannot follow any more: those without a steady circle are left out.
+    The diagram ends before the first angle for which no steady circle is found.
     """
     rows = []
     for angle in steer:
@@ -251,7 +251,7 @@ def handling_diagram(car: Car, *, speed: float, steer: Sequence[float]) -> Handl
 
 @dataclass(frozen=True)
 class GGDiagram:
-    """Accelerations that a car reaches at a speed, m/s²; the hull encloses them, both sides mirrored."""
+    """Accelerations that a car reaches at a speed, m/s²; the hull encloses these and their mirror images."""
 
     speed: float
     longitudinal: np.ndarray
@@ -259,7 +259,7 @@ class GGDiagram:
 
     @property
     def hull(self) -> np.ndarray:
-        """Corners of the convex hull, rows of (longitudinal, lateral)."""
+        """Corners of the convex hull as rows of (longitudinal, lateral)."""
         from scipy.spatial import ConvexHull
 
         points = np.concatenate(
@@ -295,14 +295,16 @@ def gg_diagram(
     torques: Sequence[float] = (),
     ramp: float = 1.5,
 ) -> GGDiagram:
-    """Return the g-g diagram of a car: each brake pedal or drive torque with a ramp of steering.
+    """Return the g-g diagram of a car from runs: a ramp of steering at each brake pedal or drive torque.
 
     steer    angle of the front wheels at the end of the ramp, rad
-    pedals   of the brake, 0 to 1; torques of the driven axle, N·m
-    ramp     s in which the steering rises; short enough that the speed stays near, and long enough that the
-             car follows: its yaw lags by a tenth of a second
+    pedals   of the brake, 0 to 1
+    torques  of the driven axle, N·m
+    ramp     s in which the steering rises; short, so that the speed hardly changes, and long against the lag
+             of the car's yaw, a tenth of a second
 
-    Points count from 0.3 s after the pedal moved until the car turns by 60 deg against its path.
+    Counted samples begin 0.3 s after the pedal moved and end when the sideslip angle exceeds 60 deg; those
+    below 3 m/s are left out.
     """
     if "brake" not in car.system.memories:
         raise arm.ModelError("gg_diagram: this car has no brakes; use full_car")

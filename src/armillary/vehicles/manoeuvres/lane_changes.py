@@ -1,4 +1,4 @@
-"""Lane changes of ISO 3888: lanes between cones, a path for the driver, and a verdict."""
+"""Lane changes of ISO 3888: lanes between cones, a path for the driver, and the cones that a car touches."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from armillary.vehicles.cars import Car
 from armillary.vehicles.manoeuvres.result import Manoeuvre, peak
 
 AHEAD = 20.0  # metres of straight running before the first cones
-OFFSET = 3.5  # m, of the middle lane of ISO 3888-1
-OVERHANG = 0.8  # m of the body before the front axle and behind the rear one
+OFFSET = 3.5  # m, lateral offset of the middle lane of ISO 3888-1
+OVERHANG = 0.8  # m, length of the body ahead of the front axle and behind the rear one
 
 
 class Lane(NamedTuple):
@@ -29,13 +29,13 @@ class Lane(NamedTuple):
 
     @property
     def middle(self) -> float:
-        """Lateral place of the lane's centre line."""
+        """Lateral position of the lane's centre line."""
         return (self.right + self.left) / 2
 
 
 @dataclass(frozen=True)
 class Track:
-    """Lanes of a lane change for a width of car; the first begins at x = 20 m, with y = 0 in its middle."""
+    """The lanes for a car of a given width, m; the first begins at x = 20 m, with y = 0 in its middle."""
 
     standard: str
     width: float
@@ -43,8 +43,9 @@ class Track:
 
     @property
     def path(self) -> arm.Table:
-        """The centre lines of the lanes as y(x) for a `PathDriver`, joined by curves of two parabolas, which
-        have the least peak of lateral acceleration.
+        """The centre lines of the lanes as y(x) for a `PathDriver`, joined by curves of two parabolas.
+
+        These curves have the least peak of lateral acceleration.
         """
         first, middle, last = self.lanes
         x = np.arange(0.0, last.end + 60.0, 1.0)
@@ -54,7 +55,7 @@ class Track:
 
     @property
     def cones(self) -> np.ndarray:
-        """Places of cones: five on each side of each lane."""
+        """Positions (x, y) of the cones, one per row: five on each side of each lane."""
         places = [
             (x, y)
             for lane in self.lanes
@@ -65,15 +66,16 @@ class Track:
 
 
 def double_lane_change_track(width: float = 1.8, *, offset_from: str = "edge") -> Track:
-    """Return the track of ISO 3888-1: lanes of 15, 25 and 15 + 15 m, 30 and 25 m apart, in all 125 m.
+    """Return the track of ISO 3888-1: lanes of 15, 25 and 30 m with gaps of 30 and 25 m, 125 m in all.
 
-    offset_from  where the offset of 3.5 m to the right edge of the middle lane begins: at the right "edge" of
-                 the first lane, so that the middles are 3.5 m and half the difference of widths apart, or in
-                 its "middle", as Project Chrono has it, 1.1 m more for a car of 1.8 m
+    offset_from  start of the offset of 3.5 m, which ends at the right edge of the middle lane: "edge", the
+                 right edge of the first lane, so that the centre lines are 3.5 m and half the difference of
+                 the widths apart; or "middle" of the first lane, as in Project Chrono, which is 1.1 m more
+                 for a car of 1.8 m
 
-    Widths are 1.1, 1.2 and 1.3 times the car's width plus 0.25 m. Lengths, widths and the offset are the
-    standard's numbers; where the offset begins is in its drawing, which we have not seen, so "edge" is an
-    assumption.
+    Lane widths are 1.1, 1.2 and 1.3 times the car's width plus 0.25 m. Lengths, widths and the offset are the
+    standard's numbers. The start of the offset is in a drawing of the standard that we have not seen, so
+    "edge" is an assumption.
     """
     _check_width(width)
     b1, b3, b5 = (factor * width + 0.25 for factor in (1.1, 1.2, 1.3))
@@ -90,7 +92,7 @@ def double_lane_change_track(width: float = 1.8, *, offset_from: str = "edge") -
 
 
 def obstacle_avoidance_track(width: float = 1.8) -> Track:
-    """Return the track of ISO 3888-2: lanes of 12, 11 and 12 m, 13.5 and 12.5 m apart, in all 61 m.
+    """Return the track of ISO 3888-2: lanes of 12, 11 and 12 m with gaps of 13.5 and 12.5 m, 61 m in all.
 
     Their widths are 1.1 w + 0.25 m, w + 1 m, and 1.3 w + 0.25 m but at least 3 m; 1 m lies between the left
     edges of the outer lanes and the right edge of the middle one.
@@ -110,9 +112,9 @@ def lane_change(car: Car, track: Track, *, speed: float, release: bool | None = 
     """Drive a car through a track, and count the cones that it touches.
 
     car      with a `PathDriver` of the track's path: ``full_car(…, driver=PathDriver(track.path))``
-    release  take the foot off the pedal at the first cones, as ISO 3888-2 asks; that is the default there
+    release  drive without a drive force, as ISO 3888-2 asks, where this is the default
 
-    Verdict: no corner of the body leaves a lane.
+    Verdict: no point of the body's outline leaves a lane, and the car reaches the end of the track.
     """
     if "driver_preview" not in car.system.parameters:
         raise arm.ModelError(
@@ -156,9 +158,9 @@ def lane_change(car: Car, track: Track, *, speed: float, release: bool | None = 
 
 
 def draw_track(track: Track, rows: np.ndarray, path: str | os.PathLike[str]) -> Path:
-    """Draw cones, lanes, the middle of the car and its corners from above, as SVG or PNG by the path's name.
+    """Draw cones, lanes and the path of the body from above, as SVG or PNG by the ending of the path.
 
-    rows  places of points around the body, in pairs left and right: (sample, point, x and y)
+    rows  positions of points around the body, in pairs left and right: [sample, point, x or y]
     """
     from matplotlib.figure import Figure
 
@@ -181,7 +183,7 @@ def draw_track(track: Track, rows: np.ndarray, path: str | os.PathLike[str]) -> 
 
 
 def fastest(test: Callable[[float], Manoeuvre], low: float, high: float, *, within: float = 0.1) -> float:
-    """Return the highest speed at which a manoeuvre is passed, by bisection, m/s."""
+    """Return the highest speed between two at which a manoeuvre is passed, by bisection, m/s."""
     if not test(low).passed:
         raise arm.ModelError(f"fastest: the manoeuvre fails at {low:g} m/s already; give a lower speed")
     while high - low > within:
@@ -202,7 +204,7 @@ def _check_width(width: float) -> None:
 
 
 def _corners(run: arm.Run, front: float, rear: float, width: float) -> np.ndarray:
-    """Places of eight points around the body by sample: corners and points amid the sides."""
+    """Return positions of eight points on the body's outline, [sample, point, x or y]."""
     local = [(x, side * width / 2) for x in (front, front / 3, -rear / 3, -rear) for side in (1, -1)]
     sine, cosine = np.sin(run["body.q4"]), np.cos(run["body.q4"])
     points = [

@@ -1,7 +1,7 @@
-"""Manoeuvres with given steering and braking: sine, pulse, sine with dwell, fishhook, J-turn, brakes, step.
+"""Manoeuvres with given steering and braking: sine, pulse, sine with dwell, fishhook, J-turn, braking, step.
 
-Arguments are angles of the front wheels in rad, positive to the left; cars with a steering wheel get them
-times the steering ratio. All manoeuvres begin with straight running at a speed.
+Steer angles are those of the front wheels in rad, positive to the left; the input of the car is the angle
+times its steering ratio. All manoeuvres begin with straight running at a speed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import armillary as arm
 from armillary.vehicles.cars import CORNERS, Car
 from armillary.vehicles.manoeuvres.result import Manoeuvre, at_time, peak, require_whole_run
 
-START = 0.5  # s of straight running before
+START = 0.5  # s of straight running before the steering or braking begins
 DWELL = 0.5  # s of the sine with dwell
 GRAVITY = 9.80665
 
@@ -33,7 +33,7 @@ def drive(
 ) -> arm.Run:
     """Run a car from straight running with given angles of the front wheels over time.
 
-    whole  name of a manoeuvre whose figures need the whole run: an error says if the car overturned
+    whole  name of a manoeuvre whose figures need the whole run: raise an error if the car overturns
     """
     if not speed > 0:
         raise arm.ModelError(f"speed={speed:g} m/s must be positive")
@@ -58,7 +58,7 @@ def sine_steer(
     """Run one period of sinusoidal steering, ISO 7401:2011 clause 9.
 
     Figures: first peaks of yaw velocity and lateral acceleration over the peak steer angle, and their delays
-    by the largest correlation with the steer angle.
+    against the steer angle, by the largest correlation.
     """
     if not steer or not frequency > 0:
         raise arm.ModelError(f"sine_steer: steer={steer:g} and frequency={frequency:g} must not be zero")
@@ -117,8 +117,8 @@ def frequency_response(
 ) -> np.ndarray:
     """Return the complex response of an output to the steering at frequencies in Hz, per rad.
 
-    Both are zero at the beginning and end of the run: the ratio of their Fourier integrals, by the trapezium
-    rule on the samples.
+    Output and steering are zero at the beginning and end of the run, so the response is the ratio of their
+    Fourier integrals, by the trapezium rule on the samples.
     """
     t = np.asarray(run.time)
     given, found = np.interp(t, times, angles), np.asarray(run[output])
@@ -131,9 +131,9 @@ def random_steer(
 ) -> Manoeuvre:
     """Run random steering and find the frequency response by spectra, ISO 7401:2011 clause 10.
 
-    The angle is a sum of sines of random phase, equal amplitudes and frequencies up to ``highest`` Hz, whose
-    deviation is ``steer``. Spectra are computed from the second half of the run, which contains whole numbers
-    of periods of each sine. Figures as for `pulse_steer`.
+    The angle is a sum of sines of random phase with equal amplitudes and frequencies up to ``highest`` Hz;
+    ``steer`` is its standard deviation. Spectra are computed from the second half of the run, which contains
+    whole numbers of periods of each sine. Figures as for `pulse_steer`.
     """
     window = duration / 2
     step = 1 / window
@@ -172,12 +172,12 @@ def sine_with_dwell(
 ) -> Manoeuvre:
     """Run the sine with dwell of ISO 19365 and FMVSS 126: stability and responsiveness.
 
-    steer   amplitude; the regulation asks for 1.5 to 6.5 times the angle of 0.3 g
-    heavy   more than 3,500 kg: 1.52 m in place of 1.83 m of lateral displacement
+    steer   amplitude; the regulation asks for 1.5 to 6.5 times the angle that gives 0.3 g
+    heavy   for vehicles of more than 3,500 kg: 1.52 m in place of 1.83 m of lateral displacement
 
-    The sine stays at its second peak for 0.5 s. Verdict: the yaw velocity is at most 35 % of its peak after
-    the change of direction 1 s after the end of the steering, and 20 % after 1.75 s; the lateral displacement
-    1.07 s after its beginning is enough, which the regulation asks for from 5 times the angle of 0.3 g on.
+    The sine is held at its second peak for 0.5 s. Verdict: the yaw velocity, relative to its second peak, is
+    at most 35 % 1 s after the end of the steering, and 20 % after 1.75 s; and the lateral displacement 1.07 s
+    after the steering begins is enough (the regulation asks for this only from 5 times the angle of 0.3 g).
     """
     if not steer:
         raise arm.ModelError("sine_with_dwell: steer=0 is no manoeuvre; give an angle in rad")
@@ -210,9 +210,11 @@ def sine_with_dwell(
 
 
 def j_turn(car: Car, *, steer: float, speed: float, rate: float = np.radians(62.5)) -> Manoeuvre:
-    """Run a J-turn of NHTSA: the angle is reached at 1000 deg/s of a steering wheel of ratio 16, then held.
+    """Run a J-turn of NHTSA: steer at a rate to an angle, then hold it for 4 s.
 
-    Verdict: not more than one wheel unloaded at a time on the inner side.
+    rate  of the front wheels, rad/s: 1000 deg/s of a steering wheel of ratio 16
+
+    Verdict: at no time are both wheels of a side without load.
     """
     if not steer:
         raise arm.ModelError("j_turn: steer=0 is no turn; give an angle in rad")
@@ -224,11 +226,11 @@ def j_turn(car: Car, *, steer: float, speed: float, rate: float = np.radians(62.
 
 
 def fishhook(car: Car, *, steer: float, speed: float, rate: float = np.radians(45.0)) -> Manoeuvre:
-    """Run a fishhook of NHTSA with fixed timing: steer, reverse after 0.25 s to the other side, hold 3 s.
+    """Run a fishhook of NHTSA with fixed timing: steer, hold 0.25 s, steer to the other side, hold 3 s.
 
     rate  of the front wheels, rad/s: 720 deg/s of a steering wheel of ratio 16
 
-    Verdict: not both wheels of a side unloaded at a time.
+    Verdict: at no time are both wheels of a side without load.
     """
     if not steer:
         raise arm.ModelError("fishhook: steer=0 is no turn; give an angle in rad")
@@ -246,8 +248,8 @@ def braking_in_a_turn(
 
     brake  pedal, 0 to 1
 
-    Figures: mean deceleration; yaw velocity one second after the brakes were applied, and its ratio to the
-    yaw velocity before, divided by the ratio of speeds: 1 if the radius is kept.
+    Figures: mean deceleration; yaw velocity one second after the brakes were applied; and its ratio to the
+    yaw velocity before, over the ratio of speeds: 1 if the radius is kept.
     """
     _require_brake(car, "braking_in_a_turn")
     begin = START + settle
@@ -291,7 +293,7 @@ def split_braking(
     right, left  scales of friction of the two sides
 
     Figures: those of `braking`; yaw velocity and yaw angle one second after the brakes were applied; the
-    deceleration over what both frictions together allow, g (right + left)/2.
+    deceleration as a share of the limit by friction, g (right + left)/2.
     """
     _require_brake(car, "split_braking")
     if not (right > 0 and left > 0):
@@ -342,7 +344,7 @@ def _brake_straight(
 
 
 def _transform(t: np.ndarray, values: np.ndarray, frequencies: np.ndarray) -> np.ndarray:
-    """Fourier integrals by the trapezium rule."""
+    """Return Fourier integrals of samples by the trapezium rule."""
     weights = np.gradient(t)
     weights[[0, -1]] /= 2
     turned: np.ndarray = np.exp(-2j * np.pi * np.multiply.outer(frequencies, t)) @ (weights * values)
@@ -350,7 +352,7 @@ def _transform(t: np.ndarray, values: np.ndarray, frequencies: np.ndarray) -> np
 
 
 def _delay(t: np.ndarray, given: np.ndarray, found: np.ndarray) -> float:
-    """Return the shift of the largest correlation, by a parabola through its peak."""
+    """Return the time shift of the largest correlation, from a parabola through its peak."""
     step = t[1] - t[0]
     both = np.correlate(found, given, mode="full")
     both = both * np.sign(both[int(np.argmax(np.abs(both)))])
@@ -360,7 +362,7 @@ def _delay(t: np.ndarray, given: np.ndarray, found: np.ndarray) -> float:
 
 
 def _coast(car: Car) -> dict[str, float]:
-    """Without a drive force, where the car has one."""
+    """Return the parameters that switch the drive force off, if the car has one."""
     return {"hold": 0.0} if "hold" in car.system.parameters else {}
 
 
@@ -388,18 +390,18 @@ def _rollover(name: str, run: arm.Run) -> Manoeuvre:
     return Manoeuvre(name, "NHTSA", run, figures, safe, "" if safe else "both wheels of a side lift off")
 
 
-# The step input of ISO 7401: a car on a straight line is steered at once, and its answer is measured.
+# The step input of ISO 7401: the response of a car on a straight line to a sudden steer angle.
 
 
-REACHED = 0.9  # part of the steady value at which the response time ends
+REACHED = 0.9  # share of the steady value at which the response time ends
 
 
 @dataclass(frozen=True)
 class Response:
-    """The answer of one quantity to the step."""
+    """The response of one quantity to the step."""
 
-    steady: float  # value at the end
-    gain: float  # over the steer angle
+    steady: float  # mean over the last tenth of the run
+    gain: float  # steady value over the steer angle
     response_time: float  # s, from half the steer to 90 % of the steady value
     peak_time: float  # s, from half the steer to the first peak; nan if there is none
     overshoot: float  # (peak − steady)/steady; 0 without a peak
@@ -453,9 +455,9 @@ def step_steer(
 
     steer     angle of the front wheels, rad, reached ``rise`` seconds after ``start``
     speed     m/s
-    duration  s; the last tenth must be steady, else an error says so
+    duration  s; if the last tenth is not steady, an error is raised
 
-    Times count from half the steer, as ISO 7401:2011 defines them.
+    Response times count from the time of half the steer angle, as ISO 7401:2011 defines them.
     """
     if not steer:
         raise arm.ModelError("step_steer: steer=0 is no step; give an angle in rad")

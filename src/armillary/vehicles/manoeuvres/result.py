@@ -35,15 +35,15 @@ class Reported(Tabled, Protocol):
 
 @dataclass(frozen=True)
 class Manoeuvre:
-    """A manoeuvre that was run."""
+    """A completed manoeuvre: its run, figures and verdict."""
 
     name: str
     standard: str
     run: arm.Run = field(repr=False)
     figures: Mapping[str, tuple[float, str]]  # value and unit by name
-    passed: bool | None = None  # None where the standard has no verdict
+    passed: bool | None = None  # None if the standard has no verdict
     verdict: str = ""
-    drawing: Callable[[Path], Path] | None = field(default=None, repr=False)  # as SVG, for the report
+    drawing: Callable[[Path], Path] | None = field(default=None, repr=False)  # makes the report's SVG
 
     def __post_init__(self) -> None:
         time = overturn_time(self.run)
@@ -69,7 +69,7 @@ class Manoeuvre:
         return "\n".join([*rows, self.verdict] if self.verdict else rows)
 
     def report(self, path: str | os.PathLike[str], *, motion: bool = True) -> Path:
-        """Write a page with the figures, plots over time and the moving car."""
+        """Write a page with the figures, plots over time and an animation of the car."""
         return write_report(f"{self.name} ({self.standard})", self, path, motion=motion)
 
 
@@ -82,7 +82,7 @@ td.n{text-align:right;font-variant-numeric:tabular-nums}
 
 
 def write_report(title: str, result: Reported, path: str | os.PathLike[str], *, motion: bool = True) -> Path:
-    """Write one HTML file with the figures of a manoeuvre, its plots, and the moving car."""
+    """Write one HTML file with the figures of a manoeuvre, its plots, and an animation of the car."""
     run, made = result.run, Path(path)
     with tempfile.TemporaryDirectory() as folder:
         picture = Path(folder) / "plot.svg"
@@ -116,9 +116,7 @@ def write_report(title: str, result: Reported, path: str | os.PathLike[str], *, 
 
 
 def _figures(result: Reported) -> str:
-    """Return the figures as a table of HTML, to four digits, with the verdict; other results as
-    they print.
-    """
+    """Return a manoeuvre's figures, to four digits, and verdict as an HTML table; other results as text."""
     if not isinstance(result, Manoeuvre):
         return f"<pre>{html.escape(result.table())}</pre>"
     rows = [
@@ -137,12 +135,12 @@ def _svg(picture: Path) -> str:
 
 
 def overturn_time(run: arm.Run) -> float | None:
-    """Return when the vehicle overturned, s, or None."""
+    """Return the time at which the vehicle overturned, s, or None."""
     return next((event.time for event in run.events if event.name == OVERTURNED), None)
 
 
 def require_whole_run(name: str, run: arm.Run) -> None:
-    """Refuse a run that ended before its time, where figures need all of it."""
+    """Raise an error if the vehicle overturned, so that the run ended before its time."""
     time = overturn_time(run)
     if time is not None:
         raise arm.ModelError(
@@ -151,11 +149,11 @@ def require_whole_run(name: str, run: arm.Run) -> None:
 
 
 def peak(values: Sequence[float] | np.ndarray) -> float:
-    """Return the value of largest size, with its sign."""
+    """Return the value of largest magnitude, with its sign."""
     array = np.asarray(values)
     return float(array[int(np.argmax(np.abs(array)))])
 
 
 def at_time(run: arm.Run, name: str, time: float) -> float:
-    """Return an output between the samples of a run."""
+    """Return an output at a time, by linear interpolation between the samples."""
     return float(np.interp(time, np.asarray(run.time), np.asarray(run[name])))

@@ -1,4 +1,4 @@
-"""Ride over a road: accelerations weighted as ISO 2631-1 weights them, loads of the wheels, peaks.
+"""Ride over a road: weighted accelerations by ISO 2631-1, wheel loads, peaks.
 
 The road belongs to the car: ``fourteen_freedom_car(…, road=iso8608_road("C", length=400))`` for a random one,
 ``road=obstacle_road([Obstacle(at=20, length=0.05, height=0.02)], tyre, 3600)`` for a cleat.
@@ -14,7 +14,7 @@ from armillary.vehicles.manoeuvres.open_loop import drive
 from armillary.vehicles.manoeuvres.result import Manoeuvre, peak
 
 AXES = {"vertical": "Wk", "lateral": "Wd", "longitudinal": "Wd"}
-# Limits of ISO 2631-1:1997, annex C.2.3, m/s²; the standard's ranges overlap, these are their lower ends.
+# Limits of ISO 2631-1:1997, annex C.2.3, m/s²: lower ends of the standard's ranges, which overlap.
 FEELING = (
     (2.0, "extremely uncomfortable"),
     (1.25, "very uncomfortable"),
@@ -30,9 +30,9 @@ def ride(car: Car, *, speed: float, duration: float = 10.0, settle: float = 2.0)
 
     settle  s at the beginning that do not count
 
-    Figures: weighted accelerations by axis (Wk vertical, Wd horizontal) and their total value with factors of
-    one, as for comfort; the fourth-power vibration dose of the vertical one; peaks; the largest and the least
-    load of a wheel, and the dynamic load coefficient of each axle, the deviation of loads over their mean.
+    Figures: weighted accelerations by axis (Wk vertical, Wd horizontal); their total value with factors of
+    one, as for comfort; the vertical vibration dose (fourth power); peaks; the largest and the least load of
+    a wheel; and the dynamic load coefficient of each axle, the standard deviation of loads over their mean.
     """
     if "vertical acceleration" not in car.system.outputs:
         raise arm.ModelError("ride: this car does not heave; use one with four wheels")
@@ -69,7 +69,7 @@ def ride(car: Car, *, speed: float, duration: float = 10.0, settle: float = 2.0)
 
 
 def weigh(acceleration: np.ndarray, step: float, kind: str = "Wk") -> np.ndarray:
-    """Return an acceleration over time, weighted as ISO 2631-1 does: its spectrum times |H(f)|.
+    """Return an acceleration over time, weighted by ISO 2631-1: its spectrum times |H(f)|.
 
     kind  "Wk" vertical, "Wd" horizontal, and the others of `arm.iso2631_weighting`
     """

@@ -1,6 +1,6 @@
-"""Roads of OpenCRG files: reference line, grid and modifiers, put together from a file's sections.
+"""Roads from OpenCRG files: reference line, grid and modifiers, assembled from the sections of a file.
 
-The line is integrated over the headings of its pieces, its height over the slope. The format: `sections.py`.
+The reference line is integrated from its headings, its height from its slope. `sections.py` has the format.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import armillary as arm
 from armillary.vehicles.opencrg.sections import FORMATS, RECORD, Entry, Sections, expected_rows, read_sections
 
 SPACING = 1e-6  # m, least distance of cross sections and of long sections
-# Modifiers that are applied; one that is not, and does something, is an error.
+# Modifiers that are applied; another one raises an error unless its value has no effect.
 APPLIED = (
     "GRID_NAN_MODE", "GRID_NAN_OFFSET", "SCALE_Z_GRID", "SCALE_SLOPE", "SCALE_BANKING", "SCALE_LENGTH",
     "SCALE_WIDTH", "REFLINE_OFFSET_X", "REFLINE_OFFSET_Y", "REFLINE_OFFSET_Z", "REFLINE_OFFSET_PHI",
@@ -27,14 +27,14 @@ APPLIED = (
 
 @dataclass(frozen=True)
 class CrgFile:
-    """The content of an OpenCRG file, modifiers applied, in metres and radians.
+    """The content of an OpenCRG file, after its modifiers, in metres and radians.
 
-    u           places of the cross sections along the reference line, equally spaced
-    v           places of the long sections, positive to the left
-    z           heights over the reference line's plane, one row per u; nan where the file has none
+    u           positions of the cross sections along the reference line, equally spaced
+    v           positions of the long sections (lines of constant v), positive to the left
+    z           heights over reference line and bank, one row per u; nan if the file has none
     x, y        the reference line at u
-    slope       of the reference line at u, dz/du; ``reference_z`` is its integral
-    bank        of the cross section at u, dz/dv
+    reference_z heights of the reference line at u, the integral of its slope
+    bank        dz/dv of the cross section at u
     options     of $ROAD_CRG_OPTS by name in capitals
     """
 
@@ -58,7 +58,7 @@ class CrgFile:
     def crop(
         self, u: tuple[float, float] | None = None, v: tuple[float, float] | None = None, *, every: int = 1
     ) -> CrgFile:
-        """Return a part of the road, with every n-th cross section: large grids make large programs."""
+        """Return a part of the road, with every n-th cross section; small grids make small programs."""
         if every < 1:
             raise arm.ModelError(f"{self.path}: crop: every={every!r} must be 1 or more")
         rows = _between(self.u, u, self.path, "u")[::every]
@@ -78,7 +78,7 @@ def read_crg(path: str | os.PathLike[str]) -> CrgFile:
     """Read an OpenCRG file, text or binary, and return its road.
 
     Sections $ROAD_CRG, $KD_DEFINITION, $ROAD_CRG_OPTS, $ROAD_CRG_MODS and $ROAD_CRG_FILE (another file in the
-    same folder with the data) are read, others are comments.
+    same folder with the data) are read; all others are skipped.
     """
     header, rows = read_sections(Path(path), 0)
     road, definition = header.tables["ROAD_CRG"], header.definition
@@ -87,7 +87,7 @@ def read_crg(path: str | os.PathLike[str]) -> CrgFile:
 
 
 def _channel(text: str, line: int, path: str | os.PathLike[str]) -> tuple[str, float, int]:
-    """What a channel holds: "z" with its place or number, or a quantity of the reference line."""
+    """Return the kind of a channel, its number (position or count of a long section), and its line."""
     name = text.split(",")[0].strip().lower()
     at = re.match(r"long section at v\s*=\s*(\S+)$", name)
     counted = re.match(r"long section\s+(\d+)$", name)
@@ -114,7 +114,7 @@ def _assemble(
     names: Sequence[tuple[str, float, int]],
     rows: np.ndarray,
 ) -> CrgFile:
-    """Check and integrate the reference line, sort the columns and apply the modifiers."""
+    """Return the road: check and integrate the reference line, choose the grid's columns, apply modifiers."""
     mods = _modifiers(where, header.tables["ROAD_CRG_MODS"])
     start = {
         what: road[f"REFERENCE_LINE_START_{what}"].value if f"REFERENCE_LINE_START_{what}" in road else 0.0
@@ -182,7 +182,7 @@ def _increment(where: str, road: Mapping[str, Entry], columns: Mapping[str, np.n
 def _long_sections(
     where: str, names: Sequence[tuple[str, float, int]], road: Mapping[str, Entry]
 ) -> tuple[np.ndarray, list[int]]:
-    """Places of the long sections, and the columns that hold them."""
+    """Return the positions of the long sections, and their columns in the rows."""
     columns = [i for i, (what, _, _) in enumerate(names) if what in ("at", "counted")]
     kinds = {names[i][0] for i in columns}
     if len(columns) < 2 or len(kinds) > 1:
@@ -231,9 +231,9 @@ def _line(
     step: float,
     count: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the reference line: given, or integrated over the headings of its pieces.
+    """Return x and y of the reference line: as given, or integrated from the headings of its pieces.
 
-    Where an end is given, the integrals from both ends are blended, as ASAM's library does.
+    If an end is given, the integrals from both ends are blended, as in ASAM's library.
     """
     if "x" in columns and "y" in columns:
         return columns["x"], columns["y"]
@@ -257,7 +257,7 @@ def _line(
 
 
 def _integrate_slope(slope: np.ndarray, start: float, end: float | None, step: float) -> np.ndarray:
-    """Heights of the reference line; with a given end blended as ASAM's library does."""
+    """Return heights of the reference line; if an end is given, blended as in ASAM's library."""
     pieces = slope[1:] * step
     if end is None or not np.any(slope):
         return start + np.concatenate([[0.0], np.cumsum(pieces)])
@@ -295,7 +295,7 @@ def _check_options(where: str, options: Mapping[str, Entry]) -> None:
 
 
 def fill_missing(z: np.ndarray, mode: int, offset: float) -> np.ndarray:
-    """Missing heights: left (0), the offset (1), or the next height to the right, else to the left (2)."""
+    """Fill missing heights by mode: 0 not; 1 the offset; 2 the next height to the right, else to the left."""
     if mode == 0 or not np.any(np.isnan(z)):
         return z
     made = z.copy()
@@ -313,7 +313,7 @@ def fill_missing(z: np.ndarray, mode: int, offset: float) -> np.ndarray:
 
 
 def _move(x: np.ndarray, y: np.ndarray, mods: Mapping[str, float]) -> tuple[np.ndarray, np.ndarray]:
-    """Turn the reference line about a centre, then shift it."""
+    """Return the reference line rotated about a centre and then shifted."""
     turn = mods["REFLINE_OFFSET_PHI"]
     cx, cy = mods["REFLINE_ROTCENTER_X"], mods["REFLINE_ROTCENTER_Y"]
     dx, dy = x - cx, y - cy
@@ -333,7 +333,7 @@ def _between(values: np.ndarray, limits: tuple[float, float] | None, where: str,
     return found
 
 
-# Roads written as OpenCRG files, text or binary; `sections.py` has the format.
+# Writing of OpenCRG files, text or binary; `sections.py` has the format.
 
 
 def write_crg(
@@ -347,11 +347,11 @@ def write_crg(
 ) -> None:
     """Write heights over a reference line as an OpenCRG file.
 
-    u        places of the cross sections, equally spaced, m
-    v        places of the long sections, rising, m
+    u        positions of the cross sections, equally spaced, m
+    v        positions of the long sections, rising, m
     z        heights, one row per u; nan is written as missing
-    heading  of the reference line at u, rad; the first value belongs to the start, and each other to the
-             piece that ends there. Left out, the line is straight along x
+    heading  of the reference line at u, rad: the first value is that of the start, each other value that of
+             the piece that ends at its u; without headings the line is straight along x
     kind     the format: "LRFI" and "LDFI" are text, "KRBI" and "KDBI" binary
     """
     along, across, heights = np.asarray(u, float), np.asarray(v, float), np.asarray(z, float)

@@ -1,14 +1,14 @@
-"""Sections and numbers of OpenCRG files (.crg), read with every fault named by file and line.
+"""Sections and numbers of OpenCRG files (.crg), with errors that name file and line.
 
-A file has sections of text, ``$NAME`` to ``$``, and after a line of ``$$$$`` the data: one row per cross
-section, one column per ``D:`` of its definition. A format of four letters describes the rows:
+A file has sections of text, from ``$NAME`` to ``$``, and after a line of ``$$$$`` the data: one row per cross
+section, one column per line ``D:`` of $KD_DEFINITION. A format of four letters describes the rows:
 
     L or K   each row begins a record of 80 bytes, or rows fill records one after the other
     R or D   single or double precision: 10 or 20 characters, 4 or 8 bytes big endian
     F or B   text or binary
     I        interchangeable
 
-A file is data; nothing in it is executed, and no more than MOST bytes are read.
+Nothing in a file is executed, and files of more than MOST bytes are refused.
 
 Source: ASAM OpenCRG 1.2.
 """
@@ -26,11 +26,11 @@ import numpy as np
 
 import armillary as arm
 
-MOST = 500_000_000  # bytes
+MOST = 500_000_000  # bytes of a file
 RECORD = 80  # bytes of a record of data
 FORMATS = tuple(f"{a}{b}{c}I" for a in "LK" for b in "RD" for c in "FB")
 
-# Parameters of $ROAD_CRG, all numbers; others, such as those of geographic places, are not used.
+# Names in $ROAD_CRG that are read, all with numbers; others, such as geographic positions, are ignored.
 ROAD = {
     *(f"REFERENCE_LINE_{end}_{what}" for end in ("START", "END") for what in "UXYZSB"),
     "REFERENCE_LINE_START_PHI", "REFERENCE_LINE_END_PHI", "REFERENCE_LINE_INCREMENT",
@@ -41,7 +41,7 @@ NUMBER = re.compile(r"\s*([-+]?(\d+\.?\d*|\.\d+)([eEdD][-+]?\d+)?)")
 
 
 class Entry(NamedTuple):
-    """A value of a section and its line."""
+    """A value of a section and its line in the file."""
 
     value: float
     line: int
@@ -57,16 +57,16 @@ class Definition(NamedTuple):
 
 @dataclass
 class Sections:
-    """The header of a file, as it is read."""
+    """The header of a file."""
 
     path: str
     tables: dict[str, dict[str, Entry]] = field(default_factory=lambda: {name: {} for name in TABLES})
     definition: Definition = field(default_factory=lambda: Definition("KRBI", 1, []))
-    last_line: int | None = None  # of a text
+    last_line: int | None = None  # of the data, if the file is text
 
 
 def read_sections(path: Path, depth: int) -> tuple[Sections, np.ndarray]:
-    """Sections of a file and its rows of numbers."""
+    """Return the header of a file and its rows of numbers; ``depth`` counts files that name other files."""
     where = os.fspath(path)
     if not path.is_file():
         raise arm.ModelError(f"{where}: there is no such file; check its name and folder")
@@ -132,7 +132,7 @@ def read_sections(path: Path, depth: int) -> tuple[Sections, np.ndarray]:
 def _read_included(
     path: Path, included: tuple[str, int], own: Sections, depth: int
 ) -> tuple[Sections, np.ndarray]:
-    """Return the data of another file, with the options and modifiers of this one over its own."""
+    """Return header and data of another file; options and modifiers of the first file go before its own."""
     name, line = included
     where = f"{os.fspath(path)}, line {line}"
     if depth > 3:
@@ -163,7 +163,7 @@ def _parameter(text: str, line: int, where: str, section: str) -> tuple[str, Ent
 
 
 def _text(content: bytes, place: int, line: int, definition: Definition, where: str) -> np.ndarray:
-    """Rows of a text: numbers of fixed width, nan for a field that begins with a star."""
+    """Return the rows of a text file: numbers of fixed width; a field that begins with a star is nan."""
     width, count = (10 if definition.kind[1] == "R" else 20), len(definition.channels)
     per_record = RECORD // width
     records = content[place:].decode("latin-1").split("\n")
@@ -217,7 +217,7 @@ def _field(text: str, line: int, where: str) -> float:
 
 
 def _binary(content: bytes, place: int, line: int, sections: Sections) -> np.ndarray:
-    """Rows of big-endian numbers; the length of the reference line tells their count."""
+    """Return rows of big-endian numbers; their count follows from the length of the reference line."""
     where, definition = sections.path, sections.definition
     size, count = (4 if definition.kind[1] == "R" else 8), len(definition.channels)
     row = count * size

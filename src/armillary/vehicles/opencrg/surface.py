@@ -1,17 +1,18 @@
-"""Heights of an OpenCRG road below a place, for arrays and as part of a compiled model.
+"""Heights of an OpenCRG road below a position, for arrays and as part of a compiled model.
 
-Between two points P1 and P2 of the reference line the cross sections fan out: each point has the bisector of
-its two pieces as its cross section, scaled to the unit along the normal n of the piece. With the direction t
-of the piece, its length l, and a, b the shifts of the cross sections along t at P1 and P2 per unit of v,
+The cross section at a point of the reference line has the direction of the bisector of the two adjoining
+pieces, so between two points P1 and P2 the cross sections fan out; v is measured along the normal n of the
+piece. With the direction t of the piece, its length l, and a, b the shifts along t per unit of v of the cross
+sections at P1 and P2,
 
     v = (P − P1)·n        u = u1 + Δu ((P − P1)·t − a v) / (l + (b − a) v)
 
 Heights are bilinear in (u, v) over the grid, plus the height of the reference line and bank times v, both
 linear along u. So the height is continuous, and its slopes jump at the lines of the grid.
 
-A place of a curved road belongs to several pieces of its line. Which one is meant follows from where the
-wheel was one step before: the memory WHEEL_road_u, from which ROUNDS projections are made. Therefore a track
-may cross itself and be closed.
+A position may project onto several pieces of a curved line. The right one is found from the wheel's u one
+step before, in the memory WHEEL_road_u: ROUNDS projections start from it. So a track may cross itself and be
+closed.
 
 Source: ASAM OpenCRG 1.2. Beyond its ends the line continues along its first and last piece.
 """
@@ -30,20 +31,19 @@ from armillary.vehicles.opencrg.files import CrgFile, fill_missing, read_crg
 from armillary.vehicles.road import Road, Surface
 from armillary.vehicles.tyres.tyre import Scalar
 
-ROUNDS = 2  # projections per evaluation: one to find the piece, one on it; more are made over the steps
+ROUNDS = 2  # projections per evaluation: one finds the piece, one is made on it; steps continue the iteration
 LARGEST = 2_000_000  # cells of a grid that a model may contain
-MISSING = {"refuse": 0, "zero": 1, "neighbour": 2}
+MISSING = {"refuse": 0, "zero": 1, "neighbour": 2}  # modes of `fill_missing`
 
 
 @dataclass(frozen=True)
 class CrgRoad(Road):
-    """A road of an OpenCRG file, in the axes of the file: x, y and z of the ground; see `crg_road`.
-
-    file      as `read_crg` returns it
+    """A road of an OpenCRG file; x, y and z of the file are those of the ground; see `crg_road`.
+    file      result of `read_crg`
     friction  scale of the tyre's friction, a number or a function of (x, y)
     kind      "linear" as ASAM defines it, or "smooth": bicubic heights with continuous slopes
     missing   heights that the file lacks: "refuse", "zero", or "neighbour" for the next height across
-    start     u where wheels look for a curved road when a run begins
+    start     u near which wheels on a curved road begin a run
     """
 
     file: CrgFile = field(kw_only=True)
@@ -73,7 +73,7 @@ class CrgRoad(Road):
             self._check_line()
 
     def height_at(self, u: Scalar, v: Scalar) -> Scalar:
-        """Return the height at a place of the road; expressions, or numbers and arrays."""
+        """Return the height at (u, v), which may be expressions, numbers or arrays."""
         if not any(isinstance(value, arm.Expr) for value in (u, v)):
             scratch = arm.System("place")
             symbols = [scratch.parameter(name, 0.0, units="m") for name in ("u", "v")]
@@ -125,7 +125,7 @@ class CrgRoad(Road):
         return self._at(x, y, hint)
 
     def below(self, x: Scalar, y: Scalar) -> Surface:
-        """Return the surface at a place, with exact slopes; of a curved road, near its ``start``."""
+        """Return the surface at a position; on a curved road its u must be near ``start``."""
         return self._at(x, y, self._start)
 
     def _at(self, x: Scalar, y: Scalar, hint: Scalar) -> Surface:
@@ -133,7 +133,7 @@ class CrgRoad(Road):
         return made.below(x, y)
 
     def project(self, x: Scalar, y: Scalar, near: Scalar = 0.0) -> tuple[Scalar, Scalar]:
-        """Return (u, v) of a place in the ground, looked for near a place along the road; expressions."""
+        """Return (u, v) of a position on the ground, as expressions; ``near`` is the u at which to begin."""
         file = self.file
         first, last = float(file.u[0]), float(file.u[-1])
         if file.straight:
@@ -155,7 +155,7 @@ class CrgRoad(Road):
         return (self._wrap(u) if self._closed else u), v
 
     def place(self, u: float | np.ndarray, v: float | np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return x and y of places (u, v) of the road, for arrays."""
+        """Return x and y of positions (u, v), for arrays."""
         file = self.file
         u, v = np.asarray(u, dtype=float), np.asarray(v, dtype=float)
         pieces = self._piece_arrays()
@@ -167,7 +167,7 @@ class CrgRoad(Road):
         return p["x"] + along * p["tx"] - v * p["ty"], p["y"] + along * p["ty"] + v * p["tx"]
 
     def _piece_begin(self, u: Scalar) -> Scalar:
-        """Return u at the beginning of a piece of the line."""
+        """Return u at the beginning of the piece that contains u."""
         first, step = float(self.file.u[0]), float(self.file.u[1] - self.file.u[0])
         number = arm.floor((u - first) / step)
         return first + step * arm.min(arm.max(number, 0.0), float(len(self.file.u) - 1))
@@ -181,7 +181,7 @@ class CrgRoad(Road):
         return self.file.options.get("REFLINE_CONTINUATION", 0.0) == 1
 
     def _wrap(self, u: Scalar) -> Scalar:
-        """Return a place along a closed line, within its length."""
+        """Return u of a closed line within the length of the line; other lines are unbounded."""
         if not self._closed:
             return u
         first, last = float(self.file.u[0]), float(self.file.u[-1])
@@ -192,7 +192,7 @@ class CrgRoad(Road):
         return ("none", "zero", "keep", "repeat", "reflect")[mode]
 
     def _fade(self, u: Scalar, height: Scalar) -> Scalar:
-        """Return the height within the zones at both ends in which it leads to that of the reference line."""
+        """Return the height, blended to that of the reference line in the smooth zones at both ends."""
         file = self.file
         for label, end, sign in (("UBEG", 0, 1), ("UEND", -1, -1)):
             zone = file.options.get(f"BORDER_SMOOTH_{label}", 0.0)
@@ -204,7 +204,7 @@ class CrgRoad(Road):
 
     @cached_property
     def _tables(self) -> tuple[arm.Table2, arm.Table, arm.Table]:
-        """Heights over (u, v), of the line over u, and bank over u; without units, as numbers of a file."""
+        """Tables of grid heights over (u, v), line heights over u, and bank over u, all without units."""
         file = self.file
         z = fill_missing(file.z, MISSING[self.missing], 0.0)
         grid = arm.Table2(file.u, file.v, z, kind=self.kind, name="road_grid")
@@ -212,7 +212,7 @@ class CrgRoad(Road):
         return grid, line, arm.Table(file.u, file.bank, kind=self.kind, name="road_bank")
 
     def _piece_arrays(self) -> dict[str, np.ndarray]:
-        """Numbers of each piece of the line, with a straight one before and behind it."""
+        """Return the numbers of each piece of the line, with a straight piece added at both ends."""
         file = self.file
         points = np.stack([file.x, file.y], axis=1)
         ahead = np.diff(points, axis=0)
@@ -256,7 +256,7 @@ class CrgRoad(Road):
         }
 
     def _check_line(self) -> None:
-        """Refuse cross sections that meet, and a closed line whose ends do not."""
+        """Raise an error if cross sections intersect, or if the ends of a closed line are apart."""
         file, pieces = self.file, self._piece_arrays()
         low, high = float(file.v[0]), float(file.v[-1])
         widths = [pieces["l"] + pieces["c"] * v for v in (low, high)]
@@ -285,23 +285,23 @@ def crg_road(
 ) -> CrgRoad:
     """Return the road of an OpenCRG file for wheels and cars.
 
-    source    a path, or what `read_crg` returns: ``read_crg(path).crop(u=(0, 200), every=2)`` is a part
+    source    a path, or the result of `read_crg`: ``read_crg(path).crop(u=(0, 200), every=2)`` is a part
     friction  scale of the tyre's friction, a number or a function of (x, y)
     kind      "linear": bilinear between the points of the grid, as ASAM defines it, with slopes that jump at
               its lines; "smooth": bicubic with continuous slopes
     missing   heights that the file lacks: "refuse", "zero", or "neighbour" for the next height across
-    start     u where wheels look for a curved road when a run begins: the beginning if left out; a piece of
-              the line more or less does not matter. Runs may set the memories WHEEL_road_u
+    start     u near which wheels on a curved road begin a run, by default the road's beginning; an error of a
+              few pieces does no harm. Runs may set it for each wheel by the memories WHEEL_road_u
 
-    Options of the file hold: border modes (beyond a border of mode 0 a run ends), offsets, smooth ends,
-    closed reference lines.
+    Of the file's options these are applied: border modes (beyond a border of mode 0 a run ends), offsets,
+    smooth ends, closed reference lines.
     """
     file = source if isinstance(source, CrgFile) else read_crg(source)
     return CrgRoad(friction=friction, file=file, kind=kind, missing=missing, start=start)
 
 
 def _make_steps(name: str, breaks: np.ndarray, values: np.ndarray) -> Callable[[Scalar], Scalar]:
-    """Return a function that is constant between breaks: the slope of a table of its integral."""
+    """Return a piecewise constant function, the derivative of a table of its integral."""
     if np.ptp(values) <= 1e-12 * np.max(np.abs(values)):
         return lambda u: float(values[0])
     integral = np.concatenate([[0.0], np.cumsum(values * np.diff(breaks))])

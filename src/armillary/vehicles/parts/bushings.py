@@ -1,4 +1,4 @@
-"""Bushings of six axes, leaf springs, and laws of force: numbers in proportion, or functions."""
+"""Bushings of six axes, leaf springs, and laws of force: proportional or by a function."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import NamedTuple, TypeAlias
 import armillary as arm
 from armillary.vehicles.tyres.tyre import Scalar
 
-# A number in proportion, or a function such as an `arm.Table`.
+# A law of force: a factor of proportion, or a function such as an `arm.Table`.
 Law: TypeAlias = float | arm.Expr | Callable[[Scalar], Scalar]
 
 
 class Bushing(NamedTuple):
-    """A bushing: displacements of the inner point in the axes of the outer body."""
+    """A bushing: displacements of the inner point and force on it, in axes of the outer body, and power."""
 
     displacements: tuple[Scalar, ...]
     force: arm.Vector
@@ -37,9 +37,9 @@ def add_bushing(
     stiffness, damping          along x, y, z: N/m and N·s/m, or forces over displacement and speed
     torsion, torsion_damping    about x, y, z: N·m/rad and N·m·s/rad, or moments over angle and rate
 
-    Angles are the components of ½ Σ eᵢ × e'ᵢ, the axis of the relative rotation times its sine. Forces act
-    at the inner point on both bodies, so that they are in balance however far it is displaced. Axes of
-    both bodies must be parallel at rest.
+    Angles are the components of ½ Σ eᵢ × e'ᵢ, the axis of the relative rotation times the sine of its angle.
+    Forces act at the inner point on both bodies, so that they balance at any displacement. Axes of both
+    bodies must be parallel at rest.
     """
     given = (stiffness, damping, torsion, torsion_damping)
     if any(len(values) != 3 for values in given):
@@ -75,12 +75,12 @@ def add_bushing(
 
 
 def apply_law(law: Law, x: Scalar) -> Scalar:
-    """Return a law's value: a number times x, or a function of it."""
+    """Return a law's value: a number times x, or a function of x."""
     return law(x) if callable(law) and not isinstance(law, arm.Expr) else law * x
 
 
 def declare_law(system: arm.System, name: str, law: Law, units: str) -> Law:
-    """Return a parameter for a number; zero and functions stay."""
+    """Return a new parameter for a number; return zero, expressions and functions unchanged."""
     if callable(law) or isinstance(law, arm.Expr) or law == 0:
         return law
     return system.parameter(name, law, units=units)
@@ -89,11 +89,11 @@ def declare_law(system: arm.System, name: str, law: Law, units: str) -> Law:
 # Leaf springs: the rates of a semi-elliptic pack, as a bushing of six axes between axle and chassis.
 #
 #     vertical   k = 8 E n b t³/(3 L³)        graduated leaves, load in the middle, ends on pins
-#     wind-up    k L²/4                       about y: the halves bend against each other
-#     lateral    E t b³/(2 (L/2)³)            the main leaf on edge
+#     wind-up    k L²/4                       about y: the halves bend in opposite directions
+#     lateral    E t b³/(2 (L/2)³)            the main leaf bends on edge
 #
-# The axle is clamped in the middle of the pack. Longitudinally the pack is a rod: its rate is that of the
-# eye's bushing. Friction between the leaves is left out.
+# The axle is clamped in the middle of the pack. Along x the pack is rigid, so the rate is that of the eye's
+# bushing. Friction between the leaves is left out.
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class LeafSpring:
     thickness     t of one leaf
     leaves        n
     modulus       E, Pa
-    longitudinal  rate of the eye's bushing, N/m
+    longitudinal  rate of the eye's bushing along x, N/m
     damping       of the bushing in all directions, N·s/m
     """
 
@@ -124,7 +124,7 @@ class LeafSpring:
 
     @property
     def vertical(self) -> float:
-        """Vertical rate in the middle, N/m."""
+        """Vertical rate with the load in the middle, N/m."""
         return 8 * self.modulus * self.leaves * self.width * self.thickness**3 / (3 * self.length**3)
 
     @property
@@ -140,7 +140,7 @@ class LeafSpring:
     def add(
         self, system: arm.System, name: str, axle: arm.Point, chassis: arm.Point, preload: float
     ) -> Bushing:
-        """Add the pack between its seat on the axle and the place amid its eyes; ``preload`` at rest in N."""
+        """Add the pack between its seat on the axle and the middle of its eyes; ``preload`` at rest in N."""
         rate = system.parameter(
             f"{name}_vertical", self.vertical, units="N/m", about="rate of the leaf spring"
         )

@@ -12,7 +12,7 @@ from armillary.vehicles.tyres.tyre import TINY, Scalar
 
 
 class Rack(NamedTuple):
-    """A rack: its body, whose axes and origin are the chassis', and what the column does on it."""
+    """A rack: its body, whose axes and origin are the chassis', and torque and power of the column on it."""
 
     body: arm.Body
     torque: Scalar  # of the column on the pinion, N·m
@@ -31,7 +31,7 @@ def add_rack(
     column_stiffness: float = 400.0,
     column_damping: float = 2.0,
 ) -> Rack:
-    """Add a rack that slides along y of the chassis, and a column between the wheel and its pinion.
+    """Add a rack that slides along y of the chassis, driven through a compliant column and its pinion.
 
         T = k (angle − y/r) − c ẏ/r        force on the rack T/r
 
@@ -56,7 +56,7 @@ def add_rack(
 
 
 class Air(NamedTuple):
-    """Forces of the air on a body."""
+    """The force of the air on a body, and the power of force and yaw moment."""
 
     force: arm.Vector
     power: Scalar
@@ -75,13 +75,13 @@ def add_air(
     density: float = 1.204,
     wind: arm.Vector | None = None,
 ) -> Air:
-    """Add the forces of the air at a point of a body, by the velocity v against the air in body axes.
+    """Add the forces of the air at a point of a body, for its velocity v relative to the air, in body axes.
 
         F = −½ ρ |v| (drag vx, side vy, −lift |v|)        Mz = −½ ρ |v| yaw vy
 
     drag, side, lift  coefficients times the area, m²; lift is negative for downforce
     yaw               coefficient times area and length, m³
-    wind              velocity of the air, such as ``-5*system.ground.y`` (times m/s)
+    wind              velocity of the air as a vector in m/s, such as ``-5*system.ground.y``
     """
     half = system.parameter(f"{name}_density", density, units="kg/m3", about="of the air") / 2
     speed = arm.velocity(at) if wind is None else arm.velocity(at) - wind
@@ -117,7 +117,7 @@ ENERGY = "energy of motion and height"
 def add_energy_balance(system: arm.System, powers: Mapping[str, Scalar]) -> None:
     """Add the work of each kind of load as a state "work_KIND", and the mechanical energy as an output.
 
-    powers  of loads on the bodies, W; together they must be all loads but gravity
+    powers  on the bodies by kind of load, W; together the kinds must be all loads but gravity
     """
     for kind, power in powers.items():
         label = f"work_{kind.replace(' ', '_')}"
@@ -127,7 +127,7 @@ def add_energy_balance(system: arm.System, powers: Mapping[str, Scalar]) -> None
 
 
 def energy_error(run: arm.Run, powers: Mapping[str, Scalar]) -> float:
-    """Return the largest error of the balance over a run, as a part of the energy that was exchanged.
+    """Return the largest error of the balance over a run, relative to the energy exchanged.
 
     |E − E(0) − Σ W| / Σ max |W|
     """

@@ -11,8 +11,9 @@ import armillary as arm
 from armillary.vehicles.tyres.tyre import Scalar
 from armillary.vehicles.wheel import RoadWheel
 
-# rad/s within which friction of brakes and differentials changes its sign: 1500 N·m on 1.2 kg·m² is a rate of
-# 830 1/s there; with 0.5 rad/s it is 2500 1/s, with the tyre's damper more than RK4 of 1 ms bears (2785 1/s).
+# rad/s within which friction of brakes and differentials changes its sign: a brake of 1500 N·m on 1.2 kg·m²
+# then has an eigenvalue of 830 1/s. With 0.5 rad/s it has 2500 1/s: with the tyre's damper this exceeds the
+# stability limit of RK4 with steps of 1 ms (2785 1/s).
 SLOW_SPIN = 1.5
 LOCKED = 400.0  # N·m·s/rad between the wheels of a locked differential
 
@@ -21,7 +22,7 @@ LOCKED = 400.0  # N·m·s/rad between the wheels of a locked differential
 
 
 def electric_motor(torque: float, power: float) -> Callable[[Scalar, Scalar], Scalar]:
-    """Return the torque of a motor over speed and pedal: constant up to a power, then falling, N·m.
+    """Return a motor's torque (N·m) over speed and pedal: constant up to the power limit, then falling.
 
     T = pedal · min(torque, power/|ω|)
     """
@@ -38,9 +39,11 @@ def electric_motor(torque: float, power: float) -> Callable[[Scalar, Scalar], Sc
 def combustion_engine(
     speed: Sequence[float], full: Sequence[float], drag: Sequence[float]
 ) -> Callable[[Scalar, Scalar], Scalar]:
-    """Return the torque of an engine over speed and pedal from the curves of full load and drag, N·m.
+    """Return a function for an engine's torque (N·m) over speed and pedal, between drag and full load.
 
-    speed  rad/s, rising; ``full`` N·m with the pedal at one, ``drag`` N·m, negative, with the pedal at zero
+    speed  rad/s, rising
+    full   torque with the pedal at one, N·m
+    drag   torque with the pedal at zero, N·m, negative
     """
     above = arm.Table(speed, full, kind="smooth", name="full_load", x_units="rad/s", y_units="N*m")
     below = arm.Table(speed, drag, kind="smooth", name="engine_drag", x_units="rad/s", y_units="N*m")
@@ -56,9 +59,9 @@ def combustion_engine(
 
 @dataclass(frozen=True)
 class Differential:
-    """How the torques of two wheels differ: open, limited or locked.
+    """The difference between the torques of two wheels: open, limited or locked.
 
-    kind      "open": they are equal; "limited": friction of ``preload`` N·m and ``ramp`` times the input
+    kind      "open": equal torques; "limited": friction of ``preload`` N·m and ``ramp`` times the input
               torque moves torque to the slower wheel; "locked": a stiff viscous coupling
     """
 
@@ -73,8 +76,9 @@ class Differential:
             )
 
     def shift(self, torque: Scalar, difference: Scalar) -> Scalar:
-        """Return the torque that moves from the left wheel to the right one, whose spin is less by
-        ``difference``.
+        """Return the torque moved from the left wheel to the right one.
+
+        ``difference`` is the spin of the left wheel less that of the right one, rad/s.
         """
         if self.kind == "open":
             return 0.0
@@ -103,13 +107,13 @@ def add_differential(
     kind: Differential | None = None,
     final: Scalar = 1.0,
 ) -> Drive:
-    """Add the torques of an axle's shafts: ``final`` times ``torque`` in all, against the chassis.
+    """Add the torques of an axle's shafts: ``final`` times ``torque`` in all.
 
-    The reaction acts on the body that carries the differential: the chassis, or a solid axle.
+    The reaction acts on ``chassis``, the body that carries the differential: the car's body or a solid axle.
     """
     rule = kind or Differential()
     whole = final * torque
-    spins = [_against(wheel, chassis) for wheel in (left, right)]
+    spins = [_relative_spin(wheel, chassis) for wheel in (left, right)]
     shift = rule.shift(whole, spins[0] - spins[1])
     torques = (whole / 2 - shift, whole / 2 + shift)
     for wheel, value in zip((left, right), torques, strict=True):
@@ -118,8 +122,8 @@ def add_differential(
     return Drive(torques[0], torques[1], power, shift * (spins[0] - spins[1]))
 
 
-def _against(wheel: RoadWheel, chassis: arm.Body) -> Scalar:
-    """Return the spin of a wheel against the body of the differential."""
+def _relative_spin(wheel: RoadWheel, chassis: arm.Body) -> Scalar:
+    """Return the spin of a wheel relative to the body of the differential."""
     relative = arm.angular_velocity(wheel.carrier) - arm.angular_velocity(chassis)
     return wheel.body.u1 + arm.dot(relative, wheel.carrier.y)
 
@@ -129,11 +133,11 @@ def _against(wheel: RoadWheel, chassis: arm.Body) -> Scalar:
 
 @dataclass(frozen=True)
 class GearShift:
-    """How a driver, or an automatic gearbox, changes gears.
+    """The gear changes of a driver or of an automatic gearbox.
 
-    up, down  speeds of the engine, as the wheels drive it in the present gear, where the next and the former
-              gear are taken, rad/s
-    pause     s in which the clutch closes again; the pedal comes back with it
+    up, down  engine speeds, rad/s, at which the next higher and the next lower gear are taken; the engine
+              speed is computed from the wheels and the present gear, without slip of the clutch
+    pause     s in which the clutch closes again; the engine's pedal rises with it
     first     gear at the start
     """
 
@@ -143,7 +147,7 @@ class GearShift:
     first: int = 1
 
     def check(self, name: str, ratios: Sequence[float]) -> None:
-        """Refuse shifts that would be taken back at once, and a first gear that is not there."""
+        """Raise an error for shifts that would be reversed at once, and for a missing first gear."""
         if not (0 < self.down < self.up and self.pause > 0 and 1 <= self.first <= len(ratios)):
             raise arm.ModelError(
                 f"powertrain '{name}': a gear shift needs 0 < down < up, a pause, and an existing first gear"
@@ -162,8 +166,9 @@ class GearShift:
     def add(
         self, system: arm.System, name: str, driven: Callable[[Scalar], Scalar], count: int
     ) -> tuple[Scalar, Scalar]:
-        """Add the gear as a memory, and the events that change it; return the gear and how far the clutch is
-        closed, 0 to 1. ``driven`` gives the speed of the engine in a gear.
+        """Add the gear as a memory, and the events that change it; return the gear and the clutch, 0 to 1.
+
+        ``driven`` returns the speed of the engine in a gear; the clutch is closed at one.
         """
         gear = system.memory(f"{name}_gear", float(self.first), about="that is engaged")
         since = system.memory(f"{name}_shifted", -self.pause, units="s", about="time of the last shift")
@@ -176,7 +181,7 @@ class GearShift:
             speed = system.parameter(
                 f"{name}_{label}", limit, units="rad/s", about=f"where it shifts {label}"
             )
-            # At the last gear nothing changes: its clutch must not open.
+            # In the highest and in the lowest gear an event must not open the clutch.
             moved = arm.select(arm.abs(after - gear) > 0.5, now, since)
             system.event(
                 f"{name}_{label}shift", driven(gear) - speed, direction=direction,
@@ -197,7 +202,7 @@ class SpeedDriver:
     brake: float = 0.1
 
     def pedals(self, system: arm.System, name: str, error: Scalar) -> tuple[Scalar, Scalar]:
-        """Return both pedals, 0 to 1, of a missing speed in m/s."""
+        """Return accelerator and brake pedal, 0 to 1, for a missing speed in m/s."""
         gain = system.parameter(
             f"{name}_pedal_gain", self.gain, units="s/m", about="of the driver's right foot"
         )
@@ -211,7 +216,7 @@ class Powertrain(NamedTuple):
     speed: Scalar  # of the engine, rad/s
     torque: Scalar  # of the engine, N·m
     clutch_torque: Scalar
-    clutch_loss: Scalar  # W, with what its spring takes up
+    clutch_loss: Scalar  # W, including the power that its spring stores
     drive: Drive
     power: Scalar  # on the bodies, W
 
@@ -239,15 +244,16 @@ def add_powertrain(
         J ω̇ = T(ω, pedal) − Tc        Tc = clutch · s + c (ω − iΩ)        axle torque i Tc
         ṡ = k/clutch (v − |v| s),  v = ω − iΩ
 
-    The clutch is a spring that slips where its torque reaches the capacity (Dahl's model): friction that
-    rises with the slip alone has a rate i² times as large at the wheels, 30,000 1/s in first gear.
+    The clutch is a spring that slips when its torque reaches the capacity (Dahl's model). A friction torque
+    that rises with the slip speed alone would have a rate i² times as large at the wheels, 30,000 1/s in
+    first gear.
 
     engine   torque over speed and pedal: `combustion_engine`, `electric_motor`, or a function such as Table2
     gear     expression or input whose value 1, 2, … chooses a ratio, or a `GearShift`
-    ratios   of the gears; with ``final``, the whole ratio i
-    clutch   its capacity, N·m: a number, or an expression that a driver changes
+    ratios   of the gears; i is a ratio times ``final``
+    clutch   capacity of the clutch, N·m: a number, or an expression that a driver changes
     start    speed of the engine at the start, rad/s
-    torsion  k and c of the clutch and the driveline at the engine, N·m/rad and N·m·s/rad
+    torsion  k and c of clutch and driveline, measured at the engine, N·m/rad and N·m·s/rad
     """
     if not ratios or any(ratio == 0 for ratio in ratios) or final == 0:
         raise arm.ModelError(f"powertrain '{name}': gear ratios of zero transmit nothing; give others")
@@ -264,7 +270,7 @@ def add_powertrain(
             found = arm.select(gear < i + 0.5, numbers[i - 1], found)
         return found
 
-    wheels = (_against(left, chassis) + _against(right, chassis)) / 2
+    wheels = (_relative_spin(left, chassis) + _relative_spin(right, chassis)) / 2
     rotor = system.parameter(f"{name}_inertia", inertia, units="kg*m2", about="of engine and flywheel")
     capacity = (
         clutch if isinstance(clutch, arm.Expr) else system.parameter(f"{name}_clutch", clutch, units="N*m")
@@ -317,7 +323,7 @@ def add_brake(
 
     heat_capacity  C of the disc, J/K: its temperature θ becomes the state WHEEL_brake_temperature, K
     cooling        h, W/K
-    fade           factor of friction over the temperature, such as an `arm.Table`
+    fade           factor of the torque over the temperature in K, such as an `arm.Table`
     """
     name = f"{wheel.name}_brake"
     spin = wheel.body.u1

@@ -9,22 +9,22 @@ from armillary.vehicles.parts.bushings import Law, apply_law, declare_law
 from armillary.vehicles.suspensions.corner import Corner
 from armillary.vehicles.tyres.tyre import Scalar, start_of_contact
 
-STOP_WIDTH = 0.01  # metres in which a stop reaches its rate
+STOP_WIDTH = 0.01  # m of compression over which a stop's stiffness rises to its rate
 
 
 class Stop(NamedTuple):
-    """A stop of rubber: the travel between the seats at which it touches, and its rate."""
+    """A stop of rubber: the change of the seats' distance at which it touches, and its rate."""
 
     clearance: Scalar  # m, from rest
     rate: Scalar  # N/m
 
 
 class SpringDamper(NamedTuple):
-    """A spring and a damper in one line: their force, length and powers."""
+    """A spring and a damper on one line: their force, length and powers."""
 
     force: Scalar  # pushes the seats apart, N
     length: Scalar
-    spring_power: Scalar  # of spring and stops
+    spring_power: Scalar  # of spring and stops, W
     damper_power: Scalar
 
     @property
@@ -50,9 +50,9 @@ def add_spring_damper(
 
         F = preload + spring(x0 − x) + damper(−ẋ) + stops
 
-    preload  force at the length x0, that at rest unless ``length`` gives it, N
-    spring   N/m, or the force over the compression x0 − x, zero at zero
-    damper   N·s/m, or the force over the speed of compression: an `arm.Table` of a test bench
+    preload  force at the length x0, N; x0 is ``length``, or the distance of the seats at rest
+    spring   N/m, or a function: the force over the compression x0 − x, zero at zero
+    damper   N·s/m, or a function: the force over the speed of compression, such as an `arm.Table`
     bump     stop under compression; ``rebound`` under extension
     """
     at_rest = _distance_at_rest(system, top, foot) if length is None else length
@@ -71,7 +71,7 @@ def add_spring_damper(
     ]
     parts: list[Scalar] = []
 
-    def law(x: Scalar, v: Scalar) -> Scalar:  # called again where the model is written as text
+    def law(x: Scalar, v: Scalar) -> Scalar:  # called again when the model is written as text
         compression = x0 - x
         elastic = load + apply_law(stiffness, compression)
         for sign, gap, rate in stops:

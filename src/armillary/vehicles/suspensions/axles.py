@@ -1,4 +1,4 @@
-"""Axles of both wheels: a solid axle, one body on four links or on leaf springs, and a twist beam."""
+"""Axles that connect both wheels: a solid axle on four links or on leaf springs, and a twist beam."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from armillary.vehicles.tyres.tyre import Scalar
 
 
 class SolidAxle(NamedTuple):
-    """An axle that heaves and rolls in its chassis."""
+    """An axle that heaves and rolls relative to its chassis."""
 
     name: str
     chassis: arm.Body
@@ -21,7 +21,7 @@ class SolidAxle(NamedTuple):
     seats: dict[str, arm.Point]  # left_spring_top, left_spring_foot, and those of the right side
 
     def wheel_place(self, side: int) -> tuple[Scalar, Scalar, Scalar]:
-        """Return the place of a wheel in the axle's frame."""
+        """Return the position of a wheel's hub in the axle's frame."""
         return 0.0, side * self.half_track, 0.0
 
 
@@ -35,12 +35,12 @@ def solid_axle(
     inertia: Scalar | Sequence[Scalar] = (18.0, 1.5, 18.0),
     links: bool = True,
 ) -> SolidAxle:
-    """Add a solid axle at the middle of its wheels.
+    """Add a solid axle, whose origin is the middle between its wheels.
 
     Points of the left side: wheel, spring_top, spring_foot; with ``links`` also lower_inner, lower_outer,
-    upper_inner, upper_outer: two lower links along the car and two upper ones that converge, which leave the
-    axle heave and roll. Without links leaf springs must hold it: `add_bushing` between the seats of a side
-    has their six stiffnesses.
+    upper_inner, upper_outer. Two lower links along the car and two upper ones that converge leave the axle
+    free to heave and roll. Without links, leaf springs must hold the axle: `add_bushing` between the seats of
+    a side has the six stiffnesses of one.
     """
     left = HardPoints(system, name, places)
     x, half_track, z = left["wheel"]
@@ -68,12 +68,12 @@ def solid_axle(
     return SolidAxle(name, chassis, body, half_track, closures, seats)
 
 
-# A twist beam: two trailing arms that a beam joins, stiff in bending and soft in torsion.
+# A twist beam: two trailing arms joined by a beam, which is stiff in bending and soft in torsion.
 #
-# Each half, an arm with its half of the beam, turns in a ball at its pivot in the chassis. At the beam's
-# shear centre amid the car the halves turn against each other about the beam and slide along it, so that two
-# freedoms are left: both wheels together, and one against the other, when each half turns about the line from
-# its pivot to the shear centre. The beam resists its twist.
+# Each half, an arm with its half of the beam, is held by a ball joint at its pivot in the chassis. At the
+# beam's shear centre, in the middle of the car, the halves rotate relative to each other about the beam and
+# slide along it. So two freedoms are left: both wheels move together, or in opposition, when each half turns
+# about the line from its pivot to the shear centre. The beam resists the twist.
 #
 # Source: Matschinsky, Radführungen der Straßenfahrzeuge (2007), section 7.4.
 
@@ -100,9 +100,9 @@ def twist_beam(
 ) -> TwistBeam:
     """Add a twist beam to a chassis.
 
-    places   of the left side: wheel, pivot, beam (the shear centre amid the car, y = 0), spring_top,
+    places   of the left side: wheel, pivot, beam (the shear centre, y = 0), spring_top,
              spring_foot
-    mass     of one half, its moments of inertia about the wheel's centre
+    mass     of one half; ``inertia`` is about the wheel's centre
     torsion  stiffness of the beam, N·m/rad
     """
     if "beam" in places and places["beam"][1] != 0:

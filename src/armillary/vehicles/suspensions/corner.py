@@ -1,6 +1,6 @@
-"""Hard points of an axle, and the corner of a suspension that they make.
+"""Hard points of an axle, and the suspension of one wheel (corner) made from them.
 
-Hard points are numbers, or parameters of the model where derivatives by them are wanted.
+Hard points are numbers, or parameters of the model if derivatives with respect to them are needed.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ Place: TypeAlias = tuple[Scalar, Scalar, Scalar]
 
 
 class HardPoints:
-    """Places of an axle's left side in the frame of its chassis, in metres, mirrored for the right side.
+    """Points of an axle's left side in the frame of its chassis, in metres, mirrored for the right side.
 
     vary  names of the points that become parameters AXLE_POINT_x, _y, _z, which both sides share, or "all".
           Numbers make smaller equations: a car with all points as parameters has a quarter more operations
           and takes three times as long to derive.
 
-    With all coordinates zero the suspension is at its hard points, whatever their values: lengths of links
-    follow from them.
+    With all coordinates zero the suspension is at its hard points, whatever their values, because lengths of
+    links are computed from them.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class HardPoints:
         return b[0] - a[0], b[1] - a[1], b[2] - a[2]
 
     def distance(self, start: str, end: str) -> Scalar:
-        """Return the distance of two points."""
+        """Return the distance between two points."""
         x, y, z = self.between(start, end)
         square = x * x + y * y + z * z
         if not isinstance(square, arm.Expr) and square < 1e-12:
@@ -95,12 +95,12 @@ def _place(system: arm.System, axle: str, name: str, place: Sequence[float], var
     return found[0], found[1], found[2]
 
 
-# A corner of a suspension: an upright with six freedoms in the chassis, and what holds it.
+# A corner of a suspension: an upright with six freedoms relative to the chassis, and the loops that hold it.
 #
-# The upright's origin is the wheel's centre and its y the axle, so that its coordinates are what a suspension
-# is measured by: q1, q2, q3 the travel along x, y, z of the chassis, q4 the steer angle, q5 the inclination.
-# Links, arms and guides each take freedoms away by closed loops, and one is left: the travel. A chain of
-# bodies with the upright at its end would cost 27 % more operations in a car with four wishbones.
+# The upright's origin is the wheel's centre and its y the axle, so its coordinates are the usual measures of
+# a suspension: q1, q2, q3 the travel along x, y, z of the chassis, q4 the steer angle, q5 the inclination.
+# Links, arms and guides remove freedoms by closed loops until one is left, the travel. A chain of bodies with
+# the upright at its end would cost 27 % more operations in a car with four wishbones.
 
 
 ROTATION = "zxy"  # steer, inclination, then about the axle
@@ -108,12 +108,12 @@ ROTATION = "zxy"  # steer, inclination, then about the axle
 
 @dataclass(frozen=True)
 class Compliance:
-    """How far the joints of a suspension give: numbers, or functions of the displacement or its rate.
+    """Stiffness and damping of a suspension's joints: numbers, or functions of displacement or rate.
 
     link            rate of a rod along its line, with the bushings at its ends, N/m
-    link_damping    N·s/m
+    link_damping    damping of a rod, N·s/m
     pivot           rates of a wishbone's pivot along x, y, z of the chassis, N/m
-    pivot_damping   N·s/m
+    pivot_damping   damping of a pivot along x, y, z, N·s/m
     torsion         rates of a pivot about x, y, z, N·m/rad
     """
 
@@ -129,7 +129,7 @@ class Closure(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Name of the loop."""
 
     @property
     def position(self) -> Scalar:
@@ -138,19 +138,19 @@ class Closure(Protocol):
 
 @dataclass(frozen=True)
 class Corner:
-    """The suspension of one wheel."""
+    """The suspension of one wheel, without the wheel."""
 
     name: str
     side: int  # 1 left, −1 right
     chassis: arm.Body
     upright: arm.Body
     bodies: tuple[arm.Body, ...]  # upright and arms
-    closures: tuple[Closure, ...]  # constraints that hold them
+    closures: tuple[Closure, ...]  # loops that hold the bodies
     seats: Mapping[str, arm.Point]  # of a spring: "spring_top" on the chassis, "spring_foot"
 
     @property
     def travel(self) -> Scalar:
-        """Height of the wheel's centre in the chassis over that at rest, m."""
+        """Upward displacement of the wheel's centre relative to the chassis, m."""
         return self.upright.q3
 
     @property
@@ -164,13 +164,13 @@ class Corner:
         return arm.atan2(-arm.dot(axle, self.chassis.x), arm.dot(axle, self.chassis.y))
 
     def camber(self) -> Scalar:
-        """Return the camber against the chassis, positive where the top leans outwards, rad."""
+        """Return the camber relative to the chassis, positive if the top leans outwards, rad."""
         return -self.side * arm.asin(arm.dot(self.upright.y, self.chassis.z))
 
     def ratios(self, system: arm.System, of: Sequence[Scalar]) -> list[float]:
-        """Return the derivatives of quantities by the travel at rest: ratios of motion.
+        """Return motion ratios: derivatives of quantities with respect to the travel, at rest.
 
-        Other coordinates of the model, such as the rack's, stay.
+        Coordinates outside the corner, such as the rack's, are constant.
         """
         return motion_ratios(system, self.name, self.coordinates, self.closures, {self.travel: 1.0}, of)
 
@@ -193,7 +193,7 @@ class Corner:
 def add_upright(
     system: arm.System, name: str, chassis: arm.Body, points: HardPoints, *, mass: Scalar, inertia: Scalar
 ) -> arm.Body:
-    """Add the body that carries a wheel, at the hard point "wheel", free in the chassis."""
+    """Add the body that carries a wheel, at the hard point "wheel", with six freedoms in the chassis."""
     return system.body(
         f"{name}_upright", chassis, arm.Free(rotation=ROTATION), at=points["wheel"], mass=mass,
         inertia=inertia,
@@ -210,7 +210,7 @@ def close_link(
     outer: str,
     compliance: Compliance | None = None,
 ) -> tuple[Closure, ...]:
-    """Hold an upright by a rod without mass between two hard points, with balls at its ends.
+    """Hold an upright by a rod without mass between two hard points, with ball joints at its ends.
 
     With a compliance the rod is a spring and a damper, and closes no loop.
     """
@@ -248,9 +248,11 @@ def close_arm(
     inertia: Scalar | Sequence[Scalar],
     compliance: Compliance | None = None,
 ) -> tuple[arm.Body, tuple[Closure, ...]]:
-    """Hold an upright by a wishbone: a body on the line of WHICH_rear and WHICH_front, a ball at WHICH_ball.
+    """Add a wishbone: a body that turns about WHICH_rear to WHICH_front and carries the upright on a ball.
 
-    Its mass centre is amid the rear pivot and the ball. With a compliance its pivots are bushings.
+    The ball joint is at WHICH_ball.
+
+    Its mass centre is midway between the rear pivot and the ball. With a compliance its pivots are bushings.
     """
     rear, front, ball = f"{which}_rear", f"{which}_front", f"{which}_ball"
     x, y, z = points.between(rear, ball)
@@ -293,9 +295,9 @@ def motion_ratios(
     driven: Mapping[Scalar, float],
     of: Sequence[Scalar],
 ) -> list[float]:
-    """Return the rates of quantities at rest where some coordinates move at given rates.
+    """Return the rates of quantities at rest when the driven coordinates move at given rates.
 
-    Rates of the others follow from the closures, J q' = 0.
+    Rates of the other coordinates follow from the closures, J q' = 0.
     """
     values = rest_values(system)
 

@@ -1,9 +1,9 @@
 """Independent suspensions: double wishbone, MacPherson strut, five links, trailing arm.
 
-All take hard points of the left side in the frame of their chassis; `HardPoints` mirrors them. Each returns
-a `Corner` with the seats of its spring. The inner end of the tie rod is on ``rack`` where that is given, in
-the chassis otherwise; a rack has its origin and axes in the chassis', so that its hard points are the same.
-A ``compliance`` makes links and pivots elastic.
+All take hard points of the left side in the frame of their chassis; `HardPoints` mirrors them. Each returns a
+`Corner` with the seats of its spring. The inner end of the tie rod is on ``rack``, or on the chassis if there
+is none; the rack's origin and axes at rest are those of the chassis, so its hard points are the same.
+``compliance`` makes links and pivots elastic.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from armillary.vehicles.tyres.tyre import Scalar
 
 
 class Masses(NamedTuple):
-    """Masses and moments of inertia of a corner without its wheel; arms of mass zero are links."""
+    """Masses and moments of inertia of a corner without its wheel."""
 
     upright: Scalar = 20.0
     upright_inertia: Scalar | Sequence[Scalar] = (0.4, 0.3, 0.4)
@@ -74,8 +74,8 @@ def macpherson(
     """Add a MacPherson suspension: a lower arm, a tie rod, and a strut that is part of the upright.
 
     Points: wheel, lower_front, lower_rear, lower_ball, strut_top, strut_foot, rack, rod_end. The line from
-    strut_foot to strut_top at rest is fixed in the upright and slides through the ball at strut_top, along
-    which the spring acts.
+    strut_foot to strut_top at rest is fixed in the upright and slides through the ball at strut_top. The
+    spring acts along this line.
     """
     masses = masses or Masses()
     upright = _upright(system, name, chassis, points, masses)
@@ -108,7 +108,7 @@ def five_link(
     """Add a suspension of five links without mass; the spring stands on the upright.
 
     Points: wheel, inner_1 to inner_5 on the chassis and outer_1 to outer_5 on the upright, spring_top,
-    spring_foot. Link 5 is the tie rod: its inner end is on the rack if the suspension has one.
+    spring_foot. Link 5 is the tie rod; its inner end is on ``rack`` if given.
     """
     masses = masses or Masses()
     upright = _upright(system, name, chassis, points, masses)
@@ -129,7 +129,7 @@ def trailing_arm(
     masses: Masses | None = None,
     rack: arm.Body | None = None,
 ) -> Corner:
-    """Add a trailing or semi-trailing arm, which is the upright: it turns about the line of two pivots.
+    """Add a trailing or semi-trailing arm, which is the upright: it turns about the line through two pivots.
 
     Points: wheel, pivot_inner, pivot_outer, spring_top, spring_foot.
     """

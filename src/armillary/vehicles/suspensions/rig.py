@@ -1,11 +1,11 @@
 """Kinematics of a suspension on a rig that holds the chassis: tables over bump, roll and steer.
 
-Positions are found by `Model.sweep`, which closes the loops at every row. Derivatives by hard points are
-exact: with closures c(q, p) = 0 and the driven coordinates held,
+Positions are found by `Model.sweep`, which closes the loops at every row. Derivatives with respect to hard
+points are exact. With closures c(q, p) = 0 and the driven coordinates held,
 
     ∂c/∂q dq/dp = −∂c/∂p        dy/dp = ∂y/∂p + ∂y/∂q dq/dp
 
-where lengths of links change with the points p, so that the suspension at rest stays at its hard points.
+where the lengths of links change with the points p, such that the suspension at rest stays at its points.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from armillary.vehicles.suspensions.corner import Compliance, Corner, HardPoints
 from armillary.vehicles.suspensions.independent import Masses
 from armillary.vehicles.tyres.tyre import Scalar
 
-MEASURED = ("toe", "camber", "recession", "half track")
+MEASURED = ("toe", "camber", "recession", "half track")  # outputs of a `Corner`
 
 
 class Builder(Protocol):
-    """A function of `independent.py`."""
+    """The signature of functions of `independent.py`."""
 
     def __call__(
         self,
@@ -44,9 +44,9 @@ class Builder(Protocol):
 
 @dataclass(frozen=True)
 class SuspensionRig:
-    """An axle whose chassis is the ground: wheels are moved in height, and the rack to the side.
+    """An axle whose chassis is the ground: the heights of the wheels and the rack's travel are driven.
 
-    Columns of tables are "left toe", "left camber", "left recession", "left half track", the same of the
+    Columns of tables are "left toe", "left camber", "left recession", "left half track", the same for the
     right side, and the travels.
     """
 
@@ -61,15 +61,15 @@ class SuspensionRig:
         return self.system.derive().compile()
 
     def bump(self, travel: Iterable[float]) -> arm.Sweep:
-        """Return the table over equal travels of both wheels, in metres, with derivatives by them."""
+        """Return the table over equal travels of both wheels, in metres, with derivatives by the travel."""
         height = np.asarray(list(travel), dtype=float)
         return self._sweep(height, height, np.zeros_like(height))
 
     def roll(self, angle: Iterable[float]) -> arm.Sweep:
-        """Return the table over roll angles of the chassis, in rad: wheels move by ±b/2 tan φ, track b.
+        """Return the table over roll angles φ of the chassis, in rad: wheels move by ±b/2 tan φ, track b.
 
-        A positive angle lowers the right side of the chassis: its right wheel is in bump. Camber is that
-        against the chassis.
+        A positive angle lowers the right side of the chassis, so its right wheel is in bump. Camber is
+        relative to the chassis.
         """
         places = (self.left.upright.origin, self.right.upright.origin)
         values = rest_values(self.system)
@@ -79,17 +79,17 @@ class SuspensionRig:
         return self._sweep(-height, height, np.zeros_like(height))
 
     def steer(self, rack: Iterable[float]) -> arm.Sweep:
-        """Return the table over travels of the rack to the left, in metres, with derivatives by them."""
+        """Return the table over travels of the rack to the left, in m, with derivatives by the travel."""
         travel = np.asarray(list(rack), dtype=float)
         return self._sweep(np.zeros_like(travel), np.zeros_like(travel), travel)
 
     def hard_point_derivatives(
         self, table: arm.Sweep, output: str, points: Sequence[str] | None = None
     ) -> dict[str, np.ndarray]:
-        """Return the derivatives of an output of a table by hard points at constant travels and rack.
+        """Return the derivatives of an output of a table by hard points, with travels and rack held.
 
         output  such as "left toe"; its derivatives are in rad or m per metre
-        points  parameters, such as "axle_upper_ball_z"; left out, all hard points that are parameters
+        points  parameters, such as "axle_upper_ball_z"; by default all hard points that are parameters
 
         A parameter moves the points of both sides.
         """
@@ -155,7 +155,7 @@ def suspension_rig(
 ) -> SuspensionRig:
     """Return an axle of a kind of suspension on a rig.
 
-    build   `double_wishbone`, `macpherson` or `five_link`, whose tie rods a rack moves
+    build   `double_wishbone`, `macpherson` or `five_link`; the rack moves its tie rods
     places  hard points of the left side
     vary    hard points that become parameters axle_POINT_x, _y, _z
     """
@@ -170,14 +170,15 @@ def suspension_rig(
     return SuspensionRig(s, corners[0], corners[1], rack)
 
 
-# Elastic suspensions: bushings in place of pivots, rods that give, and what forces on a wheel do to it.
+# Elastic suspensions: bushings in place of pivots, elastic rods, and their deflection under forces on a
+# wheel.
 #
 # A rig holds the chassis, the rack and the height of the wheel, and pulls at the wheel; the rest moves until
-# the bushings are in balance. Compliances are the derivatives of that balance by the forces, exact from the
-# linear model of the rig, −C A⁻¹ B + D.
+# the bushings are in balance. Compliances are the derivatives of this balance by the pulls, computed exactly
+# from the linear model of the rig, −C A⁻¹ B + D.
 
 
-# What a rig pulls with: unit, scale of the compliances' table, and its meaning.
+# Forces and moments on the rig's wheel (pulls): unit, scale in the printed table, meaning.
 PULLS: dict[str, tuple[str, float, str]] = {
     "lateral_force": ("N", 1e3, "at the contact, to the left"),
     "braking_force": ("N", 1e3, "at the contact, rearwards; the wheel is held by its brake"),
@@ -187,7 +188,7 @@ PULLS: dict[str, tuple[str, float, str]] = {
 
 
 class ElasticBuilder(Protocol):
-    """A function of `independent.py` whose joints may be elastic."""
+    """The signature of functions of `independent.py` whose joints may be elastic."""
 
     def __call__(
         self,
@@ -224,7 +225,7 @@ class ComplianceRig:
         return self.compliances_at({})
 
     def compliances_at(self, pulls: Mapping[str, float]) -> dict[tuple[str, str], float]:
-        """Return the derivatives where the wheel is pulled already, for bushings that are not linear."""
+        """Return the derivatives at given pulls; with linear bushings they do not depend on the pulls."""
         point = self._balance(pulls)
         outputs = [f"left {name}" for name in MEASURED]
         linear = self.model.linearize(at=point, inputs=list(PULLS), outputs=outputs)
@@ -280,7 +281,7 @@ def compliance_rig(
 
     build       `double_wishbone`, `macpherson` or `five_link`
     places      hard points of the left side
-    compliance  of its links and pivots
+    compliance  of links and pivots
     radius      height of the wheel's centre over the contact, m
     """
     s = arm.System("compliance rig")

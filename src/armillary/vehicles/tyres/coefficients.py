@@ -1,9 +1,8 @@
-"""The coefficients of the Magic Formula: their names by version, what stands for one that a file lacks, and
-which values no tyre can have.
+"""Coefficients of the Magic Formula: names by version, values for missing ones, and impossible values.
 
-A coefficient that is missing is taken as the value that leaves its effect out. Other programs take some as
-not zero (QSX4 = 5, QDZ8 = −0.05, PKY6 = −1, QSY1 = 0.01, RBX1 = 20), so the names and the values taken are
-stated where a file is read.
+A missing coefficient gets the value that switches its effect off. Other programs use non-zero values for some
+(QSX4 = 5, QDZ8 = −0.05, PKY6 = −1, QSY1 = 0.01, RBX1 = 20), so the names and the values used are
+stated in a warning when a file is read.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ SCALES = _expand_names(
 )
 NEEDED = ("FNOMIN", "UNLOADED_RADIUS", "PCX1", "PDX1", "PKX1", "PCY1", "PDY1", "PKY1", "PKY2")
 
-# What stands for a missing name, if not 0.
+# Values of missing coefficients, if not 0.
 NEUTRAL: dict[str, float] = {
     **dict.fromkeys(SCALES, 1.0),
     "LMUV": 0.0,
@@ -76,7 +75,7 @@ NEUTRAL: dict[str, float] = {
     "PRESMIN": 0.0,
     "PRESMAX": math.inf,
 }
-# Names of newer PAC2002 files for the same things; QPZ1 enters with the other sign.
+# Names in newer PAC2002 files, and ours for the same quantity; QPZ1 is −PPZ1.
 OTHER_NAMES = {"IP": "INFLPRES", "IP_NOM": "NOMPRES", "QPX1": "PPMX1", "QPZ2": "PPZ2"}
 
 POSITIVE = ("FNOMIN", "UNLOADED_RADIUS", "PCX1", "PCY1", "LONGVL", "NOMPRES", "INFLPRES", "LFZO", "LCX",
@@ -89,12 +88,12 @@ RANGES = (("FZMIN", "FZMAX"), ("KPUMIN", "KPUMAX"), ("ALPMIN", "ALPMAX"), ("CAMM
 
 
 def names_of_forces(version: str) -> tuple[str, ...]:
-    """Return the coefficients of forces and moments of a version."""
+    """Return the coefficients of forces and moments in a version."""
     return FORCES_52 if version == "5.2" else FORCES_61
 
 
 def complete(values: Mapping[str, float], version: str, convention: str) -> dict[str, float]:
-    """Return all coefficients that any part of the formula asks for, with the neutral value for gaps."""
+    """Return all coefficients that the formula uses, with neutral values for missing ones."""
     taken = {OTHER_NAMES.get(name, name): value for name, value in values.items()}
     taken = {**taken, **values}
     if "QPZ1" in values:
@@ -102,7 +101,7 @@ def complete(values: Mapping[str, float], version: str, convention: str) -> dict
     pressure = taken.get("NOMPRES", taken.get("INFLPRES", 2.0e5))
     taken.setdefault("NOMPRES", pressure)
     taken.setdefault("INFLPRES", pressure)
-    # My is R0 Fz0 (Fz/Fz0)^QSY7 … or R0 Fz (Fz/Fz0)^QSY7 …: both R0 Fz … without it.
+    # My is R0 Fz0 (Fz/Fz0)^QSY7 … or R0 Fz (Fz/Fz0)^QSY7 …: with these defaults both are R0 Fz ….
     taken.setdefault("QSY7", 1.0 if convention == "tno" and version != "5.2" else 0.0)
     for name in (*FORCES_61, *FORCES_52, *TURN_SLIP, *RELAXATION, *RADII, *NEUTRAL):
         taken.setdefault(name, NEUTRAL.get(name, 0.0))
@@ -110,7 +109,7 @@ def complete(values: Mapping[str, float], version: str, convention: str) -> dict
 
 
 def missing_names(values: Mapping[str, float], version: str) -> tuple[str, ...]:
-    """Return the coefficients of forces and moments, and scale factors of the version, that are not given."""
+    """Return the coefficients of forces and moments in a version that are not given."""
     return tuple(name for name in names_of_forces(version) if name not in values)
 
 
@@ -131,15 +130,15 @@ def find_impossible(values: Mapping[str, float]) -> tuple[str, str] | None:
     return None
 
 
-# Differences between correct programs of the Magic Formula, as one option of two values.
+# Conventions: correct programs of the Magic Formula differ in the points below.
 #
-# "tno" computes as MF-Tyre 6.1, for comparisons with it; "book" as Pacejka (2012) prints. They differ
-# by 1.3 % in Fx, 0.6 % in Fy, up to half in My and 9 to 23 % in Mz for a tyre with all coefficients.
+# "tno" computes as MF-Tyre 6.1, for comparisons with that program; "book" as Pacejka (2012) prints. For a
+# tyre with all coefficients they differ by 1.3 % in Fx, 0.6 % in Fy, up to 50 % in My and 9 to 23 % in Mz.
 
 
 @dataclass(frozen=True)
 class Convention:
-    """The switches between the two."""
+    """The switches between "tno" and "book"; equations of the book in brackets."""
 
     tangents: bool  # α*, γ* are tan α, sin γ (4.E3, 4.E4), not α, γ; and s of (4.E76) takes Fz0' and γ*
     friction_decay: float  # A_mu of λ'μ (4.E8)

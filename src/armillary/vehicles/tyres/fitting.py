@@ -1,8 +1,8 @@
-"""Measured forces of tyres, read from TYDEX files to SI units in ISO-W axes, and coefficients fitted to them.
+"""Measured tyre forces from TYDEX files, in SI units and ISO-W axes, and coefficients fitted to them.
 
 Sections begin with ``**NAME``. A line of MEASURCHANNELS has columns of fixed width: name (10 characters),
 designation (30), unit (10), factor (10), and two offsets (10 each); MEASURDATA has one row per sample, in the
-order of the channels. Constants stand for channels that are not measured.
+order of the channels. Constants replace channels that are not measured.
 
 Source: TYDEX-Format 1.3 (1997). Offsets other than zero are refused.
 """
@@ -23,7 +23,7 @@ from armillary.vehicles.tyres.magic_formula import MagicFormula
 from armillary.vehicles.tyres.tir import TyreFile, read_tir, read_tyre
 
 MOST = 200_000_000  # bytes of a file of measurements
-# Our names by those of channels; forces and moments are those of the W axes.
+# Names of columns by names of channels; forces and moments are in the W axes.
 NAMES = {
     "FZW": "fz", "FZ": "fz", "LONGSLIP": "kappa", "SLIPANGL": "alpha", "INCLANGL": "gamma",
     "INFLPRES": "pressure", "FX": "fx", "FXW": "fx", "FY": "fy", "FYW": "fy", "MZ": "mz", "MZW": "mz",
@@ -35,10 +35,10 @@ UNITS = {
 
 
 def read_tydex(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-    """Return the columns fz, kappa, alpha, gamma, pressure, fx, fy, mz that a TYDEX file has, in SI units.
+    """Return the columns of a TYDEX file in SI units: fz, kappa, alpha, gamma, pressure, fx, fy, mz.
 
-    `fit_tyre` takes the file itself. Forces of the H axes (FYH and others) are refused: they must be turned
-    into the W axes, whose z is the normal of the road.
+    `fit_tyre` accepts the file itself. Forces in the H axes (FYH and others) are refused: rotate them into
+    the W axes, whose z is the normal of the road.
     """
     where, file = os.fspath(path), Path(path)
     if not file.is_file():
@@ -120,8 +120,8 @@ def _number(text: str, number: int, where: str) -> float:
 INPUTS = ("fz", "kappa", "alpha", "gamma", "pressure")
 CHANNELS = ("fx", "fy", "mz")
 
-# Coefficients that a sweep of one slip at several loads shows, by channel; others are named by the caller.
-SHOWN = {
+# Default coefficients by channel: those that sweeps of one slip at several loads determine.
+DEFAULTS = {
     "fx": ("PCX1", "PDX1", "PDX2", "PEX1", "PEX2", "PKX1", "PKX2", "PKX3", "PHX1", "PVX1"),
     "fy": ("PCY1", "PDY1", "PDY2", "PEY1", "PEY2", "PKY1", "PKY2", "PHY1", "PVY1"),
     "mz": ("QBZ1", "QBZ2", "QCZ1", "QDZ1", "QDZ2", "QEZ1", "QHZ1", "QDZ6"),
@@ -130,7 +130,7 @@ SHOWN = {
 
 @dataclass(frozen=True)
 class TyreFit:
-    """A fitted tyre: the file to write, and how well it describes the data."""
+    """A fitted tyre: the file to write, and its deviation from the data."""
 
     file: TyreFile
     tyre: MagicFormula = field(repr=False)
@@ -155,9 +155,9 @@ def fit_tyre(
     start   a file with values to start from; coefficients that are not fitted keep its values
     data    columns fz, kappa, alpha (gamma, pressure) and some of fx, fy, mz in SI units and ISO-W axes, as
             arrays, as the headings of a CSV file, or a TYDEX file (.tdx)
-    names   coefficients to fit; if left out, all that a sweep of slip at several loads shows
+    names   coefficients to fit; by default those in DEFAULTS for the channels in the data
 
-    Each channel is scaled by its largest value. Derivatives by the coefficients come from the formulas.
+    Each channel is scaled by its largest value. Derivatives with respect to the coefficients are exact.
     """
     from scipy.optimize import least_squares
 
@@ -165,7 +165,7 @@ def fit_tyre(
     tyre = read_tyre(file, convention=convention)
     columns = _columns(data)
     channels = [name for name in CHANNELS if name in columns]
-    chosen = tuple(names) if names is not None else tuple(n for c in channels for n in SHOWN[c])
+    chosen = tuple(names) if names is not None else tuple(n for c in channels for n in DEFAULTS[c])
     unknown = [name for name in chosen if name not in tyre.coefficients]
     if unknown or not chosen:
         raise arm.ModelError(f"fit_tyre: there is no coefficient {unknown[0]!r}" if unknown else
@@ -213,7 +213,7 @@ def fit_tyre(
 
 
 def _columns(data: str | os.PathLike[str] | Mapping[str, object]) -> dict[str, np.ndarray]:
-    """Measured columns by name, of equal length, finite, with the inputs that are needed."""
+    """Return measured columns by name, after checks for equal lengths, finite values and needed inputs."""
     where = "fit_tyre" if isinstance(data, Mapping) else os.fspath(data)
     if not isinstance(data, Mapping) and Path(data).suffix.lower() in (".tdx", ".tydex"):
         data = read_tydex(data)

@@ -1,17 +1,17 @@
 """The Magic Formula 5.2, 6.1 and 6.2: forces and moments of a rolling tyre from slip, load, camber, pressure.
 
-Written once, over any scalar: with numbers and arrays `MagicFormula.forces` gives numbers and arrays, with
-expressions it gives expressions, which loads, derivatives and compiled code take like any other.
+The formulas are written once, over any scalar: with numbers and arrays `MagicFormula.forces` returns numbers
+and arrays, with expressions it returns expressions, for loads, derivatives and compiled code.
 
 Axes follow ISO 8855 for a wheel (ISO-W): x forward in the wheel plane, y to the left, z up; a positive
 slip angle gives a negative side force. Every force is Fz times a function that is smooth at Fz = 0, so no
 quotient of vanishing loads occurs when a wheel lifts off.
 
 Sources: Pacejka, Tire and Vehicle Dynamics, 3rd ed. 2012, equations (4.E1) to (4.E78) and (4.76) to (4.105),
-called "book" here; Besselink, Schmeitz, Pacejka, An improved Magic Formula/Swift tyre model that can handle
-inflation pressure changes, Vehicle System Dynamics 48 (2010), suppl. 1, equations (A1) to (A62), which
-MF-Tyre 6.1 follows, "tno"; for 5.2 the PAC2002 of the Adams/Tire manual. Where the two differ is in the
-table CONVENTIONS of `coefficients.py`.
+called "book" here; for MF-Tyre 6.1, called "tno", Besselink, Schmeitz, Pacejka, An improved Magic
+Formula/Swift tyre model that can handle inflation pressure changes, Vehicle System Dynamics 48 (2010),
+suppl. 1, equations (A1) to (A62); for 5.2 the PAC2002 of the Adams/Tire manual. The differences between
+"book" and "tno" are in the table CONVENTIONS of `coefficients.py`.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from armillary.vehicles.tyres.coefficients import CONVENTIONS, Convention
 from armillary.vehicles.tyres.magic_radius import MagicRadius
 from armillary.vehicles.tyres.tyre import TINY, Forces, Scalar, size
 
-# Loads below this part of the nominal load are rounded off, √(x² + ROUND²): 1e-15 of the ratio at x = 0.3.
+# Smoothing of the load ratio x = Fz/Fz0 near zero, √(x² + ROUND²): changes x = 0.3 by 1e-15.
 ROUND = 1e-8
-ACROSS = 1.57  # rad, the largest angle whose tangent is taken: tan is 1256 there
+ACROSS = 1.57  # rad, bound on angles before tan, which is 1256 there
 EPSILON = 1e-6  # ε of (4.E16), (4.E26) and (4.E39) in newtons, as MF-Tyre takes it
 
 
@@ -45,7 +45,7 @@ def bend(b: Scalar, e: Scalar, x: Scalar) -> Scalar:
 
 @dataclass(frozen=True)
 class Spin:
-    """Turn slip: φt = −ψ̇/V, the whole spin φ with the part of camber, and the factors ζ that they give.
+    """Turn slip: φt = −ψ̇/V, the spin φ including camber, and the factors ζ.
 
     Without turn slip all factors are one and (4.E1) to (4.E78) describe a wheel on a straight path.
     """
@@ -62,7 +62,7 @@ class Spin:
 
 @dataclass(frozen=True)
 class _State:
-    """Values that all parts of the formula share: inputs, and relative differences of load and pressure."""
+    """Inputs of the formula as all its parts use them, and relative differences of load and pressure."""
 
     fz: Scalar
     kappa: Scalar
@@ -80,7 +80,7 @@ class _State:
 
 @dataclass(frozen=True)
 class _Lateral:
-    """The parts of Fy0 that the combined force and the moments use; stiffnesses and shifts per load."""
+    """The parts of Fy0 that the combined force and the moments use; forces and stiffnesses per load."""
 
     force: Scalar  # Fy0 / Fz
     mu: Scalar
@@ -134,7 +134,7 @@ class MagicFormula(MagicRadius):
         """Return the tyre for the other side of the vehicle."""
         return replace(self, mirrored=not self.mirrored)
 
-    # ------------------------------------------------------------ the whole
+    # ------------------------------------------------------------ forces
 
     def forces(
         self,
@@ -165,7 +165,7 @@ class MagicFormula(MagicRadius):
 
     def pure(self, fz: Scalar, kappa: Scalar, alpha: Scalar, gamma: Scalar = 0.0,
              pressure: Scalar | None = None) -> tuple[Scalar, Scalar, Scalar]:  # fmt: skip
-        """Return Fx0 at α = 0, Fy0 and Mz0 at κ = 0: the forces and the moment of pure slip."""
+        """Return the forces and the moment of pure slip: Fx0 at α = 0, Fy0 and Mz0 at κ = 0."""
         side = -1 if self.mirrored else 1
         s = self._state(fz, kappa, side * alpha, side * gamma, pressure, None, 1.0, None)
         mu = self._friction_scales(s, 0.0)
@@ -247,20 +247,20 @@ class MagicFormula(MagicRadius):
         return self.version == "5.2"
 
     def _camber(self, s: _State, factor: str) -> Scalar:
-        """γ* as a part of the formula takes it: 5.2 scales it by LGAX, LGAY and LGAZ."""
+        """γ*, in version 5.2 times one of LGAX, LGAY and LGAZ."""
         return s.gamma * self.coefficients[factor] if self._older else s.gamma
 
     def _curvature(self, e: Scalar) -> Scalar:
         return arm.min(e, 1.0) if self.limit_curvature else e
 
     def _friction_scales(self, s: _State, sliding: Scalar) -> tuple[Scalar, Scalar]:
-        """λ*μx, λ*μy, reduced by the sliding speed Vs (4.E7)."""
+        """λ*μx, λ*μy, which fall with the sliding speed Vs (4.E7)."""
         c = self.coefficients
         fall = 1 + c["LMUV"] * sliding / c["LONGVL"]
         return c["LMUX"] / fall, c["LMUY"] / fall
 
     def _shift_scale(self, scale: Scalar) -> Scalar:
-        """λ'μ of the vertical shifts (4.E8): falls less than λ*μ where friction is low."""
+        """λ'μ of the vertical shifts (4.E8): falls less than λ*μ on slippery roads."""
         a = self._rules.friction_decay
         return a * scale / (1 + (a - 1) * scale)
 
@@ -269,8 +269,9 @@ class MagicFormula(MagicRadius):
     def relaxation_lengths(
         self, fz: Scalar, gamma: Scalar = 0.0, pressure: Scalar | None = None
     ) -> tuple[Scalar, Scalar]:
-        """Return σκ and σα: PTX and PTY of 5.2, else slip stiffness over the stiffness of the carcass,
-        LONGITUDINAL_STIFFNESS and LATERAL_STIFFNESS (Besselink 2010, equations (17) to (19)).
+        """Return σκ and σα: from PTX and PTY in 5.2, else slip stiffness over stiffness of the carcass.
+
+        The latter are LONGITUDINAL_STIFFNESS and LATERAL_STIFFNESS (Besselink 2010, equations (17) to (19)).
         """
         c = self.coefficients
         s = self._state(fz, 0.0, 0.0, gamma, pressure, None, 1.0, None)
@@ -292,7 +293,7 @@ class MagicFormula(MagicRadius):
         return along, across
 
     def sliding_slips(self, fz: Scalar) -> tuple[Scalar, Scalar]:
-        """Return 3 μ/K per load for κ and tan α, upright."""
+        """Return 3 μ Fz/K for κ and tan α, without camber."""
         c = self.coefficients
         s = self._state(fz, 0.0, 0.0, 0.0, None, None, 1.0, None)
         _, along, mu = self._longitudinal(s, c["LMUX"])
@@ -329,7 +330,7 @@ class MagicFormula(MagicRadius):
         return mu * s.spin.zeta1 * arm.sin(shape * bend(b, e, slip)) + offset, stiffness, mu
 
     def _lateral(self, s: _State, scale: Scalar, *, upright: bool = False) -> _Lateral:
-        """Fy0/Fz and its parts, (4.E19) to (4.E30); ``upright`` without camber and turn slip."""
+        """Fy0/Fz and its parts, (4.E19) to (4.E30); ``upright``: without camber and turn slip."""
         c = self.coefficients
         gamma = 0.0 if upright else self._camber(s, "LGAY")
         spin = Spin() if upright else s.spin
@@ -367,7 +368,7 @@ class MagicFormula(MagicRadius):
         return height * arm.sin(c["PHYP1"] * bend(slope, c["PHYP4"], spin.whole))
 
     def _slope(self, s: _State, stiffness: Scalar, peak: Scalar, sign: Scalar) -> Scalar:
-        """B = K/(C D + ε sign D), (4.E16) and (4.E26); D has the sign of its first coefficient."""
+        """B = K/(C D + ε sign D), (4.E16) and (4.E26); ``sign`` is a coefficient with the sign of D."""
         return (
             stiffness / peak if self._older else stiffness * s.fz / (peak * s.fz + EPSILON * arm.sign(sign))
         )
@@ -379,7 +380,7 @@ class MagicFormula(MagicRadius):
         return value * s.fz / (stiffness * s.fz + EPSILON * arm.sign(self.coefficients["PKY1"]))
 
     def _cornering_stiffness(self, s: _State, gamma: Scalar) -> Scalar:
-        """Kyα/Fz (4.E25), with sin(p atan x)/x rounded off at x = 0."""
+        """Kyα/Fz (4.E25), with sin(p atan x)/x smoothed at x = 0."""
         c = self.coefficients
         nominal = c["FNOMIN"] * c["LFZO"]
         load = (c["PKY2"] + c["PKY5"] * gamma * gamma) * (1 + c["PPY2"] * s.dpi)
@@ -411,7 +412,7 @@ class MagicFormula(MagicRadius):
         return _weight(b, c["RCY1"], e, s.kappa, c["RHY1"] + c["RHY2"] * s.dfz)
 
     def _ply_force(self, s: _State, mu: Scalar) -> Scalar:
-        """SVyκ/Fz, the side force that κ brings about, (4.E66) and (4.E67)."""
+        """SVyκ/Fz, the side force due to κ, (4.E66) and (4.E67)."""
         c = self.coefficients
         d = mu * (c["RVY1"] + c["RVY2"] * s.dfz + c["RVY3"] * s.gamma) * s.spin.zeta2
         d = d * inverse_hypotenuse(c["RVY4"] * s.alpha)
@@ -420,7 +421,7 @@ class MagicFormula(MagicRadius):
     # ------------------------------------------------------------ moments
 
     def _overturning(self, s: _State, fy: Scalar) -> Scalar:
-        """Mx (4.E69); MF-Tyre has three terms more."""
+        """Mx (4.E69); "tno" has three more terms."""
         c = self.coefficients
         gamma = s.camber
         load, side = s.fz / c["FNOMIN"], fy / c["FNOMIN"]
@@ -437,14 +438,14 @@ class MagicFormula(MagicRadius):
         return c["UNLOADED_RADIUS"] * moment * c["LMX"]
 
     def _rolling_resistance(self, s: _State, fx: Scalar) -> Scalar:
-        """My (4.E70), against the rolling: negative for a wheel that rolls forward."""
+        """My (4.E70), opposed to the rolling: negative for a wheel that rolls forward."""
         c = self.coefficients
         load, speed = s.fz / c["FNOMIN"], s.speed / c["LONGVL"]
         m = c["QSY1"] + c["QSY2"] * fx / c["FNOMIN"] + c["QSY3"] * size(speed) + c["QSY4"] * speed**4
         m = m + (c["QSY5"] + c["QSY6"] * load) * s.camber * s.camber
         if not self._older:
             exponent = c["QSY7"] - 1 if self._rules.rolling_at_nominal_load else c["QSY7"]
-            # As a logarithm, which all uses share: a power would be a factor of each term of the moment.
+            # By logarithm, one shared expression; a power would be multiplied into each term of the moment.
             rounded = arm.exp(exponent / 2 * arm.log(load * load + ROUND**2))
             m = m * rounded * (s.pressure / c["NOMPRES"]) ** c["QSY8"]
         return -c["UNLOADED_RADIUS"] * s.fz * m * c["LMY"] * s.rolling
@@ -515,7 +516,7 @@ class MagicFormula(MagicRadius):
         return -trail * s.fz * side + residual_moment + r0 * lever * c["LS"] * fx
 
     def _spin_moment(self, s: _State, mu: Scalar, reduction: Scalar) -> tuple[Scalar, Scalar]:
-        """Drφ, the moment by spin, and its shape ζ7, (4.92) to (4.104)."""
+        """Drφ, the moment due to spin, and its shape ζ7, (4.92) to (4.104)."""
         c = self.coefficients
         r0, spin = c["UNLOADED_RADIUS"], s.spin
         ratio = arm.sqrt(arm.sqrt((s.fz / (c["FNOMIN"] * c["LFZO"])) ** 2 + ROUND**2))
@@ -530,10 +531,10 @@ class MagicFormula(MagicRadius):
         return moment, 2 / math.pi * arm.acos(arm.min(share, 1.0))
 
     def _equivalent(self, slip: Scalar, cross: Scalar) -> Scalar:
-        """|α_eq|, (4.E77) and (4.E78) or (A54) and (A55); the cosines that take it are even."""
+        """|α_eq|, (4.E77) and (4.E78) or (A54) and (A55); its sign does not matter to the cosines of it."""
         if self._rules.tangents:
             return arm.sqrt(slip * slip + cross + TINY)
-        # A tyre that slides across does not come round to the front again: no tangent beyond its pole.
+        # Bounded before the pole of the tangent: beyond it, a tyre sliding sideways would have a small slip.
         tangent = arm.tan(arm.min(arm.max(slip, -ACROSS), ACROSS))
         return arm.atan(arm.sqrt(tangent * tangent + cross + TINY))
 

@@ -1,12 +1,12 @@
-"""Radii and vertical force of the Magic Formula's tyre.
+"""Radii and vertical force of a Magic Formula tyre.
 
-    RΩ = R0 (Q_RE0 + Q_V1 (Ω R0/V0)²)                                  free radius, grown by the spin
+    RΩ = R0 (Q_RE0 + Q_V1 (Ω R0/V0)²)                                  free radius, which grows with the spin
     Re = RΩ − Fz0/cz (DREFF atan(BREFF Fz/Fz0) + FREFF Fz/Fz0)         effective rolling radius
     Fz = (1 + Q_V2 R0/V0 |Ω| − (Q_FCX Fx/Fz0)² − (Q_FCY Fy/Fz0)²) (1 + PFZ1 dpi)
          (Q_FZ1 ρ/R0 + Q_FZ2 (ρ/R0)²) Fz0,      Q_FZ1 = √((cz R0/Fz0)² − 4 Q_FZ2)
 
 Sources: Besselink, Schmeitz, Pacejka (2010), equations (1) to (7); version 6.2 adds the deflection by camber
-and its side force after the equation manual of MF-Tyre 6.2; version 5.2 has Fz = cz ρ.
+and its side force as in the equation manual of MF-Tyre 6.2; version 5.2 has Fz = cz ρ.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class MagicRadius(Tyre):
 
     @property
     def free_radius(self) -> Scalar:
-        """The radius of the wheel that does not touch and does not spin."""
+        """Radius of the wheel without contact and without spin, m."""
         c = self.coefficients
         return c["UNLOADED_RADIUS"] * c["Q_RE0"]
 
@@ -42,7 +42,7 @@ class MagicRadius(Tyre):
         return ((c["INFLPRES"] if pressure is None else pressure) - c["NOMPRES"]) / c["NOMPRES"]
 
     def effective_radius(self, fz: Scalar, omega: Scalar = 0.0, pressure: Scalar | None = None) -> Scalar:
-        """Return Re; V/Ω of the free wheel."""
+        """Return Re = V/Ω of the freely rolling wheel, m."""
         c = self.coefficients
         self._require("VERTICAL_STIFFNESS", "the effective radius")
         stiffness = c["VERTICAL_STIFFNESS"] * (1 + c["PFZ1"] * self._pressure_difference(pressure))
@@ -60,7 +60,7 @@ class MagicRadius(Tyre):
         fx: Scalar = 0.0,
         fy: Scalar = 0.0,
     ) -> Scalar:
-        """Return Fz of the deflection RΩ − Rl and its rate, rounded off in the first millimetre."""
+        """Return Fz for the deflection RΩ − Rl and its rate, smoothed over the first millimetre."""
         c = self.coefficients
         touching, gate = start_of_contact(deflection)
         spring = self._spring(touching, omega, pressure, fx, fy)
@@ -92,10 +92,9 @@ class MagicRadius(Tyre):
         omega: object = 0.0,
         pressure: object = None,
     ) -> np.ndarray:
-        """Return Rl = RΩ − ρ on arrays: the height of the hub that gives the load ``fz``.
+        """Return Rl = RΩ − ρ on arrays: the height of the hub at which the tyre carries the load ``fz``.
 
-        Versions 5.2 and 6.1 are solved in closed form. In 6.2 the load depends on Rl in more than one way;
-        it is found by Newton's method to the last bits.
+        Version 5.2 is solved in closed form; the others by Newton's method to rounding.
         """
         arrays = np.broadcast_arrays(*[np.asarray(x, dtype=float) for x in (fz, fx, fy, gamma, omega)])
         load, long_force, side_force, camber, spin = arrays
@@ -126,7 +125,7 @@ class MagicRadius(Tyre):
         omega: np.ndarray,
         pressure: np.ndarray | None,
     ) -> np.ndarray:
-        """Fz of a loaded radius, with the terms of 6.2; a tension where the radius is above the free one."""
+        """Return Fz for a loaded radius, with the terms of 6.2; negative above the free radius."""
         c = self.coefficients
         rho = free - radius
         side = fy

@@ -15,16 +15,16 @@ SPRING_UNITS = {
     "relaxation_kappa": "m",
     "relaxation_alpha": "m",
 }
-LOCK = 1e-6  # added to |1 + κ|, the part of the travel that a wheel rolls: zero at lock
+LOCK = 1e-6  # lower bound of |1 + κ|, rolled over travelled distance, which is zero for a locked wheel
 
 
 @dataclass(frozen=True)
 class LinearTyre(SpringTyre):
-    """Forces in proportion to slip, whatever the load; for linear models.
+    """Forces proportional to slip, by default at any load; for linear models.
 
         Fx = Cκ κ      Fy = −Cα α − Cγ γ      Mz = t Cα α − Cm γ
 
-    With ``per_load``, stiffnesses are those at the nominal load and grow with the load.
+    With ``per_load``, stiffnesses hold at the nominal load and are proportional to the load.
     """
 
     units: ClassVar[dict[str, str]] = {
@@ -47,7 +47,7 @@ class LinearTyre(SpringTyre):
     relaxation_alpha: Scalar = 0.5
 
     def sliding_slips(self, fz: Scalar) -> tuple[Scalar, Scalar]:
-        """Return slips out of reach: this tyre does not slide."""
+        """Return slips that are never reached: this tyre does not slide."""
         return 1e6, 1e6
 
     def forces(
@@ -75,14 +75,14 @@ class LinearTyre(SpringTyre):
 
 @dataclass(frozen=True)
 class BrushTyre(SpringTyre):
-    """The brush with parabolic pressure and one friction, in closed form for combined slip.
+    """The brush model with parabolic pressure and one friction coefficient, in closed form for combined slip.
 
         s = √(κ² + tan²α)      λ = min(C s / (3 μ |1 + κ|), 1)
         (Fx, Fy) = μ Fz (3 − 3λ + λ²) λ (κ, −tan α)/s
         Mz = −t Fy             t = a (1 − λ)³ / (3 − 3λ + λ²)
 
-    C is the stiffness 2 c a² per load; a, half the length of contact, grows with the root of the load. The
-    force is continuous with its first derivatives where sliding becomes complete, and at lock.
+    C = 2 c a²/Fz is the slip stiffness per load; a, half the length of contact, grows with the square root of
+    the load. The force and its first derivatives are continuous at the start of full sliding, and at lock.
 
     Source: Pacejka (2012), section 3.2.3, equations (3.31) to (3.40).
     """
@@ -105,7 +105,7 @@ class BrushTyre(SpringTyre):
         return replace(self, friction=self.friction * scale)
 
     def sliding_slips(self, fz: Scalar) -> tuple[Scalar, Scalar]:
-        """Return 3 μ/C for both."""
+        """Return 3 μ/C for both directions."""
         slip = 3 * self.friction / self.slip_stiffness
         return slip, slip
 
@@ -148,7 +148,7 @@ class FialaTyre(SpringTyre):
         Fx = Cκ κ up to |κ| = μ Fz/(2 Cκ), then sgn κ (μ Fz − (μ Fz)²/(4 |κ| Cκ))
 
     Source: Fiala (1954), VDI-Zeitschrift 96, in the form of the Adams/Tire manual; w is the width of the
-    tyre. Slips along and across do not reduce each other but by the friction.
+    tyre. Slips along and across affect each other only by the friction.
     """
 
     units: ClassVar[dict[str, str]] = {
@@ -212,7 +212,7 @@ class FialaTyre(SpringTyre):
         return Forces(fx, fy, 0.0 * fy * self.radius, my, mz)
 
 
-# TMeasy: a tyre from the initial slope, the maximum and the sliding value of two curves at two loads.
+# TMeasy: forces from the initial slope, the maximum and the sliding value of curves at two loads.
 
 
 @dataclass(frozen=True)
@@ -240,10 +240,10 @@ class Curve:
 
 @dataclass(frozen=True)
 class TMeasyTyre(SpringTyre):
-    """TMeasy with combined slip; each direction has a curve at the nominal load and one at twice that.
+    """TMeasy with combined slip; each direction has a curve at the nominal load and one at twice this load.
 
-    Forces grow with the load by a parabola through zero and the two loads, slips by a straight line. At
-    exactly zero slip the force acts sideways, so that ∂Fy/∂α is the curve's slope.
+    Over the load, forces are a parabola through zero and the two loads, slips a straight line. At exactly
+    zero slip the formulas for lateral slip hold, so that ∂Fy/∂α is the curve's slope.
 
     Source: Rill, Road Vehicle Dynamics (2011), sections 3.3 and 3.4; Hirschberg, Rill, Weinfurter, Tire model
     TMeasy, Vehicle System Dynamics 45 (2007), suppl. 1.
@@ -251,13 +251,13 @@ class TMeasyTyre(SpringTyre):
 
     units: ClassVar[dict[str, str]] = {**SPRING_UNITS, "nominal_load": "N", "length": "m"}
 
-    along: tuple[Curve, Curve]
+    along: tuple[Curve, Curve]  # Fx at the nominal load and at twice this load
     across: tuple[Curve, Curve]
     nominal_load: Scalar
     length: Scalar = 0.12  # of the contact at the nominal load
-    offset: Scalar = 0.18  # n/L at zero slip
+    offset: Scalar = 0.18  # n/L at zero slip; n is the pneumatic trail, L the contact length
     offset_zero: Scalar = 0.2  # lateral slip at which n passes zero
-    offset_end: Scalar = 0.35  # and from which it stays zero
+    offset_end: Scalar = 0.35  # lateral slip beyond which n is zero
     rolling_resistance: Scalar = 0.0
     radius: Scalar = 0.3
     vertical_stiffness: Scalar = 2e5
@@ -302,7 +302,7 @@ class TMeasyTyre(SpringTyre):
         slope = mean(x[0] * scale_x, y[0] * scale_y)
         top, end = mean(x[1] / scale_x, y[1] / scale_y), mean(x[3] / scale_x, y[3] / scale_y)
         peak, last = mean(x[2], y[2]), mean(x[4], y[4])
-        # All three forces are per load q, so that none is divided by a vanishing load.
+        # All three forces are per load q, so that nothing is divided by a vanishing load.
         rise = arm.min(slip / top, 1.0)
         fall = arm.min(arm.max((slip - top) / (end - top), 0.0), 1.0)
         first = slope / (1 + rise * (slope * top / peak - 2 + rise))
@@ -325,7 +325,7 @@ class TMeasyTyre(SpringTyre):
 
 
 def _at_load(curves: tuple[Curve, Curve], q: Scalar) -> tuple[Scalar, ...]:
-    """Slope, slip and force at the maximum, slip and force of sliding at q nominal loads; forces over q."""
+    """Return the fields of a curve at q nominal loads; slope and forces are divided by q."""
     one, two = curves
 
     def force(first: float, second: float) -> Scalar:
@@ -353,8 +353,8 @@ class TableTyre(SpringTyre):
         ρ = √((κ/κ0)² + (tan α/tan α0)²)
         Fx = (κ/κ0) Fx0(ρ κ0, Fz)/ρ      Fy = (tan α/tan α0) Fy0(ρ α0, Fz)/ρ      Mz = (…) Mz0(ρ α0, Fz)/ρ
 
-    Tables are `arm.Table2` of slip and load or callables like them, which take expressions and arrays; they
-    are odd in slip, so that the part for positive slip is enough. κ0 and α0 are the slips of the maxima.
+    Tables are `arm.Table2` of slip and load, or functions of expressions and arrays; only their part for
+    positive slip is used. κ0 and α0 are the slips of the maxima.
     Source of the combination: Pacejka (2012), section 4.1.1, the similarity method.
     """
 

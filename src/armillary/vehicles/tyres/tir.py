@@ -1,7 +1,7 @@
-"""Tyre property files (.tir): read to SI units with every fault named by file and line, and written again.
+"""Tyre property files (.tir): read in SI units, with errors that name file and line, and written again.
 
 Adams and MF-Tyre share the format: sections in brackets, ``NAME = value $ comment``, tables of numbers under
-a heading in braces. A file is data; nothing in it is executed, and no more than MOST bytes are read.
+a heading in braces. Nothing in a file is executed, and no more than MOST bytes are read.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from armillary.vehicles.tyres.magic_formula import MagicFormula
 
 MOST = 4_000_000  # bytes; the largest public file has 20 thousand
 
-# What a unit of a file is in SI; names as files write them, lower case.
+# Factors from units to SI, by names as in files, lower case.
 UNITS: dict[str, dict[str, float]] = {
     "LENGTH": {"meter": 1, "metre": 1, "m": 1, "millimeter": 1e-3, "mm": 1e-3, "centimeter": 1e-2, "cm": 1e-2,
                "kilometer": 1e3, "km": 1e3, "inch": 0.0254, "in": 0.0254, "foot": 0.3048, "feet": 0.3048,
@@ -38,7 +38,7 @@ UNITS: dict[str, dict[str, float]] = {
                  "psi": 6894.757293168361},
 }  # fmt: skip
 
-# Exponents of LENGTH, FORCE, ANGLE, MASS, TIME of what has a unit; coefficients of the formula have none.
+# Exponents of LENGTH, FORCE, ANGLE, MASS, TIME of quantities with units; most coefficients have none.
 DIMENSIONS: dict[str, tuple[int, int, int, int, int]] = {
     **dict.fromkeys(
         ("UNLOADED_RADIUS", "WIDTH", "RIM_RADIUS", "RIM_WIDTH", "BOTTOM_OFFST", "BOTTOMING_RADIUS"),
@@ -56,7 +56,7 @@ DIMENSIONS: dict[str, tuple[int, int, int, int, int]] = {
     **dict.fromkeys(("MASS", "MBELT", "BELT_MASS"), (0, 0, 0, 1, 0)),
     **dict.fromkeys(("IXX", "IYY", "BELT_IXX", "BELT_IYY"), (2, 0, 0, 1, 0)),
 }
-# Ranges in SI that every tyre lies in, from a scooter's to an excavator's: outside, the units are wrong.
+# Ranges in SI of tyres from scooters to excavators, and the units to check if a value lies outside.
 PLAUSIBLE = {
     "UNLOADED_RADIUS": (0.03, 3.0, "LENGTH"),
     "WIDTH": (0.01, 3.0, "LENGTH"),
@@ -79,7 +79,7 @@ _ENTRY = re.compile(r"([A-Za-z_]\w*)\s*=\s*(.*)")
 
 @dataclass(frozen=True)
 class TyreFile:
-    """The content of a .tir file: numbers in SI units, texts, tables, and where each stood."""
+    """The content of a .tir file: numbers in SI units, texts, tables, and their lines."""
 
     path: str
     version: str  # "5.2", "6.1" or "6.2"
@@ -103,7 +103,7 @@ class TyreFile:
 
     @property
     def taken(self) -> dict[str, float]:
-        """The values used for the missing coefficients."""
+        """Values used in place of missing coefficients."""
         filled = complete(self.values, self.version, "tno")
         return {name: filled[name] for name in self.missing}
 
@@ -113,7 +113,7 @@ class TyreFile:
         return f"{self.path}:{line}" if line else self.path
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Write a .tir file in SI units, from which `read_tir` gives the same values to the last bit."""
+        """Write a .tir file in SI units, from which `read_tir` returns exactly the same values."""
         Path(path).write_text(self.to_text(), encoding="utf-8")
 
     def to_text(self) -> str:
@@ -149,7 +149,7 @@ def read_tir(path: str | os.PathLike[str], *, version: str | None = None) -> Tyr
     """Return the content of a .tir file in SI units.
 
     FITTYP 5, 6, 21, 52 or none, and PROPERTY_FILE_FORMAT PAC2002 or MF_05, are version 5.2; 61 and 62 are 6.1
-    and 6.2. ``version`` states it in place of the file.
+    and 6.2. The argument ``version`` overrides the file.
     """
     where = os.fspath(path)
     text = _read_text(where)
@@ -213,7 +213,7 @@ def read_tir(path: str | os.PathLike[str], *, version: str | None = None) -> Tyr
 
 
 def require_needed(file: TyreFile, values: Mapping[str, float]) -> None:
-    """Raise an error that names the coefficients without which there is no force."""
+    """Raise an error that names missing coefficients without which forces cannot be computed."""
     lacking = [name for name in NEEDED if name not in values]
     if lacking:
         raise arm.ModelError(
@@ -245,7 +245,7 @@ def _read_text(path: str) -> str:
 
 
 def _split_comment(raw: str) -> tuple[str, str]:
-    """Return the line without its remark, which starts with $ or ! outside of quotes, and the remark."""
+    """Return the line without its comment, which starts with $ or ! outside of quotes, and the comment."""
     quote = ""
     for i, letter in enumerate(raw):
         if quote:
@@ -277,7 +277,7 @@ def _value(text: str, where: str) -> float | str:
 
 
 def _table_row(line: str) -> tuple[float, ...] | None:
-    """Numbers of a row; () for a heading or a line of comments, None for anything else."""
+    """Return the numbers of a row; () for a heading or a comment, None for anything else."""
     if line[0] in "{('\"":
         return ()
     try:
@@ -326,7 +326,7 @@ def _version(
 def _to_si(
     where: str, numbers: Mapping[str, float], units: Mapping[str, tuple[str, int]]
 ) -> dict[str, float]:
-    """Values in SI; a file without [UNITS] is in SI."""
+    """Return the values in SI units, which are also assumed if there is no [UNITS]."""
     scale = dict.fromkeys(UNITS, 1.0)
     for name, (text, line) in units.items():
         if name not in UNITS:
@@ -366,7 +366,7 @@ def read_tyre(
     """Return the Magic Formula tyre of a .tir file.
 
     convention       "tno", as MF-Tyre computes (default), or "book", as Pacejka (2012) prints
-    side             "left" or "right" of the vehicle: mirrored if the file was measured on the other one
+    side             "left" or "right" of the vehicle: mirrored if it was measured on the other one
     version          "5.2", "6.1" or "6.2", which replaces the version in the file
     changes          coefficients in SI units that replace or complete the coefficients in the file
     limit_curvature  keep all curvature factors E at or below one
@@ -383,7 +383,7 @@ def read_tyre(
         raise arm.ModelError(f"{found.where(wrong[0])}: {wrong[0]}: {wrong[1]}; give another value")
     if side not in (None, "left", "right"):
         raise arm.ModelError(f"side={side!r} is not known; use 'left' or 'right'")
-    _name_missing(found, values)
+    _warn_of_missing(found, values)
     mirrored = values.get("USE_MODE", 0) < 0
     if side is not None and found.side not in ("unknown", side):
         mirrored = not mirrored
@@ -398,8 +398,8 @@ def read_tyre(
     )
 
 
-def _name_missing(file: TyreFile, values: Mapping[str, float]) -> None:
-    """Warn of all missing coefficients at once; old files lack many, of Mx and My alone."""
+def _warn_of_missing(file: TyreFile, values: Mapping[str, float]) -> None:
+    """Warn once of all missing coefficients: old files lack many, for Mx and My alone."""
     taken = {name: value for name, value in file.taken.items() if name not in values}
     if taken:
         zero = [name for name, value in taken.items() if value == 0]

@@ -1,4 +1,4 @@
-"""The interface of tyre models: forces and moments of a contact, over any scalar, and the spring below it."""
+"""The interface of tyre models: forces and moments of a contact, over any scalar, and a radial spring."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import numpy as np
 
 import armillary as arm
 
-# An expression, a number or an array; the result is of the kind of the arguments.
+# An expression, a number or an array; results are of the same kind as the arguments.
 Scalar: TypeAlias = Any
 
-TINY = 1e-30  # under a root of squares: its derivative at zero is 0 and not 0/0; lost in rounding elsewhere
-CONTACT_WIDTH = 1e-3  # metres of deflection in which the vertical force grows to its law
+TINY = 1e-30  # added under roots of squares: their derivative at zero is then 0, not 0/0
+CONTACT_WIDTH = 1e-3  # m of deflection over which the vertical force is smoothed
 INPUTS = ("fz", "kappa", "alpha", "gamma", "pressure")
 
 
@@ -32,14 +32,14 @@ class Forces(NamedTuple):
 
 
 class Tyre:
-    """A tyre as a wheel uses it. Models are dataclasses below; their numbers are in SI units.
+    """The interface of a tyre. Models are dataclasses of subclasses; their numbers are in SI units.
 
     Axes follow ISO 8855 for a wheel (ISO-W): x forward along the intersection of wheel plane and road,
-    y to the left in the road, z up along its normal. A positive slip angle gives a negative side force, a
-    positive camber (the top leans to the right) too.
+    y to the left in the road, z up along its normal. A positive slip angle and a positive camber (the top
+    leans to the right) give a negative side force.
     """
 
-    units: ClassVar[dict[str, str]] = {}  # of the numbers that have a unit
+    units: ClassVar[dict[str, str]] = {}  # units of numbers, by field
 
     def forces(
         self,
@@ -60,16 +60,16 @@ class Tyre:
         kappa      longitudinal slip −Vsx/|Vx|, −1 for a locked wheel
         alpha      slip angle atan(Vsy/|Vx|), rad
         gamma      camber, rad
-        pressure   inflation, Pa; the tyre's pressure if left out
-        speed      of the contact point along x, m/s; the speed of the tyre's test if left out
+        pressure   inflation, Pa; by default the tyre's pressure
+        speed      of the contact point along x, m/s; by default the speed of the tyre's test
         rolling    1 forward, −1 backward, between them near standstill: the sign of trail and My
-        turn_slip  −ψ̇/V of the contact, 1/m; without it, its formulas are left out
-        sliding    speed |Vs| of slip, m/s, where friction falls with it (LMUV)
+        turn_slip  −ψ̇/V of the contact, 1/m; by default the formulas of turn slip are left out
+        sliding    sliding speed |Vs|, m/s, with which friction falls (LMUV)
         """
         raise NotImplementedError
 
     def effective_radius(self, fz: Scalar, omega: Scalar = 0.0, pressure: Scalar | None = None) -> Scalar:
-        """Return the rolling radius Re = V/Ω of the free wheel."""
+        """Return the rolling radius Re = V/Ω of the freely rolling wheel."""
         raise NotImplementedError
 
     def vertical_force(
@@ -80,22 +80,22 @@ class Tyre:
         omega: Scalar = 0.0,
         pressure: Scalar | None = None,
     ) -> Scalar:
-        """Return Fz of a radial deflection and its rate; zero without contact."""
+        """Return Fz for a radial deflection and its rate; zero without contact."""
         raise NotImplementedError
 
     def relaxation_lengths(
         self, fz: Scalar, gamma: Scalar = 0.0, pressure: Scalar | None = None
     ) -> tuple[Scalar, Scalar]:
-        """Return σκ and σα, the distances in which slip builds up its force."""
+        """Return σκ and σα, the distances over which the force of a slip builds up."""
         raise NotImplementedError
 
     def sliding_slips(self, fz: Scalar) -> tuple[Scalar, Scalar]:
-        """Return κ and tan α about which the whole contact begins to slide: 3 μ Fz over the stiffness."""
+        """Return κ and tan α at about which the whole contact begins to slide: 3 μ Fz over the stiffness."""
         raise NotImplementedError
 
     @property
     def free_radius(self) -> Scalar:
-        """The radius of the wheel that does not touch."""
+        """Radius of the wheel without contact, m."""
         raise NotImplementedError
 
     # ------------------------------------------------------------ numbers
@@ -131,10 +131,10 @@ class Tyre:
         gamma: object = 0.0,
         pressure: object = None,
     ) -> dict[str, Forces]:
-        """Return the exact partial derivatives on arrays, by the name of the input: d["alpha"].fy is ∂Fy/∂α.
+        """Return exact partial derivatives on arrays, by the name of the input: d["alpha"].fy is ∂Fy/∂α.
 
-        They are derived from the formulas. Where a formula has a kink, as in |γ| at zero, the derivative is
-        that towards positive values.
+        They are derived symbolically. At a kink of a formula, such as |γ| at zero, the derivative is the
+        one-sided derivative towards positive values.
         """
         given = {"fz": fz, "kappa": kappa, "alpha": alpha, "gamma": gamma, "pressure": pressure}
         arrays = {name: _array(name, value) for name, value in given.items() if value is not None}
@@ -157,7 +157,7 @@ class Tyre:
         return self._derive(INPUTS)
 
     def _derive(self, names: Sequence[str]) -> dict[str, Forces]:
-        """Derivatives of all forces by each input as expressions in symbols of these names."""
+        """Return the derivatives of all forces by each input, as expressions in symbols of these names."""
         scratch = arm.System("tyre")
         symbols = {name: scratch.parameter(name, 1.0) for name in names}
         found = [x + 0 * symbols["fz"] for x in self.forces(**symbols)]
@@ -171,8 +171,8 @@ class Tyre:
     def with_parameters(self, system: arm.System, prefix: str, names: Sequence[str] = ()) -> Self:
         """Return this tyre with parameters of a system in place of numbers, called prefix_NAME.
 
-        Numbers that have units always become parameters, so that units of a model fit together; ``names``
-        are others, such as a scale factor of friction, that runs, studies and fits then may vary.
+        Numbers that have units always become parameters, so that the units of a model are consistent;
+        ``names`` are further numbers for runs, studies and fits to vary, such as a scale factor of friction.
         """
         table = self._numbers()
         unknown = [name for name in names if name not in table]
@@ -190,7 +190,7 @@ class Tyre:
         return self._replace_numbers(made)
 
     def mirror(self) -> Self:
-        """Return the tyre for the other side of the vehicle; this one has no sides."""
+        """Return the tyre for the other side of the vehicle; a tyre without sides returns itself."""
         return self
 
     def with_friction(self, scale: Scalar) -> Self:
@@ -198,7 +198,7 @@ class Tyre:
         raise arm.ModelError(f"{type(self).__name__} has no friction to scale; use a tyre that has")
 
     def _numbers(self) -> dict[str, Scalar]:
-        """Numbers of the tyre by name."""
+        """Return the numbers of the tyre by name."""
         values = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]  # a dataclass
         return {
             name: x for name, x in values.items() if isinstance(x, int | float) and not isinstance(x, bool)
@@ -209,8 +209,10 @@ class Tyre:
 
 
 class SpringTyre(Tyre):
-    """The radius, the vertical spring and the relaxation that simple tyres share, as fields of theirs:
-    radius, vertical_stiffness, vertical_damping, relaxation_kappa, relaxation_alpha.
+    """The radius, vertical spring and relaxation lengths of simple tyres.
+
+    Subclasses have the fields radius, vertical_stiffness, vertical_damping, relaxation_kappa and
+    relaxation_alpha.
     """
 
     radius: Scalar
@@ -221,7 +223,7 @@ class SpringTyre(Tyre):
 
     @property
     def free_radius(self) -> Scalar:
-        """The radius of the wheel that does not touch."""
+        """Radius of the wheel without contact, m."""
         return self.radius
 
     def effective_radius(self, fz: Scalar, omega: Scalar = 0.0, pressure: Scalar | None = None) -> Scalar:
@@ -236,14 +238,14 @@ class SpringTyre(Tyre):
         omega: Scalar = 0.0,
         pressure: Scalar | None = None,
     ) -> Scalar:
-        """Return k ρ + c ρ̇ in contact, rounded off in the first millimetre, never negative."""
+        """Return k ρ + c ρ̇ in contact, smoothed over the first millimetre, never negative."""
         touching, gate = start_of_contact(deflection)
         return arm.max(self.vertical_stiffness * touching + self.vertical_damping * gate * rate, 0.0)
 
     def relaxation_lengths(
         self, fz: Scalar, gamma: Scalar = 0.0, pressure: Scalar | None = None
     ) -> tuple[Scalar, Scalar]:
-        """Return the two constants."""
+        """Return the constants ``relaxation_kappa`` and ``relaxation_alpha``."""
         return self.relaxation_kappa, self.relaxation_alpha
 
 
@@ -258,7 +260,7 @@ def start_of_contact(x: Scalar, width: float = CONTACT_WIDTH) -> tuple[Scalar, S
 
 
 def size(x: Scalar) -> Scalar:
-    """|x| with the derivative 1 at zero: the derivative towards positive values."""
+    """|x|, with the derivative 1 at zero."""
     return arm.select(x >= 0, x, -x)
 
 
@@ -322,7 +324,7 @@ def carpet(
 ) -> Carpet:
     """Return the carpet of a tyre for rising loads in N and slips: angles in rad, or longitudinal slips.
 
-    channel  "fy", "mz" or "fx"; slip  "alpha" or "kappa"
+    channel is "fy", "mz" or "fx", slip is "alpha" or "kappa".
     """
     if channel not in LABELS or slip not in ("alpha", "kappa"):
         raise arm.ModelError(
