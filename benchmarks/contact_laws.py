@@ -1,4 +1,4 @@
-"""Ten cases of contact with closed forms: rigid contact here, soft contact in MuJoCo.
+"""Ten cases of contact with closed forms: rigid contact here, soft contact in MuJoCo and Drake.
 
     ARMILLARY_PEERS_PYTHON=… python -m benchmarks.contact_laws
 
@@ -141,19 +141,27 @@ CASES: dict[str, tuple[str, float]] = {
     "cradle": ("ball strikes two that touch, elastic: speed of the last, m/s", math.nan),
 }
 """What each number is, and its closed form (`nan`: laws of multiple impact differ)."""
+PEERS = (
+    ("MuJoCo, default", "mujoco", "contact_script.py", "default"),
+    ("MuJoCo, careful", "mujoco", "contact_script.py", "careful"),
+    ("Drake SAP, default", "drake", "contact_drake.py", "sap", "default"),
+    ("Drake SAP, careful", "drake", "contact_drake.py", "sap", "careful"),
+    ("Drake TAMSI, default", "drake", "contact_drake.py", "tamsi", "default"),
+    ("Drake TAMSI, careful", "drake", "contact_drake.py", "tamsi", "careful"),
+)
+"""Column, package, script and arguments; columns whose package is not installed are left out."""
 
 
 def main() -> None:
     """Print a table of the ten cases."""
     environment = find_environment()
     environment.need("mujoco")
-    script = str(HERE / "peers" / "contact_script.py")
     columns = {"Armillary": our_numbers()}
-    for settings in ("default", "careful"):
-        text = subprocess.run(
-            [environment.python, script, settings], capture_output=True, text=True, check=True
-        )
-        columns[f"MuJoCo, {settings}"] = json.loads(text.stdout)
+    for title, package, script, *settings in PEERS:
+        if package in environment.packages:
+            command = [environment.python, str(HERE / "peers" / script), *settings]
+            text = subprocess.run(command, capture_output=True, text=True, check=True)
+            columns[title] = json.loads(text.stdout)
     print("| case | exact |", " | ".join(columns), "|")
     print("| --- |", " ---: |" * (1 + len(columns)))
     for case, (title, exact) in CASES.items():

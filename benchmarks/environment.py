@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks.build import NotAvailable, compiler, processor, run
 
 VARIABLE = "ARMILLARY_PEERS_PYTHON"
-PACKAGES = ("pin", "cmeel-eigen", "mujoco", "casadi", "sympy", "exudyn", "bsk")
+PACKAGES = ("pin", "cmeel-eigen", "mujoco", "drake", "casadi", "sympy", "exudyn", "bsk")
 OURS = ("armillary", "numpy", "scipy", "llvmlite")
 QUESTION = """
 import importlib.metadata, json, sys, sysconfig

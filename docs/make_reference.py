@@ -233,7 +233,9 @@ def members(cls: type) -> Iterator[tuple[str, Any]]:
     listed = {base for other in others for base in other.__mro__} | {object}
     internal = ["felt"]  # of contributions
     for owner in (base for base in cls.__mro__ if base not in listed):
-        for name, member in vars(owner).items():
+        for name in tuple(vars(owner)):
+            getattr(owner, name)  # a verb from another module becomes a method at the first look
+            member = vars(owner)[name]
             if name.startswith("_") or name in seen or name in internal or not inspect.getdoc(member):
                 continue
             seen.add(name)

@@ -25,7 +25,7 @@ from armillary.files.model.documents import (
 )
 from armillary.model.bodies.bodies import FIGURES
 from armillary.model.flexible.beam import SECTIONS as CROSS_SECTIONS
-from armillary.model.joints.text_forms import JOINTS
+from armillary.model.joints import JOINTS
 from armillary.model.loads.laws import FRICTIONS
 from armillary.model.reading.kinds import Either, KeyedTable, Kind, ObjectForm, TableOf
 from armillary.model.space.orbit import ORBITS

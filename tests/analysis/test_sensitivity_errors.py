@@ -151,3 +151,16 @@ def test_what_is_prescribed_has_no_start_to_vary() -> None:
     s.prescribe("d.q1", "0.1*sin(2*t)")
     with pytest.raises(ParameterError, match=r"'d.q1' is prescribed or locked"):
         sensitive_equations(core_of(s.derive()), ["d.q1"])
+
+
+def test_events_that_set_a_locked_speed_are_refused() -> None:
+    s = arm.System("held")
+    first = s.body("first", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    second = s.body("second", joint=arm.Prismatic("y"), mass=1, inertia=0)
+    s.parameter("k", 2.0)
+    s.force("spring", "-k*first.q1", s.ground.x, at=first.com)
+    s.lock(second.q1)
+    s.event("hit", first.q1, set={"second.u1": "0.0"})
+    s.event("free", first.q1 - 0.5, unlock="second.q1")
+    with pytest.raises(arm.ArmillaryError, match="event 'hit' locks or unlocks joints"):
+        s.derive().compile().sensitivities(1.0, to=["k"], initial={"first.q1": 1.0})

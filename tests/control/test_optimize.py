@@ -1,5 +1,8 @@
 """Optimal motions against closed forms, Pontryagin's conditions and runs of the same model."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.integrate import simpson, solve_bvp
@@ -7,6 +10,7 @@ from scipy.integrate import simpson, solve_bvp
 import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.control.nonlinear_program import PhasedProgram
+from armillary.control.optimum import Outcome, message_of
 from armillary.control.problem import read_problem
 from armillary.control.scheme import Mesh
 from armillary.control.shooting import make_program, uniform_mesh
@@ -357,3 +361,12 @@ def test_an_event_that_only_ends_runs_does_not_stand_in_the_way():
         .optimize("F^2", duration=1.0, inputs=["F"], final=end, intervals=8, accuracy=None)
     )
     assert found.solved and found.cost == pytest.approx(12.0, rel=1e-8)
+
+
+def test_a_solution_beyond_its_accuracy_says_so() -> None:
+    problems = [SimpleNamespace(system="slider")]
+    solved = Outcome(SimpleNamespace(status="solved"), {}, 3, (0.1, 2e-3), None)
+    assert message_of(problems, solved) == "solved"
+    assert message_of(problems, replace(solved, accuracy=2e-3)) == "solved"
+    found = message_of(problems, replace(solved, accuracy=1e-6))
+    assert found == "solved, but the error of the states is 0.002: allow more refinements= or intervals="

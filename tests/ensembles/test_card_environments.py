@@ -28,6 +28,24 @@ def test_steps_are_those_of_a_run(card, precision, error):
     assert np.allclose(reward, 0.96) and not ended.any() and not cut.any()
 
 
+def test_arrays_go_to_and_from_the_kernel_without_a_copy(card, monkeypatch):
+    """The kernel reads the caller's actions, and DLPack hands over the observations that it fills."""
+    env = CardEnvironments(cart_pole(), 5, **HOW)
+    env.reset()
+    read, plain = [], env._code.launch
+
+    def launch(threads, blocks, arguments):
+        read.extend(a for a in arguments if isinstance(a, np.ndarray))
+        plain(threads, blocks, arguments)
+
+    monkeypatch.setattr(env._code, "launch", launch)
+    actions = card.full((5, 1), 2.0)
+    seen = env.step(actions)[0]
+    assert any(np.shares_memory(actions, a) for a in read)
+    assert any(np.shares_memory(np.from_dlpack(seen), a) for a in read)
+    assert np.shares_memory(seen, env.step(actions)[0])
+
+
 def test_copies_draw_their_starts_and_parameters_and_begin_anew(card):
     """Draws are within their limits, spread over them, and the same for the same seed."""
     how = {**HOW, "observations": ["cart.q1", "pole.q1", "pole.u1", "L", "cart.u1"]}

@@ -10,7 +10,7 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ArmillaryError
-from armillary.export.languages import LANGUAGES
+from armillary.export import LANGUAGES
 from armillary.export.text.files import write_folder
 
 FIRST = {"a.c": "one", "inner/b.c": "two", "README.md": "first"}

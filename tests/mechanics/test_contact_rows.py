@@ -10,7 +10,7 @@ import pytest
 from armillary.algebra.expression import as_expr
 from armillary.mechanics.contact import blocks
 from armillary.mechanics.contact.blocks import ContactBlock, ContactShape
-from armillary.mechanics.contact.contact_thresholds import WEAKEST
+from armillary.mechanics.contact.contact_thresholds import FRICTION_SOFTNESS, WEAKEST
 from armillary.mechanics.contact.few_rows import FewForces, find_few_forces, share_few_forces
 
 TWO_FEET = ContactShape([(0, (1,)), (2, (3,))], 3)
@@ -80,7 +80,8 @@ def test_formulas_and_factors_have_the_forces_of_linear_equations(first: str, se
 
 def test_redundant_forces_are_the_smallest_and_friction_follows_its_limits() -> None:
     """Four rows of a body with three freedoms: among all forces with one motion, those of least Σ σ A λ²,
-    with σ of friction inversely to its limit, which the smallest forces without that give.
+    with σ of friction inversely to its limit, which the smallest forces without that give, and more than any
+    normal has.
     """
     static = [0.9, 0.5]
     for seed in range(6):
@@ -92,13 +93,15 @@ def test_redundant_forces_are_the_smallest_and_friction_follows_its_limits() -> 
         scale = np.sqrt(np.diag(A))
 
         def smallest(soft: np.ndarray, A: np.ndarray = A, free: np.ndarray = free) -> np.ndarray:
-            return np.linalg.lstsq(A / soft, -free, rcond=1e-9)[0] / soft
+            found = np.linalg.lstsq(A, -free, rcond=1e-12)[0]
+            idle = np.array([0, 1, 0, -1])  # forces that move nothing
+            return found - idle * (idle @ (soft * found)) / (idle @ (soft * idle))
 
-        push = smallest(scale)
+        push = smallest(scale**2)
         limits = np.array([m * max(push[k], 0) for m, k in zip(static, (0, 2), strict=True)]) * scale[[1, 3]]
         soft = np.ones(4)
-        soft[[1, 3]] = np.minimum(limits.max() / np.maximum(limits, 1e-300), WEAKEST)
-        expected = smallest(scale * np.sqrt(soft))
+        soft[[1, 3]] = FRICTION_SOFTNESS * np.minimum(limits.max() / np.maximum(limits, 1e-300), WEAKEST)
+        expected = smallest(scale**2 * soft)
         found = _solve("contact_forces", J, D, free, held=np.ones(4), static=static)
         assert found["force"] == pytest.approx(expected, rel=1e-8, abs=1e-9)
         few = _find(J, D, free, np.ones(4), np.zeros(4))
@@ -107,6 +110,51 @@ def test_redundant_forces_are_the_smallest_and_friction_follows_its_limits() -> 
             assert _numbers(shared) == pytest.approx(expected, rel=1e-8, abs=1e-9)
         rates = _solve("contact_rates", J, D, free, held=np.ones(4))
         assert rates["loaded"] == pytest.approx(D.T @ expected, rel=1e-9)
+
+
+def test_friction_bears_nothing_that_its_own_normal_can() -> None:
+    """A point of a body on a hinge: its slip is its normal times a factor. Alone, and beside a slide."""
+    for more in ([], [[0.2, 1.0], [0.1, -0.3]]):
+        J = np.array([[0.7, 0.0], [0.3, 0.0], *more])
+        shape = ContactShape([(2 * c, (2 * c + 1,)) for c in range(len(J) // 2)], 2)
+        free, held, weight = J @ [-2.0, -3.0], np.array([1, 1, 1, 0])[: len(J)], [0, 0, 0, 0.4][: len(J)]
+        given = {"held": held, "weight": weight, "static": [0.01, 0.4][: len(J) // 2], "shape": shape}
+        found = _solve("contact_forces", J, J, free, **given)  # type: ignore[arg-type]
+        assert (J @ (J.T @ found["force"]) + free)[held > 0] == pytest.approx(0, abs=1e-14)
+        assert abs(found["force"][1]) < 0.1 * 0.01 * found["force"][0]
+        rates = _solve("contact_rates", J, J, free, **given)  # type: ignore[arg-type]
+        assert rates["loaded"] == pytest.approx(J.T @ found["force"], abs=1e-13)
+
+
+def test_slides_with_redundant_normals_have_the_smallest_forces_that_hold() -> None:
+    """Five feet of a body in space, of which two slide: seven rows of rank five hold, and the motion depends
+    on how they share the load."""
+    rng = np.random.default_rng(4)
+    shape = ContactShape([(3 * c, (3 * c + 1, 3 * c + 2)) for c in range(5)], 6)
+    axes = np.eye(3)[[2, 0, 1]]
+    places = np.column_stack([rng.uniform(-1, 1, (5, 2)), np.full(5, -0.4)])
+    J = np.array([[*axis, *np.cross(place, axis)] for place in places for axis in axes])
+    root = rng.uniform(-1, 1, (6, 6))
+    D = np.linalg.solve(np.eye(6) + root @ root.T, J.T).T
+    held, weight = np.zeros(15), np.zeros(15)
+    held[::3] = 1
+    held[1:3] = 1
+    weight[[4, 5, 7, 8]] = [0.2, 0.1, -0.1, 0.2]
+    weight[[10, 11, 13, 14]] = [0.1, 0.1, 0.1, -0.1]
+    E = D.copy()
+    for n, k in ((3, 4), (3, 5), (6, 7), (6, 8), (9, 10), (9, 11), (12, 13), (12, 14)):
+        E[n] -= weight[k] * D[k]
+    free = J @ np.array([0.1, -0.2, -9.81, 0.3, 0.2, -0.1])
+    on = held > 0
+    scale = np.sqrt(np.diag(J @ D.T))
+    scale[1:3] = np.sqrt(np.mean(scale[1:3] ** 2) * FRICTION_SOFTNESS)
+    expected = np.linalg.lstsq(J[on] @ E[on].T / scale[on], -free[on], rcond=1e-12)[0] / scale[on]
+    given = {"held": held, "weight": weight, "static": [0.3, 0, 0, 0, 0], "shape": shape}
+    found = _solve("contact_forces", J, D, free, **given)  # type: ignore[arg-type]
+    assert found["force"][on] == pytest.approx(expected, rel=1e-8, abs=1e-9)
+    assert abs((free + J @ found["loaded"])[on]).max() < 1e-13
+    rates = _solve("contact_rates", J, D, free, **given)  # type: ignore[arg-type]
+    assert rates["loaded"] == pytest.approx(found["loaded"], abs=1e-13)
 
 
 def test_formulas_leave_nearly_dependent_and_contradictory_rows_to_the_solver() -> None:
@@ -185,7 +233,7 @@ def test_feet_in_space_hold_and_share_their_forces(speeds: int, monkeypatch: pyt
         limits = np.repeat(static * np.maximum(smallest(sizes)[::3], 0), 3) * np.sqrt(np.roll(sizes, -1))
         limits = limits.reshape(7, 3)[:, :1].repeat(3, axis=1).ravel()
         soft = np.where(slips, np.minimum(limits[slips].max() / np.maximum(limits, 1e-300), WEAKEST), 1.0)
-        expected = smallest(sizes * soft)
+        expected = smallest(sizes * np.where(slips, FRICTION_SOFTNESS, 1.0) * soft)
         given = {"held": np.ones(21), "static": static, "shape": shape}
         found = _solve("contact_forces", J, D, free, **given)  # type: ignore[arg-type]
         assert found["force"] == pytest.approx(expected, rel=1e-8, abs=1e-9)

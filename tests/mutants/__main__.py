@@ -141,8 +141,8 @@ def unkilled(report: Path) -> set[str]:
 
 
 def make_map(path: Path, jobs: int) -> int:
-    """Run all tests that can notice a fault, in twenty minutes of a processor; one that fails is in the map
-    as well.
+    """Run all tests that can notice a fault, in twenty minutes of a processor; those that
+    fail are left out of the map.
     """
     ignored = [f"--ignore-glob=*/{name}.py" for name in LEFT_OUT]
     options = ("-q", "-n", str(jobs), "-p", "no:cacheprovider", "--disable-warnings", "--tb=line")

@@ -147,7 +147,11 @@ class _Finder(MetaPathFinder):
 
 
 class Recorder:
-    """The notes of a run of tests, written test by test."""
+    """The notes of a run of tests, written test by test.
+
+    A test that fails without any fault is left out: a fault that no other notices would come to it at last,
+    and would be taken out of the count in place of counted as not killed.
+    """
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -168,6 +172,7 @@ class Recorder:
         self._base.executemany("insert or replace into stretches values (?, ?, ?)", rows)
         self._base.commit()
         self._notes = bytearray(len(self._ids))
+        self._failed: set[str] = set()
         setattr(builtins, _NOTES, self._notes)
         sys.meta_path.insert(0, _Finder(first))
 
@@ -179,12 +184,21 @@ class Recorder:
             return (yield)
         finally:
             seconds = time.process_time() - begun
-            reached = array("I", (i for i, note in zip(self._ids, self._notes, strict=True) if note))
-            self._base.execute(
-                "insert or replace into tests values (?, ?, ?)",
-                (item.nodeid, seconds, zlib.compress(reached.tobytes())),
-            )
-            self._base.commit()
+            if item.nodeid in self._failed:
+                self._base.execute("delete from tests where name = ?", (item.nodeid,))
+                self._base.commit()
+            else:
+                self._write(item.nodeid, seconds)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self._failed.add(report.nodeid)
+
+    def _write(self, test: str, seconds: float) -> None:
+        reached = array("I", (i for i, note in zip(self._ids, self._notes, strict=True) if note))
+        row = test, seconds, zlib.compress(reached.tobytes())
+        self._base.execute("insert or replace into tests values (?, ?, ?)", row)
+        self._base.commit()
 
 
 def merge_parts(path: Path) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from armillary.numerics.language import Roots
 from armillary.numerics.python_functions import described_factors, set_lengths
-from armillary.numerics.roots_record import Roots
 
 FUNCTIONS = described_factors()
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from armillary.numerics.language import Roots
 from armillary.numerics.python_functions import python_functions, set_lengths
-from armillary.numerics.roots_record import Roots
 
 Function = Callable[[np.ndarray], np.ndarray]
 

@@ -456,3 +456,24 @@ def test_corners_in_another_order_give_the_same_tumble() -> None:
     here, there = (model.simulate(0.9, initial=throw(5), sample=0.05) for model in (box(), box(turned=True)))
     for i in range(1, 8):
         assert np.max(np.abs(here[f"box.q{i}"] - there[f"box.q{i}"])) < 1e-8
+
+
+def test_a_run_goes_on_when_all_motion_has_ended_late() -> None:
+    """The first step after an event was 1 us where nothing moves, less than the time resolves after 3e8 s."""
+    s = arm.System("slow")
+    s.body("b", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    s.brake("grip", "b.q1", capacity=2e-18)
+    run = s.derive().compile().simulate(1e9, initial={"b.u1": 1e-9})
+    assert run.info["status"] == "finished"
+    assert run["b.q1"][-1] == pytest.approx(0.25, rel=1e-9)
+
+
+def test_a_brake_slips_under_the_smallest_load_beyond_its_capacity() -> None:
+    """Accelerations below 1e-18, in any units, were none, so the brake bore twice its capacity."""
+    s = arm.System("weak")
+    body = s.body("b", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    s.force("pull", 1e-31, s.ground.x, at=body)
+    s.brake("grip", "b.q1", capacity=5e-32)
+    run = s.derive().compile().simulate(1e9, atol=1e-24)
+    assert abs(run["grip"]).max() <= 5e-32 * (1 + 1e-9)
+    assert run["b.q1"][-1] == pytest.approx(0.5 * 5e-32 * 1e18, rel=1e-9)

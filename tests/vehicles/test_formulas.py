@@ -106,3 +106,23 @@ def test_tables_of_compliance_have_degrees_and_millimetres_per_kilonewton() -> N
             factor = 180 / np.pi if name in ("toe", "camber") else 1000.0
             assert np.isclose(float(value), 1e-6 * many * factor, atol=5e-5)
             assert units == f"{'deg' if factor < 100 else 'mm'}/{'kN' if unit == 'N' else '100 N*m'}"
+
+
+def test_the_peak_of_a_response_is_that_of_the_parabola_through_its_samples() -> None:
+    """A hump of 1.3 at 1.234 s between samples of 0.1 s, then one; the run's end is steady."""
+    t = np.arange(0.0, 10.001, 0.1)
+    y = np.where(t < 1.6, 1.3 - 2.0 * (t - 1.234) ** 2, 1.0)
+    run = FakeRun(yaw=2.0 * y)
+    run.time = t  # type: ignore[attr-defined]
+    found = open_loop._measure(run, "yaw", 0.5, 0.2, 0.1)  # type: ignore[arg-type]
+    assert found.peak_time == pytest.approx(1.034, rel=1e-9) and found.overshoot == pytest.approx(
+        0.3, rel=1e-9
+    )
+    assert found.steady == pytest.approx(1.0) and found.gain == pytest.approx(10.0)
+
+
+def test_sliding_begins_at_three_times_the_grip_over_the_stiffness() -> None:
+    tyre = veh.FialaTyre(1e5, 8e4)
+    grip = 3 * 1.0 * 4000.0
+    assert [float(x) for x in tyre.sliding_slips(4000.0)] == pytest.approx([grip / 1e5, grip / 8e4])  # type: ignore[arg-type]
+    assert [float(x) for x in tyre.sliding_slips(0.0)] == [1e-3, 1e-3]  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ import pytest
 
 import armillary as arm
 import armillary.vehicles as veh
+from tests.export.fmi.fmu_models import begun, get, need_compiler, opened, put, references
 
 TYRE = veh.BrushTyre(18.0, 1.0, vertical_damping=600.0, radius=0.32)
 SPEED, DURATION = 8.0, 1.6
@@ -88,6 +89,33 @@ def test_a_car_in_c_drives_over_the_bump_of_its_host(tmp_path: Path) -> None:
         errors.append(float(np.max(np.abs(rows[:, 2:].T - loads))))
     change = float(np.ptp(exact["front Fz"]))
     assert change > WEIGHT and errors[0] < 0.01 * change and errors[1] < 0.6 * errors[0], (change, errors)
+
+
+def test_an_fmu_takes_the_road_under_each_wheel_as_inputs(tmp_path: Path) -> None:
+    """A host that sets heights and frictions every 10 ms moves the car as held data do in the process."""
+    need_compiler()
+    car = hosted()
+    start = car.start(SPEED)
+    path = car.system.derive().export("fmu", tmp_path / "cart.fmu", initial=start, kind="co_simulation")
+    times = np.arange(60) * 0.01
+    data = {
+        "front_road_height": 0.01 * np.sin(20 * times) ** 2,
+        "rear_road_friction": 1 - 0.5 * (times > 0.3),
+    }
+    names = ["body.u1", "frame.q1", "frame.u1", "rear_kappa"]
+    unit, places = begun(opened(path, tmp_path / "cart"), "2.0"), references(path)
+    found = []
+    for k, t in enumerate(times):
+        put(unit, [places[name] for name in data], [float(values[k]) for values in data.values()])
+        unit.doStep(currentCommunicationPoint=float(t), communicationStepSize=0.01)
+        found.append(get(unit, [places[name] for name in names]))
+    unit.terminate()
+    unit.freeInstance()
+    given = {name: (times, values) for name, values in data.items()}
+    run = car.model.simulate(0.6, step=1e-3, sample=0.01, initial=start, inputs=given)
+    expected = np.stack([run[name][1:] for name in names], axis=1)
+    assert np.ptp(expected[:, 1]) > 1e-3
+    assert np.allclose(found, expected, rtol=1e-11, atol=1e-12)
 
 
 def test_a_car_on_a_road_of_its_own_is_refused() -> None:

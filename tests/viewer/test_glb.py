@@ -14,7 +14,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import armillary as arm
-from armillary.files.mesh_files import read_surface
+from armillary.files.mesh_formats import read_surface
 from armillary.viewer.appearance import Appearance
 from armillary.viewer.figures import figure_of, relative
 from armillary.viewer.gltf import _continuous, glb_of

@@ -14,7 +14,7 @@ import pytest
 
 import armillary as arm
 from armillary.algebra.arguments import core_of
-from armillary.files.mesh_files import read_surface
+from armillary.files.mesh_formats import read_surface
 from armillary.files.mesh_surface import MeshFault, Paint, Surface, from_hex
 from armillary.viewer import page_data
 from armillary.viewer.figures import bodies_of

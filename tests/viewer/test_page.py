@@ -405,6 +405,15 @@ def test_the_motion_fills_the_picture_between_the_panels(run, tmp_path: Path, op
     assert max((bottom - top) / height, (right - left) / (seen["panel"] - seen["side"])) > 0.8
 
 
+def test_a_page_of_exactly_the_narrow_width_has_the_motion_in_its_middle(
+    run, tmp_path: Path, open_page
+) -> None:
+    """At 640 pixels the style puts panels below; the camera left room at the right for them and for 641."""
+    viewport = {"width": 640, "height": 700}
+    seen = open_page(run.animate(tmp_path / "motion.html"), viewport=viewport).evaluate(FRAMED)
+    assert 0.5 * sum(seen["x"]) == pytest.approx(320.0, abs=20.0)
+
+
 RECORD = """async () => {
   const { player, scene } = window.armillary, videos = [];
   const wait = (ms) => new Promise((go) => setTimeout(go, ms));

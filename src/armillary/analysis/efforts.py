@@ -290,7 +290,20 @@ def inverse(
     actuators: Sequence[str] | None = None,
     reactions: Sequence[str] = (),
 ) -> Efforts:
-    """Return the efforts at places of a motion; see ``Model.inverse``."""
+    """Return the efforts that give the speeds u the rates ``udot`` at coordinates q, besides all loads.
+
+    ``q``, ``u`` and ``udot`` are numbers in the order of ``coordinate_names`` and ``speed_names``, in the
+    model's own units, or values by name in stated units; left out, speeds and rates are zero. Arrays with
+    leading axes are many places, and so are arrays of ``t`` and ``parameters``. Efforts are by the
+    names of speeds: forces along translations, moments about rotations; those along prescribed and
+    locked speeds are among them. Under constraints they act along the independent speeds.
+
+    In place of ``q`` a run may be given; ``udot`` then are the rates that the model has there, or with
+    "spline" slopes of the run's speeds. ``actuators`` names speeds, loads, inputs or parameters whose
+    strengths are wanted in place of efforts along the independent speeds: with more actuators than
+    freedoms the efforts of least norm. ``reactions`` names bodies, for the wrench through their joints,
+    and constraints.
+    """
     made = inverse_model(model, actuators, reactions)
     if not isinstance(q, Run):
         places = made.reader.read(model.base, q, u, udot, t, memory, states, parameters)

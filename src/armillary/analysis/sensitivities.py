@@ -137,9 +137,9 @@ class Sensitivities:
             "per": (
                 "to",
                 [self.per[name] for name in self.to],
-                {"long_name": "units of what it is taken by"},
+                {"long_name": "units of the varied quantity"},
             ),
-            "at": ("to", [self.at[name] for name in self.to], {"long_name": "value of what it is taken by"}),
+            "at": ("to", [self.at[name] for name in self.to], {"long_name": "value of the varied quantity"}),
         }
         found: xarray.Dataset = xr.Dataset(variables, coords=coordinates, attrs={"system": self.run.system})
         return found

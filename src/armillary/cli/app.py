@@ -133,7 +133,7 @@ COMMANDS = {
     "inverse": ("analyses", "Efforts along a saved run of a model, or a measured motion."),
     "sweep": ("analyses", "Positions of a mechanism along a path, without its dynamics."),
     "solve": ("analyses", "Positions at which outputs have given values: inverse kinematics."),
-    "maneuver": ("maneuver", "Drive a car through a manoeuvre of a standard: figures, report."),
+    "maneuver": ("run", "Drive a car through a manoeuvre of a standard: figures, report."),
     "export": ("derive", "Write a model as a program in another language, or as an FMU."),
     "bench": ("bench", "Time derivation, compilation, evaluations and steps of a model."),
     "verify": ("bench", "Run the published cases: expected next to found."),

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 import click
 
 from armillary.cli import app, options
+from armillary.export import export
 from armillary.export.fmi.export import compile_library
-from armillary.export.languages import export
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.progress import on_terminal
 from armillary.untyped import DataMapping, DataTable, Given

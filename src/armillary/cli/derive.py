@@ -176,7 +176,7 @@ _WORDS = {
 
 
 def _languages() -> Iterable[str]:
-    from armillary.export.languages import LANGUAGES
+    from armillary.export import LANGUAGES
 
     return LANGUAGES
 
@@ -215,7 +215,7 @@ def export(
     The program needs nothing of Armillary; its README describes how to build, run and test it. An fmu
     takes parameters and initial values of a run file as its own; other programs read theirs when they run.
     """
-    from armillary.export.languages import LANGUAGES
+    from armillary.export import LANGUAGES
     from armillary.run_files.run_file import parse_setting
 
     one_of(language, LANGUAGES, "cannot export to ")

@@ -1,10 +1,5 @@
-"""Commands on linear models: `armillary linearize`, `armillary bode` and `armillary modes`.
-
-`armillary linearize`: A, B, C and D at an operating point.
-
-`armillary bode`: the frequency response of a model at an operating point.
-
-`armillary modes`: modes at an operating point, over a parameter, or over the spin of a part.
+"""Commands on linear models: `armillary linearize` (A, B, C, D), `armillary bode` (frequency response) and
+`armillary modes` (at an operating point, over a parameter, or over the spin of a part).
 """
 
 from __future__ import annotations

@@ -120,8 +120,9 @@ def sweep_back(
 
 
 class _DifferentiatedSteps(StepRoutine):
-    """Steps of a motion with its derivatives S by [x, v], row after row: Ṡ = ∂f/∂x S + [0, ∂f/∂v]. The stages
-    of a step with these rates are those of the chain rule.
+    """Steps of a motion x together with its derivatives S by [x, v], stored by rows.
+
+    With the rates Ṡ = ∂f/∂x S + [0, ∂f/∂v] a step gives the exact derivative of the step of x.
     """
 
     def width(self) -> Value:

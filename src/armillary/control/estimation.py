@@ -78,6 +78,7 @@ def estimate(
     model: CompiledModel,
     data: object,
     outputs: Sequence[str],
+    *,
     process: object,
     measurement: object,
     initial: Initial = None,
@@ -88,7 +89,14 @@ def estimate(
     step: float | None = None,
     parameters: DataMapping | None = None,
 ) -> Estimate:
-    """Return the filter's estimate from data; arguments as for ``ModelControl.estimate``."""
+    """Estimate states from noisy ``outputs``, by "ekf" or "ukf"; ``smooth`` uses later data too.
+
+    ``data`` are columns by name with one called "time", a run or a data frame; NaN marks what was not
+    measured. ``inputs`` names columns of measured inputs. ``process`` is the intensity of noise on the
+    states' rates, ``measurement`` the covariance of the outputs, ``covariance`` the covariance of the
+    ``initial`` state: numbers, numbers by name, diagonals or matrices. ``step`` is the longest step
+    between measurements.
+    """
     one_of(method, METHODS, "method=")
     problem = _Problem(model, data, outputs, inputs, process, measurement, step, parameters)
     names = [p.name for p in problem.states]

@@ -80,8 +80,9 @@ class _Cost:
 def ilqr(
     model: CompiledModel,
     duration: float,
+    *,
     step: float,
-    inputs: Sequence[str] | DataMapping,
+    inputs: Sequence[str] | Mapping[str, object],
     Q: object,
     R: object,
     final: object,
@@ -93,7 +94,14 @@ def ilqr(
     tolerance: float = 1e-9,
     second: bool = False,
 ) -> IteratedRegulator:
-    """Return the best inputs from a start; arguments as for ``ModelControl.ilqr``."""
+    """Return the inputs, held over each ``step``, that minimise ½ ∫ (δᵀ Q δ + vᵀ R v) dt + ½ δᵀ S δ at
+    the end.
+
+    δ = x − ``target``, zero where it names nothing; S is ``final``. ``inputs`` are names, or names with
+    limits (low, high). ``guess`` are inputs for each step to begin with (left out: zero). Derivatives of
+    steps are exact; with ``second`` the curvature of the rates counts, too (DDP). Interrupted by Ctrl-C
+    it returns the best motion so far.
+    """
     motion = steered_plant(model, inputs)
     motion.check_independent("ilqr")
     h = from_zero(step, "step")

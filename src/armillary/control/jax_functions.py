@@ -55,8 +55,10 @@ class _Host:
     def _call(
         self, compute: Callable[..., LibraryObject], shapes: object, *given: LibraryObject
     ) -> LibraryObject:
-        """Return the results of a computation on arrays. JAX hands a callback copies. Outside of `jit`,
-        arrays are read where they are, by DLPack, and JAX takes the results that are aligned as its own are.
+        """Return the results of a computation on arrays.
+
+        A callback of JAX gets copies. Outside of `jit`, DLPack reads arrays without a copy, and JAX uses
+        results without a copy if they are aligned like its own arrays.
         """
 
         def back(*arrays: LibraryObject) -> LibraryObject:

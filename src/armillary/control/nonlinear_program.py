@@ -235,7 +235,7 @@ class NonlinearProgram:
 
     @property
     def _both_ends(self) -> list[tuple[KnotFunctions, int, np.ndarray]]:
-        """Functions of both ends, their points, and where the elements of their Jacobians are."""
+        """Functions of both ends, their points, and the indices of their Jacobians' elements."""
         _, first, last = self._points.slopes
         return [(self.f.first, 0, first[0]), (self.f.last, -1, last[0])]
 

@@ -33,7 +33,7 @@ _PLACES = (  # nodes and weights of Gauss quadrature with 4 points, on [0, 1]
     1 + np.array([-0.8611363115940526, -0.3399810435848563, 0.3399810435848563, 0.8611363115940526])
 ) / 2
 _SHARES = np.array([0.3478548451374538, 0.6521451548625461, 0.6521451548625461, 0.3478548451374538]) / 2
-_PLAIN = 30.0
+_PLAIN = 30.0  # sizes within this factor of 1 are reduced; see _phase_scale
 _PARTS = 6  # most parts into which one refinement divides an interval
 
 
@@ -289,11 +289,11 @@ def variable_scale(program: PhasedProgram, limits: Limits, start: np.ndarray) ->
 
 
 def _phase_scale(program: NonlinearProgram, sizes: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """Return the sizes of one phase; those within a factor of ``_PLAIN`` of 1 count with their fourth root.
+    """Return the scales of one phase: sizes, but their fourth root within a factor ``_PLAIN`` of 1.
 
-    Bounds that are wide for a motion would make its changes small. The problems of
-    ``examples/optimal_motions.py``, four meshes each, take 927 iterations in all; 2,085 with sizes as they
-    are (the minimum-time slew 208 of them, and 1,318).
+    With bounds that are wide for a motion, sizes themselves would make its changes small. The problems of
+    ``examples/optimal_motions.py``, four meshes each, take 927 iterations in all (the minimum-time slew 208),
+    and 2,085 (1,318) with the sizes themselves.
     """
     x, v, p = program.split(sizes)
     x, v = (np.broadcast_to(a.max(axis=0), a.shape) for a in (x, v))

@@ -271,11 +271,18 @@ def second_derivatives(
     at: object = None,
     inputs: Sequence[str] = (),
     outputs: Sequence[str] = (),
+    *,
     weights: object = None,
     along: object = None,
     parameters: DataMapping | None = None,
 ) -> np.ndarray:
-    """Return second derivatives at one point; arguments as for ``ModelControl.second_derivatives``."""
+    """Return exact second derivatives of the states' rates and of outputs, by states and inputs.
+
+    The result is an array of rates and outputs × variables × variables, in stated units. With ``weights``
+    of rates and outputs the Hessian of their weighted sum; with ``along``, a direction of states and
+    inputs, the product of each Hessian with it, without making the matrices. ``at`` is as for
+    ``linearize``, states as for ``model.derivatives``.
+    """
     chosen = (inputs, "inputs="), (outputs, "outputs=")
     made = _functions(model, *(tuple(map(str, several(group, what))) for group, what in chosen))
     points = operating_points(model, at, parameters)

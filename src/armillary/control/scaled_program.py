@@ -35,7 +35,7 @@ class ScaledProgram:
         np.maximum.at(steep, self.jacobian_rows, np.abs(program.jacobian(whole)[self._j_keep]) * by_column)
         self.row_scale = 1.0 / np.maximum(1.0, steep[: self.rows] / _STEEP)
         slope = np.abs(program.gradient(whole)[self.free] * self.scale)
-        program.hessian(whole, np.zeros(program.rows))  # a first evaluation makes what later ones use
+        program.hessian(whole, np.zeros(program.rows))  # the first evaluation also prepares later ones
         self.cost_scale = 1.0 / max(1.0, float(np.max(slope, initial=0.0)) / _STEEP)
         self._j_factor = by_column * self.row_scale[self.jacobian_rows]
         self._h_factor = self.scale[self._hr] * self.scale[self._hc]

@@ -47,7 +47,7 @@ def _coefficients(nodes: np.ndarray, places: np.ndarray, integrate: bool) -> np.
 
 @cache
 def _polynomials(nodes: tuple[float, ...]) -> np.ndarray:
-    """Coefficients of ℓ_j by power, a row each."""
+    """Return the coefficients of all ℓ_j: a row per power, a column per j."""
     return np.linalg.inv(np.vander(nodes, increasing=True).astype(float))
 
 

@@ -73,14 +73,14 @@ class SymmetricFactors:
         self.order, self.groups = len(group), int(group.max(initial=0)) + 1
         entered = np.minimum(group[rows], group[columns])
         self._sorted = np.argsort(entered, kind="stable")
-        self.place = np.empty(len(rows), dtype=int)  # of each element in ``values``
+        self.place = np.empty(len(rows), dtype=int)  # index of each element in ``values``
         self.place[self._sorted] = np.arange(len(rows))
         self.values = np.zeros(max(len(rows), 1))
         self._starts = whole_array(np.searchsorted(entered[self._sorted], np.arange(self.groups + 1)))
         first = np.array(group)
         np.minimum.at(first, rows, entered)
         np.minimum.at(first, columns, entered)
-        each = group - first + 1  # groups that need a variable
+        each = group - first + 1  # number of groups that need each variable
         variable = np.repeat(np.arange(self.order), each)
         needed = np.arange(len(variable)) - np.repeat(np.cumsum(each) - each - first, each)
         plan = np.lexsort((variable, group[variable] == needed, needed))

@@ -90,9 +90,14 @@ def lqr_along(
     Q: object,
     R: object,
     final: object = None,
+    *,
     parameters: DataMapping | None = None,
 ) -> TrackingRegulator:
-    """Return the gains along a run; arguments as for ``ModelControl.lqr_along``."""
+    """Return the gains that keep the model near a run: v = v̄(t) − K(t) (x − x̄(t)).
+
+    Q, R and ``final``, the weight of the last deviation (left out: Q), are as for ``lqr``. The linear
+    model is exact at every sample of the run; sample it closely.
+    """
     motion = steered_plant(model, inputs)
     motion.check_independent("lqr_along")
     t, x, v = run_samples(motion, run)

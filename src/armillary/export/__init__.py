@@ -1,5 +1,87 @@
-"""Programs written out in other languages, and functional mock-up units.
+"""Programs in other languages, made from equations by the name of the language, and functional mock-up units.
 
-Enter with `Equations`; leave with a folder of source code, or an FMU. There is one folder per language;
-`text/` has the parts that they share. Read `languages.py` first, which lists the languages.
+Enters: `Equations`. Leaves: a folder of source code, or an FMU. Each language has a folder; `text/` has the
+parts that they share. Each language is a module, imported when it is used, with one function
+
+    export(equations, path, **options) -> Path
 """
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+from pathlib import Path
+
+from armillary.algebra.arguments import checked_names, file_path, one_of
+from armillary.errors import ArmillaryError
+from armillary.program.equations import DerivedEquations
+
+LANGUAGES = {
+    "c": "armillary.export.c",
+    "cuda": "armillary.export.cuda",
+    "python": "armillary.export.python",
+    "jax": "armillary.export.jax",
+    "fortran": "armillary.export.fortran",
+    "matlab": "armillary.export.matlab",
+    "wasm": "armillary.export.wasm",
+    "rust": "armillary.export.rust",
+    "fmu": "armillary.export.fmi.export",
+}
+
+
+HOOKS = ("on_start", "on_input", "on_echo")
+# How users of an exported program change the values of a run.
+_OWN_CODE = {
+    "c": "in C change run.state and run.memory between setup and begin, or the values of the run file",
+    "cuda": "give each run its values in the table of runs",
+    "fortran": "in Fortran change the arguments of begin_run, or the values of the run file",
+    "matlab": "in MATLAB change the options 'initial' and 'memory' of simulate",
+    "rust": "in Rust change run.state and run.memory before begin",
+    "wasm": "in JavaScript change the values given to reset or simulate",
+    "fmu": "let the importer set start values before it ends the initialization",
+}
+
+
+def _own(language: str) -> str:
+    """Return the remedy for a Python function, which cannot be exported."""
+    return _OWN_CODE.get(language, "give it to simulate(on_start=…) of the exported module")
+
+
+def export(
+    equations: DerivedEquations, language: str, path: str | os.PathLike[str], **options: object
+) -> Path:
+    """Write the equations as a stand-alone program and return its path.
+
+    Options of all languages: ``inputs`` over time, which the program then contains; ``force`` to replace
+    files; and ``configurations``: whether the program holds the equations of all configurations that runs can
+    reach, so that runs can lock and unlock joints and exchange dependent speeds (None: if events lock or
+    unlock).
+    """
+    one_of(language, LANGUAGES, "cannot export to ")
+    file_path(path, "path")
+    writer = importlib.import_module(LANGUAGES[language]).export
+    inputs = options.pop("inputs", None)
+    if inputs is not None:
+        from armillary.export.text.source import exported_equations
+        from armillary.export.text.start import with_inputs
+
+        usual = "single" if options.get("profile") == "embedded" else "double"
+        single = (options.get("precision") or usual) == "single"
+        equations = with_inputs(exported_equations(equations), inputs, single=single)
+    known = [*list(inspect.signature(writer).parameters)[2:], "inputs"]
+    for name in options:
+        if name in HOOKS:
+            raise ArmillaryError(
+                f"{name} is a function of Python, which cannot be exported; {_own(language)}"
+            )
+        checked_names([name], known, f"export to {language} has no option", listed=True)
+    if (given := options.get("configurations")) is not None and not isinstance(given, bool):
+        raise ArmillaryError(
+            f"configurations={given!r}: give True or False (on the command line true or false)"
+        )
+    from armillary.runtime.start.assembly import warned_once
+
+    with warned_once():
+        found: Path = writer(equations, path, **options)
+    return found

@@ -61,10 +61,14 @@ def llvm_text(
     module = Module(registers=registers, encodes=encodes, call_lanes=call_lanes, compiled_sines=sines)
     places, inputs = _places(program), _inputs(module)
     _precompute(module, program)
+    derivatives = pack_section(program.derivatives, program.alike, places, width=call_lanes)
+    watched = program.events
     named = {
-        "derivatives": pack_section(program.derivatives, program.alike, places),
+        "derivatives": derivatives,
         "outputs": program.outputs,
-        "events": program.events,
+        "events": pack_section(watched, program.alike, places)
+        if derivatives.packs and call_lanes > 2
+        else watched,
         "update": program.update,
         "geometry": program.geometry,
         **_fire_sections(program),

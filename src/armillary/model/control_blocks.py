@@ -70,7 +70,7 @@ from armillary.untyped import Given
 
 
 def dimension_of(units: str | None, otherwise: Dimension | None) -> Dimension | None:
-    """Return the dimension of units, where any are stated."""
+    """Return the dimension of units; `None` if no units are stated."""
     return otherwise if units is None else parse_unit(units).dimension
 
 
@@ -87,7 +87,7 @@ def units_text(system: Description, dimension: Dimension | None) -> str | None:
 
 
 def coefficient(system: Description, value: object, where: str, dimension: Dimension | None) -> Expr:
-    """Return an expression; a plain number has the dimension that is expected, or none that is known."""
+    """Return an expression; a plain number takes the expected dimension, or none if none is expected."""
     if dimension is None and isinstance(value, int | float) and not isinstance(value, bool):
         return as_expr(finite_number(value, where))
     return read_expression(system, value, where, dimension)

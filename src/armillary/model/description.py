@@ -2,7 +2,7 @@
 
 It has bodies, joints, points, parameters, and the other records.
 
-Functions that add to it stand above this file, each in the file of its idea; see ``core.py``.
+Functions that add to it stand above this file, each in the file of its idea; ``stages.System`` lists them.
 
 Symbols of a description that stand for quantities of its motion.
 
@@ -229,7 +229,7 @@ class Shape:
 class Description:
     """The description of a mechanical system. SI units unless ``units`` names another system."""
 
-    # What methods of bodies call, which stands above bodies: ``SystemCore`` has it.
+    # What methods of bodies call, which stands above bodies: ``stages.System`` has it.
     _triple: ClassVar[Callable[..., ExprTriple]]
     shape: ClassVar[Callable[..., Shape]]
     _make_flexible: ClassVar[Callable[..., FlexiblePart]]

@@ -170,8 +170,8 @@ def angular_momentum(system: Description, about: Point | Body | str | None = Non
 
 
 def _central_momentum(system: Description) -> Vector:
-    """About the mass centre, from places and velocities relative to a body: on an orbit the products of
-    absolute ones are 10¹¹ times their difference.
+    """Return the angular momentum about the mass centre, from positions and velocities relative to a body: on
+    an orbit, products of absolute positions and velocities are 10¹¹ times their difference.
     """
     still = first_with_mass(system, "angular_momentum")
     total, moving = _moment_of_momentum(system, still)
@@ -180,8 +180,7 @@ def _central_momentum(system: Description) -> Vector:
 
 
 def _moment_of_momentum(system: Description, still: Body | None) -> tuple[Vector, Vector]:
-    """(Σ I·ω + m r × v, Σ m v), relative to the origin of a body that counts as still where one is
-    given."""
+    """Return (Σ I·ω + m r × v, Σ m v); if a body is given, r and v are relative to its origin."""
     total = Vector({})
     moving = Vector({})
     start = None if still is None else still.origin
@@ -198,8 +197,9 @@ def _moment_of_momentum(system: Description, still: Body | None) -> tuple[Vector
 
 
 def body_motions(system: Description, still: Body | None = None) -> Iterator[tuple[Body, Triple, Triple]]:
-    """(body, ω, velocity of its origin), both in the body's axes, parents first; velocities relative
-    to the origin of a body that counts as still, where one is given."""
+    """Return (body, ω, velocity of its origin) of all bodies, parents first, both vectors in the body's axes;
+    if a body is given as reference, velocities are relative to its origin.
+    """
     zero: Triple = (ZERO, ZERO, ZERO)
     back = zero if still is None else (-motion.velocity(still)).components(system.ground.frame)
     known: dict[Frame, tuple[Triple, Triple]] = {system.ground.frame: (zero, back)}
@@ -219,7 +219,7 @@ def body_motions(system: Description, still: Body | None = None) -> Iterator[tup
 
 
 def _at_centre(body: Body, w: Triple, v: Triple) -> Triple:
-    """Velocity of a body's mass centre from its origin's."""
+    """Return the velocity of a body's mass centre, from the velocity of its origin."""
     swept = cross_triples(w, body.com_coordinates)
     return named_triple(add(v, swept), f"vc_{body.name}")
 
@@ -264,7 +264,7 @@ def _jointed_body(system: Description, body: object, verb: str) -> Body:
 
 POINT_ROWS = ("vx", "vy", "vz")
 BODY_ROWS = (*POINT_ROWS, "wx", "wy", "wz")
-# Frames between a body and the ground above which its motion is passed on from body to body: written out, a
+# With more frames between a body and the ground, motion is passed on from body to body: written out, a
 # Jacobian at the end of a chain grows with the square of its length.
 _LONG = 12
 

@@ -156,7 +156,7 @@ _NUMBER_AND_UNIT = re.compile(rf"\s*({_NUMBER.pattern})\s*(.*)\Z", re.DOTALL)
 _ARITHMETIC = re.compile(r"[*/+^]|-.|[\d.]+\Z")
 # "pi/18 rad"; compiled at its first use, since few texts need it.
 _ARITHMETIC_AND_UNIT = r"(?s)(.*(?:[\d.)]|pi))\s+([^\W\d_].*)\Z"
-_LONGEST = 200  # characters of a value; what is longer is not a number that somebody wrote
+_LONGEST = 200  # characters of a value; nobody writes a longer number
 
 
 class BadValueError(ArmillaryError):

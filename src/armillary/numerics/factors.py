@@ -11,7 +11,7 @@ the triangle T (Moré 1978, The Levenberg-Marquardt algorithm, Lecture Notes in 
 from __future__ import annotations
 
 from armillary.numerics.language import *
-from armillary.numerics.roots_record import Roots
+from armillary.numerics.language import Roots
 from armillary.numerics.roots_thresholds import *
 
 

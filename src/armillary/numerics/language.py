@@ -1,4 +1,4 @@
-"""Names of the solver's small language (solver/language/language.py) that this folder uses.
+"""Names of the solver's small language that this folder uses, and the record of equations that are solved.
 
 The functions of this folder run as Python, too: see `python_functions.py`.
 """
@@ -9,12 +9,8 @@ from collections.abc import Callable
 from math import floor as floor
 from math import isnan as isnan
 from math import sqrt as sqrt
-from typing import TYPE_CHECKING
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from armillary.numerics.roots_record import Roots
 
 real = float
 whole = int
@@ -52,3 +48,40 @@ def at(i: whole, n: whole, j: whole) -> whole:
 def below(i: whole, n: whole) -> truth:
     """Return whether number i is one of the first n."""
     return i < n
+
+
+class Roots:
+    rows: whole  # equations
+    columns: whole  # unknowns
+    matrix: Equations  # derivatives of the residuals by the unknowns, column after column
+    residual: Sides  # residuals at the place
+    missed: Sides  # residuals after a step
+    linear: Sides  # residuals after a step, as predicted by the derivatives
+    step: Steps  # change of the unknowns
+    cut: real  # share of the largest pivot below which a direction is left out of steps
+    least_cut: real  # least value to which the cut is lowered if steps stall
+    radius: real  # longest step; follows the agreement of the derivatives with the residuals
+    longest: real  # largest change of one unknown in a step
+    exact: real  # largest residual of a root
+    met: real  # residual up to which a stalled search counts as ended by rounding
+    most_moves: real  # most steps with new derivatives
+    moves: real  # steps with new derivatives so far
+    # Factors of the matrix, and workspace for steps from them.
+    factors: Equations  # the triangle T, reflections below and beside it; last column: the right side
+    damped: Square  # the triangle of a damped step
+    order: StepNumbers  # columns in the order of pivots
+    rank: whole
+    heads: Steps  # first elements of the reflections of rows
+    solved: Steps  # the step in terms of the factors
+    gauss: real  # length of the step without damping
+    turned: Steps  # the step on its way from the factors to the unknowns
+    lengths: Steps  # squares of the lengths of the remaining columns
+    fresh: Steps  # these squares as last computed from elements; later a row added to the triangle
+    side: Steps  # right side of the triangle of a damped step
+    if BOUNDED:
+        value: Steps  # values of the unknowns, in their own units
+        sizes: Steps
+        low: Steps
+        high: Steps
+        goal: Steps  # values after a step
+        held: StepFlags  # unknowns that a bound holds

@@ -12,7 +12,7 @@ from types import FunctionType
 import numpy as np
 
 from armillary.numerics import factors, roots
-from armillary.numerics.roots_record import Roots
+from armillary.numerics.language import Roots
 from armillary.numerics.roots_thresholds import DAMPINGS
 from armillary.untyped import Given
 

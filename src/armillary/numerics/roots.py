@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from armillary.numerics.factors import damp_step, factorise_matrix, set_chord_step, set_step
 from armillary.numerics.language import *
-from armillary.numerics.roots_record import Roots
+from armillary.numerics.language import Roots
 from armillary.numerics.roots_thresholds import *
 
 

@@ -237,10 +237,10 @@ def _columns(
         return [(column, (1,) * len(lanes)) for column in zip(*found, strict=True)]
     columns: list[list[Expr]] = [[x] for x in ours]
     factors: list[list[float]] = [[c] for c in first.data[1]]
-    kinds = _factor_kinds(first)
+    kinds = factor_kinds(first)
     for lane, (node, image) in enumerate(zip(lanes[1:], ways[1:], strict=False), 1):
         free: dict[tuple[int, float], list[tuple[Expr, float]]] = {}
-        for y, d, kind in zip(node.args, node.data[1], _factor_kinds(node), strict=True):
+        for y, d, kind in zip(node.args, node.data[1], factor_kinds(node), strict=True):
             if y.kind == "let":
                 y = strip_lets(y)
             free.setdefault((own[y], kind), []).append((y, d))
@@ -268,7 +268,7 @@ def _best(
     return ranks.index(min(ranks))
 
 
-def _factor_kinds(node: Expr) -> Sequence[float]:
+def factor_kinds(node: Expr) -> Sequence[float]:
     """Return the factors that lanes must share: exponents of a product, for a sum whether terms have a
     coefficient ±1.
     """
@@ -364,7 +364,7 @@ class _Numbering:
         number, factors = data
         sized = number != 0 if kind == "sum" else number != 1 and number != -1
         if not _PLAIN.issuperset(factors) or (kind == "product" and -1 in factors):
-            return kind, sized, *sorted(zip(operands, _factor_kinds(node), strict=True))
+            return kind, sized, *sorted(zip(operands, factor_kinds(node), strict=True))
         return kind, sized, *sorted(operands)
 
     def _number(self, *key: object) -> int:

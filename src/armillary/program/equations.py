@@ -13,10 +13,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from armillary.algebra.arguments import NamedTable, core_of, instance, one_of
-from armillary.algebra.expression import Expr, symbol
+from armillary.algebra.expression import Expr, as_expr, symbol
 from armillary.algebra.node import text
 from armillary.algebra.truncation import NeglectedTerms
-from armillary.algebra.walk import operands_first, rebuild
+from armillary.algebra.walk import operands_first, rebuild, symbols
 from armillary.errors import ArmillaryError, ModelError
 from armillary.mechanics.constraints.loop_closing import speed_kind
 from armillary.mechanics.constraints.reduction import Configuration, Reduction
@@ -288,6 +288,17 @@ class DerivedEquations:
         place = {s: i for i, s in enumerate(self.program.constants)}
         kinds = enumerate(self.reduction.state_kinds(self.system))
         return {i: place[known[kind]] for i, kind in kinds if known.get(kind) in place}
+
+    @cached_property
+    def turns_rows(self) -> list[float]:
+        """For each coordinate and speed of the state 1 if the matrix of the constraints changes with it, at
+        once or by its coordinates, else 0: wheels that roll turn no row of the suspensions.
+        """
+        elements = [as_expr(a) for row in self.reduction.rows for a in row.coefficients.values()]
+        held = {s.data.name for s in symbols(*elements)}
+        moved = [r for q, r in zip(self.coordinates, self.targets.rates, strict=False) if q in held]
+        held |= {s.data.name for s in symbols(*moved)}
+        return [float(name in held) for name in (*self.coordinates, *self.speeds)]
 
     @cached_property
     def startable(self) -> dict[str, Expr]:

@@ -27,6 +27,7 @@ from armillary.algebra.walk import transform
 from armillary.program.branch_packs import Column, Pack, possible_packs, strip_lets
 from armillary.program.passes.graph import product_operations
 from armillary.program.program import Program, ProgramSection, section
+from armillary.program.repeated_parts import repeated_packs
 
 # The choice of packs: the instructions that packs save must exceed those that move values between lanes.
 #
@@ -239,17 +240,25 @@ def pack_section(
     places: Mapping[Expr, object],
     *,
     own_sines: bool = False,
+    width: int = 0,
 ) -> ProgramSection:
     """Return the section with the profitable packs, the nodes of each side by side; itself if there are none.
 
     With ``own_sines``, sines of plain angles are computed where they are used, not all together beforehand.
+    With a ``width``, packs of at most so many lanes are also looked for in parts that the section repeats.
     """
+    nodes, results = section.nodes, section.results
     best: tuple[list[Pack], float] = ([], 0.0)
-    for width in sorted({len(column) for column in alike}):  # four lanes need not be better than two
-        possible = possible_packs(section.nodes, in_lanes(alike, width))
-        best = max(
-            best, worthwhile(possible, section.nodes, section.results, places, own_sines), key=lambda b: b[1]
+    for n in sorted({len(column) for column in alike}):  # four lanes need not be better than two
+        possible = possible_packs(nodes, in_lanes(alike, n))
+        best = max(best, worthwhile(possible, nodes, results, places, own_sines), key=lambda b: b[1])
+    # With two lanes, machine code of arm64 would be LLVM's: what is written here lacks packs of such calls.
+    if width > 2 and any([n.kind == "call" and n.data in PACKED_CALLS - ANGLES for n in nodes]):
+        pairs = possible_packs(nodes, in_lanes(alike, 2)) if alike else []
+        possible = repeated_packs(
+            nodes, width, pairs, lambda wide: worthwhile(wide, nodes, results, places, own_sines)[0]
         )
+        best = max(best, worthwhile(possible, nodes, results, places, own_sines), key=lambda b: b[1])
     packs = tuple(best[0])
     if not packs:
         return section

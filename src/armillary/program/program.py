@@ -281,9 +281,9 @@ class Program:
     geometry: ProgramSection
     quaternions: tuple[int, ...]  # places in the state where four Euler parameters start
     renewed: tuple[int, ...] = ()  # places in the state that ``normalise`` renews
-    correction_sizes: tuple[Expr, ...] = ()  # numbers or constants: of what ``correct`` renews
-    speed_sizes: tuple[Expr, ...] = ()  # likewise of all speeds that ``geometry`` holds
-    row_sizes: tuple[Expr, ...] = ()  # and of its rows
+    correction_sizes: tuple[Expr, ...] = ()  # sizes of coordinates that ``correct`` renews; no variables
+    speed_sizes: tuple[Expr, ...] = ()  # likewise sizes of all speeds in ``geometry``
+    row_sizes: tuple[Expr, ...] = ()  # likewise sizes of its rows
     inputs: tuple[Expr, ...] = ()  # of stepping sections, after the state
     stepping: tuple[ProgramSection, ...] = ()  # what integrators of redundant coordinates call
     motion: tuple[Expr, ...] = ()  # inputs of ``changes`` except ``leave``, in place of the state

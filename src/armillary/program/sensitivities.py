@@ -55,7 +55,7 @@ class Direction:
 
 
 def directions(equations: DerivedEquations, to: Sequence[Given]) -> tuple[Direction, ...]:
-    """Parameters and initial values by name; unknown ones, and ones named twice, are errors."""
+    """Return parameters and initial values by name; raise an error for unknown or repeated names."""
     names = [str(name) for name in to]
     if not names:
         raise ParameterError("sensitivities: to= is empty; give names of parameters or initial values")
@@ -128,11 +128,11 @@ _PLACES = 8  # random places from which each switch is searched
 _REACH = np.geomspace(1e-6, 1e6, 241)  # distances from a typical value x, in units of max(|x|, 1)
 _REACH = np.concatenate([-_REACH[::-1], [0.0], _REACH])
 _NEAR = 1e-15  # distance of the inner points from a switch, relative to the variable, beyond its rounding
-_BESIDE = 1e-8  # relative distance of the outer points: there a kink has changed values, a jump no more
+_BESIDE = 1e-8  # relative distance of the outer points, far enough for a kink to change values
 _SHARE = 1e-3  # least change across a jump, as a share of the change beside it
-_JUMP = 1e-9  # of the size of what jumps
-_BREAKS = 8  # jumps of a table that are examined, about
-_COLUMNS = 256  # computed at once
+_JUMP = 1e-9  # least jump, relative to the size of the expression
+_BREAKS = 8  # approximate number of jumps of a table that are examined
+_COLUMNS = 256  # places computed at once
 
 
 class JumpSearch:

@@ -96,7 +96,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """One sentence."""
+        """The verdict in one sentence."""
         off = [d.name for d in self if not d.agrees]
         if off:
             return (
@@ -108,7 +108,9 @@ class Comparison:
         return found if self.complete else f"{found}, and {single} {_are(single)} in one of them only"
 
     def as_dict(self) -> DataTable:
-        """Plain values for JSON; a difference that is not a finite number is the text "nan" or "inf"."""
+        """Return the comparison as plain values for JSON; a difference that is not finite is the text "nan"
+        or "inf".
+        """
         return {
             "agree": self.agree,
             "complete": self.complete,
@@ -128,7 +130,7 @@ class Comparison:
 
 
 class Pair(NamedTuple):
-    """Columns of two runs at the same instants, and how they came to be so."""
+    """Columns of two runs at the same instants, with notes on how these were found."""
 
     time: np.ndarray
     here: dict[str, np.ndarray]
@@ -246,7 +248,7 @@ def largest_differences(
             gap = np.where(agree, 0.0, np.abs(a - b))
         magnitudes = np.abs(np.concatenate([a, b]))
         scale = float(np.max(magnitudes, where=np.isfinite(magnitudes), initial=0.0))
-        worst = int(np.argmax(gap))  # a NaN, if there is one
+        worst = int(np.argmax(gap))  # the place of a NaN, if there is one
         absolute = float(gap[worst])
         with np.errstate(divide="ignore", over="ignore"):
             relative = float(np.divide(absolute, scale)) if absolute else 0.0

@@ -53,7 +53,7 @@ _WIDEST = 36  # columns up to which comments are aligned
 
 
 def write_echo(path: str | os.PathLike[str], text: str) -> None:
-    """An echo file, whole or not at all."""
+    """Write an echo file, whole or not at all."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
@@ -163,10 +163,10 @@ def _model_path(file: RunFile, folder: Path) -> str:
     """Return the model as the echo file names it: relative to its own folder."""
     path = file.folder / file.model
     if not path.exists():
-        return file.model  # the name of an example
+        return file.model  # the name of an example, not a path
     try:
         return Path(os.path.relpath(path, folder)).as_posix()
-    except ValueError:  # on another drive
+    except ValueError:  # a model on another drive has no relative path
         return path.resolve().as_posix()
 
 
@@ -230,7 +230,7 @@ class Simulation:
         file = self.file
         self.on_echo = on_echo
         self.changes: DataTable = {}  # initial values that on_start gave
-        self.seconds: dict[str, float] = {}  # of each stage
+        self.seconds: dict[str, float] = {}  # seconds that each stage took
         with self._stage("load"):
             self.system = _open(file, options)
             self.values = self._resolve_values()
@@ -280,11 +280,11 @@ class Simulation:
 
     @property
     def missing(self) -> list[str]:
-        """Names of them without a value."""
+        """Names of needed parameters that have no value."""
         return [n for n, v in self.values.parameters.items() if v.number is None and n in self.needed]
 
     def check_values(self) -> None:
-        """An error for parameters without a value."""
+        """Raise an error if needed parameters have no value."""
         if names := self.missing:
             remedy = f"give [parameters] {toml_key(names[0])} = …, or --set {names[0]}=…"
             raise ParameterError(
@@ -330,13 +330,13 @@ class Simulation:
         return replace(made, names=names, values=made.values[:, columns], outputs=names)
 
     def echo_text(self, made: Run) -> str:
-        """Return the echo file of a run."""
+        """Return the text of the echo file of a run."""
         values = with_changes(self.values, self.changes, made)
         text = echo_text(self.file, self.system, values, made, folder=self.echo.parent)
         return text if self.on_echo is None else text + user_echo(self.on_echo(made))
 
     def check_places(self) -> None:
-        """Errors for results that could not be written, before anything is computed."""
+        """Raise errors for results that could not be written, before anything is computed."""
         if self.results.suffix.lower() not in SUFFIXES:
             entry = self.file.output.get("file")
             where = f"{entry.source}: " if entry is not None and entry.source != COMMAND_LINE else ""

@@ -126,7 +126,9 @@ STARTED = "start of the model"
 
 
 class RunValue(NamedTuple):
-    """A number in its unit, its meaning and its source; `None` for no value, and none needed yet."""
+    """A number in its unit, with its meaning and its source. The number is `None` if there is none and none
+    is needed yet.
+    """
 
     number: float | None
     units: str
@@ -140,7 +142,7 @@ class RunValue(NamedTuple):
 
 @dataclass(frozen=True)
 class RunValues:
-    """All values of a run by name, those not given as the model has them."""
+    """All values of a run by name; values that are not given are those of the model."""
 
     parameters: dict[str, RunValue]
     initial: dict[str, RunValue]
@@ -253,7 +255,9 @@ class _Resolver:
         return f"; the file's joint '{name.partition('.')[0]}' has {', '.join(own)} here" if own else ""
 
     def memories(self, given: Mapping[str, SourcedValue], kind: str) -> dict[str, RunValue]:
-        """Inputs, or memories that are none; clocks of periodic updates have no value of the user's."""
+        """Read [memory]: constant values of inputs and start values of memories; clocks of periodic updates
+        cannot be set.
+        """
         found = {
             name: m
             for name, m in self.system.memories.items()
@@ -371,7 +375,7 @@ _PLACES = (_PACKAGE / "_examples", _PACKAGE.parents[1] / "examples")  # in a whe
 
 
 class NoSuchModelError(ArmillaryError):
-    """A name that stands for no model."""
+    """The error for a name that is neither a model file nor an example."""
 
 
 def open_model(
@@ -407,7 +411,7 @@ def open_model(
 
 
 def _is_file(path: Path) -> bool:
-    """Return whether there is a file; a path that no file can have, too long or with a null, has none."""
+    """Return whether there is a file. A path that no file can have (too long, or with a null) has none."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -494,7 +498,7 @@ def example_system(name: str, *, trust: bool = False, **options: object) -> Syst
 
 
 def _load_model_file(path: Path, trust: bool, options: DataTable) -> System:
-    """Return a model file; only a text model can name machine code, so that there is something to trust."""
+    """Load a model file; ``trust`` goes to text models alone, since no other format can name machine code."""
     granted = {"trust": True} if trust and path.suffix.lower() == ".toml" else {}
     return load(path, **granted, **options)
 

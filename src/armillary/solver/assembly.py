@@ -1,6 +1,6 @@
 """Loops closed at the start of a run, in the language of language.py.
 
-The record also has the fields of numerics/roots_record.py. The functions come in this order: the geometry of
+The record also has the fields of numerics/language.py. The functions come in this order: the geometry of
 loops at a place (gaps, J and N) and a move of the place; speeds that satisfy the constraints, by the least
 change δ with J (u + δ) + b = 0, and a check of redundant constraints; the closing of loops.
 
@@ -19,8 +19,8 @@ from __future__ import annotations
 
 from armillary.mechanics.constraints.closing_thresholds import *
 from armillary.numerics.factors import factorise_matrix, rank_of_matrix, set_step
+from armillary.numerics.language import Roots
 from armillary.numerics.roots import find_root
-from armillary.numerics.roots_record import Roots
 from armillary.numerics.roots_thresholds import FIRST_CHANCE
 from armillary.numerics.scatter import Scatter, draw
 from armillary.solver.language.language import *

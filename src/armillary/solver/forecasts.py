@@ -36,16 +36,29 @@ from armillary.solver.thresholds import (
 )
 
 
-def horizon(run: RunRecord, distance: real) -> real:
-    """Seconds in which the quickest coordinate covers a distance, in terms of its size."""
+def fastest_turn(run: RunRecord) -> real:
+    """Return the largest rate of a coordinate on which the constraints depend, in terms of its size."""
     fast: real = 1e-300
+    for i in range(N_COORDINATES):
+        if TURNS_ROWS[i] > 0.0:
+            fast = max(fast, abs(run.k0[i]) / STATE_SIZE[i])
+    return fast
+
+
+def seconds_to_cover(run: RunRecord, distance: real, rates: States) -> real:
+    """Seconds in which the quickest coordinate covers a distance, in terms of its size, with these rates of
+    speeds. Wheels that roll and a body that moves on turn no constraint: they do not count.
+    """
     quickens: real = 1e-300
     for i in range(N_STATES):
-        if below(i, N_COORDINATES):
-            fast = max(fast, abs(run.k0[i]) / STATE_SIZE[i])
-        else:
-            quickens = max(quickens, abs(run.k0[i]) / STATE_SIZE[i])
-    return min(distance / fast, sqrt(2.0 * distance / quickens))
+        if not below(i, N_COORDINATES) and TURNS_ROWS[i] > 0.0:
+            quickens = max(quickens, abs(rates[i]) / STATE_SIZE[i])
+    return min(distance / fastest_turn(run), sqrt(2.0 * distance / quickens))
+
+
+def horizon(run: RunRecord, distance: real) -> real:
+    """Seconds in which the quickest coordinate covers a distance, in terms of its size."""
+    return seconds_to_cover(run, distance, run.k0)
 
 
 def extrapolate(run: RunRecord, x: real) -> None:
@@ -83,10 +96,8 @@ def rank_lost_straight_ahead(run: RunRecord, here: real) -> real:
     in the place. Infinity if there is none on the way, or loads bend the way to it: accelerations are those a
     little later.
     """
-    fast: real = 1e-300
+    fast: real = fastest_turn(run)
     bends: real = 0.0
-    for i in range(N_COORDINATES):
-        fast = max(fast, abs(run.k0[i]) / STATE_SIZE[i])
     x: real = here / fast
     if not (x < INFINITY):
         return INFINITY
@@ -96,7 +107,7 @@ def rank_lost_straight_ahead(run: RunRecord, here: real) -> real:
     run.stage = normalise(run.t, run.stage)
     run.trial = derivatives(run.t, run.stage)
     for i in range(N_STATES):
-        if not below(i, N_COORDINATES):
+        if not below(i, N_COORDINATES) and TURNS_ROWS[i] > 0.0:
             bends = max(bends, abs(run.trial[i]) / STATE_SIZE[i])
     if not (bends * x < 0.5 * fast):
         return INFINITY
@@ -203,10 +214,7 @@ def resolve_weakness(run: RunRecord) -> None:
     left: real = strength(run)
     if left < WEAK_RANK and (left > UNSOUND_ADAPTIVE or not adaptive(run)):
         part: real = RESOLVED_ADAPTIVE if adaptive(run) else RESOLVED_FIXED
-        fast: real = 1e-300
-        for i in range(N_COORDINATES):
-            fast = max(fast, abs(run.k0[i]) / STATE_SIZE[i])
-        run.resolved = part * sqrt(max(left, UNSOUND)) / fast
+        run.resolved = part * sqrt(max(left, UNSOUND)) / fastest_turn(run)
 
 
 def begin_after(run: RunRecord, ahead: real, distance: real) -> real:

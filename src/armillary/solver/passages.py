@@ -19,7 +19,14 @@ from __future__ import annotations
 
 from armillary.solver.choices import measure_sizes, read_rows, row_square, turn_rows
 from armillary.solver.events import scan, sign_of
-from armillary.solver.forecasts import begin_after, extrapolate, horizon, strength
+from armillary.solver.forecasts import (
+    begin_after,
+    extrapolate,
+    fastest_turn,
+    horizon,
+    seconds_to_cover,
+    strength,
+)
 from armillary.solver.language.language import *
 from armillary.solver.record import RunRecord
 from armillary.solver.step_control import probe
@@ -468,10 +475,7 @@ def stride_from_beside(run: RunRecord) -> real:
     """Seconds of the usual step across, from right before the place: accelerations are those a little later,
     since they are not sound there. 0 where the place is not as near.
     """
-    fast: real = 1e-300
-    quickens: real = 1e-300
-    for i in range(N_COORDINATES):
-        fast = max(fast, abs(run.k0[i]) / STATE_SIZE[i])
+    fast: real = fastest_turn(run)
     if not ((run.singular - run.t) * fast <= BESIDE):
         return 0.0
     run.stage = run.state
@@ -479,10 +483,7 @@ def stride_from_beside(run: RunRecord) -> real:
         run.stage[i] = run.state[i] + 4.0 * BESIDE / fast * run.k0[i]
     run.stage = normalise(run.t, run.stage)
     run.point = derivatives(run.t, run.stage)
-    for i in range(N_STATES):
-        if not below(i, N_COORDINATES):
-            quickens = max(quickens, abs(run.point[i]) / STATE_SIZE[i])
-    return min(STRIDE / fast, sqrt(2.0 * STRIDE / quickens))
+    return seconds_to_cover(run, STRIDE, run.point)
 
 
 def step_from_beside(run: RunRecord) -> real:

@@ -113,14 +113,16 @@ def first_step(run: RunRecord) -> None:
     guess: real = 1e-6
     if size_y >= 1e-5 and size_f >= 1e-5:
         guess = 0.01 * size_y / size_f
-    # A state of the size of rounding, as after a contact that opens, must not lead to a step lost in t.
-    guess = max(guess, 1024.0 * EPSILON * abs(run.t))
+    # A state of the size of rounding, as after a contact that opens, must not lead to a step lost in t, nor
+    # must a system in which nothing moves late in a long run.
+    shortest: real = 1024.0 * EPSILON * abs(run.t)
+    guess = max(guess, shortest)
     guess = min(min(guess, run.max_step), run.t_end - run.t)
     run.stage = run.state + guess * run.k0
     run.k_end = derivatives(run.t + guess, run.stage)
     run.stage = run.k_end - run.k0
     largest: real = max(root_mean(run, squares(run, run.stage)) / guess, size_f)
-    other: real = max(1e-6, 1e-3 * guess)
+    other: real = max(max(1e-6, 1e-3 * guess), shortest)
     if not (largest <= 1e-15):
         other = power(0.01 / largest, 1.0 / run.order)
     run.h = min(min(other, 100.0 * guess), run.max_step)

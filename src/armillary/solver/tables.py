@@ -81,6 +81,7 @@ TABLES = (
     Table("setting_speed", "index", ("settings",), common=True),
     Table("setting_acts", "truth", ("settings",), present=True),
     Table("state_size", "real", ("own_motion",), present=True),
+    Table("turns_rows", "real", ("own_motion",), present=True),
     Table("near_place", "whole", _EVENTS, present=True, of="passing"),
 )
 TRUTHS = (*(t.word for t in TABLES if t.kind == "truth" and t.of != "process"), "AT_END")

@@ -6,23 +6,20 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from armillary.settings import SettingOptions, expanded_signature, run_settings
+from armillary.stages.shared import LazyVerb, typed_verb
 from armillary.untyped import DataMapping
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-    import numpy as np
-
-    from armillary.control.estimation import Estimate
-    from armillary.control.ilqr import IteratedRegulator
+    from armillary.control import estimation, plant, tracking
+    from armillary.control import ilqr as ilqr_module
     from armillary.control.jax_functions import JaxFunctions
     from armillary.control.optimum import Optimum
     from armillary.control.predictive import PredictiveRegulator
     from armillary.control.regulators import Regulator
     from armillary.control.run_gradient import RunGradient
     from armillary.control.torch_functions import TorchFunctions
-    from armillary.control.tracking import TrackingRegulator
-    from armillary.results import Run
     from armillary.runtime.models.compiled import CompiledModel
     from armillary.settings import Initial
 
@@ -31,6 +28,17 @@ class ModelControl:
     """Control of a model. ``s.input`` declares its inputs; weights are in stated units."""
 
     _core: CompiledModel
+
+    if TYPE_CHECKING:
+        lqr_along = typed_verb(tracking.lqr_along)
+        ilqr = typed_verb(ilqr_module.ilqr)
+        estimate = typed_verb(estimation.estimate)
+        second_derivatives = typed_verb(plant.second_derivatives)
+    else:
+        lqr_along = LazyVerb("armillary.control.tracking")
+        ilqr = LazyVerb("armillary.control.ilqr")
+        estimate = LazyVerb("armillary.control.estimation")
+        second_derivatives = LazyVerb("armillary.control.plant")
 
     def lqr(
         self,
@@ -51,25 +59,6 @@ class ModelControl:
         from armillary.control.regulators import lqr
 
         return lqr(linearize(self._core, at, inputs, parameters=parameters), Q, R)
-
-    def lqr_along(
-        self,
-        run: Run,
-        inputs: Sequence[str],
-        Q: object,
-        R: object,
-        final: object = None,
-        *,
-        parameters: DataMapping | None = None,
-    ) -> TrackingRegulator:
-        """Return the gains that keep the model near a run: v = v̄(t) − K(t) (x − x̄(t)).
-
-        Q, R and ``final``, the weight of the last deviation (left out: Q), are as for ``lqr``. The linear
-        model is exact at every sample of the run; sample it closely.
-        """
-        from armillary.control.tracking import lqr_along
-
-        return lqr_along(self._core, run, inputs, Q, R, final, parameters)
 
     def mpc(
         self,
@@ -98,89 +87,6 @@ class ModelControl:
         limits = inputs if isinstance(inputs, Mapping) else {}
         limits = {name: pair for name, pair in limits.items() if pair is not None}
         return mpc(linear, Q, R, horizon, limits, final=final, passes=passes)
-
-    def ilqr(
-        self,
-        duration: float,
-        *,
-        step: float,
-        inputs: Sequence[str] | Mapping[str, object],
-        Q: object,
-        R: object,
-        final: object,
-        target: Mapping[str, object] | None = None,
-        initial: Initial = None,
-        guess: object = None,
-        parameters: DataMapping | None = None,
-        iterations: int = 200,
-        tolerance: float = 1e-9,
-        second: bool = False,
-    ) -> IteratedRegulator:
-        """Return the inputs, held over each ``step``, that minimise ½ ∫ (δᵀ Q δ + vᵀ R v) dt + ½ δᵀ S δ at
-        the end.
-
-        δ = x − ``target``, zero where it names nothing; S is ``final``. ``inputs`` are names, or names with
-        limits (low, high). ``guess`` are inputs for each step to begin with (left out: zero). Derivatives of
-        steps are exact; with ``second`` the curvature of the rates counts, too (DDP). Interrupted by Ctrl-C
-        it returns the best motion so far.
-        """
-        from armillary.control.ilqr import ilqr
-
-        return ilqr(
-            self._core, duration, step, inputs, Q, R, final, target, initial, guess, parameters,
-            iterations, tolerance, second,
-        )  # fmt: skip
-
-    def estimate(
-        self,
-        data: object,
-        outputs: Sequence[str],
-        *,
-        process: object,
-        measurement: object,
-        initial: Initial = None,
-        covariance: object = 0.0,
-        inputs: Sequence[str] = (),
-        method: str = "ekf",
-        smooth: bool = False,
-        step: float | None = None,
-        parameters: DataMapping | None = None,
-    ) -> Estimate:
-        """Estimate states from noisy ``outputs``, by "ekf" or "ukf"; ``smooth`` uses later data too.
-
-        ``data`` are columns by name with one called "time", a run or a data frame; NaN marks what was not
-        measured. ``inputs`` names columns of measured inputs. ``process`` is the intensity of noise on the
-        states' rates, ``measurement`` the covariance of the outputs, ``covariance`` the covariance of the
-        ``initial`` state: numbers, numbers by name, diagonals or matrices. ``step`` is the longest step
-        between measurements.
-        """
-        from armillary.control.estimation import estimate
-
-        return estimate(
-            self._core, data, outputs, process, measurement, initial, covariance, inputs, method,
-            smooth, step, parameters,
-        )  # fmt: skip
-
-    def second_derivatives(
-        self,
-        at: object = None,
-        inputs: Sequence[str] = (),
-        outputs: Sequence[str] = (),
-        *,
-        weights: object = None,
-        along: object = None,
-        parameters: DataMapping | None = None,
-    ) -> np.ndarray:
-        """Return exact second derivatives of the states' rates and of outputs, by states and inputs.
-
-        The result is an array of rates and outputs × variables × variables, in stated units. With ``weights``
-        of rates and outputs the Hessian of their weighted sum; with ``along``, a direction of states and
-        inputs, the product of each Hessian with it, without making the matrices. ``at`` is as for
-        ``linearize``, states as for ``model.derivatives``.
-        """
-        from armillary.control.plant import second_derivatives
-
-        return second_derivatives(self._core, at, inputs, outputs, weights, along, parameters)
 
     @expanded_signature(SettingOptions)
     def gradient(

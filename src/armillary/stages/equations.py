@@ -292,7 +292,7 @@ class Equations(OtherStages):
 
     def export(self, language: str, path: str | os.PathLike[str], **options: object) -> Path:
         """Write the equations as a program in another language ("c", "fortran", "python", "fmu", …)."""
-        from armillary.export.languages import export
+        from armillary.export import export
 
         return export(self._core, language, path, **options)
 

@@ -1,19 +1,66 @@
-"""Parts that all stages share: the object that draws motions, and hints to verbs of other stages."""
+"""Parts that all stages share: verbs from other modules, the object that draws motions, hints to stages."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from armillary.errors import nearest
+from armillary.untyped import AnyFunction, Given
 
 if TYPE_CHECKING:
     from armillary.ensembles.result import Batch
     from armillary.program.equations import DerivedEquations
     from armillary.results import Run
     from armillary.results.plots.motion import PictureOptions
+    from armillary.runtime.models.compiled import CompiledModel
+
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+
+class LazyVerb:
+    """A verb whose signature, docstring and code are those of a function of the same name in another module.
+
+    The function takes the stage's ``_core`` in place of the stage. Its module is imported at the first look
+    at the verb, so that ``import armillary`` stays quick; from then on the class has an ordinary method.
+    """
+
+    def __init__(self, module: str) -> None:
+        self.module = module
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.owner, self.name = owner, name
+
+    def __get__(self, stage: Given, owner: type) -> AnyFunction:
+        import inspect
+        from functools import wraps
+        from importlib import import_module
+
+        function: AnyFunction = getattr(import_module(self.module), self.name)
+
+        @wraps(function)
+        def verb(stage: Given, *arguments: Given, **named: Given) -> object:
+            return function(stage._core, *arguments, **named)
+
+        signature = inspect.signature(function)
+        first, *others = signature.parameters.values()
+        first = first.replace(name="self", annotation=inspect.Parameter.empty)
+        vars(verb)["__signature__"] = signature.replace(parameters=[first, *others])
+        verb.__qualname__ = f"{self.owner.__name__}.{self.name}"
+        setattr(self.owner, self.name, verb)
+        method: AnyFunction = getattr(owner if stage is None else stage, self.name)
+        return method
+
+
+def typed_verb(
+    function: Callable[Concatenate[CompiledModel, Arguments], Result],
+) -> Callable[Concatenate[Given, Arguments], Result]:
+    """Return the type of a `LazyVerb`; for type checkers alone."""
+    raise NotImplementedError
 
 
 @dataclass(frozen=True)

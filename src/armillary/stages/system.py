@@ -6,14 +6,14 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from armillary.files import elements
-from armillary.files import elements as ssp_element
-from armillary.model import constraints, control_blocks, core, linear_blocks, quantities, signals
-from armillary.model import constraints as loops
-from armillary.model.bodies import motion
+from armillary import files
+from armillary.model import constraints, control_blocks, linear_blocks, quantities, signals
+from armillary.model.bodies import bodies, motion
+from armillary.model.description import Description, variables
+from armillary.model.flexible import attachment
 from armillary.model.loads import contacts, forces, rigid
+from armillary.model.reading import expressions, references
 from armillary.model.space import attraction, orbit, spacecraft_parts
-from armillary.model.space import spacecraft_parts as thrust_and_sunlight
 from armillary.stages.shared import OtherStages
 
 if TYPE_CHECKING:
@@ -24,12 +24,27 @@ if TYPE_CHECKING:
     from armillary.viewer.sketch import Drawing
 
 
-class System(OtherStages, core.SystemCore):
+class System(OtherStages, Description):
     """A mechanical system under description. SI units unless ``units`` names another system."""
 
     _stage = "System"
 
     imported: Imported | None
+
+    # ------------------------------------------------------------ bodies and names
+
+    body = bodies.body
+    shape = bodies.shape
+    parameter = expressions.parameter
+    function = expressions.function
+    define = expressions.define
+    expression = expressions.expression
+    lookup = expressions.lookup
+    variables = variables
+    _triple = references.triple
+    _make_flexible = attachment.make_flexible
+    _node = attachment.node_body
+    _deflection = attachment.deflection
 
     # ------------------------------------------------------------ quantities
 
@@ -68,14 +83,14 @@ class System(OtherStages, core.SystemCore):
     contact = contacts.contact
     clutch = rigid.clutch
     unilateral = rigid.unilateral
-    fmu = elements.fmu
-    ssp = ssp_element.ssp
+    fmu = files.fmu
+    ssp = files.ssp
 
     # ------------------------------------------------------------ constraints and given motion
 
     constrain = constraints.constrain
-    close_loop = loops.close_loop
-    close_joint = loops.close_joint
+    close_loop = constraints.close_loop
+    close_joint = constraints.close_joint
     start = constraints.start
     prescribe = constraints.prescribe
     lock = constraints.lock
@@ -104,8 +119,8 @@ class System(OtherStages, core.SystemCore):
     # ------------------------------------------------------------ space
 
     attractor = attraction.attractor
-    thruster = thrust_and_sunlight.thruster
-    solar_pressure = thrust_and_sunlight.solar_pressure
+    thruster = spacecraft_parts.thruster
+    solar_pressure = spacecraft_parts.solar_pressure
     reaction_wheel = spacecraft_parts.reaction_wheel
     control_moment_gyro = spacecraft_parts.control_moment_gyro
     start_mass_centre = orbit.start_mass_centre

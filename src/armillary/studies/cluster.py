@@ -46,7 +46,9 @@ _KEPT_STUDIES = 4  # studies whose models a worker keeps
 
 
 class UnfitWorkerError(ArmillaryError):
-    """A worker that cannot prepare a study, though others may: its address, and why in the next line."""
+    """The error of a worker that cannot prepare a study: its address, and the reason in the next line. Other
+    workers may be able to.
+    """
 
 
 @dataclass(frozen=True)
@@ -129,19 +131,18 @@ def _prepare(job: Job) -> _Prepared:
 class Workers:
     """The workers that are fit, each with its threads, and the reasons why others are not."""
 
-    pause = 2.0  # seconds between two looks
+    pause = 2.0  # seconds between two looks at the scheduler's workers
 
     def __init__(self, client: Client, job: Job) -> None:
         self._client, self._job = client, job
         self.fit: dict[str, int] = {}
         self._unfit: dict[str, str] = {}
         self._looked = -self.pause
-        self._warned = False  # that there are none
+        self._warned = False  # whether a warning was given that there are none
 
     def look(self) -> None:
-        """Workers that are there now; new ones are checked, with a warning where none is left.
-
-        An error where there are some and all of them are unfit.
+        """Update the workers that can take part. Check new ones, with a warning for each unfit one, and a
+        warning if there is none; raise an error if there are workers and all are unfit.
         """
         if time.monotonic() - self._looked < self.pause and self.fit:
             return
@@ -167,7 +168,7 @@ class Workers:
         self._warned = not there
 
     def leave_out(self, error: Exception) -> None:
-        """The worker that raised an error is given no more tasks."""
+        """Give no more tasks to a worker that raised an error."""
         host, _, reason = str(error).partition("\n")
         self._unfit[host] = f"the worker at {host} cannot take part: {reason}"
         self.fit.pop(host, None)
@@ -175,7 +176,9 @@ class Workers:
         self._warn(f"{self._unfit[host]}; the study goes on without it")
 
     def _check_workers(self, addresses: list[str]) -> dict[str, str]:
-        """Why each of some workers cannot take part, "" where it can; one that has just died is left out."""
+        """Return the reason why each worker cannot take part, "" if it can; leave out workers that have just
+        died.
+        """
         if not addresses:
             return {}
         import cloudpickle  # a requirement of distributed
@@ -246,7 +249,7 @@ class _WaitingBlocks:
                     self._recall()
                     self._send()
                 self._receive()
-        except OSError as error:  # of the connection: what a worker meets comes as the end of its task
+        except OSError as error:  # of the connection; errors of workers come as results of tasks
             raise ArmillaryError(
                 f"study '{self._job.folder}': the connection to the scheduler broke ({error}); {_KEPT}"
             ) from error
@@ -281,7 +284,9 @@ class _WaitingBlocks:
             future.add_done_callback(self._ended.put)
 
     def _recall(self) -> None:
-        """Tasks whose workers have all gone are taken back: the scheduler would keep them for those alone."""
+        """Take back tasks whose workers have all gone; the scheduler would keep the tasks for these workers
+        alone.
+        """
         fit = self._workers.fit.keys()
         waiting = [f for f, task in self._on_their_way.items() if not task.workers & fit]
         for future in [f for f in waiting if f.status == "pending"]:
@@ -290,7 +295,7 @@ class _WaitingBlocks:
             self._again(task.numbers, "its workers are gone")
 
     def _receive(self) -> None:
-        """The task that ends next, if one does before the next look at the workers."""
+        """Take the records of the next finished task, if one ends before the next look at the workers."""
         try:
             future = self._ended.get(timeout=self._workers.pause)
         except queue.Empty:
@@ -331,7 +336,7 @@ class _WaitingBlocks:
             ) from error
 
     def _again(self, numbers: Sequence[int], why: str) -> None:
-        """Blocks that were lost, to be sent one by one; an error where one was lost too often."""
+        """Return lost blocks, to be sent one by one; raise an error if one was lost too often."""
         for number in reversed(numbers):
             self._losses[number] += 1
             if self._losses[number] > _LOSSES:

@@ -83,7 +83,7 @@ class Folder:
 
     @property
     def unfinished(self) -> Path:
-        """Where files are while they are written; what a killed process leaves there means nothing."""
+        """The folder of files while they are written; remains of a killed process are ignored."""
         return self.root / UNFINISHED
 
     def record(self, number: int) -> Path:
@@ -91,7 +91,7 @@ class Folder:
         return self.blocks / f"{number:08d}"
 
     def make_ready(self) -> None:
-        """The folders that blocks are written to, without what a killed process left."""
+        """Make the folders that blocks are written to; delete unfinished files of a killed process."""
         shutil.rmtree(self.unfinished, ignore_errors=True)
         for left in self.root.glob(".armillary-*.tmp"):
             with suppress(OSError):
@@ -100,7 +100,7 @@ class Folder:
         self.blocks.mkdir(exist_ok=True)
 
     def place(self, target: Path, pieces: Iterable[Bytes]) -> int:
-        """Return a file of a block, there whole or not at all; when it was last changed, in ns.
+        """Write a file of a block, whole or not at all; return when it was last changed, in ns.
 
         It is not forced onto the disk, which takes 0.4 ms on the fastest: after a power failure the
         checksums show what did not get there.
@@ -119,14 +119,14 @@ class Folder:
         return changed
 
     def note(self, line: str) -> None:
-        """A line in the log, where it can be written."""
+        """Write a line into the log, if the log can be written."""
         stamp = time.strftime("%Y-%m-%d %H:%M:%S")
         with suppress(OSError), self.log.open("a", encoding="utf-8") as file:
             file.write(f"{stamp}  {line}\n")
 
 
 def _write_all(file: FileIO, piece: Bytes) -> None:
-    """A raw file may take less than it is given."""
+    """Write all bytes; one call of the system may write fewer than it is given."""
     rest = memoryview(piece).cast("B")
     while rest:
         rest = rest[file.write(rest) :]
@@ -346,7 +346,7 @@ class StudyLock:
                 self.path.unlink()
 
     def check(self) -> None:
-        """An error where another process has taken over."""
+        """Raise an error if another process has taken over."""
         if self._lost:
             raise ArmillaryError(
                 f"study '{self.path.parent}' was taken over by another process, because this one did not "
@@ -381,7 +381,9 @@ class StudyLock:
         return True
 
     def _if_dead(self, found: DataTable) -> str:
-        """When a study can be taken over from a process that cannot be looked for: on another machine."""
+        """Return when a study can be taken over from an owner on another machine, whose process cannot be
+        looked for.
+        """
         if _is_here(found) or (age := _age(self.path)) is None:
             return ""
         wait = max(1, round(self._stale - max(age, 0.0)))
@@ -391,7 +393,9 @@ class StudyLock:
         )
 
     def _remove(self, found: DataTable) -> None:
-        """A stale lock moved away. Another may have done so before and made his own: that one is put back."""
+        """Move a stale lock away. If another process has replaced it by its own in the meantime, put that one
+        back.
+        """
         aside = self.path.with_name(f".{NAME}-{self._token}")
         try:
             os.rename(self.path, aside)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 # The influence of a quantity from any runs: the variance it explains, and the correlation of ranks.
 
-_PARTS = 20  # of a jackknife
-_BINS = 50  # at most
+_PARTS = 20  # parts of a jackknife
+_BINS = 50  # most bins
 
 
 def part_of_variance(x: np.ndarray, y: np.ndarray, level: float) -> tuple[float, float]:
@@ -118,7 +118,7 @@ SOBOL = "Sobol' indices"
 MORRIS = "Morris screening"
 GIVEN = "variance explained"
 
-_RESAMPLES = 100  # of a bootstrap
+_RESAMPLES = 100  # resamples of a bootstrap
 _RESAMPLED = 10_000_000  # numbers it may hold at once: fewer resamples of very many runs
 _FEWEST = 20  # runs, or groups of them, from which anything can be estimated
 _SHOWN = 3  # pairs of correlated quantities in a sentence

@@ -57,7 +57,8 @@ from armillary.viewer.page import SCENE, look_of, page_text
 from armillary.viewer.page_data import compress
 
 PARAMETERS, STARTS, INPUTS = "parameters", "starts", "memory"  # lists of a module's description
-_MOST_PARAMETERS, _MOST_COORDINATES, _MOST_SPEEDS, _MOST_INPUTS = 4, 2, 3, 4  # that a page shows unasked
+# Sliders that a page shows if none are requested.
+_MOST_PARAMETERS, _MOST_COORDINATES, _MOST_SPEEDS, _MOST_INPUTS = 4, 2, 3, 4
 _TURNS = {"rad": math.pi, "deg": 180.0, "rev": 0.5}
 
 
@@ -175,7 +176,9 @@ def _slider_limits(name: str, limits: object, value: float, option: str) -> tupl
 
 
 def _suitable(value: float, units: str, reach: float) -> tuple[float, float]:
-    """From zero to twice the value; half a turn to either side for angles, ``reach`` for other zeros."""
+    """Return limits: from zero to twice the value; for values at zero half a turn to either side for angles,
+    else ``reach``.
+    """
     turn = _TURNS.get(units)
     if turn is not None and abs(value) <= turn:
         return -turn, turn
@@ -208,8 +211,8 @@ def with_hand(equations: DerivedEquations) -> DerivedEquations:
     return derive(system, equations.formalism, configuration=equations.configuration, **equations.options)
 
 
-_PARTS = ("bodies", "ground", "springs")  # of a figure, in the order in which the page counts its numbers
-_SHARES = (1.0, 0.5, 0.1)  # of the way to a limit: at a limit itself a body may have no mass
+_PARTS = ("bodies", "ground", "springs")  # in the order in which the page counts numbers
+_SHARES = (1.0, 0.5, 0.1)  # of the way to a limit, in this order: at the limit a body may have no mass
 _SAME = 1e-9
 
 
@@ -271,7 +274,7 @@ _SCRIPTS = ("controls/axes.js", "live/plots.js", "live/controls.js", "live/hand.
 _SHOWN = 3  # plots that are open at first
 _POLICY = "script-src 'unsafe-inline'"
 _RTOL, _ATOL = 1e-6, 1e-8  # of adaptive steps in a page
-_GRABBED = 40  # bodies up to which a page has a hand unasked
+_GRABBED = 40  # bodies up to which a page has a hand if it is not requested
 
 
 def write_live(model: CompiledModel, path: str | os.PathLike[str], **options: Given) -> Path:
@@ -371,7 +374,7 @@ def _start_from(
     initial: Given,
     memory: DataMapping | None,
 ) -> None:
-    """The values of the description replaced by those from which the page starts."""
+    """Replace the start values of the description by those from which the page starts."""
     for parameter in about["parameters"]:
         parameter["value"] = values.get(parameter["name"], parameter["value"])
     begin = start_values(model, {p["name"]: p["value"] for p in about["parameters"]}, initial)

@@ -37,7 +37,7 @@ import numpy as np
 from armillary.algebra.calculus import NumericValue
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError, PictureWarning, nearest, outside
-from armillary.files.mesh_files import read_surface
+from armillary.files.mesh_formats import read_surface
 from armillary.files.mesh_surface import MOST, MeshFault, Paint, Surface, hull
 from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
@@ -116,7 +116,7 @@ class PoseFunction:
 
 LEVELS = 65535
 _LARGEST = float(np.finfo(np.float32).max)
-_LARGE = 1_000_000  # bytes from which on the time of compressing counts
+_LARGE = 1_000_000  # bytes; above, the time that compression takes matters
 
 
 def pack_channels(channels: np.ndarray, levels: int = LEVELS, *, gaps: bool = False) -> DataTable:
@@ -125,7 +125,7 @@ def pack_channels(channels: np.ndarray, levels: int = LEVELS, *, gaps: bool = Fa
     are at the lowest; with ``gaps`` they are listed, as (channel, first row, end), and are no numbers there.
     """
     rows, count = channels.shape
-    finite = np.abs(channels) <= _LARGEST  # so is no NaN
+    finite = np.abs(channels) <= _LARGEST  # false for a NaN, too
     low = np.min(channels, axis=0, where=finite, initial=np.inf)
     high = np.max(channels, axis=0, where=finite, initial=-np.inf)
     low, high = np.where(np.isfinite(low), low, 0.0), np.where(np.isfinite(high), high, 0.0)
@@ -367,7 +367,7 @@ def _merge_corners(levels: np.ndarray, cells: int) -> tuple[np.ndarray, np.ndarr
 
 
 def _missing(texture: str, mesh: str) -> str:
-    """Why a mesh is shown without a texture."""
+    """Return the reason why a mesh is shown without a texture."""
     if not Path(texture).is_file():
         return f"there is no such file ({texture})"
     unread = "Pillow (pip install 'armillary[plot]') does not read it"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import cache
 
 import numpy as np
@@ -63,6 +64,20 @@ def test_margins_are_those_of_python_control() -> None:
     assert found.modulus == pytest.approx(np.min(np.abs(1 + _loop(w))), rel=1e-8)
     assert found.delay == pytest.approx(np.radians(phase) / crossover, rel=1e-6)
     assert "phase margin" in repr(found) and "stable" in repr(found)
+
+
+def test_a_loop_without_gain_has_no_margins_but_the_distance_of_one() -> None:
+    """Its magnitude is zero at all frequencies, of which there is no logarithm."""
+    s = arm.System("idle")
+    mass = s.body("mass", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.force("spring", -4.0 * mass.q1 - mass.u1, s.ground.x, at=mass)
+    s.input("F")
+    s.force("push", "0*F", s.ground.x, at=mass)
+    linear = s.derive().compile().linearize(inputs=["F"], outputs=["mass.q1"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = linear.margins()
+    assert found.stable and found.modulus == 1.0 and found.gain == found.phase == np.inf
 
 
 def test_gain_margins_and_unstable_loops() -> None:

@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 
 from armillary.files import mesh_formats as formats
 from armillary.files import mesh_surface as surface
-from armillary.files.mesh_files import READERS, read_surface
+from armillary.files.mesh_formats import READERS, read_surface
 from armillary.files.mesh_surface import MeshFault
 
 CORNERS = np.array([[0, 0, 0], [2, 0, 0], [0, 3, 0], [0, 0, 4]], dtype=np.float32)

@@ -189,7 +189,10 @@ def regressor(
     memory: object = None,
     states: object = None,
 ) -> Regressor:
-    """Return the regressor at places of a motion; see ``Model.regressor``."""
+    """Efforts at places of a motion as linear functions of the base parameters, e = Y π + e₀.
+
+    The places are given as for ``inverse``; ``parameters`` are parameters of geometry and loads.
+    """
     made = regressor_model(model)
     places = made.reader.read(model.base, q, u, udot, t, memory, states, parameters)
     Y, rest = made.at(places, parameters)

@@ -19,7 +19,7 @@ CLOSED, EXACT = 1e-9, 1e-15  # F at which a root may be accepted, and at which i
 WEAK = 1e-2  # share of the least pivot of the row before, below which no path continues from a position
 NO_EFFECT = 1e-10  # share of the largest pivot, below which a direction has no effect
 _HERE = "armillary.analysis.kinematics"
-_DESCRIPTION = Description((ROOTS_RECORD, f"{_HERE}:path_record.py"), (*ROOTS, f"{_HERE}:path.py"))
+_DESCRIPTION = Description((ROOTS_RECORD, f"{_HERE}:path.py"), (*ROOTS, f"{_HERE}:path.py"))
 _TABLES = ("ENTRY_OF_ROW", "ENTRY_OF_DIRECTION", "MOVED", "ALONG", "UNITS_FROM", "STIFF_KIND", "ORIGIN")
 
 
@@ -45,7 +45,7 @@ class PathConditions:
 
     @cached_property
     def tables(self) -> dict[str, np.ndarray]:
-        """The tables of path_record.py."""
+        """The tables of path.py."""
         found = {
             "ENTRY_OF_ROW": [i for i, _ in self.places],
             "ENTRY_OF_DIRECTION": [j for _, j in self.places],

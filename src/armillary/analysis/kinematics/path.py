@@ -1,4 +1,4 @@
-"""A mechanism followed from row to row, in the small language of solver/language/language.py.
+"""A mechanism that is followed from row to row: the record and the functions of the search.
 
 At each row the conditions F(x) = 0 hold: gaps of loops, driven quantities and other conditions of the caller.
 Unknown are small motions δ along the speeds and other unknowns, in terms of their sizes: x += N δ. From the
@@ -13,10 +13,54 @@ Rows of A = ∂F/∂δ are scaled to a largest element of one.
 
 from __future__ import annotations
 
-from armillary.analysis.kinematics.path_record import *
+import numpy as np
+
 from armillary.numerics.factors import weakest_pivot
+from armillary.numerics.language import Roots
 from armillary.numerics.roots import find_root, follow_root, worst_residual
 from armillary.solver.language.language import *
+
+# Tables: rows and directions of the entries of A; elements of a position that move, and their directions; the
+# first of each four Euler parameters; 1 for rows of gaps, 2 for other rows without targets, 0, −1, … for
+# groups of targets with one unit; the position at which each row begins.
+ENTRY_OF_ROW: Wholes = np.zeros(0, dtype=int)
+ENTRY_OF_DIRECTION: Wholes = np.zeros(0, dtype=int)
+MOVED: Wholes = np.zeros(0, dtype=int)
+ALONG: Wholes = np.zeros(0, dtype=int)
+UNITS_FROM: Wholes = np.zeros(0, dtype=int)
+STIFF_KIND: Wholes = np.zeros(0, dtype=int)
+ORIGIN: Wholes = np.zeros(0, dtype=int)
+
+
+class Follower(Roots):
+    t: real
+    width: whole  # numbers of a position: state and inputs
+    count: whole  # rows to be found
+    starts: whole  # given positions, before those of the rows
+    targets: whole
+    first_target: whole  # index of the first target in a position
+    entries: whole  # entries of A that are not always zero
+    motions: whole  # entries of N
+    quaternions: whole
+    descends: truth  # whether to find roots by damped least squares, not by following
+    least_share: real  # least share of the way from one row to another
+    weak: real  # share of the least pivot of the row before, below which a position is singular
+    weight: real  # weight of rows without targets
+    renews: truth  # whether weights are renewed at each place
+    place: Position
+    there: Position  # after a step
+    good: Position  # the last position where the conditions hold
+    figures: Results  # F, entries of A, entries of N
+    figures_there: Results  # after a step
+    weights: Sides
+    sizes: Steps
+    positions: Path
+    times: PathReals
+    strengths: PathReals  # least pivots
+    sources: PathNumbers  # of each position itself, or its origin if it was not reached or is singular
+    wanted: Targets
+    reached: PathReals
+    left_over: PathReals
 
 
 def set_weights(run: Follower) -> None:

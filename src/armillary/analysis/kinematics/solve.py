@@ -33,6 +33,7 @@ from armillary.errors import ArmillaryError, shown
 from armillary.numerics.scatter import ScatterNumbers
 from armillary.results.record import label_units
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.settings import Initial
 from armillary.text_tables import counted
 
 _STIFF = 1e5  # weight of loops and limits relative to outputs, if these cannot be reached
@@ -56,13 +57,20 @@ def solve(
     *,
     limits: Mapping[str, object] | None = None,
     held: Sequence[str] | None = None,
-    start: Mapping[str, float] | Sequence[float] | None = None,
+    start: Initial = None,
     starts: int = 20,
     shown: Sequence[str] | None = None,
     parameters: Mapping[str, object] | None = None,
     time: float | str = 0.0,
 ) -> Solutions:
-    """Return the positions at which outputs have given values; see ``Model.solve``."""
+    """Inverse kinematics: positions at which ``outputs`` of positions, or coordinates, have given values.
+
+    Numbers give all different solutions that are found from this number of ``starts``: the position of
+    ``start``, as for ``simulate``, and others around it. With more freedoms than outputs one solution is
+    given. Arrays of one length are a path, with a solution for each row that follows from the one before.
+    ``limits`` are pairs (low, high) of coordinates or outputs, ``held`` names coordinates that stay,
+    ``shown`` further outputs. An error names the outputs that cannot be reached and the nearest values.
+    """
     base = joint_model(model)
     kinematics = kinematics_of(base)
     drive = read_drive(kinematics, outputs, "solve", time)

@@ -32,6 +32,7 @@ from armillary.errors import ArmillaryError, ParameterError, shown
 from armillary.results.plots.run_plot import FIGURES, axis_label, check_suffix, literal, open_figure
 from armillary.results.record import label_units
 from armillary.runtime.models.compiled import CompiledModel
+from armillary.settings import Initial
 from armillary.text_tables import aligned, counted, html_table, html_text
 from armillary.untyped import DataMapping, DataTable, Given
 
@@ -51,11 +52,23 @@ def sweep(
     reactions: Sequence[str] = (),
     grid: bool = False,
     held: Sequence[str] | None = None,
-    start: Mapping[str, float] | Sequence[float] | None = None,
+    start: Initial = None,
     parameters: Mapping[str, object] | None = None,
     time: float | str = 0.0,
 ) -> Sweep:
-    """See ``Model.sweep``."""
+    """Positions of the mechanism along a path, without its dynamics: loops closed, constraints kept.
+
+    ``driven`` has values of coordinates, of outputs of positions, or of "time": numbers, or arrays of one
+    length along a path, or with ``grid`` arrays of all combinations; in the units of the column, or as
+    pairs (values, units). ``outputs`` are by default the outputs of the description. ``speeds`` and
+    ``accelerations`` of driven quantities give rates in time of all outputs, as columns d(y)/dt and
+    d²(y)/dt²; ``derivatives`` gives derivatives by the driven quantities. Coordinates that nothing drives
+    are held where they start: the ones in ``held``, else the ones that the driven quantities move least.
+    With ``static`` they find the equilibrium of all loads at rest, and the efforts that hold the
+    driven quantities are further outputs; ``reactions`` of bodies (force and moment of their joint on
+    them, in their axes) and constraints are columns then, too. ``start`` has initial values, as for
+    ``simulate``; they decide in what way loops are closed.
+    """
     derivatives = flag(derivatives, "derivatives=")
     wanted = several(reactions, "reactions=")
     if wanted and not flag(static, "static="):
@@ -293,11 +306,15 @@ def workspace(
     outputs: Sequence[str],
     *,
     points: int = 41,
-    start: Mapping[str, float] | Sequence[float] | None = None,
+    start: Initial = None,
     parameters: Mapping[str, object] | None = None,
     time: float | str = 0.0,
 ) -> Workspace:
-    """See ``Model.workspace``."""
+    """Outputs that are reached over ranges (low, high) of coordinates, and where they end.
+
+    ``points`` values of each range are combined; between them the singular positions are found at which
+    the outputs, as many as there are ranges, cannot move in every direction.
+    """
     named = several(outputs, "outputs=")
     given = {name: _ends(name, pair) for name, pair in table(ranges, "workspace").items()}
     if len(named) != len(given):

@@ -442,7 +442,7 @@ def stability_margins(lin: LinearMatrices, output: str | None, name: str | None)
     bound = closed.real if lin.step is None else np.abs(closed) - 1.0
     w = _frequencies(lin, closed)
     L = transfer(w)
-    crossings = [(w[k], w[k + 1]) for k in _sign_changes(np.log(np.abs(L)))]
+    crossings = [(w[k], w[k + 1]) for k in _sign_changes(np.abs(L) - 1.0)]
     at_one = np.array([brentq(lambda x: np.log(abs(one(x))), *pair, rtol=1e-13) for pair in crossings])
     turns = [(w[k], w[k + 1]) for k in _sign_changes(L.imag) if L[k].real + L[k + 1].real < 0]
     at_180 = np.array([brentq(lambda x: one(x).imag, *pair, rtol=1e-13) for pair in turns])

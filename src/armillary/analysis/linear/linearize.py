@@ -358,7 +358,13 @@ def linearize(
     outputs: Sequence[str] = (),
     parameters: Mapping[str, object] | None = None,
 ) -> LinearModel:
-    """Return the model linearised at operating points; see ``Model.linearize`` in ``stages/model.py``."""
+    """Return the linear model of small changes about an operating point: exact A, B, C and D.
+
+    ``at`` is None for the start of runs, values by name, a state, an operating point or (run, time); a
+    list of these or arrays of values give many, with a leading axis. ``inputs`` are names of parameters,
+    inputs and memories, ``outputs`` names of outputs. States are the independent ones: loops stay closed,
+    Euler parameters become three rotations, memories are held.
+    """
     names = [
         tuple(map(str, several(group, what))) for group, what in ((inputs, "inputs="), (outputs, "outputs="))
     ]

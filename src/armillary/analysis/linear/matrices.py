@@ -95,7 +95,7 @@ class Linearization:
         if tangent is not None:
             functions = {"matrices": computed, "tangent": [*tangent.rates, *tangent.outputs]}
             return ModelFunctions(self.equations, functions, tangent.direction, search=False, placed=placed)
-        if self._code is not None:  # a search saves 1 % there, and takes longer than all else
+        if self._code is not None:  # in large systems a search saves 1 % and takes most of the time
             functions, parts = {"matrices": self._code.work}, {"matrices": self._code}
             return ModelFunctions(self.equations, functions, search=False, continued=parts, placed=placed)
         search = len(operands_first(computed)) <= _SEARCHED

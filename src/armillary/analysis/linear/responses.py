@@ -398,6 +398,9 @@ def _angle_between(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 Path = str | os.PathLike[str] | None
 
 
+_PHASE_STEPS = (0.01, 0.1, 1.0, 5.0, 15.0, 45.0, 90.0, 180.0, 360.0)  # degrees between two lines
+
+
 def bode_plot(
     r: FrequencyResponse, path: Path, show: bool, *, hz: bool = False, decibels: bool = False
 ) -> Figure:
@@ -405,7 +408,7 @@ def bode_plot(
     _check_one_point(r)
     frequency, size = (r.frequency if hz else r.omega), (r.decibels if decibels else r.magnitude)
     with open_figure((1.0 + 5.5 * len(r.inputs), 6.0), path, show=show) as figure:
-        from matplotlib.ticker import MaxNLocator
+        from matplotlib.ticker import MultipleLocator
 
         axes = figure.subplots(2, len(r.inputs), sharex=True, squeeze=False)
         for j, name in enumerate(r.inputs):
@@ -418,7 +421,9 @@ def bode_plot(
                 bottom.semilogx(frequency, r.phase[:, i, j], color=colour)
             top.set_title(literal(name))
             top.legend(loc="best")
-            bottom.yaxis.set_major_locator(MaxNLocator(nbins=7, steps=[1, 1.5, 3, 4.5, 9, 10]))
+            low, high = bottom.get_ylim()
+            steps = (s for s in _PHASE_STEPS if high - low <= 8 * s)
+            bottom.yaxis.set_major_locator(MultipleLocator(next(steps, 1800.0)))
             bottom.set_xlabel("frequency (Hz)" if hz else "frequency (rad/s)")
         axes[0, 0].set_ylabel("magnitude (dB)" if decibels else "magnitude")
         axes[1, 0].set_ylabel("phase (deg)")

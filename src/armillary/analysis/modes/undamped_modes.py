@@ -60,9 +60,13 @@ class UndampedModes(Modes):
 
 
 def undamped_modes(
-    model: CompiledModel, at: object = None, parameters: Mapping[str, object] | None = None
+    model: CompiledModel, at: object = None, *, parameters: Mapping[str, object] | None = None
 ) -> UndampedModes:
-    """Return the undamped modes of a model at rest; see ``Model.undamped_modes`` in ``stages/model.py``."""
+    """Undamped modes at rest from mass matrix and stiffness: ω² M φ = K φ.
+
+    ``at`` is an equilibrium, as for ``linearize``. Loads that depend on the speeds are left out; all of
+    them count in ``linearize(…).modes()``.
+    """
     lin = linearize(model, at, parameters=parameters)
     if lin.many or lin.linearization is None:
         raise ArmillaryError("undamped modes are those of one operating point; give at= one")

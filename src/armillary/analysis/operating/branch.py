@@ -249,7 +249,14 @@ _STEPS = 3.0  # sizes of the varied quantity between the ends of a branch
 def trace(
     model: CompiledModel, op: OperatingPoint, name: str, start: object, stop: object, *, points: int = 1000
 ) -> Branch:
-    """Return the branch through an operating point; see ``Model.trace`` in ``stages/model.py``."""
+    """Return the branch of operating points through one of them, along ``name`` from ``start`` to
+    ``stop``.
+
+    ``name`` is a parameter or input, or a state that ``op`` has fixed, or one of its prescribed outputs
+    or rates. The branch is followed through folds, where ``name`` turns back, and has marks there, where
+    eigenvalues cross the imaginary axis (Hopf points) and where another branch crosses; it ends where
+    ``name`` leaves its range, or after ``points`` points in each direction.
+    """
     op = instance(op, OperatingPoint, "an operating point, of model.trim or model.equilibrium,")
     made = op.problem
     if made is None or made.request.model is not with_named_speeds(model):
@@ -257,7 +264,7 @@ def trace(
             f"this operating point of '{op.system}' belongs to another model, or was read from a file; find "
             "it again with model.trim or model.equilibrium"
         )
-    varied = _varied_quantity(made, text(name, "the name of what is varied"))
+    varied = _varied_quantity(made, text(name, "the name of the varied quantity"))
     first, last = varied.number(start), varied.number(stop)
     if first == last:
         raise ArmillaryError(f"'{name}' is varied from {shown(start)} to {shown(stop)}; give two values")

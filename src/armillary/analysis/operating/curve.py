@@ -30,8 +30,8 @@ import numpy as np
 
 from armillary.analysis.modes.eigensystem import eigenvalue_errors
 from armillary.analysis.operating.conditions import ConditionValues
+from armillary.numerics.language import Roots
 from armillary.numerics.python_functions import python_functions, set_lengths
-from armillary.numerics.roots_record import Roots
 from armillary.text_tables import counted
 
 if TYPE_CHECKING:

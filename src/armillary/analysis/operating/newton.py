@@ -20,13 +20,13 @@ from armillary.solver.language.translator import ROOTS, ROOTS_RECORD, Descriptio
 from armillary.solver.llvm.described_method import DescribedMethod, MethodWork
 
 MET = 1e-9  # largest residual, over the size of its condition, of a condition that is met
-ROUNDING = 1e-15
+ROUNDING = 1e-15  # residual, likewise, at which iteration stops
 NO_EFFECT = 1e-11  # directions whose pivot is below this share of the largest have no effect
+OPEN = 1e-9  # the same share, below which the conditions do not determine a direction
 NEWTON, REST = 80.0, 200.0  # most steps of `newton` and of `rest`
-OPEN = 1e-9  # likewise, directions that the conditions do not determine
 EPSILON = 2.0**-52
 _HERE = "armillary.analysis.operating"
-_DESCRIPTION = Description((ROOTS_RECORD, f"{_HERE}:search_record.py"), (*ROOTS, f"{_HERE}:search.py"))
+_DESCRIPTION = Description((ROOTS_RECORD, f"{_HERE}:search.py"), (*ROOTS, f"{_HERE}:search.py"))
 _TABLES = (
     *("ROW_LIST", "UNKNOWN_LIST", "IS_ANGLE", "MOVED_LIST", "CLOSED_LIST", "FLAT"),
     *("DIRECTION_COLUMN", "DIRECTION_END", "ENTRY_ROW", "ENTRY_END"),

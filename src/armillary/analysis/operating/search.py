@@ -1,4 +1,4 @@
-"""The search for operating points, in the small language of solver/language/language.py.
+"""The record of a search for an operating point, and its functions.
 
 Conditions c(x) that are to be met have sizes 1/w and wanted values, unknowns have sizes s:
 
@@ -9,10 +9,47 @@ numerics/roots.py finds the unknowns. Other elements of x are fixed.
 
 from __future__ import annotations
 
-from armillary.analysis.operating.search_record import *
+import numpy as np
+
 from armillary.numerics.factors import factorise_matrix, set_open_direction, set_step
+from armillary.numerics.language import Roots
 from armillary.numerics.roots import find_root, has_finite_matrix, step_length
 from armillary.solver.language.language import *
+
+ROW_LIST: Wholes = np.zeros(0, dtype=int)  # conditions to be met
+UNKNOWN_LIST: Wholes = np.zeros(0, dtype=int)  # columns of the unknowns
+IS_ANGLE: Wholes = np.zeros(0, dtype=int)  # 1 for unknowns that are angles
+MOVED_LIST: Wholes = np.zeros(0, dtype=int)  # coordinates of the damped motion
+CLOSED_LIST: Wholes = np.zeros(0, dtype=int)  # conditions that every position satisfies
+FLAT: Wholes = np.zeros(0, dtype=int)  # places in C of the entries that a function gives
+DIRECTION_COLUMN: Wholes = np.zeros(0, dtype=int)  # columns of C that directions sum, one after the other
+DIRECTION_END: Wholes = np.zeros(0, dtype=int)  # where each direction ends among these
+ENTRY_ROW: Wholes = np.zeros(0, dtype=int)  # rows of the entries along directions, in this order
+ENTRY_END: Wholes = np.zeros(0, dtype=int)  # where each direction ends among these
+
+
+class Search(Roots):
+    t: real
+    width: whole  # columns of C: states and inputs
+    entries: whole  # of C that are not always zero, if C is written out
+    directions: whole  # along which conditions are differentiated; 0 if C is written out
+    angles_known: truth  # which unknowns are angles
+    x: Position
+    there: Position  # where a step leads
+    c: Conditions
+    out: Results
+    slopes: ConditionSlopes  # C
+    wanted: Sides
+    weights: Sides
+    shares: Steps  # part of each unknown along directions that the conditions leave open
+    # Of the damped motion.
+    moved: whole  # coordinates
+    closed: whole  # conditions that every position satisfies
+    first_speed: whole
+    speeds: whole
+    rates: Steps
+    motion: Square  # derivatives of the rates by the coordinates
+    found: truth  # whether the motion stays finite
 
 
 def look(run: Search) -> None:

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 # length (`curve.py`), because λ turns back where the mechanism snaps through. Source: Allgower and
 # Georg (1990), Numerical Continuation Methods, section 11.3 (the global homotopy).
 
-_STEPS = 200
+_STEPS = 200  # most steps along the curve
 _FIRST, _LONGEST, _SHORTEST = 0.05, 0.5, 1e-5  # lengths of steps along the curve, in sizes
 _TURN = 0.8  # cosine of the angle between two tangents, below which a step is repeated at half its length
 
@@ -99,7 +99,7 @@ def scaled_loads(equations: RootProblem) -> np.ndarray | None:
     return None
 
 
-_REACHES = (0.3,) * 4 + (1.0,) * 8 + (3.0,) * 12
+_REACHES = (0.3,) * 4 + (1.0,) * 8 + (3.0,) * 12  # of scattered starts, in sizes
 _ASIDE = 1e-4  # displacement, in sizes, from which the damped motion starts: x may be an unstable equilibrium
 
 
@@ -164,7 +164,7 @@ def start_vector(request: Request, instance: Instance, start: Mapping[str, objec
         if quick is not None:
             return quick
     try:
-        # An overlap, or an approach that would be an impact, may be where a search starts.
+        # A search may start with an overlap, or with an approach that would be an impact.
         memory = with_open_contacts(instance, request.memory, only_undecided=True)
         place = model.place_at_start(instance, own, request.t, memory)
         state = instance.pack_state(place)
@@ -331,6 +331,6 @@ def _why_not(made: Problem, root: Root) -> str:
             f"memory={{'{apart}_status': 1}})"
         )
     return (
-        f"no operating point of '{name}' was found{count}. Nearest to one{bound}, what cannot be met is"
+        f"no operating point of '{name}' was found{count}. At the nearest point{bound} these conditions fail:"
         f"{''.join(lines)}\n{made.remedy(worst)}{wider}, or start elsewhere with starts="
     )

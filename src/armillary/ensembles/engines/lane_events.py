@@ -151,15 +151,17 @@ class StepsBetweenEvents(AdaptiveSteps):
             self.builder.store(self.lanes_of(name)[lane].raw, self._field(run, name))
 
     def precompute(self, constants: str = "constants") -> None:
-        """Emit: compute constants, and reciprocals of the sizes of states, from each lane's parameters."""
+        """Emit: compute constants, and reciprocals of the sizes of states that turn constraints, by lanes."""
         super().precompute(constants)
         if self.rank is None:
             return
         usual = self.equations.reduction.state_sizes(self.equations.system)
+        turns = self.equations.turns_rows
         for m in range(self.states):
             place = self.equations.size_constants.get(m)
             known = self.of_kind(self.kind, usual[m] if m < len(usual) else 1.0)
-            self.vector("per_size")[m] = 1.0 / (known if place is None else self.vector("constants")[place])
+            size = known if place is None else self.vector("constants")[place]
+            self.vector("per_size")[m] = (turns[m] if m < len(turns) else 0.0) / size
 
     def _at(self, run: Value, name: str) -> Value:
         """Return the index at which a vector in a run's workspace begins."""

@@ -70,9 +70,7 @@ class FortranPrinter(Printer):
 
 
 def table_function(name: str, table: Piecewise, width: int) -> str:
-    """Return a lookup table as a function: its data as constants, bisection on each axis, then
-    Horner's rule.
-    """
+    """Return a lookup table as a function: constants, bisection on each axis, then Horner's rule."""
     arguments = ("x", "y")[: table.arity]
     shape = table.coefficients.shape
     lines = [
@@ -115,7 +113,7 @@ def table_function(name: str, table: Piecewise, width: int) -> str:
 
 
 def literal(value: float) -> str:
-    """Return a number of any sign, exactly."""
+    """Return the literal of a number, exactly."""
     return f"{float(value)!r}_dp"
 
 
@@ -126,18 +124,18 @@ def _constant(declared: str, values: Given, width: int) -> list[str]:
     return lines
 
 
-# Lines of at most 132 bytes: compilers of Fortran count bytes, not characters, and comments with them.
+# Lines have at most 132 bytes: compilers of Fortran count bytes, not characters, also those of comments.
 
-WIDTH = 130  # bytes of a line
-PIECE = 50  # bytes of a constant in one line: all of them may be quotes, which are written twice
+WIDTH = 130  # most bytes of a line of statements
+PIECE = 50  # most bytes of a character constant in a line; quotes are written twice
 
 LONGEST_LINE = 132
 
 
 def short_lines(text: str) -> str:
-    """Return a text whose comments stand above their lines, and in several, where they would be too long.
+    """Return a text in which comments that make lines too long stand above them, in several lines.
 
-    Statements and character constants are broken where they are made.
+    The code that writes statements and character constants breaks these.
     """
     return "".join(f"{line}\n" for long in text.splitlines() for line in _shorten_line(long))
 
@@ -151,7 +149,7 @@ def _shorten_line(line: str) -> list[str]:
 
 
 def _split_comment(line: str) -> tuple[str, str]:
-    """Return a statement, and the comment behind it."""
+    """Return a statement and the comment after it."""
     quote = ""
     for place, character in enumerate(line):
         if quote:
@@ -186,5 +184,5 @@ def cut_text(text: str, most: int) -> list[str]:
 
 
 def character_constant(text: str) -> str:
-    """Return a character constant; a long one in pieces, for lines have at most 132 bytes."""
+    """Return a character constant; a long one in pieces, since lines are short."""
     return "// &\n      ".join("'" + piece.replace("'", "''") + "'" for piece in cut_text(text, PIECE))

@@ -155,7 +155,7 @@ def tables_of(
         width = sizes["N_EVENTS"] if name in _OF_EVENTS else 0
         tables[name.upper()] = [v for own in numbers for v in _pad(own[name], width, 0)]
     tables |= {name.upper(): values for name, values in common_numbers(every, lockable).items()}
-    reals = {"STATE_SIZE": state_size_table(every)}
+    reals = {name.upper(): values for name, values in state_tables(every).items()}
     if not passing:
         return ChangeTables(sizes, tables, reals)
     tables |= {name.upper(): values for name, values in passing_numbers(every).items()}
@@ -163,11 +163,18 @@ def tables_of(
     return ChangeTables(sizes, tables, reals | across)
 
 
-def state_size_table(every: Sequence[DerivedEquations]) -> list[float]:
-    """Return sizes of states with the default parameters, in rows of the length N_OWN_MOTION."""
+def state_tables(every: Sequence[DerivedEquations]) -> dict[str, list[float]]:
+    """Return, in rows of the length N_OWN_MOTION, sizes of states with the default parameters, and whether
+    they turn constraints.
+    """
     width = change_sizes(every)["N_OWN_MOTION"]
-    found = [e.reduction.state_sizes(e.system) for e in every]
-    return [size for own in found for size in (*own, *[1.0] * (width - len(own)))]
+    found = {
+        "state_size": [e.reduction.state_sizes(e.system) for e in every],
+        "turns_rows": [e.turns_rows for e in every],
+    }
+    return {
+        name: [x for own in rows for x in (*own, *[1.0] * (width - len(own)))] for name, rows in found.items()
+    }
 
 
 def passing_numbers(every: Sequence[DerivedEquations]) -> dict[str, list[int]]:

@@ -1,7 +1,7 @@
 """Imported FMUs: a model of another program as a force element of a system.
 
 Enters: an FMU file. Leaves: its description, which is data (description.py), and a verb of
-`System` (files/elements.py, coupling.py) that steps the FMU along with the system and gives its outputs as
+`System` (files/__init__.py, coupling.py) that steps the FMU along with the system and gives its outputs as
 expressions. The library inside the FMU is machine code; it is loaded by that verb and by nothing else.
 """
 

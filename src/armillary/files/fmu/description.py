@@ -1,10 +1,5 @@
-"""Descriptions of FMUs: the data, the archive that holds it, and its reading. Nothing is executed.
-
-An FMU as it describes itself: data, taken from the file without running it.
-
-FMU files as archives from outside: nothing in them is believed before it is checked.
-
-An FMU's description of itself: variables, units and capabilities, from modelDescription.xml alone.
+"""Descriptions of FMUs: variables, units and capabilities, read from modelDescription.xml. An FMU is an
+archive from outside: everything in it is checked before it is used, and nothing is executed.
 
 Sources: FMI specification 2.0.4, sections 2.2 and 4.3; 3.0.1, sections 2.4 and 4.4.
 """
@@ -35,7 +30,9 @@ NUMERIC = (
 
 @dataclass(frozen=True)
 class FmuUnit:
-    """A unit of an FMU: a value v in it is factor·v + offset in SI; no dimension where mechanics has none."""
+    """A unit of an FMU: a value v in it is factor·v + offset in SI. A unit without a meaning in mechanics has
+    no dimension.
+    """
 
     name: str = ""
     dimension: Dimension | None = None
@@ -58,9 +55,9 @@ class FmuVariable:
     unit: FmuUnit
     about: str
     type: str = "Float64"
-    size: int = 1  # of the whole array
-    place: int = 0  # of this element in it, row by row
-    starts: tuple[float, ...] = (0.0,)  # of the whole array
+    size: int = 1  # elements of the whole array
+    place: int = 0  # index of this element in the array, row by row
+    starts: tuple[float, ...] = (0.0,)  # elements of the whole array
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,7 @@ class Exchange:
     identifier: str
     states: tuple[FmuVariable, ...] = ()
     indicators: int = 0
-    completes: bool = True  # the end of every step is to be announced
+    completes: bool = True  # the FMU wants to be told the end of every step
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,7 +76,7 @@ class Fmu:
 
     path: Path
     name: str
-    version: str  # of FMI
+    version: str  # version of FMI
     token: str
     identifier: str  # of its library for co-simulation, "" where it has none
     variables: dict[str, FmuVariable] = field(default_factory=dict)
@@ -111,7 +108,7 @@ class Fmu:
         return tuple(v.name for v in self.exchange.states) if self.exchange else ()
 
     def variable(self, name: str, causality: str, where: str) -> FmuVariable:
-        """Return a variable by name, or an error with the nearest that there is."""
+        """Return a variable by name; raise an error with the nearest name if there is none."""
         known = self._of(causality)
         if name in known:
             return known[name]
@@ -136,10 +133,8 @@ class Fmu:
         return f"Fmu({self.name!r}, FMI {self.version}: {counts})"
 
 
-LONGEST_DESCRIPTION = (
-    64 << 20
-)  # bytes of modelDescription.xml: that of a model with 100,000 variables is 20 MiB
-LARGEST = 2 << 30  # bytes of all that is unpacked
+LONGEST_DESCRIPTION = 64 << 20  # bytes of modelDescription.xml: 20 MiB for a model with 100,000 variables
+LARGEST = 2 << 30  # bytes of all unpacked files together
 _CHUNK = 1 << 20
 
 # What reading a damaged archive may raise.
@@ -151,7 +146,9 @@ _DAMAGE = (
 
 @contextmanager
 def open_archive(path: str | os.PathLike[str], what: str = "an FMU") -> Iterator[zipfile.ZipFile]:
-    """The archive of an FMU or a package; damage found anywhere in the block is one error that names it."""
+    """Open the archive of an FMU or a package; any damage found inside the ``with`` block is one error that
+    names the archive.
+    """
     if not Path(path).is_file():
         raise ModelError(f"there is no {what.partition(' ')[2]} '{path}'")
     try:
@@ -179,7 +176,7 @@ def content(archive: zipfile.ZipFile, name: str, most: int, what: str = "an FMU"
 
 
 def unpack(path: str | os.PathLike[str], folders: tuple[str, ...], target: Path) -> None:
-    """Files below some folders of an FMU, written below a folder of this machine."""
+    """Write the files below some folders of an FMU into a folder of this machine."""
     left = LARGEST
     with open_archive(path) as archive:
         for entry in archive.infolist():
@@ -196,7 +193,7 @@ def unpack(path: str | os.PathLike[str], folders: tuple[str, ...], target: Path)
 
 
 def _check_member_name(path: str | os.PathLike[str], name: str) -> PurePosixPath:
-    """Return a name that stays below the folder it is unpacked to."""
+    """Return the name of a member; refuse one that leads outside of the folder it is unpacked to."""
     place = PurePosixPath(name)
     if place.is_absolute() or ".." in place.parts or "\\" in name or ":" in name or "\0" in name:
         raise ModelError(f"'{path}' holds a file that would be unpacked elsewhere: '{name}'")
@@ -294,7 +291,7 @@ def _variable_at(
     return variables[index - 1]
 
 
-MOST_ELEMENTS = 10_000  # of an array that is read
+MOST_ELEMENTS = 10_000  # the largest array that is read
 # Types of FMI 2.0 by those of FMI 3.0.
 _SECOND = {
     "Real": "Float64", "Integer": "Int32", "Boolean": "Boolean", "String": "String",

@@ -7,7 +7,7 @@ rounded to the nearest, truths are zero or not.
 
 Instances of an imported FMU: one per thread that runs the model, in a table that compiled code reads.
 
-Each run has its own instance: the thread that starts a run frees the instance of its last one, so that runs
+Each run has its own instance: the thread that starts a run frees the instance of its run before, so that runs
 in several threads do not meet.
 
 Functions over the instances of an imported FMU, under construction.
@@ -68,7 +68,7 @@ class InstanceModule(IRModule):
         return made
 
     def entry(self, name: str, arguments: int) -> InstanceCode:
-        """Begin a function of this number of reals that returns a real and is called from outside."""
+        """Begin a function that is called from outside: it takes this number of reals and returns a real."""
         return InstanceCode(self, Function(self, FunctionType(REAL, (REAL,) * arguments), name))
 
 
@@ -82,7 +82,7 @@ class InstanceCode(Code):
         self.arguments = [Value(self, raw) for raw in function.args[1:]]
 
     def find(self, handle: Value, table: int) -> None:
-        """The record of a handle in a table of addresses."""
+        """Emit the search for the record of a handle in a table of addresses."""
         with self.when(~((handle >= 0.0) & (handle < float(SLOTS)))):
             self.fail()
         place = self.builder.place(_outside(table), handle.to_whole().raw, ADDRESS)
@@ -91,7 +91,7 @@ class InstanceCode(Code):
             self.fail()
 
     def fail(self) -> None:
-        """The end of the function with a result that is not a number."""
+        """Emit the end of the function with NaN as its result."""
         self.give(self.real(math.nan))
 
     def truth(self, value: bool) -> Value:
@@ -109,7 +109,7 @@ class InstanceCode(Code):
         self.builder.store(self.of_kind(self.module.fields[field][1], value).raw, self._place(field))
 
     def vector(self, field: str) -> Span:
-        """Reals whose address is in the record."""
+        """Return the reals whose address is in a field of the record."""
         return Span(self, self[field].raw)
 
     def room(self, count: int, kind: str = REAL) -> Span:
@@ -124,7 +124,7 @@ class InstanceCode(Code):
         return Value(self, self.builder.call(other.function.callee, raw))
 
     def transfer(self, other: InstanceCode, values: Span) -> Value:
-        """Variables of the instance set or read, by a function of `values.py`; the status."""
+        """Set or read variables of the instance by a function of `values.py`; return the status."""
         return Value(self, self.builder.call(other.function.callee, [self["instance"].raw, values.address]))
 
     def answer(self, name: str, instance: Raw, *operands: Raw) -> Value:
@@ -139,7 +139,7 @@ class InstanceCode(Code):
         return Value(self, self.builder.call(called, (self.record,)))
 
     def worst(self, statuses: Sequence[Value]) -> Value:
-        """Return the greatest of several statuses, 0 of none."""
+        """Return the greatest of several statuses; 0 if there is none."""
         found = self.whole(0)
         for status in statuses:
             found = Value(self, self.builder.select((status > found).raw, status.raw, found.raw))
@@ -266,13 +266,13 @@ class Instances:
         self.library, self.name, self.settings, self.inputs = library, name, dict(settings), list(inputs)
         self.table = (ctypes.c_void_p * SLOTS)()
         self.records: dict[int, ctypes.Structure] = {}
-        self.fresh: dict[int, tuple[float, ...]] = {}  # what an instance was initialised with
+        self.fresh: dict[int, tuple[float, ...]] = {}  # by slot: the values of the initialisation
         self.owners: dict[int, threading.Thread] = {}
         self.lock = threading.Lock()
 
     def start(self, t: float, *signals: float) -> float:
-        """Return the handle of an instance initialised with these values; one that has not moved is
-        as good.
+        """Return the handle of an instance initialised with these values; take one again that has not been
+        stepped yet.
         """
         own, given = self._own(), (t, *signals)
         if own is not None and own in self.records:
@@ -296,7 +296,7 @@ class Instances:
         return InstanceRecord(instance, t, ERROR, (ctypes.c_double * max(1, len(signals)))(*signals))
 
     def begin_instance(self, record: ctypes.Structure) -> None:
-        """The calls after the initialization of an instance."""
+        """Make the calls that follow the initialization of an instance; none in co-simulation."""
 
     def complaint(self) -> str:
         """Return a sentence on the failure of this thread's instance, if it failed."""
@@ -329,7 +329,7 @@ class Instances:
             self.library.free(record.instance, record.status)
 
     def release(self) -> None:
-        """All instances given back."""
+        """Give all instances back."""
         for slot in list(self.records):
             self._free(slot)
 
@@ -344,7 +344,7 @@ class InstanceStart(ForeignFunction):
         super().__init__(name, entry, arity)
         self.instances = instances
 
-    def value(self, *args: Any) -> Any:  # numbers alone, unlike those of its base
+    def value(self, *args: Any) -> Any:  # of numbers alone; the base takes expressions
         return self.instances.start(*(float(a) for a in args))
 
     def complaint(self) -> str:

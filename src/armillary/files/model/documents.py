@@ -36,8 +36,7 @@ from armillary.model.bodies.bodies import FIGURES
 from armillary.model.flexible.beam import SECTIONS as BEAM_SECTIONS
 from armillary.model.flexible.beam import Beam
 from armillary.model.flexible.plate import Plate
-from armillary.model.joints import Joint
-from armillary.model.joints.text_forms import JOINTS
+from armillary.model.joints import JOINTS, Joint
 from armillary.model.loads.laws import FRICTIONS
 from armillary.model.reading.kinds import (
     ARRAY,

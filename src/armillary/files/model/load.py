@@ -29,7 +29,7 @@ from armillary.algebra.arguments import file_path, flag
 from armillary.algebra.functions import BY_NAME, RESERVED
 from armillary.algebra.tables import derivative_name
 from armillary.errors import ModelError, suggestion
-from armillary.files.elements import ssp
+from armillary.files import ssp
 from armillary.files.model.build import ModelPart, build
 from armillary.files.model.documents import (
     FUNCTION,

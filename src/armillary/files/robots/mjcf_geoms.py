@@ -39,7 +39,7 @@ from pathlib import Path
 import numpy as np
 
 from armillary.errors import ModelError
-from armillary.files.mesh_files import check_triangles, read_mesh
+from armillary.files.mesh_formats import check_triangles, read_mesh
 from armillary.files.mesh_surface import MeshFault, Triangles, hull
 from armillary.files.robots.mechanism import Inertial, Visual, make_visual, mesh_file
 from armillary.files.robots.mjcf_settings import Defaults, Settings, find_file

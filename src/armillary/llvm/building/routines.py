@@ -540,8 +540,9 @@ class RoutineMethod:
         self.entries[entry](fields.ctypes.data)
 
     def bind(self, entry: str, fields: np.ndarray) -> Callable[[], None]:
-        """Return calls of an entry with fields that stay; NumPy takes as long to give an address as the code
-        of a small problem takes.
+        """Return a function that calls an entry with the same fields each time.
+
+        It keeps their address: to get it from NumPy takes as long as the code of a small problem.
         """
         call, address = self.entries[entry], fields.ctypes.data
 

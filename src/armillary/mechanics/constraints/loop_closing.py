@@ -28,8 +28,8 @@ from armillary.mechanics.constraints.dependent_speeds import Evaluate, largest_o
 from armillary.mechanics.constraints.rows import ConstraintRow, speed_places
 from armillary.model.description import Description
 from armillary.model.units import default_value
+from armillary.numerics.language import Roots
 from armillary.numerics.python_functions import python_functions, set_lengths
-from armillary.numerics.roots_record import Roots
 
 # Sizes of coordinates of different kinds: motions of equal effect, which replace units in comparisons.
 #
@@ -238,7 +238,7 @@ class Geometry:
         return self.layout.figures(self.values(t, q))
 
     def off(self, here: GeometryValues) -> float:
-        """Return the largest gap over the size of its row, which is the row's largest element of J.
+        """Return the largest ratio of a gap to the size of its row, the row's largest element of J.
 
         The size of a row that vanishes near a singular place is taken as LEAST_SIZE of the largest size:
         rounding keeps its gap from becoming smaller.
@@ -408,8 +408,8 @@ class MotionSample:
         self.values |= {time: np.array(_TIMES)} | dict(zip(coordinates, np.array(places).T, strict=True))
         self.wide = self
         if _starts_singular(geometry, places):
-            # Near a flat position all constraints are weak. Runs compare with their usual strength, so it is
-            # taken farther away: otherwise runs would not notice other flat positions.
+            # Near a flat position all constraints are weak. Runs compare with the usual strength of
+            # constraints, so take that farther away: otherwise runs would not notice other flat positions.
             found_far = (_close_from(geometry, t, start, sizes, _FAR, chance) for t in _TIMES)
             far = [place for place in found_far if place is not None]
             if len(far) == len(places):

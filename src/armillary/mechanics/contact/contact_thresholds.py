@@ -23,6 +23,9 @@ SOFTEST = 1e3  # times SOFT: softness of friction whose limit is negligible besi
 # Likewise, if softness is not added to a matrix. A point that nearly stands at its dead centre has friction
 # that bears no load; with a limit of SOFTEST its force was 1e7 times its limit.
 WEAKEST = 1e10
+# Softness of friction, times that of a normal, so that redundant friction bears only what no normal can. A
+# slip with the levers of its own normal had half of the load, a hundred times its limit.
+FRICTION_SOFTNESS = 1e4
 NOTHING = 1e-13  # share of the first pivot, below which a pivot is rounding
 STALLED = 0.9  # ratio of successive residuals, above which refinement ends
 PRECISE = 1e-14  # residual of a row that holds, as a share of its size
@@ -32,7 +35,9 @@ HOLDS = 1e-10  # share of a row's size to which rows hold, unless they contradic
 CONTRADICTORY = 1e-8  # share of the fastest row's size, by which redundant rows may contradict each other
 NEARLY = 1e-4  # motion of a row at rest during relaxation, as a share of its size
 ROUNDING_SHARE = 1e-5  # least size of any row, as a share of the fastest row's, as far as rounding goes
-NO_MOTION = 1e-18  # in any units: keeps contacts closed whose load is only rounding
+# In any units: keeps contacts closed whose load is only rounding. Motions of 1e-9 m in 1e9 s have
+# accelerations of 1e-27; with 1e-18 brakes held these with any force.
+NO_MOTION = 1e-60
 NO_FORCE = 1e-150  # in any units: squares of smaller forces underflow
 # A slide jams if its normal force exceeds JAM times the force for its acceleration without forces, and JAM
 # times the force for its statuses without friction. Explicit steps reach 1e4 to 1e6 times.

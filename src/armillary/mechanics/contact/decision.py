@@ -198,7 +198,7 @@ def decide(
     after: Sequence[Scalar] = [plus(v, x) for v, x in zip(velocities, changes, strict=True)]
     choices = [_choice_of_forces(c, after, hits.get(c.name, 0), happens) for c in contacts]
     centred = [_is_at_dead_centre(rows, c, after) for c in contacts]
-    impulses = impulses + rows.hold(after, _rows_at_rest(contacts, choices, centred, len(after)))
+    impulses = impulses + rows.hold(after, _rows_at_rest(contacts, choices, centred, after))
     free, after = moved(impulses)
     solution = rows.solve(free, choices)
     outcome = solution["failed"][0]
@@ -261,17 +261,22 @@ def _is_at_dead_centre(rows: ContactRows, c: ContactState, velocities: Sequence[
 
 
 def _rows_at_rest(
-    contacts: Sequence[ContactState], choices: Sequence[_Choice], centred: Sequence[Scalar], count: int
+    contacts: Sequence[ContactState],
+    choices: Sequence[_Choice],
+    centred: Sequence[Scalar],
+    velocities: Sequence[Scalar],
 ) -> list[Scalar]:
     """Return the rows with negligible velocities, which become zero before forces are found.
 
     Accelerations contain products of velocities, so the accelerations of redundant rows would otherwise
-    contradict each other.
+    contradict each other. Approaches that are no impact become zero, too: a contact that opens with one would
+    close again at once, without end.
     """
-    rest: list[Scalar] = [0] * count
+    rest: list[Scalar] = [0] * len(velocities)
     for c, choice, at_dead_centre in zip(contacts, choices, centred, strict=True):
         if c.normal is not None:
-            rest[c.normal] = fn.and_(choice.active, choice.before)
+            stops = fn.or_(choice.before, as_expr(velocities[c.normal]) < 0)
+            rest[c.normal] = fn.and_(choice.active, stops)
         for row in c.slip:
             stands = fn.and_(fn.and_(choice.active, choice.before), fn.equal(choice.rests, 1))
             rest[row] = fn.select(at_dead_centre, 0, stands)

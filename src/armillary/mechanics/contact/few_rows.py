@@ -20,18 +20,21 @@ from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.triples import Scalar, is_zero, minus, plus, times, total
 from armillary.mechanics.contact.blocks import ContactShape
 from armillary.mechanics.contact.contact_thresholds import (
+    FRICTION_SOFTNESS,
     JAM,
     NO_FORCE,
     NO_MOTION,
     REDUNDANT_ROW,
     ROUNDING_SHARE,
-    WEAKEST,
 )
 
 MOST_ROWS = 4
 SOUND = 1e-2  # least share of a row's diagonal element for a pivot: it loses at most two digits
 SMALLEST = 1e-100  # least divisor, in any units: the derivative of its inverse is finite
 CLEAR = 1e-5  # a diagonal element below this share of its terms may be rounding, also in single precision
+# Of others: the softness of a friction whose limit, or lever, is nothing. A clutch whose lever had passed
+# through zero had 20 times its capacity with 1e10.
+NO_SHARE = 1e30
 CONTRADICTED = 1e-12  # largest residual of a consistent redundant row, as a share of what enters it
 
 
@@ -175,8 +178,8 @@ def share_few_forces(
     some = largest > NO_FORCE
     soft = list(squares)
     for k, limit in limits.items():
-        weak = times(WEAKEST, limit) <= largest
-        share = fn.select(weak, WEAKEST, largest / fn.select(weak, 1, limit))
+        weak = times(NO_SHARE, limit) <= largest
+        share = times(FRICTION_SOFTNESS, fn.select(weak, NO_SHARE, largest / fn.select(weak, 1, limit)))
         soft[k] = _name(times(fn.select(some, share, 1), soft[k]), "contact_softness")
     return _smallest_forces(few, idle, soft)
 

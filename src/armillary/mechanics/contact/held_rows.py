@@ -222,7 +222,7 @@ def share_forces(run: Contacts, count: whole, by_speeds: truth, symmetric: truth
     factorise(run, count, by_speeds, symmetric)
     correct_forces(run, count, by_speeds, 0.0)  # one correction gives the magnitude of forces
     shared: truth = False
-    shared = share_friction(run, SOFTEST)
+    shared = share_friction(run, 1.0, SOFTEST)
     if shared:
         factorise(run, count, by_speeds, symmetric)
     clear_forces(run)
@@ -239,11 +239,11 @@ def clear_forces(run: Contacts) -> None:
     move_rows(run)
 
 
-def share_friction(run: Contacts, softest: real) -> truth:
+def share_friction(run: Contacts, least: real, softest: real) -> truth:
     """Set the softness of friction so that redundant friction forces are in proportion to their limits.
 
-    Then they stay below their limits as long as this is possible. No row becomes more than `softest` times as
-    soft as others. Return whether there are any limits.
+    Then they stay below their limits as long as this is possible. Friction is at least `least` times as soft
+    as normals, and at most `softest` times as soft as that. Return whether there are any limits.
     """
     largest: real = 0.0
     for c in range(N_CONTACTS):
@@ -256,9 +256,9 @@ def share_friction(run: Contacts, softest: real) -> truth:
             limit: real = friction_limit(run, c)
             for k in range(SLIP_ROW[c], SLIP_END[c]):
                 own: real = limit * run.root[k]
-                run.softness[k] = SOFT * softest
+                run.softness[k] = SOFT * least * softest
                 if softest * own > largest:
-                    run.softness[k] = SOFT * largest / own
+                    run.softness[k] = SOFT * least * largest / own
     return True
 
 

@@ -15,9 +15,13 @@ the softness Σ. For this, all rows are written in terms of the directions, J_a 
 
     Lᵀ λ = α        λ = Σ⁻¹ L (Lᵀ Σ⁻¹ L)⁻¹ α
 
+With friction of slides E is not M⁻¹ Jᵀ. A row is redundant if it is a combination of the rows of J before it,
+whatever its column. The columns in terms of directions are E_a = Σ L_ak d_k + what no row sees; that depends
+on the shares of normals, so motion follows from all forces.
+
 A row that is nearly redundant, as for two feet side by side, waits until all others have been processed. If
-it is neither independent nor redundant even then, or slides have redundant normals, or rows do not hold to
-rounding, `solve_held_rows` finds the forces.
+it is neither independent nor redundant even then, or rows do not hold to rounding, `solve_held_rows` finds
+the forces.
 """
 
 from __future__ import annotations
@@ -28,11 +32,12 @@ from armillary.mechanics.contact.held_rows import (
     find_motion,
     load_speeds,
     measure_motion,
+    move_rows,
     share_friction,
     solve_held_rows,
 )
 from armillary.mechanics.contact.language import *
-from armillary.mechanics.contact.problem import Contacts, measure_rows
+from armillary.mechanics.contact.problem import Contacts, measure_rows, row_product
 
 
 def solve_rates(run: Contacts) -> None:
@@ -129,68 +134,82 @@ def solve_independent_rows(run: Contacts, shared: truth) -> truth:
     while not holds and turn < MOST_PASSES:
         turn = turn + 1.0
         holds = True
-        for c in range(N_CONTACTS):
-            if turn < 1.5 and rank == N_CONTACT_SPEEDS and not every:
-                holds = False  # no more row can be independent: check all rows in another pass
-                break
-            first: whole = NORMAL_ROW[c] if NORMAL_ROW[c] != NONE else SLIP_ROW[c]
-            end: whole = SLIP_END[c] if SLIP_ROW[c] != NONE else first + 1 - FIRST
-            largest: real = 0.0
-            for i in range(first, end):
-                if run.held[i] < 0.5:
+        for part in range(2):  # normals, then slips: their softness must not hide in that of normals
+            for c in range(N_CONTACTS):
+                if turn < 1.5 and rank == N_CONTACT_SPEEDS and not every:
+                    holds = False  # no more row can be independent: check all in another pass
+                    break
+                if part == 0:
+                    run.side[c] = 0.0
+                first: whole = NORMAL_ROW[c] if part == 0 else SLIP_ROW[c]
+                if first == NONE:
                     continue
-                left: real = run.free[i]
-                entering: real = abs(left) + NO_MOTION
-                for s in range(N_CONTACT_SPEEDS):
-                    term: real = run.jacobian[at(i, N_CONTACT_SPEEDS, s)] * run.moved[s]
-                    left = left + term
-                    entering = entering + abs(term)
-                # Without a load along its slip, that row of a contact has only rounding.
-                largest = max(largest, entering)
-                quiet: truth = abs(left) <= NO_REST * max(entering, 0.1 * largest)
-                is_new: truth = run.known[i] < 0.5 and (every or not quiet)
-                if quiet and not is_new and run.place[i] == NONE:
-                    continue
-                if run.known[i] < 0.5:
-                    moves: truth = False
-                    moves = measure_row(run, i)
-                    if not moves:
-                        run.held[i] = 0.0
+                end: whole = first + 1 - FIRST if part == 0 else SLIP_END[c]
+                for i in range(first, end):
+                    if run.held[i] < 0.5:
                         continue
-                if not quiet and abs(left) > 10.0 * PRECISE * entering:
-                    # Rounding of a fast row reaches slow ones, as in `measure_motion`.
-                    room: real = ROUNDING_SHARE * sqrt(energy * run.own[i])
-                    holds = holds and abs(left) <= 10.0 * PRECISE * room
-                if is_new:
-                    found: whole = 0
-                    found = find_direction(run, i, rank, rubs)
-                    if found < 0 and turn < 1.5 and not rubs:
-                        holds = False  # it may be redundant to rows that follow
-                        continue
-                    if found < 0:
-                        return False
-                    run.known[i] = 1.0
-                    if found > 0:
-                        run.place[i] = FIRST + rank
-                        rank = rank + 1
-                    redundant = redundant or found == 0
-                if run.place[i] != NONE:
+                    left: real = run.free[i]
+                    entering: real = abs(left) + NO_MOTION
                     for s in range(N_CONTACT_SPEEDS):
-                        left = left + run.jacobian[at(i, N_CONTACT_SPEEDS, s)] * run.gain[s]
-                    change: real = -left * run.inverse[run.place[i]]
-                    energy = energy + abs(left * change)
-                    push_row(run, run.place[i], change, turn < 1.5)
+                        term: real = run.jacobian[at(i, N_CONTACT_SPEEDS, s)] * run.moved[s]
+                        left = left + term
+                        entering = entering + abs(term)
+                    # Without a load along its slip only rounding enters that row of a contact.
+                    run.side[c] = max(run.side[c], entering)
+                    quiet: truth = abs(left) <= NO_REST * max(entering, 0.1 * run.side[c])
+                    is_new: truth = run.known[i] < 0.5 and (every or not quiet)
+                    if quiet and not is_new and run.place[i] == NONE:
+                        continue
+                    if run.known[i] < 0.5:
+                        moves: truth = False
+                        moves = measure_row(run, i)
+                        if not moves:
+                            run.held[i] = 0.0
+                            continue
+                    if not quiet and abs(left) > 10.0 * PRECISE * entering:
+                        # Rounding of a fast row reaches slow ones, as in `measure_motion`.
+                        room: real = ROUNDING_SHARE * sqrt(energy * run.own[i])
+                        holds = holds and abs(left) <= 10.0 * PRECISE * room
+                    if is_new:
+                        found: whole = 0
+                        found = find_direction(run, i, rank, rubs)
+                        if found < 0 and turn < 1.5:
+                            holds = False  # others may show that it is redundant
+                            continue
+                        if found < 0:
+                            return False
+                        run.known[i] = 1.0
+                        if found > 0:
+                            run.place[i] = FIRST + rank
+                            rank = rank + 1
+                        redundant = redundant or found == 0
+                    if run.place[i] != NONE:
+                        for s in range(N_CONTACT_SPEEDS):
+                            left = left + run.jacobian[at(i, N_CONTACT_SPEEDS, s)] * run.gain[s]
+                        change: real = -left * run.inverse[run.place[i]]
+                        energy = energy + abs(left * change)
+                        push_row(run, run.place[i], change, turn < 1.5)
         for s in range(N_CONTACT_SPEEDS):
             run.moved[s] = run.moved[s] + run.gain[s]
             run.gain[s] = 0.0
     if not holds:
         return False
-    if shared and redundant:
+    if redundant and every:
+        if not shared:
+            measure_rows(run)
+        if rubs:
+            measure_redundant_columns(run, rank)
         share_pushes(run, rank)
     else:
         set_forces(run, rank)
     if rubs:
         set_frictions(run)
+    if rubs and redundant:
+        move_rows(run)
+        for b in range(rank):
+            base: whole = run.base[b]
+            rest: real = run.free[base] + row_product(run, base)
+            push_row(run, FIRST + b, -rest * run.inverse[b], True)
     return True
 
 
@@ -236,8 +255,12 @@ def find_direction(run: Contacts, row: whole, rank: whole, rubs: truth) -> whole
     redundant, and −1 if this is in doubt.
 
     Without friction of slides the matrix is symmetric: u is a row of L, and no directions are needed to find
-    u. With such friction, each redundant normal would have friction too, so every row must be independent.
+    u.
     """
+    if rubs:
+        found: whole = 0
+        found = find_rubbing_direction(run, row, rank)
+        return found
     left: real = run.own[row]
     for b in range(rank):
         along: real = 0.0
@@ -250,24 +273,15 @@ def find_direction(run: Contacts, row: whole, rank: whole, rubs: truth) -> whole
     for b in range(fresh, N_CONTACT_SPEEDS):
         run.lower[at(row, N_CONTACT_SPEEDS, b)] = 0.0
     full: truth = rank >= N_CONTACT_SPEEDS
-    if full or (not rubs and left < INDEPENDENT * run.own[row]):
-        if rubs or left > REDUNDANT_ROW * run.own[row]:
+    if full or left < INDEPENDENT * run.own[row]:
+        if left > REDUNDANT_ROW * run.own[row]:
             return -1
         return 0
     for s in range(N_CONTACT_SPEEDS):
         place: whole = at(row, N_CONTACT_SPEEDS, s)
         run.way[at(fresh, N_CONTACT_SPEEDS, s)] = run.columns[place]
-        run.base_row[at(fresh, N_CONTACT_SPEEDS, s)] = run.jacobian[place]
-    if rubs:
-        add_friction(run, row, fresh)
     for b in range(rank):
         part: real = run.lower[at(row, N_CONTACT_SPEEDS, b)]
-        if rubs:
-            part = 0.0
-            for s in range(N_CONTACT_SPEEDS):
-                of_base: whole = at(b, N_CONTACT_SPEEDS, s)
-                part = part + run.base_row[of_base] * run.way[at(fresh, N_CONTACT_SPEEDS, s)]
-            part = part * run.inverse[b]
         run.upper[at(b, N_CONTACT_SPEEDS, fresh)] = part
         for s in range(N_CONTACT_SPEEDS):
             to: whole = at(fresh, N_CONTACT_SPEEDS, s)
@@ -282,6 +296,81 @@ def find_direction(run: Contacts, row: whole, rank: whole, rubs: truth) -> whole
     run.inverse[fresh] = 1.0 / pivot
     run.lower[at(row, N_CONTACT_SPEEDS, fresh)] = 1.0
     return 1
+
+
+def find_rubbing_direction(run: Contacts, row: whole, rank: whole) -> whole:
+    """Find the direction of a row as `find_direction` does, with friction of slides.
+
+    The row without the part that rows before it have, r, and its own column without friction, M⁻¹ rᵀ, show
+    whether it is redundant: then r M⁻¹ rᵀ vanishes.
+    """
+    fresh: whole = FIRST + rank
+    begin_direction(run, row, fresh)
+    for s in range(N_CONTACT_SPEEDS):
+        run.base_row[at(fresh, N_CONTACT_SPEEDS, s)] = run.jacobian[at(row, N_CONTACT_SPEEDS, s)]
+        run.base_column[at(fresh, N_CONTACT_SPEEDS, s)] = run.columns[at(row, N_CONTACT_SPEEDS, s)]
+    for b in range(rank):
+        share: real = 0.0
+        for s in range(N_CONTACT_SPEEDS):
+            own: whole = at(fresh, N_CONTACT_SPEEDS, s)
+            share = share + run.base_row[own] * run.way[at(b, N_CONTACT_SPEEDS, s)]
+        share = share * run.inverse[b]
+        for s in range(N_CONTACT_SPEEDS):
+            mine: whole = at(fresh, N_CONTACT_SPEEDS, s)
+            other: whole = at(b, N_CONTACT_SPEEDS, s)
+            run.base_row[mine] = run.base_row[mine] - share * run.base_row[other]
+            run.base_column[mine] = run.base_column[mine] - share * run.base_column[other]
+    reduce_direction(run, row, fresh, rank)
+    left: real = 0.0
+    pivot: real = 0.0
+    for s in range(N_CONTACT_SPEEDS):
+        k: whole = at(fresh, N_CONTACT_SPEEDS, s)
+        left = left + run.base_row[k] * run.base_column[k]
+        pivot = pivot + run.base_row[k] * run.way[k]
+    if left <= REDUNDANT_ROW * run.own[row]:
+        return 0
+    least: real = INDEPENDENT * run.own[row]
+    if rank >= N_CONTACT_SPEEDS or left < least or not (abs(pivot) >= 0.5 * least):
+        return -1
+    for b in range(rank):
+        run.upper[at(b, N_CONTACT_SPEEDS, fresh)] = run.lower[at(row, N_CONTACT_SPEEDS, b)]
+    for b in range(fresh, N_CONTACT_SPEEDS):
+        run.lower[at(row, N_CONTACT_SPEEDS, b)] = 0.0
+    run.base[fresh] = row
+    run.inverse[fresh] = 1.0 / pivot
+    run.lower[at(row, N_CONTACT_SPEEDS, fresh)] = 1.0
+    return 1
+
+
+def begin_direction(run: Contacts, row: whole, fresh: whole) -> None:
+    """Begin a direction with the column of a row, and the friction that follows from its force."""
+    for s in range(N_CONTACT_SPEEDS):
+        run.way[at(fresh, N_CONTACT_SPEEDS, s)] = run.columns[at(row, N_CONTACT_SPEEDS, s)]
+    add_friction(run, row, fresh)
+
+
+def reduce_direction(run: Contacts, row: whole, fresh: whole, rank: whole) -> None:
+    """Take from a direction what those of rows before it are in it, which `lower` keeps."""
+    for b in range(rank):
+        part: real = 0.0
+        for s in range(N_CONTACT_SPEEDS):
+            of_base: whole = at(b, N_CONTACT_SPEEDS, s)
+            part = part + run.base_row[of_base] * run.way[at(fresh, N_CONTACT_SPEEDS, s)]
+        part = part * run.inverse[b]
+        run.lower[at(row, N_CONTACT_SPEEDS, b)] = part
+        for s in range(N_CONTACT_SPEEDS):
+            place: whole = at(fresh, N_CONTACT_SPEEDS, s)
+            run.way[place] = run.way[place] - part * run.way[at(b, N_CONTACT_SPEEDS, s)]
+
+
+def measure_redundant_columns(run: Contacts, rank: whole) -> None:
+    """Find the columns of redundant rows in terms of all directions: friction of slides is in them."""
+    for i in range(N_CONTACT_ROWS):
+        if run.held[i] > 0.5 and run.place[i] == NONE:
+            begin_direction(run, i, FIRST + rank)
+            reduce_direction(run, i, FIRST + rank, rank)
+            for b in range(FIRST + rank, N_CONTACT_SPEEDS):
+                run.lower[at(i, N_CONTACT_SPEEDS, b)] = 0.0
 
 
 def add_friction(run: Contacts, row: whole, fresh: whole) -> None:
@@ -336,12 +425,12 @@ def share_pushes(run: Contacts, rank: whole) -> None:
     for i in range(N_CONTACT_ROWS):
         run.softness[i] = SOFT
     factorise_shares(run, rank)
-    find_shares(run, rank)
+    find_shares(run, rank, False)
     some: truth = False
-    some = share_friction(run, WEAKEST)
+    some = share_friction(run, FRICTION_SOFTNESS, WEAKEST)
     if some:
         factorise_shares(run, rank)
-        find_shares(run, rank)
+        find_shares(run, rank, True)
 
 
 def factorise_shares(run: Contacts, rank: whole) -> None:
@@ -368,10 +457,32 @@ def factorise_shares(run: Contacts, rank: whole) -> None:
             run.kernel[at(k, N_CONTACT_SPEEDS, b)] = factor
 
 
-def find_shares(run: Contacts, rank: whole) -> None:
-    """Find the forces of all rows that hold, from the factors of K."""
-    for k in range(rank):
-        run.load[k] = run.push[k]
+def find_shares(run: Contacts, rank: whole, uneven: truth) -> None:
+    """Find the forces of all rows that hold by the factors of K; of `uneven` softness, in three turns."""
+    for i in range(N_CONTACT_ROWS):
+        if run.held[i] > 0.5:
+            run.force[i] = 0.0
+    turns: real = 3.0 if uneven else 1.0
+    while turns > 0.5:
+        for k in range(rank):
+            rest: real = run.push[k]
+            if uneven and turns < 2.5:
+                for i in range(N_CONTACT_ROWS):
+                    if run.held[i] > 0.5:
+                        rest = rest - run.lower[at(i, N_CONTACT_SPEEDS, k)] * run.force[i]
+            run.load[k] = rest
+        turns = turns - 1.0
+        solve_shares(run, rank)
+        for i in range(N_CONTACT_ROWS):
+            if run.held[i] > 0.5:
+                force: real = 0.0
+                for b in range(rank):
+                    force = force + run.lower[at(i, N_CONTACT_SPEEDS, b)] * run.load[b]
+                run.force[i] = run.force[i] + run.ease[i] * force
+
+
+def solve_shares(run: Contacts, rank: whole) -> None:
+    """Solve K · solution = load, by the factors of K; the solution takes the place of the load."""
     for k in range(rank):
         for j in range(k + 1, rank):
             run.load[j] = run.load[j] - run.kernel[at(k, N_CONTACT_SPEEDS, j)] * run.load[k]
@@ -381,9 +492,3 @@ def find_shares(run: Contacts, rank: whole) -> None:
         for j in range(last + 1, rank):
             total = total - run.kernel[at(last, N_CONTACT_SPEEDS, j)] * run.load[j]
         run.load[last] = total
-    for i in range(N_CONTACT_ROWS):
-        if run.held[i] > 0.5:
-            force: real = 0.0
-            for b in range(rank):
-                force = force + run.lower[at(i, N_CONTACT_SPEEDS, b)] * run.load[b]
-            run.force[i] = run.ease[i] * force

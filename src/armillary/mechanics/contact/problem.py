@@ -64,7 +64,7 @@ class Contacts:
     motion: ContactRows  # z
     loaded: ContactSpeeds  # rates, or speeds, with forces: D λ is added
     # A problem of complementarity: what each contact may do, and what it does.
-    rebound: ContactRows  # is added to `free`; left out where no statuses are found with it
+    rebound: ContactRows  # is added to `free`; left out if no statuses are found with it
     active: ContactReals  # 1: may have a force, 2: its normal holds, whatever its sign, 3: its slip, too
     rests: ContactReals  # 1: its slip may stick, or begin; 0: it slides along `direction`; 0.5: slowly
     friction: ContactReals  # μ while it slides
@@ -78,8 +78,8 @@ class Contacts:
     direction: ContactRows  # e of slips that are given, and of those that were found
     status: ContactReals  # 0 open, 1 sticks or closed without friction, 2 slides
     doubt: ContactReals  # 1: it slides, and its normal force would grow with its own friction
-    # The first: 1 where no statuses were found, 2 where others are possible, too, 3 where some were found
-    # without `rebound`.
+    # The first element: 1 if no statuses were found, 2 if others are possible too, 3 if statuses were found
+    # only without `rebound`.
     failed: ContactReals
     # Workspace.
     softness: ContactRows  # of rows that hold: redundant ones share their forces inversely to it
@@ -100,14 +100,17 @@ class Contacts:
     known: ContactRows  # 1 for rows that are known to be independent or redundant
     place: Wholes  # of each row among the independent ones, or NONE
     base: Wholes  # the independent rows
-    base_row: ContactTerms  # their rows of J
+    # Of independent rows beside friction of slides: their rows of J without what others before them have, and
+    # what these would have as columns.
+    base_row: ContactTerms
+    base_column: ContactTerms
     way: ContactTerms  # their directions
     inverse: ContactSpeeds  # of their pivots
     push: ContactSpeeds  # along their directions
     gain: ContactSpeeds  # speeds that the last corrections change
     upper: ContactTerms  # columns in terms of their directions
     own: ContactRows  # the diagonal
-    lower: ContactTerms  # all rows in terms of the directions
+    lower: ContactTerms  # all rows, or their columns, in terms of the directions
     ease: ContactRows  # Σ⁻¹
     load: ContactSpeeds  # of the factors of Lᵀ Σ⁻¹ L
     best: ContactRows  # forces that were improved so far

@@ -177,7 +177,7 @@ def rigid_groups(system: Description, read: Reader, *, separate_flexible: bool) 
 
 
 def coordinate_axis(axis: Triple) -> tuple[int, int] | None:
-    """(i, ±1) where the axis is ± a coordinate axis."""
+    """Return (i, ±1) if the axis is ± coordinate axis i, else `None`."""
     for i in range(3):
         others = [axis[k] for k in range(3) if k != i]
         value = axis[i]
@@ -189,7 +189,7 @@ def coordinate_axis(axis: Triple) -> tuple[int, int] | None:
 
 
 def _adapted_axes(axis: Triple) -> Matrix:
-    """Constant axes (columns), the given one first; a coordinate axis across it is kept if there is one."""
+    """Return axes (columns), the given one first; the second is a coordinate axis if one is perpendicular."""
     zeros = [i for i in range(3) if is_zero(axis[i])]
     second = unit(zeros[0]) if zeros else perpendicular_triple(axis)
     third = cross_triples(axis, second)
@@ -197,9 +197,9 @@ def _adapted_axes(axis: Triple) -> Matrix:
 
 
 def rotation_towards(axis: Triple) -> tuple[AxisRotation | MatrixRotation | RotationChain, int, int]:
-    """(R, k, ±1): the cheapest constant rotation that takes ± coordinate axis k to an axis.
+    """Return (R, k, ±1): the cheapest constant rotation R that takes ± coordinate axis k to an axis.
 
-    Any axis is reached by two turns about coordinate axes, R = R_i(φ) R_j(θ), or by one where it lies in a
+    Two turns about coordinate axes reach every axis, R = R_i(φ) R_j(θ); one turn is enough if it lies in a
     coordinate plane. Two turns of a symmetric matrix take 18 products, a rotation by a full matrix 45. Axes
     whose components are not numbers keep the full matrix.
     """
@@ -238,15 +238,13 @@ def _plain_number(x: Scalar) -> float | None:
 
 
 def rotated_back(rotation: AxisRotation | MatrixRotation | RotationChain, turned: Matrix) -> Matrix:
-    """Rᵀ times a matrix."""
+    """Return Rᵀ times a matrix."""
     columns = [rotation.to_child(column) for column in transposed(turned)]
     return transposed(joined(joined(_tidy(x) for x in column) for column in columns))
 
 
 def _tidy(x: Scalar) -> Scalar:
-    """Return a number rounded to zero or ± one where it differs only by rounding, so that terms cancel
-    exactly.
-    """
+    """Return a number without its rounding error if it is nearly a whole number, so that terms cancel."""
     value = _plain_number(x)
     return round(value) if value is not None and abs(value - round(value)) < 4e-16 else x
 
@@ -327,8 +325,8 @@ class _TreeBuilder:
                 here, turned = self._slide(name, here, offset, turned, step)
             elif isinstance(step, Tumble | Drift):
                 if isinstance(step, Drift) and step.velocity == "parent" and self.split_free_bodies:
-                    step, here, turned, offset = self._part(name, here, offset, turned, step)
-                here, turned = self._general(name, here, offset, turned, step, body.orient)
+                    step, here, turned, offset = self._split_drift(name, here, offset, turned, step)
+                here, turned = self._tumble_or_drift(name, here, offset, turned, step, body.orient)
                 oriented = body.orient is not None
             offset = ZEROS
         if not body.assembly.steps and body.name in self.separate_welds:
@@ -420,7 +418,7 @@ class _TreeBuilder:
         freedom = self._freedom(step.speed, LINEAR + i, sign)
         return self._append(Link(name, here, "slide", offset, rotation, (freedom,))), turned
 
-    def _part(
+    def _split_drift(
         self, name: str, here: int, offset: Triple, turned: Matrix, step: Drift
     ) -> tuple[Tumble, int, Matrix, Triple]:
         """Append three slides for a drift in its parent's axes; return the remaining tumble and its place.
@@ -435,7 +433,7 @@ class _TreeBuilder:
         w = step.angular
         return Tumble(step.rotation, (w[0], w[1], w[2])), here, turned, offset
 
-    def _general(
+    def _tumble_or_drift(
         self,
         name: str,
         here: int,
@@ -513,7 +511,7 @@ def _node(value: Scalar) -> Scalar:
 
 
 def _split_modal_step(steps: tuple[Step, ...]) -> tuple[tuple[Step, ...], Flexed | None]:
-    """(steps of the joint, the motion by modes that comes last, if there is one)."""
+    """Return the steps of the joint, and the motion by modes that follows them or `None`."""
     if steps and isinstance(steps[-1], Flexed):
         return steps[:-1], steps[-1]
     return steps, None

@@ -43,8 +43,7 @@ from armillary.model.bodies.figures import (
     Wheel,
 )
 from armillary.model.description import Shape
-from armillary.model.joints import Assembly, Fixed, JointType, Maker
-from armillary.model.joints.text_forms import JOINT
+from armillary.model.joints import JOINT, Assembly, Fixed, JointType, Maker
 from armillary.model.quantities import judge_joint
 from armillary.model.reading.expressions import check_new_name, make_parameter, read_inertia, read_mass
 from armillary.model.reading.kinds import (

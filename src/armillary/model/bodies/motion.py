@@ -84,9 +84,7 @@ def angular_velocity(body: object, relative_to: object = None) -> Vector:
 def velocity(point: object, relative_to: object = None) -> Vector:
     """Velocity of a point in the ground; from another point the difference, from a body as seen there."""
     end = _as_point(point, "velocity")
-    absolute = _origin_velocity(end.body) + cross(
-        angular_velocity(end.body), end.body.frame.vector(end.coordinates)
-    )
+    absolute = velocity_seen_from(end)
     if relative_to is None:
         return absolute
     if isinstance(relative_to, Body):
@@ -96,30 +94,44 @@ def velocity(point: object, relative_to: object = None) -> Vector:
     return absolute - velocity(relative_to)
 
 
-def _origin_velocity(body: Body) -> Vector:
+def velocity_seen_from(point: Point, base: Body | None = None) -> Vector:
+    """Velocity of a point as seen from a body before it in the tree, or from the ground: the speeds of that
+    body have no part in it.
+    """
+    w = angular_velocity(point.body, base)
+    return _origin_velocity(point.body, base) + cross(w, point.body.frame.vector(point.coordinates))
+
+
+def _origin_velocity(body: Body, base: Body | None = None) -> Vector:
     v = Vector({})
     for walker in lineage(body):
+        if walker is base:
+            break
         if walker.parent is not None:
-            v = v + walker.drift + cross(angular_velocity(walker.parent), walker.displacement)
+            v = v + walker.drift + cross(angular_velocity(walker.parent, base), walker.displacement)
     return v
 
 
-def velocity_along_chain(point: object) -> Vector:
-    """Velocity of a point in its body's axes, passed on from body to body as intermediate values.
+def velocity_along_chain(point: object, base: Body | None = None) -> Vector:
+    """Velocity of a point in its body's axes, passed on from body to body as intermediate values, as seen
+    from the ground or from a body before it.
 
     What ``velocity`` writes out in full grows with the square of a chain's length; this grows in proportion.
     """
-    return motion_along_chain(point)[0]
+    return motion_along_chain(point, base=base)[0]
 
 
-def motion_along_chain(point: object, axes: Frame | None = None) -> tuple[Vector, Vector]:
+def motion_along_chain(
+    point: object, axes: Frame | None = None, base: Body | None = None
+) -> tuple[Vector, Vector]:
     """Velocity of a point and angular velocity of its body, likewise; in the axes of each body on the way, or
     all along the same ``axes``.
     """
     end = _as_point(point, "velocity")
     w, v = Vector({}), Vector({})
+    before = list(lineage(base)) if base is not None else []
     for body in reversed(list(lineage(end.body))):
-        if body.parent is None:
+        if body.parent is None or body in before:
             continue
         frame = axes or body.frame
         v = v + body.drift + cross(w, _express_in(body.displacement, axes))
@@ -136,18 +148,19 @@ def _express_in(vector: Vector, axes: Frame | None) -> Vector:
     return vector if axes is None else axes.vector(vector.components(axes))
 
 
-def time_derivative(quantity: object) -> Operand:
-    """Total time derivative of a scalar, or of a vector as seen from the ground.
+def time_derivative(quantity: object, base: Body | None = None) -> Operand:
+    """Total time derivative of a scalar, or of a vector as seen from the ground or from a body.
 
     d(c e)/dt = ċ e + c ω × e        Sayers 1990, eq. 5.3.2
     """
     if isinstance(quantity, Vector):
+        carried = Vector({}) if base is None else frame_velocity(base.frame)
         rates = _rates_of_symbols(c for c in quantity.terms.values() if isinstance(c, Expr))
         result = Vector({})
         for frame, triple in quantity.by_frame().items():
             own = frame.vector(triple)
             dots = directional_derivatives([as_expr(c) for c in triple], rates)
-            result = result + frame.vector(dots) + cross(frame_velocity(frame), own)
+            result = result + frame.vector(dots) + cross(frame_velocity(frame) - carried, own)
         return result
     expression = as_expr(quantity)
     return directional_derivatives([expression], _rates_of_symbols([expression]))[0]

@@ -1,15 +1,21 @@
 """Joints: ``assemble`` of each gives its steps (turn, slide, …) and coordinate rates q̇ = N(q) u.
 
-Enters: settings such as an axis. Leaves: an Assembly of steps that the mechanics handles. Read ``steps.py``
+Enters: settings such as an axis. Leaves: an Assembly of steps that the mechanics handles. Read ``base.py``
 first, then ``simple.py`` (turns and slides) and ``free.py`` (ball joint and free body). A new joint is one
-class here.
+class in a file of this folder, and one entry in ``JOINTS``, its form in text models: a table whose one key
+names the joint.
+
+    joint = { revolute = "z" }          joint = { planar = "z", velocity = "body" }
 """
 
 from armillary.model.joints.base import Assembly, Drift, Flexed, JointType, Maker, Slide, Step, Tumble, Turn
 from armillary.model.joints.free import Free, Spherical
 from armillary.model.joints.simple import Cylindrical, Fixed, Gimbal, Joint, Planar, Prismatic, Revolute
+from armillary.model.reading.kinds import Either, ObjectForm, ObjectName, OneOf
 
 __all__ = [
+    "JOINT",
+    "JOINTS",
     "Assembly",
     "Cylindrical",
     "Drift",
@@ -29,3 +35,17 @@ __all__ = [
     "Tumble",
     "Turn",
 ]
+
+JOINTS = (
+    ObjectForm("revolute", Revolute, "axis"),
+    ObjectForm("prismatic", Prismatic, "axis"),
+    ObjectForm("cylindrical", Cylindrical, "axis"),
+    ObjectForm("planar", Planar, "normal"),
+    ObjectForm("gimbal", Gimbal, "sequence"),
+    ObjectForm("spherical", Spherical, "rotation"),
+    ObjectForm("free", Free, "rotation"),
+    ObjectForm("translate", Joint),
+    ObjectForm("rotate", Joint, without=("translate",)),
+    ObjectForm("fixed", Fixed, ""),
+)
+JOINT = Either((ObjectName(JOINTS, "fixed", "free", "spherical"), OneOf(JOINTS)))

@@ -52,7 +52,7 @@ from armillary.program.formalisms.jpl_vehicle import along
 # axisymmetric group on a single hinge with nothing beyond it is a rotor of the group that carries it: its
 # mass and transverse inertia go there.
 #
-# What JPL's programs could not describe is an error here; ``kane`` and ``recursive`` take it.
+# Systems that JPL's programs could not describe raise an error here; ``kane`` and ``recursive`` take them.
 
 
 def reader(plain: Undimensioned) -> Reader:
@@ -267,7 +267,7 @@ def vehicle_loads(system: Description, found: HingedGroups, read: Reader) -> Veh
             continue
         for body, sign in zip(bodies, (1, -1), strict=True):
             if body is not None and found.placements[body.name].link != GROUND:
-                _on(load, body, sign, found, made, read)
+                _add_end(load, body, sign, found, made, read)
     return made
 
 
@@ -283,11 +283,13 @@ def _between(load: Load, found: HingedGroups, made: VehicleLoads, read: Reader) 
                 made.turn(g, h, scaled((read(vec.dot(load.vector, axis)), 0, 0), sign)[0])
 
 
-def _on(load: Load, body: Body, sign: int, found: HingedGroups, made: VehicleLoads, read: Reader) -> None:
+def _add_end(
+    load: Load, body: Body, sign: int, found: HingedGroups, made: VehicleLoads, read: Reader
+) -> None:
     """Add one end of a load to the group of the body that it acts on."""
     place = found.placements[body.name]
     if place.link < GROUND:
-        _on_node(load, body, sign, found, made, read)
+        _add_end_on_node(load, body, sign, found, made, read)
         return
     group = found.groups[place.link]
     carrier = place.link if group.axial is None else group.parent
@@ -296,7 +298,7 @@ def _on(load: Load, body: Body, sign: int, found: HingedGroups, made: VehicleLoa
     if load.kind == "moment":
         force, torque, turning = ZEROS, vector, vector
     else:
-        at = _where(load, body, sign, found, held.body, read)
+        at = _force_point(load, body, sign, found, held.body, read)
         force, torque = vector, cross_triples(add(at, negative(held.centre)), vector)
         turning = cross_triples(add(at, negative(group.place)), vector)
     if group.axial is not None:
@@ -308,7 +310,7 @@ def _components(load: Load, sign: int, group: HingedGroup, read: Reader) -> Trip
     return named(scaled([read(x) for x in load.vector.components(group.body.frame)], sign), load.name)
 
 
-def _on_node(
+def _add_end_on_node(
     load: Load, body: Body, sign: int, found: HingedGroups, made: VehicleLoads, read: Reader
 ) -> None:
     """Add one end of a load to a node of a flexible body."""
@@ -324,8 +326,8 @@ def _on_node(
     pairs[key] = (add(force, vector), add(torque, cross_triples(arm, vector)))
 
 
-def _where(load: Load, body: Body, sign: int, found: HingedGroups, head: Body, read: Reader) -> Triple:
-    """Where a force acts, from the origin of a group's first body in its axes."""
+def _force_point(load: Load, body: Body, sign: int, found: HingedGroups, head: Body, read: Reader) -> Triple:
+    """Return where a force acts, from the origin of a group's first body in its axes."""
     point = load.at if sign > 0 else load.reaction_at
     point = load.at if point is None else point
     assert point is not None

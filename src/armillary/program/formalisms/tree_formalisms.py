@@ -1,8 +1,8 @@
 """Equations in the description's own coordinates and speeds: Kane's, recursive, and by back substitution.
 
-"auto" derives those worth trying and keeps the one with the shortest estimated time.
+"auto" derives the promising ones and keeps the one with the shortest estimated time.
 
-Kane's equations with the sums over bodies nested along the tree.
+Kane's equations nest the sums over bodies along the tree:
 
     Σ_s M_rs u̇_s = f_r      M_rs = Σ_b ( m v_r·v_s + ω_r·I·ω_s )      f_r = active − inertia forces
 
@@ -215,7 +215,7 @@ def _back_substitution(tree: Tree, applied: AppliedLoads, *, at_rest: bool = Fal
 
 
 def derive_tree(d: Derivation) -> DerivedEquations:
-    """Equations by one of these formalisms, or by the cheapest one for "auto"."""
+    """Return the equations by one of these formalisms, or by the cheapest one for "auto"."""
     system, clock = d.system, d.clock
     plain = reader(d.declared, d.keep)
     with truncate_new_nodes(plain.truncation):
@@ -340,11 +340,11 @@ def _truncation_record(declared: dict[Expr, int], plain: Undimensioned, best: _C
 
 
 def _candidate_cost(candidate: _Candidate) -> Considered:
-    """Return a candidate's cost. Cycles, roughly: operations at the rate of a current core, and a share of
-    the longest chain of dependent ones, which other work can fill in part.
+    """Return a candidate's cost, roughly in cycles.
 
-    The share was fitted to times of 22 models by two formalisms: with it the choice is the faster one, or
-    within a tenth of it, in all but one.
+    It is the time of all operations on a current core, and a share of the longest chain of dependent
+    operations, since other operations fill only a part of its waits. With the share, which was fitted to the
+    times of 22 models by two formalisms, the choice is the faster one or within a tenth of it in all but one.
     """
     graph = hoist(Graph(candidate.targets.rates), Constants())
     operations = graph.operations
@@ -377,8 +377,9 @@ def _worth_trying(
     speeds = sum(len(link.degrees) for link in reduction.tree.links)
     if 2 * multipliers > speeds:
         return [KANE]  # few speeds are left: their equations are the shortest
-    # Back substitution is not among them. On free hubs with 2 to 4 chains of 2 to 8 links it takes as many
-    # operations as a mass matrix, 7 to 60 % more than the recursion, and no less time than the better one.
+    # Back substitution is not tried: on free hubs with 2 to 4 chains of 2 to 8 links it takes as many
+    # operations as a mass matrix, 7 to 60 % more than the recursion, and no less time than the better of the
+    # two.
     if mean > _DEEP:
         return [RECURSIVE]
     return [KANE] if contacts else [KANE, RECURSIVE]

@@ -232,6 +232,7 @@ def change_figures(
         put("strikes", c, [strikes[c]])
         put("state_size", c * own_motion, [1.0] * own_motion)
         put("state_size", c * own_motion, equations.reduction.state_sizes(system))
+        put("turns_rows", c * own_motion, equations.turns_rows)
     common: dict[str, Sequence[float]] = {
         **system_numbers(system, lockable),
         "speed_kind": speed_kinds(system),

@@ -171,6 +171,7 @@ SPEED_OF_STEP: Wholes = np.zeros(0, dtype=int)
 SPEED_KIND: Wholes = np.zeros(0, dtype=int)
 IS_MODAL: Truths = np.zeros(0, dtype=bool)  # of each speed, whether it is that of a mode
 STATE_SIZE: Reals = np.zeros(0)
+TURNS_ROWS: Reals = np.zeros(0)  # of each state, 1 if rows of constraints change with it, else 0
 
 # Of the step across a place where rank is lost: times and weights of its stages (the last ones those of the
 # end and of the dense output), of its error estimates and dense output, and where rows and events are sound;

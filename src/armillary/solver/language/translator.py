@@ -46,7 +46,7 @@ _RUN = (
     *("armillary.numerics:elimination.py", "linearly_implicit.py", "steps.py", "rows.py"),
 )
 ROOTS = ("armillary.numerics:factors.py", "armillary.numerics:roots.py")
-ROOTS_RECORD = "armillary.numerics:roots_record.py"
+ROOTS_RECORD = "armillary.numerics:language.py"
 _LOOPS = (f"{ROOTS_RECORD},assembly.py", *ROOTS, "armillary.numerics:scatter.py", "assembly.py")
 # The first file has the record, and functions too.
 _CONTACTS = (

@@ -3,7 +3,7 @@
 
 const SKY = { light: ["#fbfcfd", "#e9eef2"], dark: ["#1b232b", "#0e1317"] };
 const FINE = 2, QUICK = 40; // pixels per unit of a plain picture that rests; ms of one that needs no WebGL
-const NARROW = 640; // pixels, as in page.css
+const NARROW = 640; // pixels of the widest narrow page, as in page.css
 const FILLED = 0.86; // of the picture, at first
 const STRIPS = 24; // of the sky
 const CASTER = 1; // the layer of what casts shadows
@@ -130,10 +130,10 @@ class Scene {
   // Pixels across that panels leave to a picture in the middle between them.
   freeWidth() { const right = this.covered(); return innerWidth - right - Math.min(right, this.coveredLeft()); }
   // Pixels at the right that panels cover, and below: the foot of the page, and panels where a screen is narrow.
-  covered() { const box = byId("plots"); return box.hidden || !box.children.length || innerWidth < NARROW ? 0 : innerWidth - box.getBoundingClientRect().left; }
-  coveredLeft() { const { left, width } = byId("side").getBoundingClientRect(); return innerWidth < NARROW ? 0 : left + width; }
+  covered() { const box = byId("plots"); return box.hidden || !box.children.length || innerWidth <= NARROW ? 0 : innerWidth - box.getBoundingClientRect().left; }
+  coveredLeft() { const { left, width } = byId("side").getBoundingClientRect(); return innerWidth <= NARROW ? 0 : left + width; }
   coveredBelow() {
-    const box = innerWidth < NARROW && (byId("right") || byId("plots")).offsetHeight ? byId("right") || byId("plots") : document.querySelector("footer");
+    const box = innerWidth <= NARROW && (byId("right") || byId("plots")).offsetHeight ? byId("right") || byId("plots") : document.querySelector("footer");
     return box.offsetHeight ? Math.min(0.6 * innerHeight, innerHeight - box.getBoundingClientRect().top) : 0;
   }
   // The motion as seen from a body: the stage moves against it, the camera stays (-1: from the ground).
