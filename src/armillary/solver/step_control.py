@@ -115,14 +115,14 @@ def first_step(run: RunRecord) -> None:
         guess = 0.01 * size_y / size_f
     # A state of the size of rounding, as after a contact that opens, must not lead to a step lost in t, nor
     # must a system in which nothing moves late in a long run.
-    shortest: real = 1024.0 * EPSILON * abs(run.t)
-    guess = max(guess, shortest)
+    least_step: real = 1024.0 * EPSILON * abs(run.t)
+    guess = max(guess, least_step)
     guess = min(min(guess, run.max_step), run.t_end - run.t)
     run.stage = run.state + guess * run.k0
     run.k_end = derivatives(run.t + guess, run.stage)
     run.stage = run.k_end - run.k0
     largest: real = max(root_mean(run, squares(run, run.stage)) / guess, size_f)
-    other: real = max(max(1e-6, 1e-3 * guess), shortest)
+    other: real = max(max(1e-6, 1e-3 * guess), least_step)
     if not (largest <= 1e-15):
         other = power(0.01 / largest, 1.0 / run.order)
     run.h = min(min(other, 100.0 * guess), run.max_step)

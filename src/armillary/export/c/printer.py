@@ -11,7 +11,7 @@ import numpy as np
 
 from armillary.algebra.tables import Piecewise
 from armillary.export.text.body import SectionText, Step
-from armillary.export.text.configurations import ACROSS, OF_PASSING, WORDS
+from armillary.export.text.configurations import WORDS
 from armillary.export.text.files import fill, template
 from armillary.export.text.printer import Printer, nested_polynomial, wrap_statement
 from armillary.export.text.solver_printer import SOLVER_STATUSES, SolverPrinter
@@ -20,6 +20,7 @@ from armillary.program.sparse_rates import TABLES
 from armillary.solver.language.fields import Field
 from armillary.solver.language.translator import Solver, SolverFunction
 from armillary.solver.methods.method_text import exported_methods
+from armillary.solver.tables import EXPORTED
 from armillary.text_tables import aligned
 from armillary.untyped import Given
 
@@ -379,16 +380,6 @@ _ELEMENTS = dict.fromkeys(
     ),
     "int",
 )  # of vectors; other vectors have reals
-# Sizes and tables of configurations; those of the present one are in `present`.
-_OF_CONFIGURATIONS = {
-    **{name: f"present(run)->{name.lower()}" for name in ("DIRECTION", "ROLE", "LANDS")},
-    **{name: name.lower() for name in ("LOCKED_IN", "LOCKS", "UNLOCKS", "STRIKES", "CHOICE_EVENT")},
-    **{name: name.lower() for name in ("RANK_EVENT", "GROUP_SIZE", "MEMBER", "SETS", "MOVES")},
-    **{name: name.lower() for name in ("SETTING_EVENT", "SETTING_SPEED", "SETTING_ACTS")},
-    **{name.upper(): name for name in (*OF_PASSING, "first_element", "speed_kind", "at_end")},
-    **{name: name.lower() for name in ("STATE_SIZE", "TURNS_ROWS", *ACROSS)},
-    "STOPS": "present(run)->ends",
-}
 _EXTENTS = {
     "Motion": "@_MOTION", "Ratings": "@_MEMBERS", "Speeds": "@_SPEEDS", "Locks": "@_LOCKABLE",
     "Geometry": "@_ELEMENTS", "Jacobian": "@_ROWS * @_SPEEDS", "RowReals": "@_ROWS",
@@ -396,6 +387,11 @@ _EXTENTS = {
     "Unknowns": "@_SPARSE_UNKNOWNS",
     "Slopes": "@_STAGES * @_STATES_ROOM", "Nests": "@_NESTS * @_STATES_ROOM", "OutputFlags": "@_OUTPUTS",
 }  # fmt: skip
+
+
+def table_name(name: str) -> str:
+    """Return the name of a table of configurations; a local variable of the solver is called `lands`."""
+    return "lands_at" if name == "LANDS" else name.lower()
 
 
 def _extent(kind: str, upper: str) -> str:
@@ -437,7 +433,7 @@ class CSolverPrinter(SolverPrinter):
             names[f"METHOD_{method.name.upper()}"] = f"{upper}_{method.name.upper()}"
         names |= {name: name.lower() for name in solver.constants}
         if any(f.name == "configuration" for f in solver.fields):
-            names |= _OF_CONFIGURATIONS
+            names |= {name: table_name(name) for name in EXPORTED}
             names |= {word: str(number) for word, number in WORDS.items()}
             names |= {"N_EVENTS": f"{upper}_EVENTS_ROOM", "N_STATES": "N", "N_OWN_EVENTS": "OWN_EVENTS"}
             names |= {
@@ -449,14 +445,8 @@ class CSolverPrinter(SolverPrinter):
             }
             names["N_JACOBIAN"] = _extent("Jacobian", upper)
             names["N_COORDINATES"] = f"{upper}_PLACES"
-            names["LOCKED"] = f"(locked_in + run->configuration * {upper}_LOCKABLE)"
         super().__init__(solver, names)
         self.stem, self.upper, self.record_type = stem, upper, f"{stem}_run"
-
-    def of_present(self, name: str, index: ast.expr) -> str:
-        if name in ("ROW_OF", "SPEED_OF", "SPEED_OF_ROW", "NEAR_PLACE", "SETTING_ACTS"):
-            return super().of_present(name, index)
-        return self.item(self.names[name], self.expression(index))
 
     def statement(self, node: ast.stmt, last: bool) -> list[str]:
         lines = super().statement(node, last)

@@ -15,26 +15,20 @@ from armillary.export.c.printer import (
     helpers,
     lookup_function,
     string_literal,
+    table_name,
 )
 from armillary.export.text.configurations import (
     change_functions,
     change_sizes,
-    common_numbers,
     has_function,
     implicit_tables,
-    passing_numbers,
-    state_tables,
+    tables_of,
 )
 from armillary.export.text.files import fill, template
 from armillary.export.text.printer import wrap_statement
 from armillary.export.text.solver_printer import CONSTRAINT_GEOMETRY, STATUSES, status_words
 from armillary.export.text.source import Sections, Source
 from armillary.export.text.start import AssemblySource
-from armillary.runtime.models.run_changes import (
-    across_tables,
-    change_shape,
-    configuration_numbers,
-)
 from armillary.solver.language.translator import Solver, solver_for
 from armillary.solver.methods.method_text import exported_methods
 from armillary.solver.methods.tableau import Method
@@ -46,11 +40,6 @@ from armillary.text_tables import aligned
 _OF_CHANGES = ("leave", "enter", "impulse", "adjust", "ratings", CONSTRAINT_GEOMETRY)
 _ORDINARY = ("derivatives", "outputs", "events", "update", *_OF_CHANGES)
 _PARTIAL = "partial_rates"  # section of stiff programs
-_OF_ONE = ("role", "direction", "ends", "lands")
-_OF_ALL = {
-    "locked": "locked_in", "used": "used_states", "watched": "watched_events", "choice": "choice_event",
-    "rank": "rank_event",
-}  # fmt: skip
 _SIZES = {
     "N_OWN_EVENTS": "own_events", "N_CONFIGURATIONS": "configuration_count", "N_STATES": "states_room",
     "N_EVENTS": "events_room", "N_CONSTANTS": "constants_most", "N_SPEEDS": "speeds", "N_MOTION": "motion",
@@ -171,34 +160,24 @@ def configuration_values(model: CModel, vectors: Sequence[str], code: str) -> di
 def _configuration_tables(models: Sequence[CModel], code: str) -> str:
     """Return the functions and numbers of all configurations that the code reads."""
     model = models[0]
-    _, lockable = change_shape(model.source.equations)
     partial = (_PARTIAL,) if "differentiated" in model.has else ()
     members = ", *".join(["update", *partial])
     texts = [_TYPES.replace("@name@", model.stem).replace("*update;", f"*{members};")]
     ordinary = [*_ORDINARY[:4], *partial, *_ORDINARY[4:]]
     entries = []
-    numbers = [configuration_numbers(m.source.equations, lockable, recloses=True) for m in models]
-    for c, one in enumerate(models):
+    for one in models:
         had = _function_names(one)
-        texts += [_array_text(f"{name}_{c}", numbers[c][name]) for name in _OF_ONE]
         functions = [
             f"{one.stem}_{name}" if name in had else "0"
             for name in ("precompute", *ordinary, "fire", "normalise")
         ]
-        entries.append("    {" + ", ".join([*functions, *(f"{name}_{c}" for name in _OF_ONE)]) + "},")
-    shared = {
-        _OF_ALL.get(name, name): [v for own in numbers for v in own[name]]
-        for name in numbers[0]
-        if name not in _OF_ONE
-    }
+        entries.append("    {" + ", ".join(functions) + "},")
     every = [m.source.equations for m in models]
-    shared |= common_numbers(every, lockable)
-    if model.source.passing:
-        shared |= passing_numbers(every)
-    read = code + "used_states[ watched_events["  # read by the fixed text; names alone occur in comments
-    texts += [_array_text(name, values) for name, values in shared.items() if re.search(rf"\b{name}\[", read)]
-    reals = state_tables(every) | (across_tables() if model.source.passing else {})
-    texts += [_array_text(name, values, "double") for name, values in reals.items() if f"{name}[" in read]
+    found = tables_of(every, model.source.passing, recloses=True)
+    read = code + "used_states[ watched_events[ stops["  # by the fixed text; names alone are in comments
+    for kind, tables in (("int", found.tables), ("double", found.reals)):
+        named = {table_name(name): values for name, values in tables.items()}
+        texts += [_array_text(n, v, kind) for n, v in named.items() if re.search(rf"\b{n}\[", read)]
     texts += [
         "static const configuration configurations[] = {\n" + "\n".join(entries) + "\n};\n",
         "/* The present configuration of a run. */",
@@ -218,7 +197,7 @@ _TYPES = """\
 typedef void section(double t, const double *state, const double *constants, const double *memory,
     double *out);
 
-/* The functions and the numbers of a configuration; no function: 0. */
+/* The functions of a configuration; no function: 0. */
 typedef struct {
     void (*precompute)(const double *parameters, double *constants);
     section *derivatives, *outputs, *events, *update;
@@ -226,7 +205,6 @@ typedef struct {
     void (*fire)(int event, double t, const double *state, const double *constants, const double *memory,
         double *new_memory, double *new_state);
     void (*normalise)(double t, double *state, const double *constants, const double *memory);
-    const int *role, *direction, *ends, *lands; /* of its events */
 } configuration;
 """
 

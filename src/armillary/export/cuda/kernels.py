@@ -39,6 +39,7 @@ from armillary.runtime.models.run_changes import configuration_numbers
 from armillary.solver.language.fields import Field
 from armillary.solver.language.translator import Solver, in_single, read_solver
 from armillary.solver.methods.tableau import Method
+from armillary.solver.tables import EXPORTED, PRESENT
 from armillary.solver.thresholds import CHOICE_MARGIN
 from armillary.version import VERSION
 
@@ -387,16 +388,12 @@ class _KernelPrinter(CSolverPrinter):
 
     def __init__(self, solver: Solver, stem: str) -> None:
         super().__init__(solver, stem)
-        tables = {name: f"T_{name}" for name in _TABLES}
+        tables = {name: f"T_{name}" for name in EXPORTED}
         self.names = {**self.names, **tables, "JUMP_TIME": "every.jumps"}
 
     def of_present(self, name: str, index: ast.expr) -> str:
-        widths = {
-            "LOCKED": "LOCKABLE",
-            "SETTING_ACTS": "SETTINGS",
-            **dict.fromkeys(("STATE_SIZE", "TURNS_ROWS"), "OWN_MOTION"),
-        }
-        table, width = "LOCKED_IN" if name == "LOCKED" else name, widths.get(name, "EVENTS_ROOM")
+        table, size = PRESENT[name]
+        width = "EVENTS_ROOM" if size == "N_EVENTS" else size.removeprefix("N_")
         return f"T_{table}[run->configuration * MODEL_{width} + {self.expression(index, 6)}]"
 
     def report_change(self) -> list[str]:
@@ -448,13 +445,6 @@ def _size_lines(program: Program, changes: ChangeTables | None) -> str:
     lines += [f"    N = MODEL_STATES{'_ROOM' if changes else ''}"]
     lines += ["    OWN_EVENTS = MODEL_OWN_EVENTS"] if changes else []
     return ",\n".join(lines)
-
-
-_TABLES = (
-    *("DIRECTION", "STOPS", "LANDS", "ROLE", "LOCKED_IN", "LOCKS", "UNLOCKS", "STRIKES", "CHOICE_EVENT"),
-    *("RANK_EVENT", "GROUP_SIZE", "MEMBER", "SETS", "MOVES", "SETTING_EVENT", "SETTING_SPEED"),
-    *("SETTING_ACTS", "STATE_SIZE", "TURNS_ROWS"),
-)
 
 
 def _constant_tables(one: Configured, changes: ChangeTables | None) -> str:

@@ -38,9 +38,9 @@ from armillary.program.passes.graph import Operations
 from armillary.program.program import Program
 from armillary.solver.language.fields import Field
 from armillary.solver.language.translator import Solver, in_single, solver_for
-from armillary.solver.llvm.layout import NESTS, STAGES
 from armillary.solver.methods.method_text import exported_methods
 from armillary.solver.methods.tableau import Method, Rosenbrock
+from armillary.solver.tables import NESTS, STAGES
 from armillary.solver.thresholds import LOOKS
 
 

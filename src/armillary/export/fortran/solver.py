@@ -13,7 +13,6 @@ from armillary.export.text.configurations import (
     IMPLICIT_EXTENTS,
     OF_CHANGES,
     TABLE_NAMES,
-    TRUTHS,
     WORDS,
     ContactSource,
     change_tables,
@@ -36,6 +35,7 @@ from armillary.runtime.integrators.settings import ROWS
 from armillary.solver.language.translator import Solver, SolverFunction, solver_for
 from armillary.solver.methods.method_text import exported_methods, method_names
 from armillary.solver.methods.registry import usual_method
+from armillary.solver.tables import TRUTHS
 
 # Further configurations of a system in Fortran: a module for each; and a module with the tables of changes
 # and, per section, a subroutine that calls the section of a given configuration.
@@ -282,7 +282,7 @@ class FortranSolverPrinter(SolverPrinter):
         spelled = {name: name.lower() for name in (*sizes, *words)} | spelled | {"EPSILON": "epsilon_1"}
         self.sizes = _SIZES
         if any(f.name == "configuration" for f in solver.fields):
-            spelled |= {name: fortran_name(name) for name in (*OF_CHANGES, "DIRECTION", "STOPS", "LANDS")}
+            spelled |= {name: fortran_name(name) for name in OF_CHANGES}
             spelled |= {word: str(number) for word, number in WORDS.items()}
             extents = CHANGE_EXTENTS | IMPLICIT_EXTENTS
             self.sizes = _SIZES | {kind: fortran_name(name) for kind, name in extents.items()}

@@ -15,7 +15,7 @@ from armillary.export.python.solver import (
     size_lines,
     solver_texts,
 )
-from armillary.export.text.configurations import TRUTHS, ContactSource, change_tables, contact_constants
+from armillary.export.text.configurations import ContactSource, change_tables, contact_constants
 from armillary.export.text.files import fill, template
 from armillary.export.text.printer import wrap_statement
 from armillary.export.text.solver_printer import NO_SOLVER
@@ -25,6 +25,7 @@ from armillary.mechanics.contact.contact_thresholds import NOTHING
 from armillary.solver.language.translator import SolverFunction, read_solver, solver_for
 from armillary.solver.methods.method_text import exported_methods
 from armillary.solver.methods.tableau import Method, Rosenbrock, Tableau
+from armillary.solver.tables import TRUTHS
 from armillary.solver.thresholds import ROUNDINGS, SNAP
 
 WIDTH = 110

@@ -156,8 +156,7 @@ class MatlabSolverPrinter(SolverPrinter):
         self.sizes = _SIZES | {"PlaceFlags": f"numel({package}.first_guess())"}
         self.sizes |= {kind: spelled[name] for kind, name in IMPLICIT_EXTENTS.items()}
         if any(f.name == "configuration" for f in solver.fields):
-            tables = (*OF_CHANGES, "DIRECTION", "STOPS", "LANDS")
-            spelled |= {name: f"r.tables.{name.lower()}" for name in tables}
+            spelled |= {name: f"r.tables.{name.lower()}" for name in OF_CHANGES}
             spelled |= {name: _size_field(name) for name in OF_CHANGES if name.startswith("N_")}
             spelled |= {word: str(number) for word, number in WORDS.items()}
             self.sizes = self.sizes | {kind: _size_field(name) for kind, name in CHANGE_EXTENTS.items()}

@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Sequence
 from armillary.export.text.configurations import (
     CHANGE_EXTENTS,
     IMPLICIT_EXTENTS,
-    TRUTHS,
     WORDS,
     ChangeTables,
     ContactSource,
@@ -30,6 +29,7 @@ from armillary.export.text.source import Source
 from armillary.export.text.start import AssemblySource, loop_name
 from armillary.solver.language.translator import Solver, SolverFunction, solver_for
 from armillary.solver.methods.method_text import exported_methods
+from armillary.solver.tables import TRUTHS
 
 # All configurations of a system in Python: their functions, and the tables that changes of configuration
 # read.

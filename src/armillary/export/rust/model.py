@@ -17,7 +17,6 @@ from armillary.export.embedded.model import bounded_assembly, embedded_features,
 from armillary.export.rust.solver import RustSolverPrinter, contact_module, size_name
 from armillary.export.text.body import Step, closing
 from armillary.export.text.configurations import (
-    TRUTHS,
     change_functions,
     change_sizes,
     change_tables,
@@ -41,6 +40,7 @@ from armillary.export.text.start import AssemblySource
 from armillary.mechanics.constraints.closing_thresholds import FEW_CORRECTIONS
 from armillary.program.program import ProgramSection
 from armillary.solver.language.translator import Solver
+from armillary.solver.tables import TRUTHS
 
 _WORDS = """
 as async await break const continue crate dyn else enum extern false fn for gen if impl in let loop match

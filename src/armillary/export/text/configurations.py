@@ -40,7 +40,7 @@ from armillary.runtime.models.run_changes import (
 from armillary.solver.language.fields import Field
 from armillary.solver.language.language import NONE
 from armillary.solver.language.translator import Solver, SolverFunction, read_contacts
-from armillary.solver.llvm.layout import AT_END, NESTS, STAGES
+from armillary.solver.tables import AT_END, EXPORTED, INDICES, NESTS, OF_PASSING, STAGES, TABLES
 from armillary.solver.thresholds import LOOKS
 
 _OTHER_SPEEDS = "from here on other dependent speeds are needed, which this program does not hold"
@@ -57,34 +57,14 @@ _ABOUT = {
     "adjust": "The smallest changes of speeds with which a motion satisfies the constraints",
 }
 _GEOMETRY = "Elements of the matrix J of the constraints"
-# Tables of run_changes.py whose names in solver/language/language.py are different.
-_OTHER_NAMES = {
-    "ends": "STOPS", "locked": "LOCKED_IN", "choice": "CHOICE_EVENT", "rank": "RANK_EVENT",
-    "used": "USED_STATES", "watched": "WATCHED_EVENTS",
-}  # fmt: skip
-_WIDTHS = dict.fromkeys(("role", "direction", "ends", "lands"), "N_EVENTS")
-# Tables of truth values.
-TRUTHS = (
-    *("STOPS", "LANDS", "LOCKED_IN", "LOCKS", "UNLOCKS", "STRIKES", "SETS", "MOVES", "AT_END"),
-    "SETTING_ACTS",
-)
-_NUMBERS = (  # indices, which begin with 0 or 1 like the language's
-    *("MEMBER", "CHOICE_EVENT", "RANK_EVENT", "SETTING_EVENT", "SETTING_SPEED"),
-    *("ROW_OF", "SPEED_OF", "SPEED_OF_ROW", "SPEED_KIND"),
-)
-# Tables of each configuration for places where constraints lose rank, and the lengths of their rows.
-OF_PASSING = {
-    "near_place": "N_EVENTS", "row_of": "N_ELEMENTS", "speed_of": "N_ELEMENTS", "speed_of_row": "N_ROWS",
-    "elements": "",
-}  # fmt: skip
-ACROSS = tuple(name.upper() for name in across_tables())  # tables of reals
+_OF_EVENTS = [t.name for t in TABLES if t.sizes == ("events",)]
 
 # Names of sizes and tables that the described changes read.
 OF_CHANGES = (
     *("N_CONFIGURATIONS", "N_STATES", "N_EVENTS", "N_OWN_EVENTS", "N_COORDINATES", "N_SPEEDS", "N_LOCKABLE"),
-    *("N_MEMBERS", "N_SETTINGS", "N_OWN_MOTION", "ROLE", "GROUP_SIZE", *TRUTHS, *_NUMBERS),
+    *("N_MEMBERS", "N_SETTINGS", "N_OWN_MOTION"),
     *("N_ROWS", "N_JACOBIAN", "N_ELEMENTS", "N_STAGES", "N_NESTS", "N_LOOKS", "N_OUTPUTS"),
-    *("NEAR_PLACE", "ELEMENTS", "FIRST_ELEMENT", "STATE_SIZE", "TURNS_ROWS", *ACROSS),
+    *EXPORTED,
 )
 # Numbers of the roles of events, and of outcomes near a place where constraints lose rank.
 WORDS = {
@@ -148,7 +128,7 @@ class ChangeTables:
     def counted_from(self, first: int) -> dict[str, list[int]]:
         """Return the tables for a language whose indices begin with ``first``; NONE is ``first`` − 1."""
         return {
-            name: [v + first for v in values] if name in _NUMBERS else values
+            name: [v + first for v in values] if name in INDICES else values
             for name, values in self.tables.items()
         }
 
@@ -172,13 +152,13 @@ def tables_of(
     numbers = [configuration_numbers(e, lockable, recloses) for e in every]
     tables: dict[str, list[int]] = {}
     for name in numbers[0]:
-        width = sizes[_WIDTHS[name]] if name in _WIDTHS else 0
-        tables[_table_name(name)] = [v for own in numbers for v in _pad(own[name], width, 0)]
-    tables |= {_table_name(name): values for name, values in common_numbers(every, lockable).items()}
+        width = sizes["N_EVENTS"] if name in _OF_EVENTS else 0
+        tables[name.upper()] = [v for own in numbers for v in _pad(own[name], width, 0)]
+    tables |= {name.upper(): values for name, values in common_numbers(every, lockable).items()}
     reals = {name.upper(): values for name, values in state_tables(every).items()}
     if not passing:
         return ChangeTables(sizes, tables, reals)
-    tables |= {_table_name(name): values for name, values in passing_numbers(every).items()}
+    tables |= {name.upper(): values for name, values in passing_numbers(every).items()}
     across = {name.upper(): values for name, values in across_tables().items()}
     return ChangeTables(sizes, tables, reals | across)
 
@@ -199,10 +179,10 @@ def state_tables(every: Sequence[DerivedEquations]) -> dict[str, list[float]]:
 
 def passing_numbers(every: Sequence[DerivedEquations]) -> dict[str, list[int]]:
     """Return the tables of whole numbers of places where constraints lose rank."""
-    sizes, numbers = change_sizes(every, True), [partition_numbers(e) for e in every]
+    numbers = [partition_numbers(e) for e in every]
+    room = {name.removeprefix("N_").lower(): size for name, size in change_sizes(every, True).items()}
     found = {
-        name: [v for own in numbers for v in _pad(own[name], sizes.get(width, 1), 0)]
-        for name, width in OF_PASSING.items()
+        t.name: [v for own in numbers for v in _pad(own[t.name], t.length(room, 1), 0)] for t in OF_PASSING
     }
     at_end = [int(i == AT_END) for i in range(STAGES)]
     found["first_element"] = [0] * len(every)
@@ -260,10 +240,6 @@ def _members(every: Sequence[DerivedEquations]) -> int:
     It is 1 without groups, for languages without empty arrays.
     """
     return max((len(group) for group in groups_of(every).values()), default=1)
-
-
-def _table_name(name: str) -> str:
-    return _OTHER_NAMES.get(name, name.upper())
 
 
 def _pad(values: Sequence[int], length: int, by: int) -> list[int]:

@@ -14,6 +14,7 @@ from armillary.export.text.files import run_keys
 from armillary.export.text.printer import wrap_statement
 from armillary.solver.language.translator import MODEL, VECTORS, Solver, SolverFunction, called
 from armillary.solver.methods.method_text import method_names
+from armillary.solver.tables import PRESENT
 
 _OPERATORS: dict[type, tuple[str, int]] = {
     ast.Add: ("+", 5), ast.Sub: ("-", 5), ast.Mult: ("*", 6), ast.Div: ("/", 6),
@@ -26,18 +27,6 @@ _COUNTED = {"at": "{} * {} + {}", "below": "{} < {}", "agree": "{} == {}"}
 _DIRECTIONS = {"ENDS_STATUS": "-2", "FINDS_LOWEST": "2"}  # values in tables of directions, for contacts
 _INSTALL = SolverFunction("install", "", {"c": "whole"}, None, True, True, {}, ())
 _COMPARED = ("isnan", "differs", "below", "agree")
-# Tables of the present configuration: the table of all configurations, and the length of its rows.
-_PRESENT = {
-    **dict.fromkeys(("DIRECTION", "STOPS", "LANDS", "ROLE"), ("", "N_EVENTS")),
-    "LOCKED": ("LOCKED_IN", "N_LOCKABLE"),
-    "NEAR_PLACE": ("", "N_EVENTS"),
-    "SETTING_ACTS": ("", "N_SETTINGS"),
-    **dict.fromkeys(("ROW_OF", "SPEED_OF"), ("", "N_ELEMENTS")),
-    "SPEED_OF_ROW": ("", "N_ROWS"),
-    **dict.fromkeys(("STATE_SIZE", "TURNS_ROWS"), ("", "N_OWN_MOTION")),
-}  # fmt: skip
-
-
 CONSTRAINT_GEOMETRY = "constraint_geometry"  # the section `geometry`: the start of a run has one of this name
 
 
@@ -273,7 +262,7 @@ class SolverPrinter:
                 return self.item(whole, self.element) if inside else whole, _ATOM
             case ast.Subscript(value=ast.Attribute(attr=name), slice=index):
                 return self.item(self.field(name), self.place(index)), _ATOM
-            case ast.Subscript(value=ast.Name(id=name), slice=index) if self.changing and name in _PRESENT:
+            case ast.Subscript(value=ast.Name(id=name), slice=index) if self.changing and name in PRESENT:
                 return self.of_present(name, index), _ATOM
             case ast.Subscript(value=ast.Name(id=name), slice=index):
                 return self.item(self.names.get(name, name), self.place(index)), _ATOM
@@ -303,10 +292,10 @@ class SolverPrinter:
 
     def of_present(self, name: str, index: ast.expr) -> str:
         """Return an entry of a table of the present configuration."""
-        table, width = _PRESENT[name]
+        table, width = PRESENT[name]
         present = ast.Attribute(ast.Name("run"), "configuration")
         place = ast.Call(ast.Name("at"), [present, ast.Name(width), index], [])
-        return self.item(self.names.get(table or name, table or name), self.place(place))
+        return self.item(self.names.get(table, table), self.place(place))
 
     def place(self, index: ast.expr) -> str:
         """Return the index of an element."""

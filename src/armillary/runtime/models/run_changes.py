@@ -54,9 +54,10 @@ from armillary.solver.language.language import (
     REFUSED,
     WEAKENS,
 )
-from armillary.solver.llvm.layout import HEAD, INSTALLED, SECTIONS, STAGES, ChangeShape
+from armillary.solver.llvm.layout import HEAD, INSTALLED, SECTIONS, ChangeShape
 from armillary.solver.methods.dop853 import TABLEAU
 from armillary.solver.methods.gauss import collocation_tables
+from armillary.solver.tables import STAGES, TABLES
 from armillary.solver.thresholds import LOOKS
 
 if TYPE_CHECKING:
@@ -213,15 +214,8 @@ def change_figures(
         at = places[name] + first_place
         numbers[at : at + len(values)] = values
 
-    own_motion = shape.sizes()["own_motion"]
-    widths = {
-        **dict.fromkeys(("role", "direction", "ends", "lands", "recloses", "near_place"), events),
-        "locked": len(lockable),
-        "member": most,
-        "setting_acts": shape.settings,
-        **dict.fromkeys(("row_of", "speed_of"), shape.elements),
-        **dict.fromkeys(("speed_of_row", "row_of_step", "speed_of_step"), shape.rows),
-    }
+    sizes = {**shape.sizes(), "events": events}
+    own_motion, widths = sizes["own_motion"], {t.name: t.length(sizes, 1) for t in TABLES}
     modes = modal_speeds(system)
     numbered = {equations.configuration: c for c, equations in enumerate(every)}
     for c, equations in enumerate(every):
@@ -234,7 +228,7 @@ def change_figures(
         if partitions:
             found |= partitions[c]
         for name, values in found.items():
-            put(name, c * widths.get(name, 1), values)
+            put(name, c * widths[name], values)
         put("strikes", c, [strikes[c]])
         put("state_size", c * own_motion, [1.0] * own_motion)
         put("state_size", c * own_motion, equations.reduction.state_sizes(system))
@@ -271,14 +265,14 @@ def configuration_numbers(
     return {
         "role": [event_role(event, equations, recloses) for event in watched],
         "direction": [event.direction for event in watched],
-        "ends": [int(e.stop and not own) for e, own in zip(watched, internal, strict=True)],
+        "stops": [int(e.stop and not own) for e, own in zip(watched, internal, strict=True)],
         "lands": [int(own) for own in internal],
-        "locked": [int(u in equations.configuration.locked) for u in lockable],
+        "locked_in": [int(u in equations.configuration.locked) for u in lockable],
         "setting_acts": [int(u.data.name in no_states) for _, u, _ in speed_settings(equations.system)],
-        "used": [len(equations.program.state)],
-        "watched": [len(watched)],
-        "choice": [index.get(DEPENDENT_SPEEDS, NONE)],
-        "rank": [index.get(CONSTRAINT_RANK, NONE)],
+        "used_states": [len(equations.program.state)],
+        "watched_events": [len(watched)],
+        "choice_event": [index.get(DEPENDENT_SPEEDS, NONE)],
+        "rank_event": [index.get(CONSTRAINT_RANK, NONE)],
     }
 
 

@@ -11,8 +11,9 @@ from collections.abc import Callable
 
 from armillary.llvm.building.builder import Value
 from armillary.llvm.building.emitter import ADDRESS, WHOLE
+from armillary.solver import tables
 from armillary.solver.llvm.functions import LoopFunction, LoopModule
-from armillary.solver.llvm.layout import ACROSS, AT_END, HEAD, INSTALLED, SECTIONS
+from armillary.solver.llvm.layout import HEAD, INSTALLED, SECTIONS
 
 Table = Callable[[LoopFunction, Value], Value]
 
@@ -23,67 +24,29 @@ def figure(f: LoopFunction, name: str, index: Value) -> Value:
     return figures[index + figures[HEAD.index(f"first {name}")].to_whole()]
 
 
-def _of_event(name: str) -> Table:
-    return lambda f, k: figure(f, name, f["configuration"] * f.size("events") + k)
+def _reader(table: tables.Table) -> Table:
+    """Return a function that reads an entry, as a real, a whole number or a truth value."""
+
+    def entry(f: LoopFunction, i: Value) -> Value:
+        place = f["configuration"] * f.size(table.sizes[0]) + i if table.present else i
+        found = figure(f, table.name, place)
+        if table.kind == "real":
+            return found
+        return found.differs(0.0) if table.kind == "truth" else found.to_whole()
+
+    return entry
 
 
-def _locked_here(f: LoopFunction, j: Value) -> Value:
-    return figure(f, "locked", f["configuration"] * f.size("lockable") + j).differs(0.0)
+def _real(name: str) -> Table:
+    return lambda f, i: figure(f, name, i)
 
 
-def _is(name: str) -> Table:
-    return lambda f, i: figure(f, name, i).differs(0.0)
-
-
-def _number(table: Table) -> Table:
-    return lambda f, i: table(f, i).to_whole()
-
-
-def _truth(table: Table) -> Table:
-    return lambda f, i: table(f, i).differs(0.0)
-
-
-# The tables of solver/language/language.py.
+# The tables by their words in the small language.
 TABLES: dict[str, Table] = {
-    "DIRECTION": _number(_of_event("direction")),
-    "STOPS": _truth(_of_event("ends")),
-    "LANDS": _truth(_of_event("lands")),
-    "ROLE": _number(_of_event("role")),
-    "RECLOSES": _truth(_of_event("recloses")),
-    "LOCKED": _locked_here,
-    "LOCKED_IN": _is("locked"),
-    "LOCKS": _is("locks"),
-    "UNLOCKS": _is("unlocks"),
-    "SETS": _is("sets"),
-    "MOVES": _is("moves"),
-    **{
-        # mypy does not infer a lambda with a default argument, which binds the variable of the loop.
-        name.upper(): _number(lambda f, s, name=name: figure(f, name, s))  # type: ignore[misc]
-        for name in ("setting_event", "setting_speed")
-    },
-    "SETTING_ACTS": _truth(
-        lambda f, s: figure(f, "setting_acts", f["configuration"] * f.size("settings") + s)
-    ),
-    "STRIKES": _is("strikes"),
-    "CHOICE_EVENT": _number(lambda f, c: figure(f, "choice", c)),
-    "RANK_EVENT": _number(lambda f, c: figure(f, "rank", c)),
-    "GROUP_SIZE": _number(lambda f, c: figure(f, "group_size", c)),
-    "ELEMENTS": _number(lambda f, c: figure(f, "elements", c)),
-    "FIRST_ELEMENT": _number(lambda f, c: figure(f, "first_element", c)),
-    "ROW_OF": _number(lambda f, e: figure(f, "row_of", f["configuration"] * f.size("elements") + e)),
-    "SPEED_OF": _number(lambda f, e: figure(f, "speed_of", f["configuration"] * f.size("elements") + e)),
-    "SPEED_OF_ROW": _number(lambda f, i: figure(f, "speed_of_row", f["configuration"] * f.size("rows") + i)),
-    "ROW_OF_STEP": _number(lambda f, i: figure(f, "row_of_step", i)),
-    "SPEED_OF_STEP": _number(lambda f, i: figure(f, "speed_of_step", i)),
-    "SPEED_KIND": _number(lambda f, j: figure(f, "speed_kind", j)),
-    "IS_MODAL": _is("is_modal"),
-    "STATE_SIZE": lambda f, i: figure(f, "state_size", f["configuration"] * f.size("own_motion") + i),
-    "TURNS_ROWS": lambda f, i: figure(f, "turns_rows", f["configuration"] * f.size("own_motion") + i),
-    "NEAR_PLACE": _number(_of_event("near_place")),
-    # mypy does not infer a lambda with a default argument, which binds the variable of the loop.
-    **{name.upper(): lambda f, i, name=name: figure(f, name, i) for name in ACROSS},  # type: ignore[misc]
-    "AT_END": lambda f, i: i.equals(AT_END),
-    "MEMBER": _number(lambda f, i: figure(f, "member", i)),
+    **{table.word: _reader(table) for table in tables.TABLES},
+    "LOCKED": _reader(tables.Table("locked_in", "truth", ("lockable",), present=True)),
+    **{name.upper(): _real(name) for name in tables.ACROSS},
+    "AT_END": lambda f, i: i.equals(tables.AT_END),
 }
 
 
@@ -99,7 +62,7 @@ def emit_install(program: LoopModule) -> LoopFunction:
     for name in INSTALLED:
         address = f.builder.load(table.at(c * len(SECTIONS) + SECTIONS.index(name)), ADDRESS)
         f[name] = Value(f, address)
-    used = figure(f, "used", c).to_whole()
+    used = figure(f, "used_states", c).to_whole()
     f["used"] = used
     common = ("trial", "stage", "base", "finish", "point", "k0", "k_end", "fast", "image", "right_side")
     there, own = shape.lengths(), [name for name in shape.tableau.vectors if not name.startswith("nest")]
@@ -110,7 +73,7 @@ def emit_install(program: LoopModule) -> LoopFunction:
     if shape.partitioned and shape.adaptive:
         with f.when(f["by_state"].equals(1)), f.each(f.size("states")) as m:
             f.vector("atol")[m] = f.outside("tolerances")[c * f.size("states") + m]
-    watched = figure(f, "watched", c).to_whole()
+    watched = figure(f, "watched_events", c).to_whole()
     with f.each(f.size("events")) as k, f.when(k >= watched):
         f.vector("g")[k] = 1.0
     f.give()

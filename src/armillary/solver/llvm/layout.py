@@ -24,7 +24,7 @@ from itertools import accumulate
 
 from armillary.solver.language.fields import read_fields
 from armillary.solver.methods.tableau import Rosenbrock, Tableau
-from armillary.solver.thresholds import LOOKS
+from armillary.solver.tables import ACROSS, NESTS, STAGES, TABLES
 
 # σ that leaves a multiplier where it is: so much larger than all else in a matrix that the rest is rounding.
 RIGID = 1e60
@@ -192,24 +192,7 @@ SECTIONS = (
     *("ratings", "rating_constants"),
 )
 ROOM_FOR_CONFIGURATIONS = 64  # in the tables of a run, or twice as many, and so on
-# Of the step across a place where rank is lost, dop853: rates that are kept, and coefficients of its dense
-# output beyond the cubic polynomial. It is logged by this number.
-STAGES, AT_END, NESTS, PASSED = 16, 12, 4, -1000
-# Lengths of its tables; see solver/language/language.py.
-ACROSS = {
-    "stage_time": STAGES,
-    "stage_weight": STAGES * STAGES,
-    "error_weight": STAGES,
-    "low_error_weight": STAGES,
-    "nest_weight": NESTS * STAGES,
-    "look": len(LOOKS),
-    "gauss_time": NESTS,
-    "gauss_weight": NESTS * NESTS,
-    "gauss_end": NESTS,
-    "gauss_first_rate": NESTS,
-    "gauss_last_rate": NESTS,
-    "gauss_nest": NESTS,
-}
+PASSED = -1000  # the number by which a step across a place where rank is lost is logged
 
 
 @dataclass(frozen=True)
@@ -245,22 +228,11 @@ class ChangeShape:
         """Where each table of numbers by configuration begins, and the length of all. The first has sizes and
         these places, in the order of `HEAD`.
         """
-        many = self.listed or self.room
-        lengths = {"head": len(HEAD)}
-        lengths |= dict.fromkeys(("role", "direction", "ends", "lands", "recloses"), many * events)
-        lengths["locked"] = many * self.lockable
-        lengths |= dict.fromkeys(("used", "watched", "strikes", "choice", "rank", "group_size"), many)
-        lengths |= dict.fromkeys(("elements", "first_element"), many)
-        lengths |= dict.fromkeys(("row_of", "speed_of"), many * self.elements)
-        lengths |= dict.fromkeys(("speed_of_row", "row_of_step", "speed_of_step"), many * self.rows)
-        lengths |= {"speed_kind": self.speeds, "is_modal": self.speeds, "member": many * self.members}
-        lengths |= dict.fromkeys(("locks", "unlocks", "sets", "moves"), self.own_events * self.lockable)
-        lengths |= dict.fromkeys(("setting_event", "setting_speed"), self.settings)
-        lengths["setting_acts"] = many * self.settings
-        lengths |= dict.fromkeys(("state_size", "turns_rows"), many * self.sizes()["own_motion"])
-        lengths["near_place"] = 0 if self.listed and not self.passing else many * events
-        lengths |= {name: length if self.passing else 0 for name, length in ACROSS.items()}
-        return _offsets(lengths)
+        many, sizes = self.listed or self.room, {**self.sizes(), "events": events}
+        lengths = {"head": len(HEAD), **{t.name: t.length(sizes, many) for t in TABLES}}
+        if self.listed and not self.passing:
+            lengths["near_place"] = 0
+        return _offsets(lengths | {name: length if self.passing else 0 for name, length in ACROSS.items()})
 
     def first_size(self, events: int, configuration: int) -> int:
         """Where the sizes of the states of a configuration begin."""
@@ -271,17 +243,10 @@ class ChangeShape:
         return [found[name] for name in HEAD]
 
 
-FIGURES = (
-    *("role", "direction", "ends", "lands", "recloses", "locked", "used", "watched", "strikes", "choice"),
-    *("rank", "is_modal"),
-    *("group_size", "member", "locks", "unlocks", "elements", "first_element", "row_of", "speed_of"),
-    *("speed_of_row", "row_of_step", "speed_of_step", "speed_kind", "sets", "moves"),
-    *("setting_event", "setting_speed", "setting_acts", "state_size", "turns_rows", "near_place", *ACROSS),
-)
 HEAD = (
     *("coordinates", "speeds", "motion", "lockable", "own_events", "members", "rows", "elements"),
     *("geometry", "listed", "jacobian", "settings", "own_motion", "slopes", "nests"),
-    *(f"first {name}" for name in FIGURES),
+    *(f"first {name}" for name in (*(t.name for t in TABLES), *ACROSS)),
 )
 
 

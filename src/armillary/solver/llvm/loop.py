@@ -30,10 +30,11 @@ from armillary.solver.language.translator import read_solver
 from armillary.solver.llvm import configurations
 from armillary.solver.llvm.configurations import Table, emit_install
 from armillary.solver.llvm.functions import LoopFunction, LoopModule, squares
-from armillary.solver.llvm.layout import NESTS, PASSED, STAGES, VECTOR_SIZES, LoopShape
+from armillary.solver.llvm.layout import PASSED, VECTOR_SIZES, LoopShape
 from armillary.solver.llvm.machine_code import Model, SolverCode
 from armillary.solver.llvm.redundant import emit_begin, emit_projection, emit_staggered, emit_straighten
 from armillary.solver.methods.registry import METHODS
+from armillary.solver.tables import NESTS, STAGES
 from armillary.solver.thresholds import LANDING, LOOKS, SPEED_JUMP
 
 _RARE = (
