@@ -31,6 +31,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "car_small": {"example": "car", "judgement": "car_small"},
     "cart": {},
     "chain of 16": {"example": "chain", "n": 16, "energy": False},
+    "do_mpc_cart_pole": {},
     "double_wishbone": {},
     "fmu_strut": {},
     "five_bar": {},
