@@ -518,9 +518,9 @@ def _keep_others_above(
 ) -> Loads:
     """Return a shift of closed contacts onto their surfaces that moves no open contact below its surface.
 
-    A contact closes up to TOUCH above its surface, which levers may make ten times as much elsewhere. One that
-    is below already has come there by its motion and is about to close. The shift is zero if nearly dependent
-    rows would make it more than FARTHER times as long.
+    A contact closes up to TOUCH above its surface, which levers may make ten times as much elsewhere. One
+    that is below already has come there by its motion and is about to close. The shift is zero if nearly
+    dependent rows would make it more than FARTHER times as long.
     """
     ways = row_changes(rows, shift.changes)
     with_others = list(held)
