@@ -108,3 +108,18 @@ def test_a_stop_beside_a_brake_that_holds_its_joint_is_open() -> None:
     assert found["failed"][0] == 0
     assert list(found["status"]) == [2, 1, 2, 0]
     assert -capacity[1] < found["force"][2] < -0.9 * capacity[1]
+
+
+def test_redundant_friction_bears_nothing_that_normals_can_bear() -> None:
+    """Three normals hold three speeds, and friction is left over. Its row is off by 3e-12, as if the others
+    were nearly dependent: it was taken for a row that does not hold, and shared the load (330930.0).
+    """
+    J = np.array([[1, 0, 0], [0.2, 0.3, 0.9], [0.6, 0.8, 0], [0.3, 0.4, 0.5]])
+    block = ContactBlock("contact_forces", ContactShape([(0, (1,)), (2, ()), (3, ())], 3))
+    given = {name: np.zeros(block.vectors[name]) for name in block.takes}
+    given |= {"jacobian": J.ravel(), "columns": J.ravel(), "held": np.ones(4), "asked": np.array([1.0, 0, 0])}
+    given["static"] = np.array([0.5, 0, 0])
+    given["free"] = -J @ (J.T @ [1, 0, 1, 1]) + [0, 3e-12, 0, 0]
+    values = block.value(*[float(x) for name in block.takes for x in given[name]])
+    found = block.split(block.gives, list(values))
+    assert found["force"] == pytest.approx([1, 0, 1, 1], abs=2e-3)
