@@ -30,14 +30,14 @@ class Field:
 
 
 def read_source(name: str) -> str:
-    """Read a file of the solver, or of another package where the name has one before a colon."""
+    """Read a file of the solver; a name `package:file` is a file of another package."""
     package, _, file = name.rpartition(":")
     return files(package or _FILES).joinpath(file).read_text(encoding="utf-8")
 
 
 @cache
 def read_fields(name: str = "record.py") -> tuple[Field, ...]:
-    """Read all fields of the first class of a file, in order; of several files, with commas between them."""
+    """Read all fields of the first class of a file, in order; ``name`` may list files, with commas."""
     found: list[Field] = []
     for text in map(read_source, name.split(",")):
         record = next(n for n in ast.parse(text).body if isinstance(n, ast.ClassDef))
