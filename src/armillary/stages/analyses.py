@@ -69,8 +69,7 @@ class ModelAnalyses:
         memory: Mapping[str, object] | None = None,
         t: float | str = 0.0,
     ) -> OperatingPoint:
-        """Return a steady motion: a state whose rates are given, zero where they are not, and the inputs that
-        hold it.
+        """Return a steady motion: a state whose rates are zero unless given, and the inputs that hold it.
 
         ``fixed`` are values of states, ``free`` the states to find (left out: all that are not fixed),
         ``rates`` the rates of states other than zero (None: any rate), ``inputs`` the parameters or inputs to
@@ -111,17 +110,17 @@ class ModelAnalyses:
         )  # fmt: skip
 
 
-Parameters = DataMapping | None  # values by name, of one place or of each row
-Array = object  # numbers, or values by name: of one place, or with a leading axis of many
+Parameters = DataMapping | None  # values by name, of one instant or of each row
+Array = object  # numbers, or values by name: of one instant, or with a leading axis of instants
 
 
 class ModelPieces:
     """Pieces of a model's equations as compiled functions.
 
-    All take one place or rows of them: t, coordinates q and independent speeds u in the order of the pieces
-    (``model.equations.mass_matrix.rows``), in the model's own units, or values by name in stated units;
-    ``parameters`` may be arrays. Memory and ``states`` of the user's own that are left out have their initial
-    values.
+    All take one instant or rows of instants: t, coordinates q and independent speeds u in the order of the
+    pieces (``model.equations.mass_matrix.rows``), in the model's own units, or values by name in stated
+    units; ``parameters`` may be arrays. Memory and ``states`` of the user's own that are left out have their
+    initial values.
     """
 
     _core: CompiledModel
@@ -230,5 +229,5 @@ class ModelPieces:
         return cast("np.ndarray", self._quantity("angular_momentum", t, q, u, parameters))
 
     def mass_centre(self, t: Array, q: Array, parameters: Parameters = None) -> np.ndarray:
-        """Place of the mass centre of all bodies, along the ground's axes."""
+        """Position of the mass centre of all bodies, along the ground's axes."""
         return cast("np.ndarray", self._quantity("mass_centre", t, q, None, parameters))

@@ -159,7 +159,7 @@ class ModelControl:
     ) -> TorchFunctions:
         """Rates, outputs, a step and a whole run as functions of PyTorch that it differentiates both ways.
 
-        Arguments are as for ``to_jax``. Tensors must be on the CPU, and their memory is used as it is;
+        Arguments are as for ``to_jax``. Tensors must be on the CPU, and their memory is not copied;
         `torch.func.vmap` and leading axes become runs of one compiled loop.
         """
         from armillary.control.array_functions import ArrayFunctions
@@ -196,12 +196,12 @@ class ModelControl:
 
         Costs are texts or expressions of states, inputs, parameters and t; ``cost=1`` is the time.
         ``duration`` is a number or (low, high). ``inputs`` are names, or names with limits. ``initial`` and
-        ``final`` have values or limits of states, inputs and expressions at both ends; what ``initial`` does
-        not name starts as for ``simulate``, None leaves it free. ``bounds`` hold for states along the
-        motion, ``path`` for expressions, ``free`` for parameters that are unknowns too. States of
-        ``periodic`` end as they begin; as a mapping it gives values at the beginning as expressions of the
-        end, such as those after an impact. Limits are pairs, None for no limit. ``control.optimize_phases``
-        joins phases.
+        ``final`` have values or limits of states, inputs and expressions at both ends; values that
+        ``initial`` does not name are as for ``simulate``, and None leaves one free. ``bounds`` hold for
+        states along the motion, ``path`` for expressions, ``free`` for parameters that are unknowns too.
+        States of ``periodic`` end as they begin; as a mapping it gives values at the beginning as expressions
+        of the end, such as those after an impact. Limits are pairs, None for no limit.
+        ``control.optimize_phases`` joins phases.
 
         ``guess`` is a run, an earlier optimum, or columns by name over equal times, "duration" among them.
         ``method`` is "hermite-simpson" or "radau" (collocation), or "multiple shooting": RK4 steps
