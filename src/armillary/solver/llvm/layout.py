@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from itertools import accumulate
 
-from armillary.solver.language.fields import read_fields
+from armillary.solver.language.translator import read_fields
 from armillary.solver.methods.tableau import Rosenbrock, Tableau
 from armillary.solver.tables import ACROSS, NESTS, STAGES, TABLES
 
