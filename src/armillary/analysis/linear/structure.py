@@ -111,7 +111,7 @@ def _cholesky_factor(P: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class ModeReach:
-    """One eigenvalue, its relative measure of reach, the states that it moves most, and whether it is reached."""
+    """One eigenvalue, its measure of reach, the states that it moves most, and whether it is reached."""
 
     eigenvalue: complex
     measure: float
