@@ -464,7 +464,7 @@ def read_surface(path: Path, picture: Path | None = None) -> Surface:
     except UnreadableFileError as error:
         raise MeshFault(str(error)) from None
     try:
-        patches = _limit_triangles(reader(data, lambda name: _beside(path, name)))
+        patches: Iterable[Patch] = _limit_triangles(reader(data, lambda name: _beside(path, name)))
         if picture is not None and (paint := texture(_image(picture))).image:
             patches = [patch if patch.mapped is None else patch._replace(paint=paint) for patch in patches]
         return _together(patches)
