@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from armillary.program.configurations import ConfigurationTable
     from armillary.program.equations import Considered, Stage
     from armillary.program.formalisms.hubs import Contribution
+    from armillary.program.passes import Gain
     from armillary.program.passes.graph import Operations
-    from armillary.program.passes.sequence import Gain
     from armillary.program.pieces import Pieces
     from armillary.program.program import Program
     from armillary.results import Run

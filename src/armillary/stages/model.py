@@ -16,8 +16,7 @@ from armillary.runtime.models.compilation import (
 )
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import SettingOptions, expanded_signature, run_settings
-from armillary.stages.analyses import ModelAnalyses, ModelPieces
-from armillary.stages.control import ModelControl
+from armillary.stages.analyses import ModelAnalyses, ModelControl, ModelPieces
 from armillary.stages.shared import OtherStages
 from armillary.untyped import DataMapping
 
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from armillary.ensembles.result import Batch
     from armillary.results import Run
     from armillary.results.plots.motion import MotionView, PictureOptions
-    from armillary.runtime.start.mass_centres import OnStart
+    from armillary.runtime.start.initial import OnStart
     from armillary.settings import Initial, RunOptions
     from armillary.stages.equations import Equations
     from armillary.stages.shared import MotionPictures
