@@ -118,7 +118,7 @@ class _ColladaScene:
                     yield transform_patch(face.patch._replace(paint=self.paint(face.material, {})), whole)
             return
         stack = [(node, whole, 0) for node in reversed(_all(scene, "node"))]
-        met = total = 0
+        met = 0
         while stack:
             node, above, depth = stack.pop()
             met += 1
@@ -128,9 +128,6 @@ class _ColladaScene:
             for instance in _all(node, "instance_geometry", "instance_controller"):
                 bound = self._bound(instance)
                 for face in self.geometry(self._geometry_of(instance)):
-                    total += len(face.patch.faces)
-                    if total > MOST:
-                        raise MeshFault(f"it has more than {MOST:,} triangles")
                     yield transform_patch(face.patch._replace(paint=self.paint(face.material, bound)), T)
             others = [self.find_element(i.attributes["url"]) for i in _all(node, "instance_node")]
             stack += [(child, T, depth + 1) for child in reversed([*_all(node, "node"), *others])]
@@ -287,12 +284,8 @@ _TRIANGLES, _STRIP, _FAN = 4, 5, 6
 def read_glb(data: bytes, beside: Beside) -> Iterator[Patch]:
     """Yield the patches of all meshes in the scene."""
     scene = _GltfFile(data)
-    total = 0
     for node, T in scene.nodes():
         for patch in scene.patches(node):
-            total += len(patch.faces)
-            if total > MOST:
-                raise MeshFault(f"it has more than {MOST:,} triangles")
             yield transform_patch(patch, T)
 
 
@@ -465,7 +458,7 @@ def read_surface(path: Path, picture: Path | None = None) -> Surface:
     except UnreadableFileError as error:
         raise MeshFault(str(error)) from None
     try:
-        patches = reader(data, lambda name: _beside(path, name))
+        patches: Iterable[Patch] = _limit_triangles(reader(data, lambda name: _beside(path, name)))
         if picture is not None and (paint := texture(_image(picture))).image:
             patches = [patch if patch.mapped is None else patch._replace(paint=paint) for patch in patches]
         return _together(patches)
@@ -479,8 +472,21 @@ def read_surface(path: Path, picture: Path | None = None) -> Surface:
         TypeError,
         AttributeError,
         struct.error,
+        RecursionError,  # lists of JSON nested too deeply
     ) as error:
         raise MeshFault(f"it is damaged ({error})") from None
+
+
+def _limit_triangles(patches: Iterable[Patch]) -> Iterator[Patch]:
+    """The patches, as long as they do not have too many triangles together: a few bytes can repeat one
+    geometry at many nodes.
+    """
+    total = 0
+    for patch in patches:
+        total += np.size(patch.faces) // 3
+        if total > MOST:
+            raise MeshFault(f"it has more than {MOST:,} triangles")
+        yield patch
 
 
 def _image(path: Path) -> bytes:

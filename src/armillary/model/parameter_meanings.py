@@ -111,7 +111,7 @@ _AXES = "xyz"
 _UNNAMED = ("origin", "com")  # points that every body has, described as what they are
 
 
-class _ParameterUse(NamedTuple):
+class ParameterUse(NamedTuple):
     """An expression of the description, and its meaning in words."""
 
     expression: Expr
@@ -126,7 +126,7 @@ def parameter_descriptions(system: Description) -> dict[str, str]:
     if not open_ones:
         return found
     dimensions = parameter_dimensions(system)
-    uses = [(place, symbols(place.expression)) for place in _parameter_uses(system)]
+    uses = [(place, symbols(place.expression)) for place in parameter_uses(system)]
     # A use of the parameter alone says most: gravity, rather than the divisor in a mass.
     for place, held in [*((p, h) for p, h in uses if _alone(p.expression)), *uses]:
         for parameter in held:
@@ -147,56 +147,65 @@ def _alone(expression: Expr) -> bool:
 # ------------------------------------------------------------------------------------------------- places
 
 
-def _parameter_uses(system: Description) -> Iterator[_ParameterUse]:
-    """Yield all expressions that may hold a parameter, the most informative first."""
+def parameter_uses(system: Description, without: Body | None = None) -> Iterator[ParameterUse]:
+    """Yield all expressions that may hold a parameter, the most informative first; ``without`` a body omits its
+    mass, inertia and places.
+    """
     for body in system.bodies.values():
-        yield from _body_places(body)
-        yield from _direction_places(body)
+        if body is not without:
+            yield from _body_places(body)
+            yield from _direction_places(body)
     for gravity in system.gravities:
-        yield _ParameterUse(gravity.magnitude, "acceleration of gravity")
+        yield ParameterUse(gravity.magnitude, "acceleration of gravity")
     for load in system.loads.values():
         kind = "strut" if load.collinear else load.kind
-        yield _ParameterUse(load.magnitude, f"{kind} {load.name}", load)
+        yield ParameterUse(load.magnitude, f"{kind} {load.name}", load)
     for attractor in system.attractors.values():
-        yield _ParameterUse(attractor.mu, f"gravitational parameter of {attractor.name}")
+        yield ParameterUse(attractor.mu, f"gravitational parameter of {attractor.name}")
         yield from _uses_in_triple(attractor.place, "{} coordinate of " + attractor.name)
         if attractor.radius is not None:
-            yield _ParameterUse(attractor.radius, f"radius of {attractor.name}")
-        yield _ParameterUse(as_expr(attractor.J2), f"oblateness of {attractor.name}")
+            yield ParameterUse(attractor.radius, f"radius of {attractor.name}")
+        yield ParameterUse(as_expr(attractor.J2), f"oblateness of {attractor.name}")
     for name, (place, rate) in system.centres.items():
         yield from _uses_in_triple(place, "initial {} coordinate of the mass centre of body " + name)
         yield from _uses_in_triple(rate, "initial {} velocity of the mass centre of body " + name)
     for given in system.prescriptions.values():
         if given.position is not None and given.coordinate is not None:
-            yield _ParameterUse(given.position, f"prescribed coordinate {given.coordinate.data.name}")
-        yield _ParameterUse(given.value, f"prescribed speed {given.speed.data.name}")
+            yield ParameterUse(given.position, f"prescribed coordinate {given.coordinate.data.name}")
+        yield ParameterUse(given.value, f"prescribed speed {given.speed.data.name}")
     for speed, inertia in system.armatures.items():
-        yield _ParameterUse(inertia, f"armature of {speed.data.name}")
+        yield ParameterUse(inertia, f"armature of {speed.data.name}")
     for constraint in system.constraints.values():
         held = constraint.speed if constraint.position is None else constraint.position
-        yield _ParameterUse(held, f"constraint {constraint.name}")
+        yield ParameterUse(held, f"constraint {constraint.name}")
     for memory in system.memories.values():
         if memory.update is not None:
-            yield _ParameterUse(memory.update, f"update of memory {memory.symbol.data.name}")
+            yield ParameterUse(memory.update, f"update of memory {memory.symbol.data.name}")
     for state in system.states.values():
         if state.rate is not None:
-            yield _ParameterUse(state.rate, f"rate of state {state.symbol.data.name}")
+            yield ParameterUse(state.rate, f"rate of state {state.symbol.data.name}")
     for event in system.events.values():
-        yield _ParameterUse(event.expression, f"condition of event {event.name}")
+        yield ParameterUse(event.expression, f"condition of event {event.name}")
         for target, value in event.changes.items():
-            yield _ParameterUse(value, f"new value of {target.data.name} at event {event.name}")
+            yield ParameterUse(value, f"new value of {target.data.name} at event {event.name}")
     for output in system.outputs.values():
-        yield _ParameterUse(output.expression, f"output {output.name}")
+        yield ParameterUse(output.expression, f"output {output.name}")
+    for contact in system.contacts.values():
+        parts = {"friction": contact.friction, "friction at rest": contact.held}
+        parts |= {"restitution": contact.restitution, "gap": contact.gap}
+        for part, value in parts.items():
+            if value is not None:
+                yield ParameterUse(value, f"{part} of {contact.name}")
 
 
-def _body_places(body: Body) -> Iterator[_ParameterUse]:
+def _body_places(body: Body) -> Iterator[ParameterUse]:
     parent = body.parent.name if body.parent is not None else "ground"
-    yield _ParameterUse(body.mass, f"mass of body {body.name}")
+    yield ParameterUse(body.mass, f"mass of body {body.name}")
     for i, row in enumerate(body.inertia):
         for j, element in enumerate(row[i:], i):
             about = f"about its {_AXES[i]} axis" if i == j else f"for its {_AXES[i]} and {_AXES[j]} axes"
             kind = "moment" if i == j else "product"
-            yield _ParameterUse(element, f"{kind} of inertia of body {body.name} {about}")
+            yield ParameterUse(element, f"{kind} of inertia of body {body.name} {about}")
     yield from _uses_in_triple(body.com_coordinates, "{} coordinate of the mass centre of body " + body.name)
     yield from _uses_in_triple(body.at, "{} coordinate of the joint of body " + f"{body.name} in {parent}")
     for point in body.points.values():
@@ -206,26 +215,26 @@ def _body_places(body: Body) -> Iterator[_ParameterUse]:
             )
 
 
-def _direction_places(body: Body) -> Iterator[_ParameterUse]:
+def _direction_places(body: Body) -> Iterator[ParameterUse]:
     for row in body.orient or ():
         for element in row:
-            yield _ParameterUse(as_expr(element), f"orientation of body {body.name}")
+            yield ParameterUse(as_expr(element), f"orientation of body {body.name}")
     for step in body.assembly.steps:
         axis = getattr(step, "axis", None)  # the index of an axis if a node turns; no parameter in it
         for component in axis if isinstance(axis, tuple | list) else ():
-            yield _ParameterUse(as_expr(component), f"axis of the joint of body {body.name}")
+            yield ParameterUse(as_expr(component), f"axis of the joint of body {body.name}")
 
 
-def _uses_in_triple(values: Iterable[Scalar], phrase: str) -> Iterator[_ParameterUse]:
+def _uses_in_triple(values: Iterable[Scalar], phrase: str) -> Iterator[ParameterUse]:
     for axis, value in zip(_AXES, values, strict=True):
-        yield _ParameterUse(as_expr(value), phrase.format(axis))
+        yield ParameterUse(as_expr(value), phrase.format(axis))
 
 
 # ---------------------------------------------------------------------------------------- role in its use
 
 
-def _describe_use(parameter: Expr, place: _ParameterUse, dimension: Dimension | None) -> str:
-    """Return the words for a parameter in an expression, found on the way from its root down to it."""
+def _describe_use(parameter: Expr, place: ParameterUse, dimension: Dimension | None) -> str:
+    """Return the words for a parameter in an expression: found on the way from the whole down to it."""
     holders = _holders(parameter, place.expression)
     node, negative, words = _inner(place.expression), False, ""
     while node is not parameter:
@@ -266,8 +275,10 @@ def _holders(parameter: Expr, root: Expr) -> set[Expr]:
     return found
 
 
-def _as_term(parameter: Expr, node: Expr, place: _ParameterUse, dimension: Dimension | None) -> str:
-    """Describe a parameter in a sum: as a free length, or as the reference of the coordinate beside it."""
+def _as_term(parameter: Expr, node: Expr, place: ParameterUse, dimension: Dimension | None) -> str:
+    """Describe a parameter that is added to a term: the zero of the coordinate or length that it is compared
+    with.
+    """
     others = [a for a in node.args if a is not parameter]
     lengths = [a for a in others if a.kind == "let" and place.load is not None
                and a.data == f"{place.load.name}_length"]  # fmt: skip
@@ -278,7 +289,7 @@ def _as_term(parameter: Expr, node: Expr, place: _ParameterUse, dimension: Dimen
 
 
 def _as_factor(
-    parameter: Expr, node: Expr, exponent: float, place: _ParameterUse, dimension: Dimension | None
+    parameter: Expr, node: Expr, exponent: float, place: ParameterUse, dimension: Dimension | None
 ) -> str:
     if exponent < 0:
         return "divisor in"

@@ -22,7 +22,7 @@ from armillary.algebra.units import TIME
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
 from armillary.files.fmu import fmu as read_fmu
-from armillary.files.fmu.description import Fmu, FmuVariable
+from armillary.files.fmu.description import WHOLE_RANGES, Fmu, FmuVariable
 from armillary.files.fmu.functions import NEVER, make_exchange_functions
 from armillary.model.description import Description, EventRecord, Memory, OutputRecord, StateRecord
 from armillary.model.reading.expressions import check_new_name, read_expression
@@ -321,9 +321,17 @@ def read_parameters(
         value = float(given) if isinstance(given, bool) and v.type == "Boolean" else plain_float(given)
         if value is None:
             raise ModelError(f"{where}: parameter '{v.name}' needs a number, not {given!r}")
-        if not v.type.startswith("Float") and value != round(value):
+        if v.type.startswith("Float"):
+            result[v] = value
+            continue
+        if not value.is_integer():
             raise ModelError(
                 f"{where}: parameter '{v.name}' is of type {v.type}, and {given!r} is not a whole number"
             )
-        result[v] = value
+        result[v] = whole = int(given)  # all its digits, of which a float may have fewer
+        low, high = WHOLE_RANGES[v.type]
+        if not low <= whole <= high:
+            raise ModelError(
+                f"{where}: parameter '{v.name}' is of type {v.type}, from {low} to {high}, not {given!r}"
+            )
     return result

@@ -26,6 +26,12 @@ NUMERIC = (
     "Float64", "Float32", "Int8", "UInt8", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64", "Boolean",
     "Enumeration",
 )  # fmt: skip
+WHOLE_RANGES = {
+    "Boolean": (0, 1),
+    "Enumeration": (-(2**63), 2**63 - 1),
+    **{f"Int{n}": (-(2 ** (n - 1)), 2 ** (n - 1) - 1) for n in (8, 16, 32, 64)},
+    **{f"UInt{n}": (0, 2**n - 1) for n in (8, 16, 32, 64)},
+}
 
 
 @dataclass(frozen=True)
@@ -383,6 +389,9 @@ def _starts(element: Element, kind: str, size: int) -> list[float]:
         found = [known[word] for word in words]
     else:
         found = [_parse_finite(element, "start", word) for word in words]
+        if kind in WHOLE_RANGES:  # all digits, of which a float may have fewer
+            whole = [word.lstrip("+-").isdecimal() for word in words]
+            found = [int(w) if k else x for w, x, k in zip(words, found, whole, strict=True)]
     if len(found) == 1:
         return found * size
     if len(found) != size:

@@ -72,7 +72,9 @@ def _setter(kind: str, version: str) -> tuple[str, LibraryObject]:
 def _convert_value(kind: str, value: float | str) -> float | bytes:
     if kind == "String":
         return str(value).encode()
-    return float(value) if kind.startswith("Float") else round(float(value))
+    if kind.startswith("Float"):
+        return float(value)
+    return value if isinstance(value, int) else round(float(value))  # a float has 53 bits of 64
 
 
 class Library:

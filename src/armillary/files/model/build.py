@@ -390,19 +390,27 @@ def _bodies(system: Description, parts: list[ModelPart]) -> None:
     while waiting:
         ready = next((item for item in waiting if not _carriers(item[2]) & to_come), None)
         if ready is None:
-            part, name, entry = waiting[0]
-            raise part.document.error(
-                f"body '{name}' hangs on '{_carriers(entry).pop()}', which hangs on '{name}' again; "
-                "one body must hang on the ground",
-                "bodies",
-                name,
-            )
+            raise _cycle_error(waiting)
         part, name, entry = ready
         _check_carrier(system, part, entry)
         with part.at("bodies", name):
             _add_body(system, part, name, entry)
         waiting.remove(ready)
         to_come.discard(name)
+
+
+def _cycle_error(waiting: list[tuple[ModelPart, str, Given]]) -> ArmillaryError:
+    """Return the error about bodies that hang on each other, found from any body that has no place yet."""
+    carrier = {name: _carriers(entry).pop() for _, name, entry in waiting}
+    chain = [waiting[0][1]]
+    while (after := carrier[chain[-1]]) not in chain:
+        chain.append(after)
+    cycle = chain[chain.index(after) :]
+    part = next(part for part, name, _ in waiting if name == cycle[0])
+    links = ", which hangs on ".join(f"'{name}'" for name in [*cycle[1:], cycle[0]])
+    return part.document.error(
+        f"body '{cycle[0]}' hangs on {links} again; one body must hang on the ground", "bodies", cycle[0]
+    )
 
 
 def _check_carrier(system: Description, part: ModelPart, entry: Mapping[str, object]) -> None:

@@ -16,6 +16,7 @@ from armillary.model.description import Flexible
 from armillary.model.flexible.deformation import held_step, node_step
 from armillary.model.flexible.part import FlexibleNode, FlexiblePart
 from armillary.model.joints import Assembly, JointType, Maker
+from armillary.model.parameter_meanings import parameter_uses
 from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
@@ -112,8 +113,8 @@ def _remove_default_masses(system: Description, body: Body) -> None:
 
 def _remove_parameters(system: Description, names: list[str], body: Body) -> None:
     gone = {system.parameters[name] for name in names}
-    expressions = [load.magnitude for load in system.loads.values()]
-    expressions += [output.expression for output in system.outputs.values()]
+    expressions = [use.expression for use in parameter_uses(system, without=body)]
+    expressions += [given[0] for given in system.definitions.values() if isinstance(given[0], Expr)]
     if used := gone & set(symbols(*expressions)):
         raise ModelError(
             f"body '{body.name}': '{used.pop()}' was left out and has been used already; a flexible "
