@@ -148,8 +148,8 @@ def _alone(expression: Expr) -> bool:
 
 
 def parameter_uses(system: Description, without: Body | None = None) -> Iterator[ParameterUse]:
-    """Yield all expressions that may hold a parameter, the most informative first; ``without`` a body omits its
-    mass, inertia and places.
+    """Yield all expressions that may hold a parameter, the most informative first; ``without`` omits the
+    mass, inertia and places of a body.
     """
     for body in system.bodies.values():
         if body is not without:
@@ -234,7 +234,7 @@ def _uses_in_triple(values: Iterable[Scalar], phrase: str) -> Iterator[Parameter
 
 
 def _describe_use(parameter: Expr, place: ParameterUse, dimension: Dimension | None) -> str:
-    """Return the words for a parameter in an expression: found on the way from the whole down to it."""
+    """Return the words for a parameter in an expression, found on the way from its root down to it."""
     holders = _holders(parameter, place.expression)
     node, negative, words = _inner(place.expression), False, ""
     while node is not parameter:
@@ -276,9 +276,7 @@ def _holders(parameter: Expr, root: Expr) -> set[Expr]:
 
 
 def _as_term(parameter: Expr, node: Expr, place: ParameterUse, dimension: Dimension | None) -> str:
-    """Describe a parameter that is added to a term: the zero of the coordinate or length that it is compared
-    with.
-    """
+    """Describe a parameter in a sum: as a free length, or as the reference of the coordinate beside it."""
     others = [a for a in node.args if a is not parameter]
     lengths = [a for a in others if a.kind == "let" and place.load is not None
                and a.data == f"{place.load.name}_length"]  # fmt: skip
