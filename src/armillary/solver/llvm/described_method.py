@@ -19,8 +19,13 @@ from armillary.llvm.building.builder import Span, Value
 from armillary.llvm.building.emitter import ADDRESS, NOTHING, REAL, WHOLE, Callee, FunctionType
 from armillary.llvm.building.routines import RecordFunction, RecordModule
 from armillary.llvm.jit import Passes, engine
-from armillary.solver.language.fields import read_fields, read_source
-from armillary.solver.language.translator import VECTORS, Description, read_described
+from armillary.solver.language.translator import (
+    VECTORS,
+    Description,
+    read_described,
+    read_fields,
+    read_source,
+)
 from armillary.solver.llvm.compiled_loop import loop_sources
 from armillary.solver.llvm.machine_code import SolverCode
 from armillary.untyped import Given

@@ -16,8 +16,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from armillary.llvm.building.builder import Local, Span, Value
 from armillary.llvm.building.emitter import WHOLE, Block, is_vector
-from armillary.solver.language.fields import read_fields
-from armillary.solver.language.translator import MODEL, SolverFunction, called, read_solver
+from armillary.solver.language.translator import MODEL, SolverFunction, called, read_fields, read_solver
 from armillary.solver.llvm.functions import Stepper, squares
 from armillary.solver.llvm.loop import SECTIONS
 from armillary.solver.llvm.machine_code import SolverCode, Statements

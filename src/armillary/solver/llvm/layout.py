@@ -20,9 +20,10 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from functools import cache
 from itertools import accumulate
 
-from armillary.solver.language.fields import read_fields
+from armillary.solver.language.translator import read_fields
 from armillary.solver.methods.tableau import Rosenbrock, Tableau
 from armillary.solver.tables import ACROSS, NESTS, STAGES, TABLES
 
@@ -257,6 +258,15 @@ def _offsets(lengths: dict[str, int]) -> tuple[dict[str, int], int]:
     return offsets, end
 
 
+@cache
+def _vector_sizes(features: frozenset[str], method_vectors: tuple[str, ...]) -> dict[str, str]:
+    """Return the vectors of a workspace, each with the name of its size; see `LoopShape.lengths`."""
+    declared = {f.name: _TYPES.get(f.name, f.type) for f in read_fields() if f.is_there(features)}
+    found = {name: VECTOR_SIZES[kind] for name, kind in declared.items() if kind in VECTOR_SIZES}
+    found |= dict.fromkeys(method_vectors, "states")
+    return dict(sorted(found.items(), key=lambda item: _SIZES.index(item[1])))
+
+
 @dataclass(frozen=True)
 class LoopShape:
     """The sizes and the method a loop is compiled for; `dense`: values inside a step can be requested.
@@ -353,11 +363,7 @@ class LoopShape:
         computes the offset of a vector as a sum over the sizes before it (with events first, rk4 of a
         slider-crank took 1.12 times as long).
         """
-        features = self.features
-        declared = {f.name: _TYPES.get(f.name, f.type) for f in read_fields() if f.is_there(features)}
-        found = {name: VECTOR_SIZES[kind] for name, kind in declared.items() if kind in VECTOR_SIZES}
-        found |= dict.fromkeys(self.method_vectors, "states")
-        return dict(sorted(found.items(), key=lambda item: _SIZES.index(item[1])))
+        return dict(_vector_sizes(self.features, tuple(self.method_vectors)))
 
     def sizes(self) -> dict[str, int]:
         """Return sizes by name."""
