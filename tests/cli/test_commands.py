@@ -262,6 +262,8 @@ def test_robots_are_imported_as_the_command_says(command: Command) -> None:
     told = command("run", "arm.urdf", "--duration", "0.1", "--no-save")
     assert "limits of joints are left out (stops= makes them): elbow" in told.stderr
     assert re.search(r"^  forearm.q1 +0 +rad", told.stdout, re.M)  # it has no outputs of its own
+    both = command("run", "arm.urdf", "--duration", "0.1", "--no-save", "-o", "x.csv")
+    assert both.exit_code == 2 and "so --output x.csv does not apply" in both.stderr
     quiet = command("run", "arm.urdf", "--duration", "0.1", "--no-save", "--quiet")
     assert quiet.exit_code == 0 and not quiet.output
     stopped = command(

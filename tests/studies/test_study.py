@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,9 @@ def test_values_of_a_run_are_those_of_its_design(finished: Study) -> None:
     assert finished.values(123) == {name: values[0] for name, values in alone.items()}
     with pytest.raises(ArmillaryError, match="no run 200: the study has runs 0 to 199"):
         finished.values(RUNS)
+    for run in (math.nan, math.inf, 1.5, None):
+        with pytest.raises(ArmillaryError, match="runs are whole numbers from 0 on"):
+            finished.values(run)
 
 
 def test_dataset_has_one_chunk_per_block_units_and_names(finished: Study) -> None:

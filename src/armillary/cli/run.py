@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import re
 import sys
 import time
 import warnings
@@ -16,7 +14,6 @@ import click
 
 from armillary.cli import app, options
 from armillary.cli.app import failure_with_data, partial_run
-from armillary.errors import ArmillaryError
 from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
@@ -64,6 +61,8 @@ def run(
     Next to the results goes an echo file, NAME.echo.toml: every parameter and initial value with units,
     meaning and source. It is a run file, and gives the same run again.
     """
+    if output is not None and not save:
+        raise click.UsageError(f"--no-save writes no results, so --output {output} does not apply")
     settings |= {"output.file": output, "output.select": list(select)}
     if quiet:
         warnings.simplefilter("ignore")  # until the command ends
@@ -154,9 +153,6 @@ def _progress(simulation: Simulation, quiet: bool) -> Iterator[bool | Callable[[
         yield report
 
 
-_FACTORS = {"": 1.0, "m/s": 1.0, "km/h": 1 / 3.6, "rad": 1.0, "deg": math.pi / 180}
-
-
 @options.command(
     """
     armillary maneuver step-steer car.toml --speed "100 km/h" --steer "1 deg"
@@ -185,6 +181,7 @@ def maneuver(
     braking, split-braking, braking-in-a-turn, ride, double-lane-change, obstacle-avoidance. The exit code is
     1 where the verdict is that the car fails.
     """
+    from armillary.model.units import SYSTEMS, text_number
     from armillary.vehicles import MANOEUVRES, VEHICLES, Car, run_manoeuvre, write_report
 
     if name not in MANOEUVRES:
@@ -194,7 +191,11 @@ def maneuver(
     if car not in VEHICLES and not Path(car).is_file():
         raise click.UsageError(f"there is no file '{car}', and the vehicles are {', '.join(VEHICLES)}")
     found = run_manoeuvre(
-        name, Car.load(car), speed=_number(speed, "--speed"), steer=_number(steer, "--steer"), brake=brake
+        name,
+        Car.load(car),
+        speed=text_number(speed, "--speed", "m/s", SYSTEMS["SI"]),
+        steer=text_number(steer, "--steer", "rad", SYSTEMS["SI"]),
+        brake=brake,
     )
     passed = getattr(found, "passed", None)
     if json_wanted:
@@ -209,11 +210,3 @@ def maneuver(
     if output and run is not None:
         run.save(output)
     return 1 if passed is False else 0
-
-
-def _number(text: str, option: str) -> float:
-    match = re.fullmatch(r"\s*([-+0-9.eE]+)\s*(\S*)\s*", text)
-    try:
-        return float(match[1]) * _FACTORS[match[2]] if match else float(text)
-    except (KeyError, ValueError):
-        raise ArmillaryError(f"{option}: '{text}' is not a number with m/s, km/h, rad or deg") from None

@@ -212,7 +212,8 @@ class StudyResults:
     def values(self, run: int) -> dict[str, float]:
         """Return the varied values of one run: as it was made, or as the design has them."""
         layout = self._definition.layout
-        if plain_float(run) is None or run != int(run):
+        number = plain_float(run)
+        if number is None or not number.is_integer():
             raise ArmillaryError(f"runs are whole numbers from 0 on: there is no run {run!r}")
         if not 0 <= run < layout.runs:
             raise ArmillaryError(f"there is no run {run}: the study has runs 0 to {layout.runs - 1}")
