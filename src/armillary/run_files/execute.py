@@ -44,7 +44,7 @@ from armillary.text_tables import toml_key, toml_value
 from armillary.untyped import DataMapping, DataTable, Given
 
 if TYPE_CHECKING:
-    from armillary.runtime.start.mass_centres import OnStart
+    from armillary.runtime.start.initial import OnStart
     from armillary.stages.equations import Equations
     from armillary.stages.model import Model
 
