@@ -494,8 +494,8 @@ def _choice_of_forces(c: ContactState, after: Sequence[Scalar], hit: Scalar, hap
 
 
 def _is_at_rest(c: ContactState, choice: _Choice, direction: Sequence[Scalar]) -> fn.Operand:
-    """Return whether a slip has no velocity that it keeps: it was at rest, or it was slow and has been stopped,
-    since no statuses were found while it slid on, and now begins in another direction.
+    """Return whether a slip has no velocity that it keeps: it was at rest, or it was slow and has been
+    stopped, since no statuses were found while it slid on, and now begins in another direction.
     """
     along = total([times(direction[row], e) for row, e in zip(c.slip, choice.direction, strict=True)])
     slow = fn.and_(as_expr(choice.rests) > 0.25, as_expr(along) < WITHIN)

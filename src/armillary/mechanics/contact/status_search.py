@@ -279,10 +279,9 @@ def search_statuses(run: Contacts) -> truth:
             before: real = last
             last = 0.0
             for i in range(N_CONTACT_ROWS):
-                change: real = run.force[i] - run.best[i]
-                last = last + run.diagonal[i] * change * change
+                run.steady[i] = run.force[i] - run.best[i]
+                last = last + run.diagonal[i] * run.steady[i] * run.steady[i]
             ratio = sqrt(last / before) if before > 0.0 else 0.0
-        run.steady = run.force - run.best
         found = is_steady(run)
         fastest: real = 0.0
         fastest = fastest_row(run)
