@@ -291,8 +291,9 @@ def search_statuses(run: Contacts) -> truth:
         run.best = run.force
         if found:
             read_statuses(run, False)
-            found = agrees(run)
-            found = take_own_forces(run, found)
+            solved: truth = False
+            solved = agrees(run)
+            found = take_own_forces(run, solved)
             break
         read_statuses(run, True)
         found = try_statuses(run)
