@@ -92,7 +92,11 @@ class CompiledModel(ConfiguredProgram):
     def derivatives(
         self, t: float, state: Given, parameters: DataMapping | None = None, *, memory: Given = None
     ) -> np.ndarray:
-        """Return [q̇, u̇, ż] at a state [q, u, z]; see ``Model.derivatives``."""
+        """Return [q̇, u̇, ż] at a state [q, u, z]: coordinates, speeds and states of the user's own;
+        ``memory`` has inputs and memories by name, as for ``simulate``, or all of them as numbers in the
+        model's own units. A contact without a status in ``memory`` gets the status that follows from the
+        state.
+        """
         y = self._state_vector(state)
         return self._call("derivatives", len(y), t, y, parameters, memory)
 
@@ -106,7 +110,9 @@ class CompiledModel(ConfiguredProgram):
         memory: Given = None,
         states: Given = None,
     ) -> np.ndarray:
-        """Return u̇ at coordinates q and speeds u; see ``Model.accelerations``."""
+        """Return u̇ at coordinates q, speeds u and states of the user's own; without ``states`` these have
+        their initial values.
+        """
         if self.base is not self:
             return self.base.accelerations(t, q, u, parameters, memory=memory, states=states)
         q = vector(q, len(self.coordinate_names), "coordinates")
@@ -155,7 +161,9 @@ class CompiledModel(ConfiguredProgram):
     def state(
         self, initial: Initial = None, parameters: DataMapping | None = None, t: float = 0.0
     ) -> np.ndarray:
-        """Return a state from initial values; see ``Model.state``."""
+        """Return a state from values by name (the rest as described), or from all values in order. Euler
+        parameters are made unit, loops are closed, and speeds made to agree with the constraints.
+        """
         instance = Instance(self, self.parameter_table.check_given(parameters))
         return instance.pack_state(self.place_at_start(instance, initial, t, initial_memory(self.equations)))
 
