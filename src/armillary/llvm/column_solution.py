@@ -159,7 +159,7 @@ class ColumnCode:
     def _block_code(self, blocks: _Blocks) -> _Part:
         writer = _Writer(self._coefficients, self.lanes, blocks.width)
         _solve(writer, self.solution.factors, blocks, self._branches)
-        self.operations += _times(writer.operations, len(blocks.group.columns))
+        self.operations += _repeated_operations(writer.operations, len(blocks.group.columns))
         return writer.lines, blocks.array, blocks.runs
 
     def _branch_code(self, branch: _Branch) -> _Part:
@@ -172,7 +172,7 @@ class ColumnCode:
                     value = writer.less(value, writer.coefficient(k, j), known[j])
             known[k] = value
             writer.store("out", branch.places[k], value)
-        self.operations += _times(writer.operations, len(branch.near))
+        self.operations += _repeated_operations(writer.operations, len(branch.near))
         return writer.lines, "out", [(0, 0)]
 
 
@@ -217,7 +217,7 @@ def _vectors(unknowns: int) -> int:
     return _VECTORS if unknowns <= _FEW else 2 if unknowns <= _MANY else 1
 
 
-def _times(operations: Operations, columns: int) -> Operations:
+def _repeated_operations(operations: Operations, columns: int) -> Operations:
     return Operations(operations.additions * columns, operations.multiplications * columns)
 
 
@@ -425,7 +425,7 @@ class _Writer:
             f"after_{name}:",
         ]
         self._label, self._pairs = f"after_{name}", {}
-        self.operations = alone + _times(self.operations, times)
+        self.operations = alone + _repeated_operations(self.operations, times)
 
     def move_array(self, array: str, place: int, step: int, i: str) -> str:
         """Return the pointer to a place of an array that moves by a step in each iteration."""

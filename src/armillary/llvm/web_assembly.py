@@ -333,7 +333,7 @@ def link_module(
     places, segments, end = _place_segments(found, stack)
     values = [_value(s, places) for s in found.symbols]
     pages = -(-(end + room) // PAGE)
-    bodies = [_body(found, body, values) for body in _functions(found)]
+    bodies = [_body(found, body, values) for body in _function_extents(found)]
     by_name = {s.name: s.index for s in found.symbols if s.kind == 0}
     entries = [_text(name) + b"\0" + whole(by_name[name]) for name in exports]
     entries.append(_text("memory") + b"\x02\0")
@@ -483,7 +483,7 @@ def _value(symbol: _Symbol, places: Sequence[int]) -> int:
     return places[symbol.index] + symbol.offset
 
 
-def _functions(found: _Object) -> Iterator[tuple[int, int]]:
+def _function_extents(found: _Object) -> Iterator[tuple[int, int]]:
     """Yield start and end of the bodies of functions in the code section."""
     reader = Reader(found.sections[_CODE])
     for _ in range(reader.whole()):

@@ -87,7 +87,7 @@ def _known_changes(configurations: Configurations) -> KnownChanges:
     so_far = (len(known), len(rated), model.changed)
     if so_far not in model.change_figures:
         groups = {locked: found.configurations if found else () for locked, found in rated.items()}
-        model.change_figures[so_far] = _figures([configurations[c].model for c in known], groups)
+        model.change_figures[so_far] = _configuration_tables([configurations[c].model for c in known], groups)
     made = model.change_figures[so_far]
     key = configurations.parameters_key
     kept = model.change_sections
@@ -123,7 +123,7 @@ def single_changes(instance: Instance) -> RunChanges:
     """Return the tables of a single configuration, with which a loop passes places of lost rank."""
     kept, alone = instance.model.change_figures, (1, 0, False)  # the key of a first run, without choices
     if alone not in kept:
-        kept[alone] = _figures([instance.model], {})
+        kept[alone] = _configuration_tables([instance.model], {})
     made = kept[alone]
     sections = np.zeros((made.shape.room, len(SECTIONS)), dtype=np.int64)
     addresses = _addresses(instance, alone=True)
@@ -167,7 +167,7 @@ class ChangeFigures:
 Groups = Mapping[frozenset[str], Sequence[Configuration]]  # choices of dependent speeds by locks
 
 
-def _figures(models: Sequence[ConfiguredProgram], groups: Groups) -> ChangeFigures:
+def _configuration_tables(models: Sequence[ConfiguredProgram], groups: Groups) -> ChangeFigures:
     """Return the tables of some configurations."""
     strikes = [len(models) > 1 and "impulse" in model.change_code.lengths for model in models]
     return change_figures([model.equations for model in models], strikes, groups)
