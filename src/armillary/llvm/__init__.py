@@ -1,5 +1,5 @@
 """Programs and loops as machine code in this process.
 
 In: the sections of a program. Out: functions with an address, freed with the object that holds them. Read
-`sections.py` first, then `node_writer.py` and `jit.py`; `building/` has loops, `arrangement/` the order of lines.
+`sections.py` first, then `node_writer.py` and `jit.py`; `building/` has loops, `arrangement/` orders lines.
 """
