@@ -20,7 +20,7 @@ from scipy.spatial.transform import Rotation
 
 from armillary.algebra.units import LENGTH
 from armillary.files.mesh_surface import Paint, from_hex
-from armillary.limited_files import replacing
+from armillary.limited_files import write_file
 from armillary.program.equations import DerivedEquations
 from armillary.results import Run
 from armillary.untyped import DataTable
@@ -168,8 +168,7 @@ _STILL = 1e-9  # of the size of a system: a motion that is none
 def write_glb(run: Run, equations: DerivedEquations, path: Path) -> None:
     """The motion of a run as a .glb file, written whole or not at all."""
     data = glb_of(figure_of(run, equations, arrows=False), equations.system.units.scale(LENGTH))
-    with replacing(path) as temporary:
-        temporary.write_bytes(data)
+    write_file(path, data)
 
 
 def glb_of(figure: PageFigure, metres: float = 1.0) -> bytes:

@@ -35,7 +35,7 @@ from armillary.export.text.description import start_values
 from armillary.export.text.source import make_source
 from armillary.export.wasm import class_text
 from armillary.export.wasm.module import METHODS_OF_MODULES, WasmModule
-from armillary.limited_files import replacing
+from armillary.limited_files import write_file
 from armillary.model.bodies.body import Body
 from armillary.model.loads.forces import force, moment
 from armillary.model.signals import input as declare
@@ -283,8 +283,7 @@ def write_live(model: CompiledModel, path: str | os.PathLike[str], **options: Gi
     if place.suffix.lower() not in (".html", ".htm"):
         raise ArmillaryError(f"a live model is written as one .html page, not as '{place.name}'")
     page = live_page(model, **options)
-    with replacing(place) as temporary:
-        temporary.write_text(page, encoding="utf-8")
+    write_file(place, page)
     return place
 
 

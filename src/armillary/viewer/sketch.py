@@ -13,7 +13,7 @@ import numpy as np
 
 from armillary.algebra.arguments import file_path, one_of
 from armillary.errors import ArmillaryError
-from armillary.limited_files import replacing
+from armillary.limited_files import write_file
 from armillary.model.bodies.body import Body
 from armillary.model.joints import Drift, Slide, Tumble, Turn
 from armillary.runtime.models.compiled import CompiledModel
@@ -42,8 +42,7 @@ def draw_sketch(
     poses = PoseFunction(model.equations).at(0.0, state[None, :], dict(parameters or {}))
     text = Drawing(Sketch(Appearance(model.equations, dict(parameters or {})), poses, view).svg())
     if place is not None:
-        with replacing(place) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+        write_file(place, text)
     return text
 
 

@@ -518,8 +518,9 @@ def _keep_others_above(
 ) -> Loads:
     """Return a shift of closed contacts onto their surfaces that moves no open contact below its surface.
 
-    A contact closes up to TOUCH above its surface, which levers may make ten times as much elsewhere. The
-    shift is zero if nearly dependent rows would make it more than FARTHER times as long.
+    A contact closes up to TOUCH above its surface, which levers may make ten times as much elsewhere. One
+    that is below already has come there by its motion and is about to close. The shift is zero if nearly
+    dependent rows would make it more than FARTHER times as long.
     """
     ways = row_changes(rows, shift.changes)
     with_others = list(held)
@@ -527,8 +528,9 @@ def _keep_others_above(
     for state in states:
         if state.normal is not None:
             way = ways[state.normal]
-            low = plus(plus(state.gap, way), times(SUNK, state.length)) < 0
-            sinks = fn.named(fn.and_(state.open, fn.and_(low, way < 0)), f"{state.name}_sinks")
+            spare = plus(state.gap, times(SUNK, state.length))
+            low = fn.and_(spare >= 0, plus(spare, way) < 0)
+            sinks = fn.named(fn.and_(state.open, low), f"{state.name}_sinks")
             with_others[state.normal] = fn.select(sinks, 1, held[state.normal])
             some = fn.or_(some, sinks)
     some = fn.named(some, "contact_sinks")
@@ -560,18 +562,14 @@ def _add_least_sizes(rows: ContactRows, sizes: Sequence[Scalar], least: Sequence
     s = rows.forces.shape.speeds
     for row, (size, rate) in enumerate(zip(sizes, least, strict=True)):
         own = range(row * s, (row + 1) * s)
-        A = fn.named(
-            as_expr(total([times(rows.jacobian[k], rows.columns[k]) for k in own])), "contact_product"
-        )
+        product = total([times(rows.jacobian[k], rows.columns[k]) for k in own])
+        A = fn.named(as_expr(product), "contact_product")
         found.append(plus(size, times(rate, inverse_if(A > 0, A))))
     return found
 
 
 def _events(
-    states: Sequence[ContactState],
-    forces: Sequence[Scalar],
-    sizes: Sequence[Scalar],
-    most: Sequence[Scalar],
+    states: Sequence[ContactState], forces: Sequence[Scalar], sizes: Sequence[Scalar], most: Sequence[Scalar]
 ) -> tuple[tuple[EventRecord, ...], tuple[Expr, ...]]:
     """Return the events that end the statuses: ``name_touch`` and ``name_grip``."""
     events, guards = [], []

@@ -33,7 +33,7 @@ import numpy as np
 from armillary.algebra import arguments
 from armillary.algebra.arguments import file_path, flag, text
 from armillary.errors import ArmillaryError, UnitsError, require, shown
-from armillary.limited_files import replacing
+from armillary.limited_files import replacing, write_file
 from armillary.results.record import TIME, UNKNOWN, conversion, label_units
 from armillary.text_tables import Html, counted, html_table, html_text
 from armillary.untyped import DataTable
@@ -425,8 +425,7 @@ _HEIGHTS = {1: 420, 2: 280, 3: 220}  # pixels of a panel, by their number
 
 def write_page(path: str | Path, chart: Chart) -> None:
     """The page of a chart, written whole or not at all."""
-    with replacing(path) as temporary:
-        temporary.write_text(page_of(chart), encoding="utf-8")
+    write_file(path, page_of(chart))
 
 
 def page_of(chart: Chart) -> str:
