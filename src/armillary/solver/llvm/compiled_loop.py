@@ -33,6 +33,7 @@ CONSTANTS_FROM = (
 )
 # Functions of dense equations: with LLVM's vectors they take 0.7 of the time (40 unknowns). All functions
 # with these vectors take 1.9 s to compile in place of 0.5, and sparse equations gain nothing from them.
+_OVER_EVENTS = ("signs_hold", "moves_far")
 _OVER_MATRICES = ("set_system", "eliminate_columns", "solve_columns", "solve_unknowns")
 
 
@@ -47,8 +48,10 @@ class Loop:
             from armillary.solver.llvm.loop import emit_loop
 
             made = [str(emit_loop(shape, linked=bool(model)).module)]
-            if passes == GENERAL and shape.implicit and not shape.sparse:
-                made = vectorise_functions(made[0], _OVER_MATRICES)
+            if passes == GENERAL:
+                vectorised = [*(_OVER_EVENTS if shape.events else ())]
+                vectorised += _OVER_MATRICES if shape.implicit and not shape.sparse else ()
+                made = vectorise_functions(made[0], vectorised) if vectorised else made
             if shape.adaptive:
                 made.append(power_text(1)[1])
             return [*made, model] if model else made
