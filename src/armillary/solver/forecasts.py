@@ -68,8 +68,8 @@ def moves_far(run: RunRecord, h: real) -> truth:
     """
     far: truth = False
     for i in range(N_COORDINATES):
-        moves: truth = h * abs(run.k0[i]) >= BELIEVED * STATE_SIZE[i]
-        far = far or (moves and TURNS_ROWS[i] > 0.0)
+        covers: truth = h * abs(run.k0[i]) >= BELIEVED * STATE_SIZE[i]
+        far = far or (covers and TURNS_ROWS[i] > 0.0)
     for i in range(N_COORDINATES, N_STATES):
         gains: truth = h * h * abs(run.k0[i]) >= 2.0 * BELIEVED * STATE_SIZE[i]
         far = far or (gains and TURNS_ROWS[i] > 0.0)
