@@ -193,7 +193,7 @@ _TABLE = "Sayers (1990), Table 9.1.2"
 
 
 def small_car() -> System:
-    """Return the car with small roll, side speed and yaw rate; yaw and the place on the road are large."""
+    """Return the car with roll, side speed and yaw rate declared small."""
     s: System = example("car").system()
     s.small(*SMALL)
     return s
