@@ -77,7 +77,7 @@ def test_signs_hold_where_no_event_can_happen_in_a_step_or_right_after_it(
 def test_a_step_is_far_from_the_motion_that_forecasts_believe(
     speed: float, rate: float, far: bool, given: Names
 ) -> None:
-    """The second coordinate, a wheel's, turns no constraint: it never counts. The step is 0.1, the distance 1."""
+    """The second coordinate, a wheel's, turns no constraint and never counts."""
     turns, sizes = np.array([1.0, 0.0, 1.0]), np.ones(3)
     given(forecasts, N_COORDINATES=2, N_STATES=3, TURNS_ROWS=turns, STATE_SIZE=sizes)
     assert forecasts.moves_far(SimpleNamespace(k0=np.array([speed, 1e6, rate])), 0.1) == far
