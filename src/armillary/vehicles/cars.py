@@ -232,7 +232,16 @@ def fourteen_freedom_car(
     add_iso_outputs(s, body, None if hands is None else s.expression("steer") + hands)
     add_attitude_outputs(s, body)
     end_when_overturned(s, body)
-    return Car(s, wheels, spins, base)
+    return start_at_speed(Car(s, wheels, spins, base), speed)
+
+
+def start_at_speed(car: Car, speed: float) -> Car:
+    """Let runs of a car begin with straight running at a speed, by default; return the car.
+
+    From rest, what holds the speed would spin the driven wheels up at once.
+    """
+    car.system.start(car.start(speed))
+    return car
 
 
 def read_values(
