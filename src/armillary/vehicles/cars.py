@@ -104,7 +104,11 @@ class Car:
         return name if name in self.system.bodies else f"{name}_wheel"
 
     def start(self, speed: float) -> dict[str, float]:
-        """Return the initial values of straight running at a speed."""
+        """Return the initial values of straight running at a speed; 0 for a car that stands.
+
+        Without them runs of cars with four wheels begin with the speed that their parameter V had when they
+        were made.
+        """
         spins = {f"{self._wheel(name)}.u1": ratio * speed for name, ratio in self.spin_per_speed.items()}
         return {"body.u1": speed, **spins} if spins else {}
 
