@@ -208,7 +208,7 @@ def test_examples_are_listed_shown_and_copied(command: Command) -> None:
     assert command("examples", "copy", "pendulum", "--to", "here").exit_code == 0
     assert Path("here/pendulum.py").is_file()
     twice = command("examples", "copy", "pendulum", "--to", "here")
-    assert twice.exit_code == 2 and "exists already; --force writes over it" in twice.stderr
+    assert twice.exit_code == 2 and "exists already; --force overwrites it" in twice.stderr
     assert "did you mean 'pendulum'?" in command("examples", "show", "pendlum").stderr
 
 
@@ -452,7 +452,7 @@ def test_faults_interrupts_and_full_disks_are_told(command: Command, monkeypatch
         (
             TypeError("x"),
             1,
-            "a fault of Armillary itself: TypeError: x; --debug shows where, please report it",
+            "an internal error of Armillary: TypeError: x; --debug shows where, please report it",
         ),
     ]
     for error, code, message in cases:

@@ -1,8 +1,6 @@
-"""Descriptions and units of parameters that the analyst left out.
+"""Descriptions and units of parameters that the analyst left without them.
 
-Descriptions of parameters that the analyst left without one, from where they stand.
-
-A parameter is called by its first place in the description, and by how it stands there:
+A parameter is described by its first use in the description, and by its role there:
 
     mass="m"                          m     mass of body A
     at=(0, 0, "-h")                   h     negative z coordinate of the joint of body A
@@ -10,9 +8,8 @@ A parameter is called by its first place in the description, and by how it stand
                                       x0    free length in strut S
                                       c     damping in strut S
 
-Source: Sayers (1990), Table 9.1.1, where each parameter of the car is so named; the words are our own.
-
-Units of parameters that the user left out, deduced from where they stand (Sayers 1990, Table 9.1.1).
+Units follow from the expressions that hold the parameter. Source: Sayers (1990), Table 9.1.1, where each
+parameter of the car is so described; the words are our own.
 """
 
 from __future__ import annotations
@@ -44,7 +41,7 @@ from armillary.model.space.attraction import GRAVITATION
 
 
 def parameter_units(system: Description) -> dict[str, str]:
-    """Units of every parameter, stated or deduced; empty where unknown. Contradictions are errors."""
+    """Return the units of every parameter, stated or deduced; "" if unknown. Contradictions are errors."""
     found = parameter_dimensions(system)
     return {
         name: node.data.units or (system.units.unit_text(found[node]) if node in found else "")
@@ -53,12 +50,12 @@ def parameter_units(system: Description) -> dict[str, str]:
 
 
 def parameter_dimensions(system: Description) -> dict[Expr, Dimension]:
-    """Dimensions of the symbols that were given none, as far as they can be deduced."""
+    """Return the dimensions of symbols without stated ones, as far as they can be deduced."""
     return deduce(_demands(system))
 
 
 def _demands(system: Description) -> list[tuple[Expr, Dimension | None, str]]:
-    """Expressions with the dimensions that their places require."""
+    """Return expressions with the dimensions that their uses require."""
     demands: list[tuple[Expr, Dimension | None, str]] = []
     for body in system.bodies.values():
         demands.append((body.mass, MASS, f"mass of body '{body.name}'"))
@@ -130,7 +127,7 @@ def parameter_descriptions(system: Description) -> dict[str, str]:
         return found
     dimensions = parameter_dimensions(system)
     uses = [(place, symbols(place.expression)) for place in parameter_uses(system)]
-    # A place that holds nothing but the parameter means most: gravity, rather than the divisor in a mass.
+    # A use of the parameter alone says most: gravity, rather than the divisor in a mass.
     for place, held in [*((p, h) for p, h in uses if _alone(p.expression)), *uses]:
         for parameter in held:
             if parameter in open_ones:
@@ -151,8 +148,8 @@ def _alone(expression: Expr) -> bool:
 
 
 def parameter_uses(system: Description, without: Body | None = None) -> Iterator[ParameterUse]:
-    """Everything that a parameter may stand in, the most informative first; ``without`` the mass, inertia and
-    places of a body.
+    """Yield all expressions that may hold a parameter, the most informative first; ``without`` omits the
+    mass, inertia and places of a body.
     """
     for body in system.bodies.values():
         if body is not without:
@@ -223,7 +220,7 @@ def _direction_places(body: Body) -> Iterator[ParameterUse]:
         for element in row:
             yield ParameterUse(as_expr(element), f"orientation of body {body.name}")
     for step in body.assembly.steps:
-        axis = getattr(step, "axis", None)  # a letter's place where a node turns: no parameter in it
+        axis = getattr(step, "axis", None)  # the index of an axis if a node turns; no parameter in it
         for component in axis if isinstance(axis, tuple | list) else ():
             yield ParameterUse(as_expr(component), f"axis of the joint of body {body.name}")
 
@@ -233,11 +230,11 @@ def _uses_in_triple(values: Iterable[Scalar], phrase: str) -> Iterator[Parameter
         yield ParameterUse(as_expr(value), phrase.format(axis))
 
 
-# ---------------------------------------------------------------------------------------- how it stands there
+# ---------------------------------------------------------------------------------------- role in its use
 
 
 def _describe_use(parameter: Expr, place: ParameterUse, dimension: Dimension | None) -> str:
-    """Return the words for a parameter in an expression: found on the way from the whole down to it."""
+    """Return the words for a parameter in an expression, found on the way from its root down to it."""
     holders = _holders(parameter, place.expression)
     node, negative, words = _inner(place.expression), False, ""
     while node is not parameter:
@@ -279,9 +276,7 @@ def _holders(parameter: Expr, root: Expr) -> set[Expr]:
 
 
 def _as_term(parameter: Expr, node: Expr, place: ParameterUse, dimension: Dimension | None) -> str:
-    """Describe a parameter that is added to a term: the zero of the coordinate or length that it is compared
-    with.
-    """
+    """Describe a parameter in a sum: as a free length, or as the reference of the coordinate beside it."""
     others = [a for a in node.args if a is not parameter]
     lengths = [a for a in others if a.kind == "let" and place.load is not None
                and a.data == f"{place.load.name}_length"]  # fmt: skip

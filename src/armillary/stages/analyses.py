@@ -81,8 +81,7 @@ class ModelAnalyses:
         memory: Mapping[str, object] | None = None,
         t: float | str = 0.0,
     ) -> OperatingPoint:
-        """Return a steady motion: a state whose rates are given, zero where they are not, and the inputs that
-        hold it.
+        """Return a steady motion: a state whose rates are zero unless given, and the inputs that hold it.
 
         ``fixed`` are values of states, ``free`` the states to find (left out: all that are not fixed),
         ``rates`` the rates of states other than zero (None: any rate), ``inputs`` the parameters or inputs to
@@ -123,17 +122,17 @@ class ModelAnalyses:
         )  # fmt: skip
 
 
-Parameters = DataMapping | None  # values by name, of one place or of each row
-Array = object  # numbers, or values by name: of one place, or with a leading axis of many
+Parameters = DataMapping | None  # values by name, of one instant or of each row
+Array = object  # numbers, or values by name: of one instant, or with a leading axis of instants
 
 
 class ModelPieces:
     """Pieces of a model's equations as compiled functions.
 
-    All take one place or rows of them: t, coordinates q and independent speeds u in the order of the pieces
-    (``model.equations.mass_matrix.rows``), in the model's own units, or values by name in stated units;
-    ``parameters`` may be arrays. Memory and ``states`` of the user's own that are left out have their initial
-    values.
+    All take one instant or rows of instants: t, coordinates q and independent speeds u in the order of the
+    pieces (``model.equations.mass_matrix.rows``), in the model's own units, or values by name in stated
+    units; ``parameters`` may be arrays. Memory and ``states`` of the user's own that are left out have their
+    initial values.
     """
 
     _core: CompiledModel
@@ -242,7 +241,7 @@ class ModelPieces:
         return cast("np.ndarray", self._quantity("angular_momentum", t, q, u, parameters))
 
     def mass_centre(self, t: Array, q: Array, parameters: Parameters = None) -> np.ndarray:
-        """Place of the mass centre of all bodies, along the ground's axes."""
+        """Position of the mass centre of all bodies, along the ground's axes."""
         return cast("np.ndarray", self._quantity("mass_centre", t, q, None, parameters))
 
 
@@ -381,7 +380,7 @@ class ModelControl:
     ) -> TorchFunctions:
         """Rates, outputs, a step and a whole run as functions of PyTorch that it differentiates both ways.
 
-        Arguments are as for ``to_jax``. Tensors must be on the CPU, and their memory is used as it is;
+        Arguments are as for ``to_jax``. Tensors must be on the CPU, and their memory is not copied;
         `torch.func.vmap` and leading axes become runs of one compiled loop.
         """
         from armillary.control.array_functions import ArrayFunctions
@@ -418,12 +417,12 @@ class ModelControl:
 
         Costs are texts or expressions of states, inputs, parameters and t; ``cost=1`` is the time.
         ``duration`` is a number or (low, high). ``inputs`` are names, or names with limits. ``initial`` and
-        ``final`` have values or limits of states, inputs and expressions at both ends; what ``initial`` does
-        not name starts as for ``simulate``, None leaves it free. ``bounds`` hold for states along the
-        motion, ``path`` for expressions, ``free`` for parameters that are unknowns too. States of
-        ``periodic`` end as they begin; as a mapping it gives values at the beginning as expressions of the
-        end, such as those after an impact. Limits are pairs, None for no limit. ``control.optimize_phases``
-        joins phases.
+        ``final`` have values or limits of states, inputs and expressions at both ends; values that
+        ``initial`` does not name are as for ``simulate``, and None leaves one free. ``bounds`` hold for
+        states along the motion, ``path`` for expressions, ``free`` for parameters that are unknowns too.
+        States of ``periodic`` end as they begin; as a mapping it gives values at the beginning as expressions
+        of the end, such as those after an impact. Limits are pairs, None for no limit.
+        ``control.optimize_phases`` joins phases.
 
         ``guess`` is a run, an earlier optimum, or columns by name over equal times, "duration" among them.
         ``method`` is "hermite-simpson" or "radau" (collocation), or "multiple shooting": RK4 steps

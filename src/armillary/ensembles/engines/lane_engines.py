@@ -250,6 +250,8 @@ class LanesWithEvents(Scalar):
         program = plan.program
         if why := Scalar.refusal(plan):
             return why
+        if plan.method.tableau is None:
+            return f"method '{plan.method.name}' has no Runge-Kutta tableau"
         if not program.events.results:
             return "there are no events"
         if program.update.results:

@@ -40,11 +40,11 @@ class Nodal(JointType):
 def make_flexible(
     system: Description, body: Body, source: object, held: str | None, options: DataTable
 ) -> FlexiblePart:
-    """Modes for a body; see ``Body.flexible``."""
+    """Give a body modes; see ``Body.flexible``."""
 
     where = f"body '{body.name}'"
     if body.parent is None:
-        raise ModelError("the ground is rigid: give a body of its own to what is flexible")
+        raise ModelError("the ground is rigid; add a body for the flexible part")
     if isinstance(body.joint, Nodal):
         raise ModelError(f"{where} is a node of a flexible body and has no modes of its own")
     if body.flex is not None:
@@ -87,7 +87,7 @@ def _modal_symbol(system: Description, body: Body, letter: str, mode: int) -> Ex
 
 
 def _insert_modes(system: Description, body: Body, eta: tuple[Expr, ...], xi: tuple[Expr, ...]) -> None:
-    """Insert the modes behind the states of the body's joint, before those of bodies added since."""
+    """Insert the modes behind the states of the body's joint, before the states of bodies added since."""
     before = list(system.bodies.values())[: list(system.bodies).index(body.name) + 1]
     q, u = sum(len(b.coordinates) for b in before), sum(len(b.speeds) for b in before)
     system.coordinates[q:q] = eta
@@ -99,7 +99,7 @@ def _insert_modes(system: Description, body: Body, eta: tuple[Expr, ...], xi: tu
 
 
 def _remove_default_masses(system: Description, body: Body) -> None:
-    """Mass and inertia that were left out are the part's, not parameters."""
+    """Remove the parameters of a mass and inertia that were left out: the part has its own."""
     mass = f"{body.name}.mass"
     moments = [f"{body.name}.I{i}{i}" for i in (1, 2, 3)]
     if system.parameters.get(mass) is body.mass:
@@ -181,7 +181,7 @@ _ZERO = (ZERO, ZERO, ZERO)
 
 
 def _set(body: Body, **values: object) -> None:
-    """New values for attributes of a body, before anything has used them."""
+    """Set attributes of a body before anything has used them."""
     for name, value in values.items():
         object.__setattr__(body, name, value)
 
