@@ -170,7 +170,11 @@ def test_the_kart_stands_still(pedal: float) -> None:
     """Also with its brakes on, at the step of manoeuvres: no rate of a brake or an axle is beyond RK4."""
     kart = veh.Car.load("go_kart")
     run = _kart_model().simulate(
-        3.0, step=1e-3, sample=0.1, initial=kart.start(0.0), parameters={"V": 0.0},
+        3.0,
+        step=1e-3,
+        sample=0.1,
+        initial=kart.start(0.0),
+        parameters={"V": 0.0},
         inputs={"brake": ([0, 1], [pedal, pedal])},
     )
     assert all(abs(float(run[f"{wheel}_wheel.u1"][-1])) < 1e-4 for wheel in kart.spin_per_speed)
