@@ -148,7 +148,7 @@ def test_contradictory_speeds_are_refused() -> None:
 
 
 def test_a_slider_in_its_dead_centre_has_no_speed() -> None:
-    with pytest.raises(ParameterError, match=r"initial speeds C\.u1 contradict .* which they leave at"):
+    with pytest.raises(ParameterError, match=r"initial speeds C\.u1 contradict .* whose residual is"):
         model().simulate(0.01, initial={"A.q1": 0.0, "C.u1": 1.0})
 
 
