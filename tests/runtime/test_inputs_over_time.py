@@ -303,7 +303,7 @@ def test_wrong_signals_and_inputs_are_refused(model: arm.CompiledModel) -> None:
         arm.Signal([0, 1], [0, 1], interpolation="spline")
     with pytest.raises(ModelError, match="interpolation='step'"):
         follower().input("w", interpolation="step")
-    with pytest.raises(ParameterError, match="give one of both"):
+    with pytest.raises(ParameterError, match="give only one of them"):
         model.simulate(1.0, memory={"u": 1.0}, inputs={"u": (UNEVEN, POINTS)})
     s = arm.System("none")
     s.body("b", joint=arm.Prismatic("x"), mass=1, inertia=0)

@@ -244,7 +244,7 @@ class LoopStart:
         remedy = "set other values" if at_event else "give other initial coordinates to start from"
         return (
             f"the loops cannot be closed{held}; the smallest gaps found are{''.join(lines)}\n"
-            f"change the lengths that close them, or {remedy}"
+            f"change the parameters that set them, or {remedy}"
         )
 
     def close_loops(
