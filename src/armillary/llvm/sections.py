@@ -62,13 +62,11 @@ def llvm_text(
     places, inputs = _places(program), _inputs(module)
     _precompute(module, program)
     derivatives = pack_section(program.derivatives, program.alike, places, width=call_lanes)
-    watched = program.events
+    packs = bool(derivatives.packs) and call_lanes > 2
     named = {
         "derivatives": derivatives,
         "outputs": program.outputs,
-        "events": pack_section(watched, program.alike, places)
-        if derivatives.packs and call_lanes > 2
-        else watched,
+        "events": pack_section(program.events, program.alike, places) if packs else program.events,
         "update": program.update,
         "geometry": program.geometry,
         **_fire_sections(program),
@@ -92,7 +90,7 @@ def llvm_text(
     for section in program.partial_rates:
         _ordinary(module, section.name, section, places)
     if program.normalises:
-        _normalise(module, program, places)
+        _normalise(module, program, places, packs)
     _changes(module, program)
     return module.text()
 
@@ -310,7 +308,7 @@ def _fire(module: Module, program: Program, inputs: str, places: Places) -> None
     module.functions.append(f"define void @fire(i64 %k, {arguments}) nounwind {{\n{body}\n}}")
 
 
-def _normalise(module: Module, program: Program, places: Places) -> None:
+def _normalise(module: Module, program: Program, places: Places, packs: bool = False) -> None:
     """Write corrections of the coordinates by Newton's method, until they are small.
 
     Each correction is followed by normalised Euler parameters. With several runs at once each is corrected
@@ -339,6 +337,8 @@ def _normalise(module: Module, program: Program, places: Places) -> None:
         if not corrected:
             continue
         outs: list[Place] = [("out", i) for i in range(len(corrected))]
+        if packs:
+            section = pack_section(section, program.alike, places)
         _function(module, name, section, f"{_inputs(module)}, ptr {_ATTRIBUTES} %out", places, outs)
         lines.append(f"  call void @{name}({given}, ptr %work)")
         for i, place in enumerate(corrected):

@@ -156,6 +156,9 @@ def _reduction_function(lanes: int) -> str:
 
 
 def _fused_function(name: str, lanes: int) -> str:
+    """Return a function for a·b + c. Beyond 2⁹⁹⁶ the halves of a or b would overflow; elementary functions,
+    which alone need fused operations, reduce their arguments before.
+    """
     v = Instructions(lanes or 1, single=not lanes)
     product = v.mul("%a", "%b")
     value = v.add(v.add(product, "%c"), _product_error(v, product))

@@ -193,7 +193,7 @@ def _moment_of_momentum(system: Description, still: Body | None) -> tuple[Vector
 
 
 def body_motions(system: Description, still: Body | None = None) -> Iterator[tuple[Body, Triple, Triple]]:
-    """Return (body, ω, velocity of its origin) of all bodies, parents first, both vectors in the body's axes;
+    """Yield (body, ω, velocity of its origin) of all bodies, parents first, both vectors in the body's axes;
     if a body is given as reference, velocities are relative to its origin.
     """
     zero: Triple = (ZERO, ZERO, ZERO)

@@ -13,15 +13,14 @@ from armillary.llvm.building.builder import Value
 from armillary.llvm.building.emitter import ADDRESS, WHOLE
 from armillary.solver import tables
 from armillary.solver.llvm.functions import LoopFunction, LoopModule
-from armillary.solver.llvm.layout import HEAD, INSTALLED, SECTIONS
+from armillary.solver.llvm.layout import INSTALLED, SECTIONS
 
 Table = Callable[[LoopFunction, Value], Value]
 
 
 def figure(f: LoopFunction, name: str, index: Value) -> Value:
     """Return an entry of a table."""
-    figures = f.outside("figures")
-    return figures[index + figures[HEAD.index(f"first {name}")].to_whole()]
+    return f.table(name)[index]
 
 
 def _reader(table: tables.Table) -> Table:
