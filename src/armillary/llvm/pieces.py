@@ -78,7 +78,8 @@ def cut(
 ) -> Cut:
     """Return a section in pieces of about ``size`` operations, or in one if it has at most ``whole``.
 
-    ``loading``: LLVM schedules loads of numbers. ``first``: operations of a separate piece before the one piece.
+    ``loading``: LLVM schedules loads of numbers. ``first``: operations of a separate piece before the one
+    piece.
     """
     pieces = _pieces(section, size, whole, loading=loading, first=first)
     packs = {node: pack for pack in section.packs for node in pack.lanes}

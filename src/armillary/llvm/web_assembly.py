@@ -525,8 +525,8 @@ def web_assembly(
     """Return modules of LLVM text as one WebAssembly module that exports some of their functions.
 
     ``room`` is the memory in bytes that the host needs behind the module's own; functions in ``apart`` are
-    never inlined, which keeps the module small; functions in ``table`` are called by their index in it, from 1
-    on. The stack is ``stack`` bytes larger than usual.
+    never inlined, which keeps the module small; functions in ``table`` are called by their index in it, from
+    1 on. The stack is ``stack`` bytes larger than usual.
     """
 
     kept = {*exports, *table}
