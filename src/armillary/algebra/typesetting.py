@@ -76,6 +76,12 @@ def fraction_of(value: float) -> tuple[int, int] | None:
     return None
 
 
+def _readable_number(value: float) -> str:
+    """Return a number without the digits that rounding left: 1.45 for 1.4500000000000002."""
+    exact, short = number_text(value), f"{value:.15g}"
+    return number_text(float(short)) if len(short) + 3 <= len(exact) else exact
+
+
 def _rank(factor: Node) -> int:
     """Return the place of a factor in a product as textbooks write it: m g l θ̇ cos θ.
 
@@ -186,7 +192,7 @@ class Notation(ABC):
     def _pieces(self, node: Node, place: int) -> Pieces:
         kind = node.kind
         if kind == "number":
-            power = "e" in number_text(node.data)
+            power = "e" in _readable_number(node.data)
             return self._wrap(
                 [self._number(node.data)], (node.data < 0 and place > SUM) or (place == ATOM and power)
             )
@@ -212,7 +218,7 @@ class Notation(ABC):
             sign = [self.negative] if above < 0 else []
             made = self.fraction([self.plain(str(abs(above)))], [self.plain(str(below))])
             return "".join([*sign, *made])
-        shown = number_text(value)
+        shown = _readable_number(value)
         if "e" not in shown:
             return self.plain(shown)
         mantissa, exponent = shown.split("e")

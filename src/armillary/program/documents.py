@@ -14,7 +14,7 @@ from armillary.algebra.node import text
 from armillary.algebra.textbook_form import ExpressionMatrix, ExpressionVector
 from armillary.algebra.typesetting import LATEX, MATHML, Notation, tex_text
 from armillary.errors import ModelError
-from armillary.limited_files import replacing
+from armillary.limited_files import write_file
 from armillary.model.bodies.body import Body
 from armillary.model.description import Description
 from armillary.program.equations import DerivedEquations, assigned_names, in_steps
@@ -295,8 +295,7 @@ def write_handout(
     if markup is None:
         raise ModelError(f"handout '{path}': its name must end in {' or '.join(_MARKUPS)}")
     text = handout_text(derived, pieces, markup, form, speeds, names, symbols)
-    with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    write_file(path, text)
     return Path(path)
 
 

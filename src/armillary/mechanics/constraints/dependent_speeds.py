@@ -253,7 +253,7 @@ def _eliminate_rows(
     for row in in_order:
         coefficients, known, uses = result.reduce_row(row)
         scaled = _scale_coefficients(coefficients, weights[row], sizes, evaluate)
-        if _largest(scaled) <= _NOTHING:
+        if _median_factor(scaled) <= _NOTHING:
             _check_nothing_left(row, known, result, evaluate, given)
             result.redundant.append(row)
             continue
@@ -376,7 +376,7 @@ def _scale_coefficients(
     return {j: np.abs(v) / (weight * sizes[j]) for j, v in zip(coefficients, values, strict=True)}
 
 
-def _largest(scaled: Mapping[int, np.ndarray]) -> float:
+def _median_factor(scaled: Mapping[int, np.ndarray]) -> float:
     """Return the median over places of the largest factor: at a single place all may be singular or zero."""
     return float(np.median(np.max(list(scaled.values()), axis=0))) if scaled else 0.0
 

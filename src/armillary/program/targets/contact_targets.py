@@ -562,18 +562,14 @@ def _add_least_sizes(rows: ContactRows, sizes: Sequence[Scalar], least: Sequence
     s = rows.forces.shape.speeds
     for row, (size, rate) in enumerate(zip(sizes, least, strict=True)):
         own = range(row * s, (row + 1) * s)
-        A = fn.named(
-            as_expr(total([times(rows.jacobian[k], rows.columns[k]) for k in own])), "contact_product"
-        )
+        product = total([times(rows.jacobian[k], rows.columns[k]) for k in own])
+        A = fn.named(as_expr(product), "contact_product")
         found.append(plus(size, times(rate, inverse_if(A > 0, A))))
     return found
 
 
 def _events(
-    states: Sequence[ContactState],
-    forces: Sequence[Scalar],
-    sizes: Sequence[Scalar],
-    most: Sequence[Scalar],
+    states: Sequence[ContactState], forces: Sequence[Scalar], sizes: Sequence[Scalar], most: Sequence[Scalar]
 ) -> tuple[tuple[EventRecord, ...], tuple[Expr, ...]]:
     """Return the events that end the statuses: ``name_touch`` and ``name_grip``."""
     events, guards = [], []
