@@ -1,4 +1,4 @@
-"""Branch packs: operations of branches that are alike, such as legs or panels, as one operation on a vector.
+"""Branch packs: operations of similar branches, such as legs or panels, as one operation on a vector.
 
 Enter: a section, and the system's coordinates and speeds that correspond (from the tree). Leave: packs of
 nodes that can be computed together; packs.py chooses those that save time and rewrites the section with them.
