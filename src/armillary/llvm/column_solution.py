@@ -37,8 +37,8 @@ entry:
 # Number of vectors that go through the code together: chains of three hide the latency of an operation; with
 # more than FEW unknowns two leave more registers for these, with more than MANY one.
 _VECTORS, _FEW, _MANY = 3, 10, 17
-# Sums that are written term by term in turn, over all vectors: a core's window of some thirty waiting
-# operations is filled by one such sum alone. Solutions of humanoids take 0.85 of the time.
+# Number of sums that are written term by term in turn, over all vectors: a single sum would fill a core's
+# window of some thirty waiting operations. Solutions of humanoids take 0.85 of the time.
 _CHAINS = 8
 
 
@@ -347,7 +347,7 @@ def _substitute_neighbours(
 def _runs(
     unknowns: Sequence[int], places: Mapping[int, int], rows: Mapping[int, int], step: int
 ) -> list[list[int]]:
-    """Return runs of unknowns whose rows of P and of the solution are neighbours."""
+    """Return sequences of unknowns whose rows of P and of the solution are adjacent."""
     found: list[list[int]] = []
     for k in unknowns:
         last = found[-1][-1] if found else k
@@ -383,7 +383,7 @@ class _Writer:
             self.lines.append(f"  store {self._type} {vector}, ptr {at}, align 8")
 
     def coefficient(self, k: int, j: int) -> str:
-        """1/D_k, L_jk, or T_rk with −1 − r for k, in all lanes."""
+        """Emit 1/D_k, L_jk, or T_rk (with −1 − r for k), in all lanes."""
         return self.number("out", self._coefficients[k, j])
 
     def number(self, array: str, place: int) -> str:

@@ -109,7 +109,7 @@ def _atan2() -> str:
     """Return a function for the angle of (x, y) within 1.5 ulp, from one rounded quotient.
 
     In ``atan2`` of vector_math.py the quotient is corrected, which takes twice as long without fused
-    operations. That one is called if x and y are both tiny, or if one of them is huge or not finite.
+    operations; it is called only if x and y are both tiny, or if one of them is huge or not finite.
     """
     v = Instructions(1, single=True)
     a, b = v.size("%y"), v.size("%x")
@@ -525,8 +525,8 @@ def web_assembly(
     """Return modules of LLVM text as one WebAssembly module that exports some of their functions.
 
     ``room`` is the memory in bytes that the host needs behind the module's own; functions in ``apart`` are
-    never inlined, which keeps the module small; those in ``table`` are called by their index in it, from 1
-    on. The stack is ``stack`` bytes larger than usual.
+    never inlined, which keeps the module small; functions in ``table`` are called by their index in it, from
+    1 on. The stack is ``stack`` bytes larger than usual.
     """
 
     kept = {*exports, *table}

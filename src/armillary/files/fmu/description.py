@@ -169,7 +169,7 @@ def open_archive(path: str | os.PathLike[str], what: str = "an FMU") -> Iterator
 
 
 def content(archive: zipfile.ZipFile, name: str, most: int, what: str = "an FMU") -> bytes:
-    """Return a file of an archive; refuse one that is longer than allowed, or than its entry states."""
+    """Return a file of an archive; refuse a file longer than allowed, or longer than its entry states."""
     try:
         entry = archive.getinfo(name)
     except KeyError:

@@ -239,7 +239,7 @@ _TRIED = 12  # at most so many places without a good choice propose one; the mos
 
 @dataclass(frozen=True)
 class DependentChoice:
-    """A choice of dependent speeds; ``share``: of the places at which it is good and earlier ones are not."""
+    """A choice of dependent speeds; it is good and earlier choices are not at a ``share`` of the places."""
 
     configuration: Configuration
     dependents: tuple[str, ...]  # names, in the order of elimination
@@ -249,7 +249,7 @@ class DependentChoice:
 
 @dataclass(frozen=True)
 class Choices:
-    """The choices of one set of locked speeds, the derivation's own first, then the most useful ones."""
+    """The choices for one set of locked speeds: the derivation's own, then the most useful ones."""
 
     found: tuple[DependentChoice, ...]
     places: np.ndarray  # places at which choices were rated: coordinates, a row each

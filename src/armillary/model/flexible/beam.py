@@ -191,7 +191,7 @@ def _bending(root: str, tip: str, count: int, mass: float, inertia: float) -> li
 
 def line_waves(length: float, root: str, tip: str, count: int, load: float = 0.0) -> list[Wave]:
     """Return the first elastic waves of stretching or twisting; ``load`` is the mass, or moment of inertia,
-    of the tip over that of the beam.
+    of the tip relative to the beam's.
     """
     held = root != "free"
 

@@ -1,7 +1,7 @@
 """Flexible parts from modal data of other programs: integrals, couplings and complex modes.
 
 Modal integrals are Stoneking's, or JPL's coupling; complex modes are JPL's ER, EI, SR and WF. `flexible_part`
-chooses between these ways and those of `structures.py`.
+chooses between these ways and the ways of `structures.py`.
 
 With shapes Ψ + iΓ, frequencies σ, and the normalisation φ* K' φ + σ² φ* M' φ = 1 of ``ComplexModes``, the
 vectors (φ, iσφ) and their conjugates are orthonormal in diag(K', M'), so that in the real shapes which they

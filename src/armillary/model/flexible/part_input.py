@@ -102,7 +102,7 @@ def how_many(modes: object, where: str, least: int = 1) -> int:
 
 
 def station_names(stations: object, taken: Iterable[str], where: str) -> DataTable:
-    """Return stations by name; those of a sequence are named "1", "2", …"""
+    """Return stations by name; stations in a sequence are named "1", "2", …"""
     if isinstance(stations, str) or not isinstance(stations, Iterable):
         raise ModelError(
             f"{where}: stations={shown(stations)} must be places by name, e.g. {{'middle': …}}, or a list"

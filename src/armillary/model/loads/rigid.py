@@ -356,7 +356,7 @@ def _displacements(system: Description, velocities: Sequence[Expr]) -> tuple[Exp
 
 
 def _status(system: Description, name: str, text: str) -> Expr:
-    """Add and return the memory of a contact's status; with the first, add those that contacts share."""
+    """Add and return the memory of a contact's status; with the first, add the contacts' shared memories."""
     if FAILED not in system.memories:
         failed = "no admissible forces 1, no admissible impulses 2"
         for label, about in ((FAILED, failed), (AMBIGUOUS, ""), (JAMMED, ""), (WITHOUT_REBOUND, "")):

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 class Compiler(Protocol):
-    """A function that compiles further equations of a system with the same options as the first."""
+    """A function that compiles further equations of a system with the options of the first ones."""
 
     def __call__(
         self, equations: DerivedEquations, *, base: CompiledModel | None = None
@@ -153,7 +153,7 @@ class CompiledModel(ConfiguredProgram):
         return instance.call(name, length, t, y, stored)
 
     def _memory_vector(self, memory: Given, t: float) -> np.ndarray:
-        """Return the memory of a call, from a vector or from values by name; others as when runs start."""
+        """Return the memory of a call, from a vector, or from values by name with defaults."""
         if memory is None or isinstance(memory, Mapping):
             return initial_memory(self.equations, memory, t)
         return vector(memory, len(self.equations.system.memories), "memory")
@@ -245,17 +245,19 @@ class CompiledModel(ConfiguredProgram):
     def _again(
         self, given: RunSettings, parameters: DataMapping | None, initial: Given, progress: Given
     ) -> Run | None:
-        """Repeat an earlier run with these settings and parameters, from new initial values; None if none is
-        kept.
+        """Repeat an earlier run with these settings and parameters, from new initial values; None if no such
+        run is kept.
         """
-        known = self._kept  # which other threads may replace
+        known = self._kept  # other threads may replace it
         if known is None or (repeated := known.repeated.get(id(given))) is None:
             return None
         return repeated.run(initial, progress) if self._with_parameters(parameters) is known else None
 
     def _with_parameters(self, parameters: DataMapping | None) -> KnownParameters:
-        """Check the parameters of a run; return data that depend on them, which are kept for the next run."""
-        known = self._kept  # which other threads may replace
+        """Check the parameters of a run; return the data that depend on them, which are kept for the next
+        run.
+        """
+        known = self._kept  # other threads may replace it
         if known is not None and known.same(parameters):
             return known
         values = self.parameter_table.values(parameters)
@@ -284,11 +286,13 @@ class CompiledModel(ConfiguredProgram):
         signals = read_inputs(system, inputs, settings)
         for name in table(memory, "memory=", ParameterError):
             if name in signals:
-                raise ParameterError(f"'{name}' has a value in memory= and data in inputs=; give one of both")
+                raise ParameterError(
+                    f"'{name}' has a value in memory= and data in inputs=; give only one of them"
+                )
         for name, signal in signals.items():
             if signal.runs is not None and not many:
                 raise ParameterError(
-                    f"input '{name}' has data for {signal.runs} runs, and this is one run; give a row of them"
+                    f"input '{name}' has data for {signal.runs} runs, but this is one run; give one row"
                 )
         return driven_inputs(system, signals)
 
