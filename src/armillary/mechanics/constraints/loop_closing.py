@@ -47,7 +47,7 @@ KnownSizes = Mapping[Dimension | None, float]
 
 
 def unit_sizes(system: Description) -> Sizes:
-    """One unit of the SI for every kind of coordinate, in the units of the system."""
+    """Return one unit of the SI for every kind of coordinate, in the units of the system."""
     kinds = {q.dimension for q in system.coordinates} | {speed_kind(u) for u in system.speeds}
     return {kind: 1.0 if kind is None else 1.0 / system.units.scale(kind) for kind in kinds}
 
@@ -447,7 +447,7 @@ class MotionSample:
         return {s: ZERO + round(v, _DIGITS) * self._units.get(s, 1.0) for s, v in found.items()}
 
     def __call__(self, expressions: Sequence[Scalar]) -> list[np.ndarray]:
-        """Values of expressions, an array each, one number per place."""
+        """Return the values of expressions, an array each, one number per place."""
         nodes = [e if isinstance(e, Expr) else ZERO + e for e in expressions]
         with np.errstate(all="ignore"):  # a place may be singular for some of the choices
             known = [np.broadcast_to(v, (len(_TIMES),)) for v in evaluate_all(nodes, self.values)]

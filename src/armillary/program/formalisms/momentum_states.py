@@ -231,7 +231,7 @@ def flexed_velocity(tree: Tree, link: Link) -> Velocity:
 
 
 def added_momentum(link: Link) -> Wrench:
-    """(Hξ, Pξ): the part of a link's momentum from its modal speeds."""
+    """Return (Hξ, Pξ): the part of a link's momentum from its modal speeds."""
     modes = link.modes
     if modes is None:
         return ZEROS, ZEROS
