@@ -314,9 +314,10 @@ _FUNCTIONS = python_functions(
 )
 
 
-# A few places of a motion with its loops closed, at which expressions are evaluated. Parameters have their
-# defaults, or arbitrary values if they have none; the first place has the coordinates as described, the
-# others are a little away from it.
+# A few places of a motion with its loops closed, at which expressions are evaluated.
+#
+# Parameters have their defaults, or arbitrary values if they have none; the first place has the coordinates
+# as described, the others are a little away from it.
 
 _AWAY = 0.2  # distance of the other places from the first, in sizes
 _FAR = 1.0  # the same, if the constraints lose rank at the first place

@@ -136,17 +136,26 @@ def elasticity(tree: Tree) -> AppliedLoads:
     return AppliedLoads({}, {d.index: minus(0, value) for d, value in pairs})
 
 
-# Derivatives of the efforts of a tree by its displacements and speeds, from composite bodies.  With u̇ held,
-# a change of the motion (δω, δα, δa) of a link changes the wrench of the composite body that it carries. With
-# δα* = δα + ω × δω, and v(ρ) the velocity of a point ρ relative to the link's origin,      δn = J δα* + h ×
-# δa + (tr Π 1 − Π) δω        Π = 2 Σ v ρᵀ dm     δf = m δa + δα* × h + δω × β                 β = 2 Σ v dm
+# Derivatives of the efforts of a tree by its displacements and speeds, from composite bodies.
+#
+# With u̇ held, a change of the motion (δω, δα, δa) of a link changes the wrench of the composite body that it
+# carries. With δα* = δα + ω × δω, and v(ρ) the velocity of a point ρ relative to the link's origin,
+#
+#     δn = J δα* + h × δa + (tr Π 1 − Π) δω        Π = 2 Σ v ρᵀ dm
+#     δf = m δa + δα* × h + δω × β                 β = 2 Σ v dm
+#
 # where m, h, J are the composite mass, first moment and inertia. A turn about s, by its angle or by its
-# speed, changes the motion beyond it by      angle    δω = ω × s,  δα* = U s,     δa = a × s        U = α̃ +
-# ω̃ ω̃, of the parent     speed    δω = s,      δα* = 2 ω × s, δa = 0  and a slide by δa = U s (displacement)
-# and δa = 2 ω × s (speed). An angle also turns the wrench itself, by s × n and s × f, and a slide moves its
-# point, by s × f. Changes of efforts nearer to the ground are components of the wrench after it is carried
-# there. The change of an effort further out, along the direction s' of its joint, is g_α·δα* + g_a·δa + c·δω
-# with g_α = J s' and g_a = s' × h, a column of the mass matrix, and c = tr Π s' − Πᵀ s', all carried inwards.
+# speed, changes the motion beyond it by
+#
+#     angle    δω = ω × s,  δα* = U s,     δa = a × s        U = α̃ + ω̃ ω̃, of the parent
+#     speed    δω = s,      δα* = 2 ω × s, δa = 0
+#
+# and a slide by δa = U s (displacement) and δa = 2 ω × s (speed). An angle also turns the wrench itself, by s
+# × n and s × f, and a slide moves its point, by s × f. Changes of efforts nearer to the ground are components
+# of the wrench after it is carried there. The change of an effort further out, along the direction s' of its
+# joint, is g_α·δα* + g_a·δa + c·δω with g_α = J s' and g_a = s' × h, a column of the mass matrix, and c = tr
+# Π s' − Πᵀ s', all carried inwards.
+#
 # Each quantity is computed at a joint, in axes that share the joint's axis with the axes on its other side,
 # so that no quantity needs a separate rotation. Sources: Singh, Russell and Wensing (2022), whose spatial
 # vectors are written here about the joints' points, in link axes and with regrouped inertia; Carpentier and
