@@ -247,7 +247,7 @@ def _is_described(equations: DerivedEquations) -> bool:
 
 
 def effort_expressions(equations: DerivedEquations, rates: Values) -> dict[str, Expr]:
-    """Efforts that give the speeds these rates, as expressions by the names of speeds.
+    """Return the efforts that give the speeds these rates, as expressions by the names of speeds.
 
     ``rates`` has expressions or numbers by speed; those left out are zero. The efforts come on top of all
     loads and can stand in the description, as moments of motors: a controller by inverse dynamics.

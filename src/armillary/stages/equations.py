@@ -180,7 +180,7 @@ class Equations(OtherStages):
         kind: str = "expressions",
         parameters: Sequence[str] | None = None,
     ) -> CasadiFunctions:
-        """CasADi functions of (t, x, v, p): the states' rates and the outputs.
+        """Return CasADi functions of (t, x, v, p): the states' rates and the outputs.
 
         ``inputs`` names the inputs of ``s.input`` in v (left out: all; others keep their defaults),
         ``outputs`` as for ``with_sensitivities``. Numbers are in the model's own units.

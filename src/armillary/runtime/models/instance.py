@@ -34,8 +34,8 @@ from armillary.solver.thresholds import WEAK
 from armillary.untyped import DataMapping
 
 if TYPE_CHECKING:
-    from armillary.runtime.integrators.records import Integration
-    from armillary.runtime.models.configured_program import ConfiguredProgram
+    from armillary.runtime.integrators.settings import Integration
+    from armillary.runtime.models.compiled import ConfiguredProgram
 
 
 _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 4)

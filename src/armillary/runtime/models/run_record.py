@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armillary.errors import SimulationError
-from armillary.runtime.integrators.records import Integration
+from armillary.runtime.integrators.settings import Integration
 from armillary.runtime.models.configurations import Configurations
 from armillary.runtime.models.failures import doubtful_contacts, raise_for, sound_part
 from armillary.runtime.models.instance import Instance
@@ -25,7 +25,7 @@ from armillary.version import VERSION
 
 if TYPE_CHECKING:
     from armillary.results import Run
-    from armillary.runtime.models.configured_program import ConfiguredProgram
+    from armillary.runtime.models.compiled import ConfiguredProgram
     from armillary.runtime.models.repeated_runs import RepeatedRuns
 
 
