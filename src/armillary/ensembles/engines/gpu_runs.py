@@ -38,7 +38,7 @@ from armillary.export.text.printer import LOGIC, Operand
 from armillary.program.configurations import configurations_of, with_changes
 from armillary.program.program import Program, section
 from armillary.program.targets.targets import DEPENDENT_SPEEDS, INTERNAL_EVENTS
-from armillary.runtime.models.compiled import ConfiguredProgram
+from armillary.runtime.models.configured_program import ConfiguredProgram
 from armillary.runtime.models.instance import ChangeCode
 from armillary.solver.llvm.layout import ROOM_FOR_CONFIGURATIONS
 from armillary.solver.methods.tableau import Tableau

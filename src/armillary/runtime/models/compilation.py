@@ -44,7 +44,8 @@ from armillary.program.sensitivities import (
 )
 from armillary.runtime.integrators.integrate import integrate
 from armillary.runtime.integrators.settings import Stepping, complete_settings
-from armillary.runtime.models.compiled import CompiledModel, Compiler, as_program_of, driven_equations
+from armillary.runtime.models.compiled import CompiledModel, Compiler
+from armillary.runtime.models.configured_program import as_program_of, driven_equations
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.legs import RunLegs
 from armillary.runtime.models.parameters import check_physical

@@ -18,7 +18,7 @@ from armillary.program.equations import DerivedEquations
 from armillary.runtime.models.instance import Instance
 
 if TYPE_CHECKING:
-    from armillary.runtime.models.compiled import ConfiguredProgram
+    from armillary.runtime.models.configured_program import ConfiguredProgram
 
 
 Settings = dict[tuple[str, str], float]  # values of speeds by the names of an event and a speed

@@ -35,7 +35,7 @@ from armillary.untyped import DataMapping
 
 if TYPE_CHECKING:
     from armillary.runtime.integrators.settings import Integration
-    from armillary.runtime.models.compiled import ConfiguredProgram
+    from armillary.runtime.models.configured_program import ConfiguredProgram
 
 
 _FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_double, *[ctypes.c_void_p] * 4)

@@ -61,7 +61,7 @@ from armillary.solver.tables import STAGES, TABLES
 from armillary.solver.thresholds import LOOKS
 
 if TYPE_CHECKING:
-    from armillary.runtime.models.compiled import ConfiguredProgram
+    from armillary.runtime.models.configured_program import ConfiguredProgram
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from armillary.version import VERSION
 
 if TYPE_CHECKING:
     from armillary.results import Run
-    from armillary.runtime.models.compiled import ConfiguredProgram
+    from armillary.runtime.models.configured_program import ConfiguredProgram
     from armillary.runtime.models.repeated_runs import RepeatedRuns
 
 

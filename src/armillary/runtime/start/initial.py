@@ -32,7 +32,7 @@ from armillary.settings import Initial
 from armillary.untyped import DataMapping, DataTable
 
 if TYPE_CHECKING:
-    from armillary.runtime.models.compiled import ConfiguredProgram
+    from armillary.runtime.models.configured_program import ConfiguredProgram
     from armillary.runtime.models.instance import Instance
 
 _FLOATS = {float, np.float64}
