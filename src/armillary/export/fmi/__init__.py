@@ -1,6 +1,6 @@
 """Functional mock-up units: a model as a file that other simulation programs run.
 
-Enters: `Equations`. Leaves: an archive with modelDescription.xml (description.py), libraries for one or
+Enters: `Equations`. Leaves: an archive with modelDescription.xml (model_description.py), libraries for one or
 several platforms, their C sources and a page of documentation. The sources are the equations and
 tables of variables (c_sources.py), and the functions of the standard (sources/, the same for all models).
 Read `export` below first, then sources/fmu.h.
@@ -32,7 +32,7 @@ from uuid import UUID
 from armillary.algebra.arguments import checked_names, flag, one_of
 from armillary.errors import ArmillaryError
 from armillary.export.fmi.c_sources import model_files, variables_header, variables_source
-from armillary.export.fmi.description import (
+from armillary.export.fmi.model_description import (
     Facts,
     build_description,
     documentation,
