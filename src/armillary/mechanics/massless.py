@@ -62,7 +62,7 @@ class ThreeAngles(NamedTuple):
 def joints_of_three_angles(system: Description, coordinates: Sequence[str]) -> tuple[ThreeAngles, ...]:
     """Return the joints of a system whose three axes may come to lie in a plane, if the axes are numbers.
 
-    Indices refer to ``coordinates``, those of the state, without prescribed ones.
+    Indices refer to ``coordinates``: the state's, without prescribed ones.
     """
     number = {q: i for i, q in enumerate(coordinates)}
     found = []
@@ -133,7 +133,7 @@ def check_masses(system: Description, configuration: Configuration) -> list[Moti
 
 
 def inertial_parameters(system: Description) -> set[str]:
-    """Names of the parameters on which masses, inertias, armatures and places of bodies depend."""
+    """Return the names of parameters on which masses, inertias, armatures and places of bodies depend."""
     found: set[str] = set()
     for body in system.bodies.values():
         own: list[Scalar] = [
@@ -376,7 +376,7 @@ def _without_start(values: Values) -> dict[Expr, NumericValue]:
 
 
 def places(system: Description, plain: Undimensioned) -> dict[Expr, NumericValue]:
-    """Numbers for all symbols at a few places near the start of runs, with flexible bodies as they start."""
+    """Return numbers for all symbols at places near the start of runs, with flexible bodies as they start."""
     chance = np.random.default_rng(1975)
     values: dict[Expr, NumericValue] = {system.time: np.array(_TIMES)}
     for parameter in system.parameters.values():

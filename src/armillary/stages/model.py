@@ -16,22 +16,19 @@ from armillary.runtime.models.compilation import (
 )
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import SettingOptions, expanded_signature, run_settings
-from armillary.stages.analyses import ModelAnalyses, ModelPieces
-from armillary.stages.control import ModelControl
-from armillary.stages.shared import OtherStages
+from armillary.stages.analyses import ModelAnalyses, ModelControl, ModelPieces
+from armillary.stages.shared import CoreValue, OtherStages, core_verb
 from armillary.untyped import DataMapping
 
 if TYPE_CHECKING:
     from typing import Unpack
-
-    import numpy as np
 
     from armillary.analysis.sensitivities import Sensitivities
     from armillary.ensembles.metrics import Metrics
     from armillary.ensembles.result import Batch
     from armillary.results import Run
     from armillary.results.plots.motion import MotionView, PictureOptions
-    from armillary.runtime.start.mass_centres import OnStart
+    from armillary.runtime.start.initial import OnStart
     from armillary.settings import Initial, RunOptions
     from armillary.stages.equations import Equations
     from armillary.stages.shared import MotionPictures
@@ -48,62 +45,26 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
     def __init__(self, core: CompiledModel, equations: Equations) -> None:
         self._core, self.equations = core, equations
 
-    # ------------------------------------------------------------ what it is
+    # ------------------------------------------------------------ contents
 
-    @property
-    def formalism(self) -> str:
-        """Name of the formalism behind the code."""
-        return self._core.formalism
+    formalism: CoreValue[str] = CoreValue(CompiledModel)
+    tier: CoreValue[str] = CoreValue(CompiledModel)
+    compile_seconds: CoreValue[float] = CoreValue("Seconds that the compilation took.")
+    parameters: CoreValue[dict[str, float | None]] = CoreValue(CompiledModel)
+    coordinate_names: CoreValue[tuple[str, ...]] = CoreValue(
+        "Names of the coordinates, in the order of the state."
+    )
+    speed_names: CoreValue[tuple[str, ...]] = CoreValue("Names of the speeds, in the order of the state.")
+    state_names: CoreValue[tuple[str, ...]] = CoreValue(
+        "Names of the states of the user's own, which follow the speeds in the state."
+    )
+    output_names: CoreValue[tuple[str, ...]] = CoreValue(
+        "Names of the outputs, in the order of the columns of a run."
+    )
 
-    @property
-    def tier(self) -> str:
-        """ "final", or "quick": code that was ready sooner and runs longer; see ``Equations.compile``."""
-        return self._core.tier
-
-    @property
-    def compile_seconds(self) -> float:
-        """Seconds that the compilation took."""
-        return self._core.compile_seconds
-
-    @property
-    def parameters(self) -> dict[str, float | None]:
-        """Parameters with their defaults, in their stated units."""
-        return self._core.parameters
-
-    @property
-    def coordinate_names(self) -> tuple[str, ...]:
-        """Names of the coordinates, in the order of the state."""
-        return self._core.coordinate_names
-
-    @property
-    def speed_names(self) -> tuple[str, ...]:
-        """Names of the speeds, in the order of the state."""
-        return self._core.speed_names
-
-    @property
-    def state_names(self) -> tuple[str, ...]:
-        """Names of the states of the user's own, which follow the speeds in the state."""
-        return self._core.state_names
-
-    @property
-    def output_names(self) -> tuple[str, ...]:
-        """Names of the outputs, in the order of the columns of a run."""
-        return self._core.output_names
-
-    def address(self, name: str) -> int:
-        """Address of a generated function ("derivatives", "outputs", …); 0 where the model has none."""
-        return self._core.address(name)
-
-    def constants(self, parameters: DataMapping | None = None) -> np.ndarray:
-        """Precomputed constants for a parameter set, as the generated functions take them."""
-        return self._core.constants(parameters)
-
-    def compile_configurations(self) -> int:
-        """Derive and compile all configurations of ``eom.configurations`` now; return their number.
-
-        Otherwise a run does this when it first meets one.
-        """
-        return self._core.compile_configurations()
+    address = core_verb(CompiledModel.address)
+    constants = core_verb(CompiledModel.constants)
+    compile_configurations = core_verb(CompiledModel.compile_configurations)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.equations.system.name!r}, {self._summary()})"
@@ -121,41 +82,10 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
 
     # ------------------------------------------------------------ values
 
-    def derivatives(
-        self, t: float, state: object, parameters: DataMapping | None = None, *, memory: object = None
-    ) -> np.ndarray:
-        """[q̇, u̇, ż] at a state [q, u, z]: coordinates, speeds and states of the user's own; ``memory`` has
-        inputs and memories by name, as for ``simulate``, or all of them as numbers in the model's own units.
-        A contact without a status in ``memory`` gets the status that follows from the state.
-        """
-        return self._core.derivatives(t, state, parameters, memory=memory)
-
-    def accelerations(
-        self,
-        t: float,
-        q: object,
-        u: object,
-        parameters: DataMapping | None = None,
-        *,
-        memory: object = None,
-        states: object = None,
-    ) -> np.ndarray:
-        """u̇ at coordinates q, speeds u and states of the user's own (left out: their initial values)."""
-        return self._core.accelerations(t, q, u, parameters, memory=memory, states=states)
-
-    def outputs(
-        self, t: float, state: object, parameters: DataMapping | None = None, *, memory: object = None
-    ) -> dict[str, float]:
-        """Return all outputs at a state, by name."""
-        return self._core.outputs(t, state, parameters, memory=memory)
-
-    def state(
-        self, initial: Initial = None, parameters: DataMapping | None = None, t: float = 0.0
-    ) -> np.ndarray:
-        """Return a state from values by name (the rest as described), or from all values in order. Euler
-        parameters are made unit, loops are closed, and speeds made to agree with the constraints.
-        """
-        return self._core.state(initial, parameters, t)
+    derivatives = core_verb(CompiledModel.derivatives)
+    accelerations = core_verb(CompiledModel.accelerations)
+    outputs = core_verb(CompiledModel.outputs)
+    state = core_verb(CompiledModel.state)
 
     # ------------------------------------------------------------ runs
 
@@ -172,7 +102,7 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
         on_start: OnStart | None = None,
         **settings: Unpack[SettingOptions],
     ) -> Run:
-        """Simulate the motion from ``t0`` to ``t_end``, in seconds or text such as "5 s", as all times here.
+        """Simulate the motion from ``t0`` to ``t_end``. All times are seconds or texts such as "5 s".
 
         With a ``step`` the method is "rk4" unless another is named, without one "dop853". For an adaptive
         method ``step`` is the first one it tries, and ``rtol`` and ``atol`` are the errors it tolerates; a
@@ -214,7 +144,7 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
         initial: Mapping[str, object] | Sequence[float] | None = None,
         parameters: Mapping[str, object] | None = None,
     ) -> Drawing:
-        """Return a sketch of the mechanism where runs start, as SVG text, which notebooks show as the
+        """Return a sketch of the mechanism at the start of runs, as SVG text, which notebooks show as the
         picture; ``path`` is a file for it.
 
         ``view``: "x", "y" or "z" is along that axis of the ground; "auto" along hinges that are all
@@ -295,7 +225,7 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
         on_start: None = None,
         **settings: Unpack[SettingOptions],
     ) -> Batch:
-        """Simulate many runs at once, from ``t0`` to ``t_end``: seconds or text such as "5 s", as all times.
+        """Simulate many runs at once, from ``t0`` to ``t_end``. All times are seconds or texts such as "5 s".
 
         ``parameters``, ``initial`` and ``memory`` hold numbers or texts with units, shared by all runs, and
         arrays of them, one per run; ``initial`` may also be whole states, a row per run. ``inputs`` drive
@@ -334,7 +264,7 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
         out: coordinates, speeds, states and the outputs of the description). The derivative of output y by p
         is the column d(y)/d(p), in the units of y per unit of p. It runs like any other model, alone or in
         batches. The effects of events are included. Loads that jump where a condition changes are refused,
-        unless ``ignore_jumps`` states that no run comes there.
+        unless ``ignore_jumps`` states that no run reaches them.
         """
         core = self._core.with_sensitivities(to, of, ignore_jumps=ignore_jumps)
         return SensitiveModel(core, self.equations._with_core(core.equations))
@@ -377,16 +307,9 @@ class MomentumModel(ConvertedModel):
 
     _core: CompiledMomentumModel
 
-    @property
-    def momentum_names(self) -> tuple[str, ...]:
-        """Names of the momenta, in the order of the state."""
-        return self._core.momentum_names
+    momentum_names: CoreValue[tuple[str, ...]] = CoreValue("Names of the momenta, in the order of the state.")
 
-    def momenta(
-        self, t: float, q: object, u: object, parameters: DataMapping | None = None, *, memory: object = None
-    ) -> np.ndarray:
-        """Return the momenta of the state at coordinates q and speeds u."""
-        return self._core.momenta(t, q, u, parameters, memory=memory)
+    momenta = core_verb(CompiledMomentumModel.momenta)
 
 
 class RedundantModel(Model):
@@ -400,21 +323,9 @@ class RedundantModel(Model):
 
     _core: CompiledRedundantModel
 
-    def joint_accelerations(
-        self, t: float, state: object, parameters: DataMapping | None = None, *, memory: object = None
-    ) -> dict[str, float]:
-        """Rates of the joints' speeds at a state, by name: u̇ as other formalisms give it."""
-        return self._core.joint_accelerations(t, state, parameters, memory=memory)
-
-    def total_mass(self, parameters: DataMapping | None) -> float:
-        """Mass of all moving bodies; 1 where they have none."""
-        return self._core.total_mass(parameters)
-
-    def dependent_constraints(
-        self, state: object, parameters: DataMapping | None = None, t: float = 0.0
-    ) -> list[str]:
-        """Constraints that are redundant at this state, because they follow from those before them."""
-        return self._core.dependent_constraints(state, parameters, t)
+    joint_accelerations = core_verb(CompiledRedundantModel.joint_accelerations)
+    total_mass = core_verb(CompiledRedundantModel.total_mass)
+    dependent_constraints = core_verb(CompiledRedundantModel.dependent_constraints)
 
     @expanded_signature(SettingOptions)
     def simulate(
@@ -456,16 +367,16 @@ class SensitiveModel(Model):
 
     _core: CompiledSensitiveModel
 
-    @property
-    def directions(self) -> tuple[str, ...]:
-        """Names of the parameters and initial values by which the motion is differentiated."""
-        return self._core.directions
+    directions: CoreValue[tuple[str, ...]] = CoreValue(
+        "Names of the parameters and initial values by which the motion is differentiated."
+    )
 
     def _summary(self) -> str:
         return f"to {', '.join(self.directions)}"
 
 
-# The stage class for each compiled class; a subclass that is not listed takes that of its nearest base.
+# The stage class for each compiled class; a subclass that is not listed has the stage class of its nearest
+# base.
 MODELS: dict[type[CompiledModel], type[Model]] = {
     CompiledModel: Model,
     CompiledConvertedModel: ConvertedModel,

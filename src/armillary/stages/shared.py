@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import wraps
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, Generic, ParamSpec, TypeVar
 
 from armillary.errors import nearest
 from armillary.untyped import AnyFunction, Given
@@ -20,10 +22,12 @@ if TYPE_CHECKING:
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
+Core = TypeVar("Core")
+Value = TypeVar("Value", covariant=True)
 
 
 class LazyVerb:
-    """A verb whose signature, docstring and code are those of a function of the same name in another module.
+    """A verb that takes its signature, docstring and code from the function of its name in another module.
 
     The function takes the stage's ``_core`` in place of the stage. Its module is imported at the first look
     at the verb, so that ``import armillary`` stays quick; from then on the class has an ordinary method.
@@ -37,7 +41,6 @@ class LazyVerb:
 
     def __get__(self, stage: Given, owner: type) -> AnyFunction:
         import inspect
-        from functools import wraps
         from importlib import import_module
 
         function: AnyFunction = getattr(import_module(self.module), self.name)
@@ -56,6 +59,42 @@ class LazyVerb:
         return method
 
 
+class CoreValue(property, Generic[Value]):
+    """A property of a stage that is the attribute of the same name of its core.
+
+    ``about`` is the docstring, or the core's class, whose attribute has it; ``of`` names the core.
+    """
+
+    def __init__(self, about: str | type, of: str = "_core") -> None:
+        self._about, self._of = about, of
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        about = self._about
+        text = about if isinstance(about, str) else getattr(about, name).__doc__
+        super().__init__(attrgetter(f"{self._of}.{name}"), doc=text)
+        self.__doc__ = text  # else that of this class
+
+    if TYPE_CHECKING:
+        # mypy: the type of the attribute, which a property does not state.
+        def __get__(self, stage: object, owner: type | None = None, /) -> Value: ...  # type: ignore[override]
+
+
+def core_verb(
+    method: Callable[Concatenate[Core, Arguments], Result],
+) -> Callable[Concatenate[Given, Arguments], Result]:
+    """Return the method of a stage that calls the method of the same name of its core, with its signature and
+    docstring.
+    """
+    name = method.__name__
+
+    @wraps(method)
+    def verb(stage: Given, /, *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
+        result: Result = getattr(stage._core, name)(*arguments, **named)
+        return result
+
+    return verb
+
+
 def typed_verb(
     function: Callable[Concatenate[CompiledModel, Arguments], Result],
 ) -> Callable[Concatenate[Given, Arguments], Result]:
@@ -65,7 +104,7 @@ def typed_verb(
 
 @dataclass(frozen=True)
 class MotionPictures:
-    """Motions drawn by the equations, without machine code; a `MotionPicture` of results."""
+    """Drawer of motions from equations, without machine code: a `MotionPicture` of results."""
 
     equations: DerivedEquations
 
@@ -82,7 +121,7 @@ class MotionPictures:
         film_of(run, self.equations, path, options)
 
     def choice(self, runs: Sequence[Run], labels: Sequence[str], title: str, options: PictureOptions) -> str:
-        """Several motions as the text of one HTML page, for ``modes.view``."""
+        """Return several motions as the text of one HTML page, for ``modes.view``."""
         from armillary.viewer.figures import figure_of
         from armillary.viewer.views import page_of_figures
 
@@ -102,7 +141,7 @@ class MotionPictures:
         write_glb(run, self.equations, path)
 
 
-# The verbs that are looked for at the wrong stage, by the class that has them.
+# Verbs that users look for at the wrong stage, by the class that has them.
 VERBS = {
     "System": "body parameter input output force moment strut gravity constrain event lock prescribe save",
     "Equations": "compile export show report latex html operations formalism configurations dependents",
@@ -134,14 +173,13 @@ _WORDS = {"torque": "moment", "spring": "strut", "damper": "strut", "link": "bod
 
 
 class OtherStages:
-    """A stage whose error for a missing attribute names the call that has it.
-
-    An example is ``system.derive().compile().simulate``.
+    """A stage whose error for a missing attribute names the call that leads to it, such as
+    ``system.derive().compile().simulate``.
     """
 
     _stage = ""
 
-    if not TYPE_CHECKING:  # type checkers would take any name for known
+    if not TYPE_CHECKING:  # else type checkers would accept any name
 
         def __getattr__(self, name: str) -> object:
             if hasattr(type(self), name):  # a property that failed: its own error

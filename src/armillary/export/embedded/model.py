@@ -36,8 +36,7 @@ from armillary.export.text.start import AssemblySource
 from armillary.mechanics.constraints.closing_thresholds import FEW_CORRECTIONS, MOST_SWEEPS
 from armillary.program.passes.graph import Operations
 from armillary.program.program import Program
-from armillary.solver.language.fields import Field
-from armillary.solver.language.translator import Solver, in_single, solver_for
+from armillary.solver.language.translator import Field, Solver, in_single, solver_for
 from armillary.solver.methods.method_text import exported_methods
 from armillary.solver.methods.tableau import Method, Rosenbrock
 from armillary.solver.tables import NESTS, STAGES
@@ -463,9 +462,9 @@ def open_sentences(loops: AssemblySource) -> dict[str, list[str]]:
     left = [f"    numbers[{i}]: {before}…{after}" for i, (before, after) in enumerate(loops.gaps)]
     found = {
         "NOT_CLOSED": [
-            "the loops cannot be closed with what is given as it is; nearest to closed they leave",
+            "the loops cannot be closed with the given values; the smallest gaps found are",
             *left,
-            "change what sets them, or give other initial coordinates to start from",
+            "change the parameters that set them, or give other initial coordinates to start from",
         ]
     }
     return found | ({"NOT_REDUNDANT": [loops.redundant]} if loops.redundant else {})

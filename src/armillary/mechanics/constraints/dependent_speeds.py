@@ -72,8 +72,8 @@ def partition(
 ) -> Pairs:
     """Return a dependent speed for each independent row; ``sizes`` (by speed) make speeds comparable.
 
-    ``now`` are the present pairs. ``modal`` speeds become dependent only if those of joints do not suffice or
-    are badly conditioned.
+    ``now`` are the present pairs. ``modal`` speeds become dependent only if speeds of joints do not suffice
+    or are badly conditioned.
     """
     if modal:
         pairs = partition(jacobian, sizes, {*kept_free, *modal}, now)
@@ -128,7 +128,9 @@ def _pivots(J: np.ndarray, columns: Sequence[int], now: dict[int, int]) -> Pairs
 
 
 def _exchange_pair(J: np.ndarray, pairs: Pairs, allowed: Sequence[int]) -> tuple[int, int] | None:
-    """Return the dependent and the independent speed with the largest |A_dr| above OUTRUN; None if none."""
+    """Return the dependent and the independent speed with the largest |A_dr|; `None` if it is not above
+    OUTRUN.
+    """
     rows, dependent = [i for i, _ in pairs], [j for _, j in pairs]
     rest = [j for j in allowed if j not in dependent]
     if not rest or not pairs:
@@ -251,7 +253,7 @@ def _eliminate_rows(
     for row in in_order:
         coefficients, known, uses = result.reduce_row(row)
         scaled = _scale_coefficients(coefficients, weights[row], sizes, evaluate)
-        if _largest(scaled) <= _NOTHING:
+        if _median_factor(scaled) <= _NOTHING:
             _check_nothing_left(row, known, result, evaluate, given)
             result.redundant.append(row)
             continue
@@ -374,7 +376,7 @@ def _scale_coefficients(
     return {j: np.abs(v) / (weight * sizes[j]) for j, v in zip(coefficients, values, strict=True)}
 
 
-def _largest(scaled: Mapping[int, np.ndarray]) -> float:
+def _median_factor(scaled: Mapping[int, np.ndarray]) -> float:
     """Return the median over places of the largest factor: at a single place all may be singular or zero."""
     return float(np.median(np.max(list(scaled.values()), axis=0))) if scaled else 0.0
 

@@ -239,7 +239,7 @@ _TRIED = 12  # at most so many places without a good choice propose one; the mos
 
 @dataclass(frozen=True)
 class DependentChoice:
-    """A choice of dependent speeds; ``share``: of the places at which it is good and earlier ones are not."""
+    """A choice of dependent speeds; it is good and earlier choices are not at a ``share`` of the places."""
 
     configuration: Configuration
     dependents: tuple[str, ...]  # names, in the order of elimination
@@ -249,7 +249,7 @@ class DependentChoice:
 
 @dataclass(frozen=True)
 class Choices:
-    """The choices of one set of locked speeds, the derivation's own first, then the most useful ones."""
+    """The choices for one set of locked speeds: the derivation's own, then the most useful ones."""
 
     found: tuple[DependentChoice, ...]
     places: np.ndarray  # places at which choices were rated: coordinates, a row each
@@ -291,14 +291,13 @@ def dependent_choices(
             hopeless[tried] = True
             continue
         configuration = wanted[0][0]
+        made_at = [i for i, c in zip(tried, found, strict=True) if c == configuration]
+        hopeless[made_at] = True  # no other choice is made there, whether this one is good or not
         try:
             elimination = choose_elimination(system, sampled, configuration)
         except ModelError:
-            hopeless[tried] = True
             continue
         values = _rate_choice(elimination, sampled, places)
-        made_at = [i for i, c in zip(tried, found, strict=True) if c == configuration]
-        hopeless[made_at] = True  # no other choice is made there, whether this one is good or not
         if np.sum(values[left] >= good) >= _LEAST * len(values):
             chosen[configuration] = elimination
             rated.append(values)

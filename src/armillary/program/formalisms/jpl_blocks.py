@@ -205,8 +205,8 @@ def load_moment(blocks: Blocks, loads: ReferenceLoads, k: int) -> Triple:
 
 @dataclass(frozen=True, eq=False)
 class Assembled:
-    """A x = b with all hinges. ``motion`` has the rates in the order of x: A's rows 0 to 2 times these are
-    the angular momentum.
+    """A x = b with all hinges. ``motion`` has the rates in the order of x: rows 0 to 2 of A times the rates
+    are the angular momentum.
     """
 
     matrix: dict[tuple[int, int], Scalar]
@@ -409,7 +409,7 @@ def appendage_deformation(part: SpinningAppendage, columns: ModalColumns, name: 
 
 
 def inertia_work(slope: Matrix, squares: Sequence[Scalar], nominal: Triple) -> Scalar:
-    """½ (w·J' w − Ω·J' Ω): the work of the inertia forces less that of the nominal ones, at the spin Ω.
+    """½ (w·J' w − Ω·J' Ω): the work of the inertia forces less the work of the nominal ones, at the spin Ω.
 
     ``squares`` are ``squares_of(w)``.
     """

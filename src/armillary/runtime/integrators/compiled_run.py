@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ctypes import addressof, memmove, sizeof
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -42,7 +42,7 @@ _MOST_ROWS_AT_ONCE = 1 << 20
 _GIVEN_AT_ONCE = 1 << 21  # most numbers in rows for which room is made before the run
 _SPARE = 4  # most unused rows in the arrays of a result
 _FIRST_EVENTS = 64
-_SEARCHED = 512  # with fewer rows, compiled code searches jumps of speeds; else models/failures.py
+_SEARCHED = 512  # with fewer rows, compiled code searches for jumps of speeds; else models/failures.py
 
 _FAILED_STATE = ("diverged", "step too small")
 
@@ -200,11 +200,11 @@ def _prepare_runs(
 ) -> _PreparedRuns:
     """Prepare runs with given settings.
 
-    The functions keep the last result for the next run with the same settings; equal settings are one object,
-    see `complete_settings`.
+    The functions keep the last result of each method for the next run with the same settings; equal settings
+    are one object, see `complete_settings`. A run by `auto` has two methods.
     """
     figures = None if changes is None else changes.figures
-    kept: _PreparedRuns | None = functions.plans.get(None)
+    kept: _PreparedRuns | None = functions.plans.get(settings.integrator.name)
     if (
         kept is not None
         and kept.settings is settings
@@ -250,7 +250,7 @@ def _prepare_runs(
         control,
         times,
     )
-    functions.plans[None] = made
+    functions.plans[settings.integrator.name] = made
     return made
 
 
@@ -304,7 +304,7 @@ class CompiledRun:
         self._begin()
 
     def _begin(self) -> None:
-        """Make room for rows and events of a run that has not begun."""
+        """Allocate rows and events of a run that has not begun."""
         self._log: np.ndarray | None = None  # None: the first log, at the end of _room
         if self._times_given is not None:
             self._give_room(self._times_given)
@@ -338,7 +338,7 @@ class CompiledRun:
         """
         return CompiledRun(
             self._functions,
-            self.settings if method is None else replace(self.settings, method=method),
+            self.settings if method is None else self.settings.with_method(method),
             state=np.zeros(self._functions.n_states),
             memory=np.zeros(self._functions.n_memory),
             constants=self._constants,
@@ -458,7 +458,7 @@ class CompiledRun:
         return log[: self.control.firings]
 
     def _give_room(self, times: np.ndarray) -> None:
-        """Make room for the first rows, one per time."""
+        """Allocate the first rows, one per time."""
         control, rows = self.control, len(times)
         self._times, self._rows = times, np.empty((rows, self._functions.n_outputs))
         control.times, control.samples = address(times), address(self._rows)
@@ -489,7 +489,7 @@ class CompiledRun:
         return Outlook(*[getattr(self.control, name) for name in Outlook._fields])
 
     def _near_place(self) -> bool:
-        """Return whether the run ends near a place of lost rank.
+        """Return whether the run ends near a singular configuration.
 
         A row there is interpolated from rows around it (`is_near_place` in solver/passages.py).
         """

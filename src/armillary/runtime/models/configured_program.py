@@ -22,8 +22,10 @@ from armillary.runtime.models.compiled_program import CompiledProgram
 from armillary.runtime.models.failures import energy_function, masses_and_constraints
 from armillary.runtime.models.instance import ChangeCode, Instance, RatedChoices, rated_choices
 from armillary.runtime.start.assembly import LoopStart
-from armillary.runtime.start.initial import Place, initial_values, whole_start
-from armillary.runtime.start.mass_centres import (
+from armillary.runtime.start.initial import (
+    Place,
+    initial_values,
+    whole_start,
     with_decided_contacts,
     with_mass_centres,
     with_started_memory,
@@ -65,7 +67,7 @@ class ConfiguredProgram(CompiledProgram):
 
     @cached_property
     def masses(self) -> tuple[Masses, list[ConstraintRow]]:
-        """Masses of the tree and constraints, for the search of places without mass (failures.py)."""
+        """Masses of the tree and constraints, for the search of motions without mass (failures.py)."""
         return masses_and_constraints(self.equations)
 
     @cached_property
@@ -195,7 +197,7 @@ class ConfiguredProgram(CompiledProgram):
 
 
 def as_program_of(equations: DerivedEquations, others: DerivedEquations) -> DerivedEquations:
-    """Return equations whose program reads inputs and has partial derivatives as another configuration's."""
+    """Return ``others`` with the driven inputs and partial derivatives that ``equations`` have."""
     program = equations.program
     found = with_partial_rates(others, like=program) if program.partial_rates else others
     return driven_equations(found) if equations.program.driven else found

@@ -106,12 +106,12 @@ def write_report(title: str, result: Reported, path: str | os.PathLike[str], *, 
     words = f"{run.system}, {run.info.get('method', '')}" + (
         f", steps of {1e3 * float(step):g} ms" if step else ""
     )
-    made.write_text(
+    text = (
         f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{html.escape(title)}</title>"
         f"<style>{STYLE}</style><h1>{html.escape(title)}</h1><p>{html.escape(words)}</p>{_figures(result)}"
-        f"{track}<div class='p'>{''.join(plots)}</div>{moving}\n",
-        encoding="utf-8",
+        f"{track}<div class='p'>{''.join(plots)}</div>{moving}\n"
     )
+    arm.write_file(made, text)
     return made
 
 

@@ -378,7 +378,7 @@ def write_crg(
         *(f"D:long section at v = {float(value)!r},m" for value in across),
         "$", "$" * RECORD,
     ]  # fmt: skip
-    Path(path).write_bytes("\n".join([*lines, ""]).encode("ascii") + _encode(rows, kind))
+    arm.write_file(path, "\n".join([*lines, ""]).encode("ascii") + _encode(rows, kind))
 
 
 def _encode(rows: np.ndarray, kind: str) -> bytes:
