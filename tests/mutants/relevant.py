@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable, Sequence
 from functools import cache
 from math import log
 from pathlib import Path
@@ -17,6 +18,10 @@ from tests.mutants.planting import ROOT
 
 # Tests of the project itself read sources: any change of a text may fail them.
 LEFT_OUT = ("test_project", "test_cited_names", "test_untyped", "test_release", "test_docs", "test_firefox")
+FILES = 16  # of tests for a fault
+FIRST, FEW = 4, 16  # files that are run before others are imported, and their tests that are run first
+# Numbers, prints and signatures of all packages.
+KEPT = tuple(f"tests/test_kept_{name}.py" for name in ("signatures", "numbers", "prints", "results"))
 # Packages whose tests are in the folders of others.
 ELSEWHERE = {
     "stages": ("tests/model", "tests/program", "tests/runtime", "tests/analysis"),
@@ -73,10 +78,11 @@ def _likelihoods(file: str) -> dict[str, float]:
 
     def score(test: str) -> float:
         text, words = _tests()[test]
-        shared = sum(_weights()[word] for word in own & words)
+        shared = _weigh(own & words)
         named = words_of(Path(test).stem) & words_of(" ".join(parts[-2:]))
         near = 3.0 * (f"{module} import" in text) + 6.0 * test.startswith(nearest) + 3.0 * len(named)
-        return (1.0 + near + test.startswith(tuple(f"{f}/" for f in folders))) * (1.0 + shared)
+        own_package = 4.0 * test.startswith(tuple(f"{f}/" for f in folders))
+        return (1.0 + near + own_package) * (1.0 + shared)
 
     scores = {test: score(test) for test in _tests()}
     return {test: one / max(scores.values()) for test, one in scores.items()}
@@ -87,7 +93,42 @@ def likelihood(file: str, test: str) -> float:
 
 
 @cache
-def relevant_tests(file: str, count: int) -> tuple[str, ...]:
-    """So many files of tests for a source file."""
-    scores = _likelihoods(file)
+def relevant_tests(file: str, count: int, function: str = "") -> tuple[str, ...]:
+    """So many files of tests for a source file, the likeliest first; with the text of a function, those that
+    share rare words with it.
+    """
+    own = words_of(function)
+    shared = {test: _weigh(own & words) for test, (_, words) in _tests().items()}
+    most = max(shared.values()) or 1.0
+    scores = {test: one * (0.3 + shared[test] / most) for test, one in _likelihoods(file).items()}
     return tuple(sorted(scores, key=lambda test: (-scores[test], test))[:count])
+
+
+def relevant_groups(file: str, function: str) -> list[Sequence[str]]:
+    """Tests of the likeliest files for a fault in a function: some of the first files whose texts share most
+    with the function's, the others of these files, and those of the other files.
+    """
+    files = relevant_tests(file, FILES, function)
+    own = words_of(function)
+    shared = {test: _weigh(own & words) for one in files[:FIRST] for test, words in _functions(one)}
+    likeliest = sorted(shared, key=lambda test: -shared[test])[:FEW]
+    return [likeliest, [test for test in shared if test not in likeliest], [*files[FIRST:], *KEPT]]
+
+
+def _weigh(words: Iterable[str]) -> float:
+    return sum(_weights()[word] for word in words)
+
+
+@cache
+def _functions(test: str) -> list[tuple[str, frozenset[str]]]:
+    """The tests of a file by their names in pytest, and the words of each."""
+    text, _ = _tests()[test]
+    found = []
+    for node in ast.parse(text).body:
+        targets = node.targets if isinstance(node, ast.Assign) else [node]
+        for target in targets:
+            name = target.id if isinstance(target, ast.Name) else getattr(target, "name", "")
+            if name.startswith(("test_", "Test")):
+                words = words_of(ast.get_source_segment(text, node) or "")
+                found.append((f"{test}::{name}", frozenset(words)))
+    return found

@@ -25,9 +25,8 @@ import numpy as np
 from tests.mutants.executed import stretches_of
 from tests.mutants.generated import GeneratedFault
 from tests.mutants.planting import ROOT
-from tests.mutants.relevant import LEFT_OUT, likelihood, relevant_tests, words_of
+from tests.mutants.relevant import FILES, LEFT_OUT, likelihood, relevant_tests, words_of
 
-FILES = 16  # of the likeliest, where no test of the map reaches a fault
 OTHERS = 6  # of the likeliest, after those of the map
 FEW = 30  # tests that are run before the files of others are read
 MOST = 24  # files of tests for one fault: each takes time to import
@@ -67,7 +66,7 @@ class Map:
         }
         files = sorted({_file(t) for t in reaching}, key=lambda f: -likelihood(fault.file, f))[:MOST]
         first = [t for t in reaching if _file(t) in files]
-        text = _function_text(fault.file, fault.line)
+        text = function_text(fault.file, fault.line)
         # Of a function that keeps its results, the map has the test that happened to be the first alone.
         inside = bool(text) and not re.search(r"^@(lru_)?cache\b", text, re.MULTILINE)
         likely = relevant_tests(fault.file, OTHERS if reaching and inside else FILES)
@@ -108,7 +107,7 @@ class Map:
         """Those first whose names have most in common with the function of a fault: of functions that are
         translated to machine code, as those of ``solver`` are, no map can be made.
         """
-        words = (Path(fault.file).stem, fault.original_line, _function_text(fault.file, fault.line))
+        words = (Path(fault.file).stem, fault.original_line, function_text(fault.file, fault.line))
         own = words_of(" ".join(words))
         names = {test: words_of(test.partition("::")[2]) for test in tests}
         counts = Counter(word for words in names.values() for word in words)
@@ -175,7 +174,7 @@ def _branches(file: str, line: int) -> list[list[tuple[str, str]]]:
     return []
 
 
-def _function_text(file: str, line: int) -> str:
+def function_text(file: str, line: int) -> str:
     """The text of the innermost function around a line; none outside of functions."""
     text, tree = _parsed(file)
     around = [
