@@ -45,7 +45,7 @@ from pathlib import Path
 from tests.mutants.generated import GeneratedFault, draw_faults, is_equivalent
 from tests.mutants.planting import BROKEN, KILLED, ROOT, SURVIVED, UNDECIDED, Trees
 from tests.mutants.relevant import LEFT_OUT, relevant_groups
-from tests.mutants.selection import Map, first_few, function_text
+from tests.mutants.selection import Map, first_few
 
 LEFT = "left"  # not begun in time
 LEAST, LEAST_LISTED = 0.85, 0.95  # shares of the faults that must be killed
@@ -110,7 +110,7 @@ def plant_all(
             if isinstance(fault, Fault):
                 groups = [fault.tests]
             elif executed is None:
-                groups = relevant_groups(fault.file, function_text(fault.file, fault.line))
+                groups = relevant_groups(fault.file, fault.line)
             else:
                 groups = first_few(executed.select(fault, BUDGET))
             return trees.verdict(fault.file, fault.plant, *groups)
