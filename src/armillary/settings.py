@@ -1,8 +1,8 @@
 """Settings of a run: one record, from the command line and the signatures of models down to the integrators.
 
 Each field of `RunSettings` has a `Setting`. The keys of run and study files, their JSON schemas, the options
-of ``armillary run``, echo files, the identity of a study and the signatures of ``simulate`` and such verbs
-are made from these. A new setting is one field here and its type in `SettingOptions`, for editors. The
+of ``armillary run``, echo files, the identity of a study and the signatures of ``simulate`` and similar verbs
+are made from these. A new setting is one field here and, for editors, its type in `SettingOptions`. The
 integrators complete the record: see `runtime/integrators/settings.py`. This file is not part of the runtime,
 so that help texts load quickly.
 """
@@ -36,7 +36,7 @@ from armillary.untyped import DataMapping, DataTable, Given
 
 Verb = TypeVar("Verb", bound=Callable[..., object])
 
-KEPT = 32  # records that are kept: few, for they may hold the times of all rows
+KEPT = 32  # records that are kept: few, for each may hold the times of all rows
 
 
 @dataclass(frozen=True)
@@ -45,15 +45,15 @@ class Setting:
 
     help: str
     kind: Kind
-    read: Callable[[Given], Given]  # a value in a file, checked, as `RunSettings` holds it
-    key: str = ""  # in the table [run] of a file, where it is not the name of the field
+    read: Callable[[Given], Given]  # checks a value of a file and converts it for `RunSettings`
+    key: str = ""  # in the table [run] of a file, if it differs from the name of the field
     units: str = ""
     examples: tuple[Given, ...] = ()
     option: bool = False  # whether `armillary run` has an option for it
 
     @property
     def file_kind(self) -> Described:
-        """The kind of its values in a file, with a description for editors."""
+        """The kind of a setting's values in a file, with a description for editors."""
         return Described(self.kind, self.help, self.examples)
 
 
@@ -123,9 +123,9 @@ def _setting(*what: Given, **more: Given) -> dict[str, Setting]:
 
 @dataclass(frozen=True, eq=False)
 class RunSettings:
-    """The settings of a run, as ``simulate`` takes them; the values of a run (parameters, initial values,
-    memory) are apart. Values are kept unchanged, times in text ("5 s", "10 ms") as seconds; a wrong value is
-    an error when the record is made.
+    """The settings of a run, as ``simulate`` takes them, without its values (parameters, initial values,
+    memory). Numbers are kept as given; times in text ("5 s", "10 ms") become seconds. A wrong value raises an
+    error when the record is made.
     """
 
     t_end: float = field(metadata=_setting(
@@ -192,14 +192,14 @@ class RunSettings:
 
     @classmethod
     def from_file(cls, values: DataMapping) -> Self:
-        """Return the record from values by the keys of files, read by `Setting.read`."""
+        """Return the record from a file's values, which `Setting.read` has converted, by the file's keys."""
         given = {name: values[key] for name, key in FILE_KEYS.items() if key in values}
         start = given.get("t0", 0.0)
         return cls(**{**given, "t0": start, "t_end": start + given["t_end"]})
 
     @classmethod
     def among(cls, arguments: DataMapping) -> tuple[Self, DataTable]:
-        """Return the record of the settings among arguments by name, and the other arguments."""
+        """Separate arguments by name into a record of settings and the other arguments."""
         own = {name: value for name, value in arguments.items() if name in SETTINGS}
         return cls(**own), {name: value for name, value in arguments.items() if name not in SETTINGS}
 
@@ -223,11 +223,11 @@ RUN_TABLE: dict[str, Setting] = {FILE_KEYS[name]: setting for name, setting in S
 RUN_TABLE["formalism"] = FORMALISM
 EFFORT = Setting('"high" searches for fewer operations, up to a minute.', WORDS, _name, option=True)
 RUN_TABLE["effort"] = EFFORT
-TIER = Setting('"quick": code that is ready sooner and runs longer.', WORDS, _name, option=True)
+TIER = Setting('"quick": code that compiles faster and runs slower.', WORDS, _name, option=True)
 RUN_TABLE["tier"] = TIER
 
 
-# --------------------------------------------------------------- keywords of ``simulate`` and such verbs
+# ----------------------------------------------------------- keywords of ``simulate`` and similar verbs
 
 
 Sample = float | str | Sequence[float | str] | np.ndarray | None  # interval, or times, of rows of a run
@@ -246,14 +246,14 @@ class StepOptions(TypedDict, total=False):
 
 
 class SettingOptions(StepOptions, total=False):
-    """All settings but the end of a run."""
+    """All settings except the end of a run."""
 
     t0: float | str
     sample: Sample
 
 
 class RunOptions(SettingOptions, total=False):
-    """All keywords of ``simulate`` but ``on_start``."""
+    """All keywords of ``simulate`` except ``on_start``."""
 
     initial: Initial
     parameters: DataMapping | None
@@ -262,15 +262,15 @@ class RunOptions(SettingOptions, total=False):
     progress: bool | Callable[[float], None]
 
 
-_settings: Callable[..., RunSettings] = RunSettings  # which reads times in text
+_settings: Callable[..., RunSettings] = RunSettings  # with times as text, which RunSettings converts
 _kept_settings: Callable[..., RunSettings] = lru_cache(maxsize=KEPT, typed=True)(RunSettings)
 
 
 def run_settings(
     verb: Callable[..., object], t_end: float | str, **given: Unpack[SettingOptions]
 ) -> RunSettings:
-    """Return the record of the settings of a call of a verb, the same object for the same values and types;
-    arrays and lists, which may change, are read each time.
+    """Return the settings of a verb's call as a record, the same object for the same values and types. Arrays
+    and lists, which may change, are read each time.
     """
     try:
         return _kept_settings(t_end, **given)
@@ -280,8 +280,8 @@ def run_settings(
 
 
 def expanded_signature(options: type) -> Callable[[Verb], Verb]:
-    """Return a verb with ``**settings: Unpack[options]``, whose signature shows each of them with its
-    default.
+    """Return a decorator for a verb with ``**settings: Unpack[options]``: its signature shows each of these
+    settings with its default.
     """
 
     def expand(verb: Verb) -> Verb:

@@ -172,7 +172,7 @@ def test_more_runs_extend_a_study(command: Command) -> None:
     after = arm.open_study("swings").table()
     assert len(after) == 128 and after.iloc[:64].equals(before)
     fewer = command("run", "swings.toml", "--runs", "8")
-    told = "study 'swings' has 128 runs, not 8; nothing is overwritten: pass runs=128, or take it as"
+    told = "study 'swings' has 128 runs, not 8; nothing is overwritten: pass runs=128, or continue it"
     assert fewer.exit_code == 2 and told in fewer.stderr
 
 
@@ -220,7 +220,7 @@ def test_correlated_lists_and_grids(command: Command) -> None:
     assert command("run", "grid.toml", "--quiet").exit_code == 0
     assert arm.open_study("grid").values(14) == {"m": 3.0, "bob.q1": 5.0}
     done = command("run", "grid.toml", "--set", "run.tier=quick")
-    assert done.exit_code == 2 and "runs of a study have final code" in done.stderr
+    assert done.exit_code == 2 and "runs of a study use fully optimised code" in done.stderr
 
 
 def test_mistakes_are_told_together_with_their_lines(command: Command) -> None:

@@ -208,7 +208,7 @@ def test_examples_are_listed_shown_and_copied(command: Command) -> None:
     assert command("examples", "copy", "pendulum", "--to", "here").exit_code == 0
     assert Path("here/pendulum.py").is_file()
     twice = command("examples", "copy", "pendulum", "--to", "here")
-    assert twice.exit_code == 2 and "exists already; --force writes over it" in twice.stderr
+    assert twice.exit_code == 2 and "exists already; --force overwrites it" in twice.stderr
     assert "did you mean 'pendulum'?" in command("examples", "show", "pendlum").stderr
 
 
@@ -262,6 +262,8 @@ def test_robots_are_imported_as_the_command_says(command: Command) -> None:
     told = command("run", "arm.urdf", "--duration", "0.1", "--no-save")
     assert "limits of joints are left out (stops= makes them): elbow" in told.stderr
     assert re.search(r"^  forearm.q1 +0 +rad", told.stdout, re.M)  # it has no outputs of its own
+    both = command("run", "arm.urdf", "--duration", "0.1", "--no-save", "-o", "x.csv")
+    assert both.exit_code == 2 and "so --output x.csv does not apply" in both.stderr
     quiet = command("run", "arm.urdf", "--duration", "0.1", "--no-save", "--quiet")
     assert quiet.exit_code == 0 and not quiet.output
     stopped = command(
@@ -450,7 +452,7 @@ def test_faults_interrupts_and_full_disks_are_told(command: Command, monkeypatch
         (
             TypeError("x"),
             1,
-            "a fault of Armillary itself: TypeError: x; --debug shows where, please report it",
+            "an internal error of Armillary: TypeError: x; --debug shows where, please report it",
         ),
     ]
     for error, code, message in cases:

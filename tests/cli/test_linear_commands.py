@@ -72,4 +72,4 @@ def test_mistakes_are_sentences(command) -> None:
     done = command("bode", "push.toml", "--outputs", "bob.q1")
     assert done.exit_code == 2 and "name them: linearize(inputs=[…]), or --inputs on" in done.stderr
     done = command("bode", "push.toml", "--inputs", "m", "--outputs", "bob.q1", "--from", "9", "--to", "1")
-    assert done.exit_code == 2 and "not from 9 to 1" in done.stderr
+    assert done.exit_code == 2 and "not go from 9 to 1" in done.stderr

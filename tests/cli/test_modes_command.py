@@ -63,7 +63,7 @@ def test_sweeps_and_spins_are_ranges(command: Callable[..., Result]) -> None:
     [
         (("--sweep", "k=1:2"), "k: '1:2' is neither FROM:TO:COUNT nor numbers with commas"),
         (("--sweep", "kk=1:2:3"), "has no parameter, input, coordinate or speed 'kk'"),
-        (("--sweep", "k=1:2:3", "--spin", "rotor.u1=1:2:3"), "give one of --sweep, --spin"),
+        (("--sweep", "k=1:2:3", "--spin", "rotor.u1=1:2:3"), "give only one of --sweep, --spin"),
         (("--spin", "rotor.u1=1:2:3", "--orders", "a"), "--orders: 'a' is not a list of numbers"),
         (("--orders", "nonsense"), "--orders: 'nonsense' is not a list of numbers"),
         (("-o", "modes.nc"), "cannot be saved as 'modes.nc'"),

@@ -54,7 +54,7 @@ def test_a_branch_is_followed_and_drawn(command: Call) -> None:
     [
         (["--fixed", "x"], "--fixed NAME=VALUE"),
         (["--bound", "bob.q1=3"], "two values with a colon"),
-        (["--plot", "x.png"], "give that too"),
+        (["--plot", "x.png"], "give --trace too"),
         (["--rest", "--rate", "bob.q1=3"], "leave out --rest or --rate"),
         (["--rest", "--fixed", "bob.u1=2"], "but --fixed gives 'bob.u1' a value; leave out --rest"),
         (

@@ -239,6 +239,7 @@ def test_runs_that_lock_joints_need_no_defaults_of_parameters() -> None:
     model = s.derive().compile(tier="quick")
     given = {"parameters": {"c": np.array([1.0, 2.0])}, "initial": {"A.u1": 1.0}}
     assert worst_difference(model, 0.2, given, [0, 1], sample=0.1) < 1e-12
+    assert worst_difference(model, 0.2, given, [0, 1], sample=0.1, method="rodas5p") < 1e-12
 
 
 def test_memory_at_the_end_whatever_made_the_run() -> None:
@@ -249,7 +250,8 @@ def test_memory_at_the_end_whatever_made_the_run() -> None:
     cases: list[tuple[Any, dict[str, Any], str]] = [
         (everything(), {"step": 0.01}, "lanes"),
         (everything(), {"sample": 0.1}, "scalar"),
-        (everything(), {"method": "rodas5p", "sample": 0.1}, "python"),
+        (everything(), {"method": "rodas5p", "sample": 0.1}, "scalar"),
+        (everything(), {"method": "auto", "sample": 0.1}, "python"),
         (changing(), {"sample": 0.1}, "scalar"),
     ]
     for model, how, engine in cases:
@@ -283,10 +285,11 @@ def test_a_model_whose_motion_is_all_prescribed(how: dict[str, Any]) -> None:
     assert set(batch.status) == {"finished"}
 
 
-def test_other_methods_and_redundant_coordinates_run_one_by_one() -> None:
+def test_stiff_methods_and_redundant_coordinates() -> None:
     model = pendulum_model()
     given = {"parameters": {"c": np.array([0.0, 0.1])}, "initial": {"bob.q1": np.array([0.1, 1.0])}}
-    assert worst_difference(model, 0.5, given, [0, 1], method="rodas5p", sample=0.1) == 0.0
+    for method in ("rodas5p", "auto"):
+        assert worst_difference(model, 0.5, given, [0, 1], method=method, sample=0.1) == 0.0
     s = arm.System("loose")
     s.body("A", joint=arm.Revolute("z"), com=(1, 0, 0), mass=1, inertia=(0.1, 0.1, 0.1))
     s.gravity(9.81, -s.ground.y)

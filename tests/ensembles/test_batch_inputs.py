@@ -63,8 +63,9 @@ def test_jumps_in_compiled_runs_one_after_another(plain: arm.CompiledModel, how:
     check(plain, "scalar", arm.Signal(TIMES, DATA, interpolation="hold"), **how)
 
 
-def test_single_runs_of_scipy(plain: arm.CompiledModel) -> None:
-    check(plain, "python", arm.Signal(TIMES, DATA, interpolation="linear"), method="rodas5p")
+@pytest.mark.parametrize("method, engine", [("rodas5p", "scalar"), ("auto", "python")])
+def test_stiff_methods(plain: arm.CompiledModel, method: str, engine: str) -> None:
+    check(plain, engine, arm.Signal(TIMES, DATA, interpolation="linear"), method=method)
 
 
 def test_rates_and_events() -> None:

@@ -116,7 +116,13 @@ class Swing(Metric):
 
 
 @pytest.mark.parametrize(
-    "how, engine", [({"step": 0.01}, "lanes"), ({}, "scalar"), ({"method": "rodas5p"}, "python")]
+    "how, engine",
+    [
+        ({"step": 0.01}, "lanes"),
+        ({}, "scalar"),
+        ({"method": "rodas5p"}, "scalar"),
+        ({"method": "auto"}, "python"),
+    ],
 )
 def test_a_metric_is_one_class_for_every_engine(how: dict[str, Any], engine: str) -> None:
     metrics = {"swing": Swing("A.u1"), "low": Minimum("A.u1"), "high": Maximum("A.u1")}

@@ -142,7 +142,7 @@ def test_the_self_test_passes_and_notices_a_wrong_number(built: Callable[[str], 
         ("[run]\nduration = 1.0\nstep = 0.1\n", "this is a TOML file; this program reads namelists"),
         (
             "&run step = 0.1, duration = 1.0, method = 'euler' /\n",
-            "method must be 'rk4', 'midpoint', 'dopri5' or",
+            "method must be 'rk4', 'midpoint', 'dopri5', 'dop853' or 'ab2'",
         ),
         (
             "&run step = 0.1, duration = 1.0 /\n&parameters LL = 3 /\n",

@@ -9,7 +9,7 @@ import pytest
 
 import armillary as arm
 from armillary.algebra.arguments import core_of
-from armillary.export.jax.module import needs_runs
+from armillary.export.jax import needs_runs
 from armillary.export.text.source import make_source
 from tests.export.conformance import CASES, equations, expected
 from tests.later import later

@@ -69,3 +69,57 @@ def test_forces_that_grow_without_end_are_no_solution() -> None:
     J = np.array([[1.0], [-1.0]])
     found = solve(J, np.array([-1.0, -0.5]), [(0, ()), (1, ())], [0.0, 0.0])
     assert found["failed"][0] == 1
+
+
+def test_a_stop_beside_a_brake_that_holds_its_joint_is_open() -> None:
+    """Rounding of the stop's motion alternated with a pull on it; then improved forces, in which it had none,
+    were taken with the status closed, and the forces at this status pulled with the load of the brake
+    (random mechanism 330992.3).
+    """
+    shape = ContactShape([(0, (1,)), (None, (2,)), (None, (3,)), (4, ())], 3)
+    turn = [33.95172780557927, -0.5147215178461029, 0.5834406550635448]
+    normal = [100689.44151287556, 129246.52123028884, 63.79440258236774]
+    slip = [130974.56230852, -97002.44586927723, 28.7282306372738]
+    shift = [-29.952806198742095, 161628.95630187858, -0.5147215178461028]
+    capacity = [0.0, 4.645616357919369e-05, 3.4828824531169843e-07, 0.0]
+    levers = [0.6, 0.8, 75.13213680408131, 0.8, -0.6, 2.156201271174199]
+    given = {
+        "jacobian": [*levers, 0, 0, 1, 0, 1, 0, 0, 0, 1],
+        "columns": [*normal, *slip, *turn, *shift, *turn],
+        "free": [
+            -0.0028667412412007407, 0.0021500559309005555, -9.652215968876054e-24, -0.003583426551500926,
+            -9.652215968876054e-24,
+        ],
+        "unloaded": [0, 0, 0],
+        "rebound": [0] * 5,
+        "active": [1, 1, 1, 1],
+        "rests": [0, 1, 0, 1],
+        "friction": [0.8489446070596217, 0, 0, 0],
+        "static": [0.8489446070596217, 0, 0, 0],
+        "capacity": capacity,
+        "static_capacity": capacity,
+        "before": [0, 1, 1, 0],
+        "least": [2.2499768067216902e-07, 0, 0, 1.0616269030960325e-10],
+        "direction": [0, -1, 0, 1, 0],
+    }  # fmt: skip
+    block = ContactBlock("contact_problem", shape)
+    values = block.value(*[float(x) for name in block.takes for x in given[name]])
+    found = block.split(block.gives, list(values))
+    assert found["failed"][0] == 0
+    assert list(found["status"]) == [2, 1, 2, 0]
+    assert -capacity[1] < found["force"][2] < -0.9 * capacity[1]
+
+
+def test_redundant_friction_bears_nothing_that_normals_can_bear() -> None:
+    """Three normals hold three speeds, and friction is left over. Its row is off by 3e-12, as if the others
+    were nearly dependent: it was taken for a row that does not hold, and shared the load (330930.0).
+    """
+    J = np.array([[1, 0, 0], [0.2, 0.3, 0.9], [0.6, 0.8, 0], [0.3, 0.4, 0.5]])
+    block = ContactBlock("contact_forces", ContactShape([(0, (1,)), (2, ()), (3, ())], 3))
+    given = {name: np.zeros(block.vectors[name]) for name in block.takes}
+    given |= {"jacobian": J.ravel(), "columns": J.ravel(), "held": np.ones(4), "asked": np.array([1.0, 0, 0])}
+    given["static"] = np.array([0.5, 0, 0])
+    given["free"] = -J @ (J.T @ [1, 0, 1, 1]) + [0, 3e-12, 0, 0]
+    values = block.value(*[float(x) for name in block.takes for x in given[name]])
+    found = block.split(block.gives, list(values))
+    assert found["force"] == pytest.approx([1, 0, 1, 1], abs=2e-3)

@@ -6,6 +6,8 @@ all orders: places, velocities and inertia are the same functions of the coordin
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -281,10 +283,19 @@ def test_a_body_that_was_used_is_not_held_elsewhere_afterwards() -> None:
         boom.flexible(arm.Beam(2.0, EI=50.0, mass_per_length=0.5), modes=2, held="tip")
 
 
-def test_a_mass_that_was_left_out_and_used_is_not_taken_away() -> None:
+@pytest.mark.parametrize("use", [
+    lambda s, mass, q: s.output("m", mass),
+    lambda s, mass, q: s.define("twice", 2 * mass),
+    lambda s, mass, q: s.constrain(mass * q),
+    lambda s, mass, q: s.event("full", mass - 3, stop=True),
+    lambda s, mass, q: s.state("x", rate=mass),
+    lambda s, mass, q: s.memory("last", update=mass),
+    lambda s, mass, q: s.body("other", mass=mass, inertia=0),
+])  # fmt: skip
+def test_a_mass_that_was_left_out_and_used_is_not_taken_away(use: Callable[..., object]) -> None:
     s = arm.System("used")
     boom = s.body("boom", joint=arm.Revolute("z"))
-    s.output("m", boom.mass)
+    use(s, boom.mass, boom.q1)
     with pytest.raises(arm.ModelError, match=r"'boom\.mass' was left out and has been used"):
         boom.flexible(arm.Beam(2.0, EI=50.0, mass_per_length=0.5), modes=2)
     assert len(s.coordinates) == 1  # nothing of it is left behind

@@ -128,7 +128,7 @@ LOOPS: Table = [
     (
         "along four",
         lambda m: m.s.close_loop(m.S, m.C, [m.S.x, m.S.y, m.S.z, m.A.x]),
-        "4 directions given; a point has one to three",
+        "4 directions given; give one to three",
     ),
     ("along another system", lambda m: m.s.close_loop(m.S, m.C, [m.O.x]), "not fixed in a body of system"),
     ("along one twice", lambda m: m.s.close_loop(m.F, m.C, [m.F.x, m.F.x]), "direction"),

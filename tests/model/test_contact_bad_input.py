@@ -124,7 +124,7 @@ CONTACTS: Table = [
     (
         "static below kinetic",
         lambda m: m.s.contact("c", m.B, plane=plane(m), stiffness=1, friction=arm.StickSlip(0.3, 1, 1, 0.2)),
-        "static friction 0.2 is less than 0.3, that of sliding",
+        "static friction 0.2 is less than 0.3, the friction while sliding",
     ),
 ]
 

@@ -12,6 +12,7 @@ import pytest
 import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.errors import ModelError
+from armillary.mechanics.constraints import loop_motion
 from armillary.program.configurations import RATINGS, ConfigurationTable, lock_sets, with_changes
 from armillary.program.targets.targets import DEPENDENT_SPEEDS, POOR_PIVOT
 from armillary.runtime.models.compilation import compile_equations
@@ -144,6 +145,25 @@ def test_loops_have_as_many_choices_as_their_positions_need(
     table = system().derive().configurations
     assert len(table) == count
     assert len({frozenset(entry.dependents) for entry in table}) == count
+
+
+@pytest.mark.parametrize("refused", [1, 2])
+def test_a_choice_that_cannot_be_eliminated_does_not_hide_others(
+    refused: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other places, tried in the same round, propose other choices."""
+    tried: list[Any] = []
+    choose = loop_motion.choose_elimination
+
+    def refuse(system: Any, sampled: Any, configuration: Any) -> Any:
+        if configuration not in tried:
+            tried.append(configuration)
+        if tried.index(configuration) == refused:
+            raise ModelError("no elimination")
+        return choose(system, sampled, configuration)
+
+    monkeypatch.setattr(loop_motion, "choose_elimination", refuse)
+    assert len(bowling_ball.system().derive().configurations) == 3
 
 
 # ---------------------------------------------------------------- sections

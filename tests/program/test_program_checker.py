@@ -14,9 +14,9 @@ import armillary as arm
 from armillary.algebra.expression import Expr, symbol
 from armillary.algebra.node import intern
 from armillary.algebra.units import LENGTH
-from armillary.program import sections
+from armillary.program import passes, sections
 from armillary.program.checker import IllegalProgram, check_program
-from armillary.program.passes import Graph, sequence
+from armillary.program.passes import Graph
 from armillary.program.program import Program
 from armillary.verification.cases.momentum import MomentumSystem
 from tests.systems.everything import everything
@@ -209,13 +209,13 @@ def test_a_fault_is_shown_among_its_lines() -> None:
 
 
 def test_the_pass_that_makes_a_fault_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sequence, "share", lambda graph, pairs: Graph([r + foreign for r in graph.roots]))
+    monkeypatch.setattr(passes, "share", lambda graph, pairs: Graph([r + foreign for r in graph.roots]))
     with pytest.raises(IllegalProgram, match=r"after share, section 'derivatives', line \d+: 'stranger'"):
         everything().derive(check=True)
 
 
 def test_a_pass_that_loses_a_result_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sequence, "factor", lambda graph: Graph(graph.roots[1:]))
+    monkeypatch.setattr(passes, "factor", lambda graph: Graph(graph.roots[1:]))
     with pytest.raises(IllegalProgram, match=r"after factor, section 'derivatives': \d+ results became \d+"):
         everything().derive(check=True)
 

@@ -128,7 +128,7 @@ def test_outputs_events_and_memory_cost_nothing_in_the_derivatives() -> None:
 
 def test_large_systems_share_their_divisions_too(monkeypatch: pytest.MonkeyPatch) -> None:
     """Above the size where factors and pairs are searched for, dividing once costs nothing to find."""
-    monkeypatch.setattr("armillary.program.passes.sequence.SEARCHED", 10)
+    monkeypatch.setattr("armillary.program.passes.SEARCHED", 10)
     equations = random_trees.build(random_trees.tree_case(6)).derive()
     names = [gain.name for gain in equations.gains]
     assert "reciprocals" in names and "factor" not in names and "share" not in names

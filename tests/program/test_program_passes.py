@@ -17,10 +17,20 @@ from armillary.algebra.expression import Expr, number, symbol, total
 from armillary.algebra.functions import cos, let, sin, sqrt
 from armillary.algebra.node import settle
 from armillary.algebra.walk import operands_first, symbols
-from armillary.program.passes import Constants, Graph, factor, fold, hoist, inline, narrow, reciprocals, share
+from armillary.program.passes import (
+    Constants,
+    Graph,
+    factor,
+    fold,
+    hoist,
+    improve,
+    inline,
+    narrow,
+    reciprocals,
+    share,
+)
 from armillary.program.passes.graph import count
 from armillary.program.passes.rewrites import MANY
-from armillary.program.passes.sequence import improve
 from armillary.stages.equations import Equations
 from tests.algebra.random_expressions import NAMES, build, smooth_trees
 from tests.mechanics import random_trees

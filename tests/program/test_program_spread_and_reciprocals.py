@@ -13,9 +13,8 @@ from armillary.algebra.calculus import evaluate_all
 from armillary.algebra.expression import Expr, power, symbol, total
 from armillary.algebra.functions import let, sqrt
 from armillary.algebra.walk import operands_first
-from armillary.program.passes import Constants, Graph, hoist, reciprocals, share, spread
+from armillary.program.passes import Constants, Graph, hoist, improve, reciprocals, share, spread
 from armillary.program.passes.graph import count
-from armillary.program.passes.sequence import improve
 from tests.algebra.random_expressions import NAMES, SYMBOLS, build, smooth_trees
 
 a, b, k = (symbol(name, "parameter") for name in "abk")

@@ -46,7 +46,8 @@ def plank(length: float = 1.0, mass: float = 1.0, turned: bool = False) -> arm.M
     s = arm.System("plank")
     s.parameter("e", 0.0)
     s.parameter("mu", 0.0)
-    body = s.body("b", joint=PLANAR, mass=mass, inertia=(mass * length**2 / 12,) * 3)
+    s.parameter("I", mass * length**2 / 12, units="kg*m^2")
+    body = s.body("b", joint=PLANAR, mass=mass, inertia=("I",) * 3)
     s.gravity(G * length, -s.ground.z)
     feet = {"left": (-0.5 * length, 0.0, 0.0), "right": (0.5 * length, 0.0, 0.0)}
     ordered = dict(reversed(feet.items())) if turned else feet
@@ -74,6 +75,16 @@ def test_a_foot_that_leaves_slowly_while_the_other_is_struck_returns() -> None:
     run = plank().simulate(1.0, initial=start, sample=0.01)
     assert least_gap(run) > -ROUNDING
     assert run.final["left_status"] == run.final["right_status"] == 1
+
+
+def test_a_foot_that_falls_closes_while_the_drift_of_another_is_removed() -> None:
+    """The left foot is lowered by 1 µm; the right one, which it draws down, was held until a step ended."""
+    drift, gap, v = 1e-6, 2e-6, 0.01
+    start = {"b.q2": (drift + gap) / 2, "b.q3": drift - gap, "b.u1": 0.1, "b.u2": -v / 2, "b.u3": v}
+    memory = {"left_status": 2, "right_status": 0}
+    run = plank().simulate(2e-3, initial=start, parameters={"I": 1.0}, memory=memory, step=1e-3)
+    touch = next(event.time for event in run.events if event.name == "right_touch")
+    assert 0.5 * gap / v < touch < gap / v
 
 
 def fly(t: float, t0: float, z0: float, v0: float) -> tuple[float, float]:

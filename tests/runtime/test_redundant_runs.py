@@ -180,7 +180,7 @@ def test_loops_with_massless_parts_and_dependent_constraints() -> None:
     [
         (
             {"step": 0.01, "method": "rk4"},
-            "'rk4' is not for redundant coordinates; there are staggered",
+            "'rk4' is not for redundant coordinates; use one of: staggered",
         ),
         ({"step": 0.01, "method": "stagered"}, "did you mean 'staggered'"),
         ({}, "takes steps of one size"),

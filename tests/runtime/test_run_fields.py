@@ -7,8 +7,7 @@ import ctypes
 
 import pytest
 
-from armillary.solver.language.fields import read_fields
-from armillary.solver.language.translator import read_solver
+from armillary.solver.language.translator import read_fields, read_solver
 from armillary.solver.llvm.layout import FIELDS, VECTOR_SIZES, Control, LoopShape
 from armillary.solver.methods.registry import METHODS
 

@@ -143,7 +143,7 @@ def test_own_functions_are_no_data_but_have_an_identity():
     [
         (lambda u: 1 / 0, "fails at 0.03: ZeroDivisionError"),
         (lambda u: np.nan, "is nan at 0.03"),
-        (lambda u: np.random.random(), "gives other values when asked again"),
+        (lambda u: np.random.random(), "gives other values when evaluated again"),
     ],
 )
 def test_own_functions_that_are_no_distributions(function, told):
@@ -322,7 +322,7 @@ def test_sobol_designs_off_a_power_of_two_are_warned_of():
         (lambda: LogNormal(1, 1, low=-1), "low must not be negative"),
         (lambda: LogNormal(1, 1, high=0), "low = 0 must be below high = 0"),
         (lambda: Triangular(1, 5, 3), "mode must lie between"),
-        (lambda: Choice([]), "one value at least"),
+        (lambda: Choice([]), "at least one value"),
         (lambda: Choice([1, np.nan]), "number 2 is nan"),
         (lambda: Choice([1, 2], [1]), "2 values need as many weights, not 1"),
         (lambda: Choice([1, 2], [1, -1]), "weights must be positive"),
@@ -359,7 +359,7 @@ def test_impossible_distributions(make, told):
         ({"a": {"normal": [1]}}, dict(runs=5), r"normal needs \[mean, sd\]"),
         ({"a": {"normal": [1, 2], "hihg": 3}}, dict(runs=5), "did you mean 'high'"),
         ({"a": UNIT, "t": Correlated({"a": UNIT, "b": UNIT}, HALF)}, dict(runs=5), "'a' is varied twice"),
-        ({"t": Correlated({"a": UNIT, "b": UNIT}, HALF)}, dict(kind="morris", runs=6), "each quantity by it"),
+        ({"t": Correlated({"a": UNIT, "b": UNIT}, HALF)}, dict(kind="morris", runs=6), "each quantity alone"),
         (
             {"m": Normal(1, 1)},
             dict(kind="grid", levels=3),
@@ -371,7 +371,7 @@ def test_impossible_distributions(make, told):
         ({"a": UNIT}, dict(kind="grid"), "needs levels="),
         ({"a": UNIT}, dict(kind="grid", levels=1), "levels of 'a' must be a whole number of 2 or more"),
         ({"a": UNIT}, dict(kind="grid", levels={"b": 3}), "levels for 'b', which does not vary"),
-        ({"a": UNIT}, dict(kind="random", runs=5, levels=3), "levels are of the designs grid and morris"),
+        ({"a": UNIT}, dict(kind="random", runs=5, levels=3), "levels are for the designs grid and morris"),
         ({"a": UNIT}, dict(kind="morris", runs=10, levels=5), "even number of levels"),
         (
             {"a": UNIT, "b": UNIT},
@@ -382,7 +382,7 @@ def test_impossible_distributions(make, told):
         (
             dict.fromkeys("abc", UNIT),
             dict(kind="saltelli", runs=4096),
-            "groups of 5, best as many of them as a power of two: 4096 is not a multiple; use 2560 or 5120",
+            "groups of 5, best with a power of two of groups: 4096 is not a multiple; use 2560 or 5120",
         ),
         ({"a": [1, 2, 3], "b": [1, 2]}, dict(kind="list"), "'a' has 3 values, 'b' 2"),
         ({"a": [1, 2, 3]}, dict(kind="list", runs=4), "the list has 3 runs, not 4"),
@@ -397,7 +397,7 @@ def test_impossible_designs(vary, settings, told):
 
 
 def test_a_design_of_levels_needs_a_bounded_distribution_of_scipy():
-    with pytest.raises(ArmillaryError, match=r"norm', without bounds.*; use one that has bounds"):
+    with pytest.raises(ArmillaryError, match=r"norm', without bounds.*; use a distribution with bounds"):
         Design({"m": stats.norm()}, kind="morris", runs=10)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,9 @@ def test_values_of_a_run_are_those_of_its_design(finished: Study) -> None:
     assert finished.values(123) == {name: values[0] for name, values in alone.items()}
     with pytest.raises(ArmillaryError, match="no run 200: the study has runs 0 to 199"):
         finished.values(RUNS)
+    for run in (math.nan, math.inf, 1.5, None):
+        with pytest.raises(ArmillaryError, match="runs are whole numbers from 0 on"):
+            finished.values(run)
 
 
 def test_dataset_has_one_chunk_per_block_units_and_names(finished: Study) -> None:
@@ -221,7 +225,7 @@ def test_more_runs_of_an_open_ended_design(tmp_path: Path) -> None:
     with pytest.raises(ArmillaryError, match="has 200 runs; extend it to more, not to 50"):
         larger.extend(50)
     latin = pendulum_study(tmp_path / "latin", design="lhs").run()
-    with pytest.raises(ArmillaryError, match="of a lhs design all runs depend on their number"):
+    with pytest.raises(ArmillaryError, match="all runs of a lhs design depend on their number"):
         latin.extend(500)
 
 
@@ -245,8 +249,8 @@ def test_a_study_does_not_go_on_with_another_model(tmp_path: Path) -> None:
     good = text.read_text(encoding="utf-8")
     (tmp_path / "s" / "blocks" / "00000001").unlink()
     for old, new, told in (
-        ("value = 0.5", "value = 0.6", r"parameter 'L' is 0\.6 in place of 0\.5"),
-        ("mass = 2.0", "mass = 2.5", "its equations of motion are others"),
+        ("value = 0.5", "value = 0.6", r"parameter 'L' is 0\.6 instead of 0\.5"),
+        ("mass = 2.0", "mass = 2.5", "its equations of motion differ"),
     ):
         assert old in good
         text.write_text(good.replace(old, new), encoding="utf-8")
@@ -335,7 +339,7 @@ def test_another_number_of_runs_is_told_with_what_to_do(finished: Study, tmp_pat
         with pytest.raises(ArmillaryError, match=told):
             pendulum_study(folder, runs=runs, block=None)
     pendulum_study(tmp_path / "latin", design="lhs", runs=40).run()
-    with pytest.raises(ArmillaryError, match="of a lhs design all runs depend on their number, so give anot"):
+    with pytest.raises(ArmillaryError, match="all runs of a lhs design depend on their number, so give anot"):
         pendulum_study(tmp_path / "latin", design="lhs", runs=50)
 
 

@@ -110,7 +110,7 @@ def test_damaged_data_are_found_and_replaced(
     with pytest.raises(arm.ArmillaryError, match="cannot read the data of inputs"):
         open_study(tmp_path / "copy").rerun(0)
     np.savez_compressed(data, time0=TIMES, values0=TIMES, time1=PUSH[0], values1=PUSH[1])
-    with pytest.raises(arm.ArmillaryError, match="the data of input 'road' are not those of the study"):
+    with pytest.raises(arm.ArmillaryError, match="the data of input 'road' differ from the study's"):
         open_study(tmp_path / "copy").rerun(0)
     _study(model, tmp_path / "copy").run(progress=False)
     np.testing.assert_array_equal(open_study(tmp_path / "copy").inputs["road"].values, ROAD.values)

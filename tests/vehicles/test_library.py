@@ -121,6 +121,8 @@ def test_the_motorcycle_has_sharps_eigenvalues() -> None:
 def test_the_command_drives_a_vehicle_by_its_name_and_names_those_it_knows(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["maneuver", "handling", "single_track_car", "--speed", "90 km/h"])
     assert done.exit_code == 0 and "understeer gradient" in done.output
+    angle = CliRunner().invoke(app, ["maneuver", "handling", "single_track_car", "--speed", "1 deg"])
+    assert angle.exit_code == 2 and "--speed has units of [m/s] (m/s), but '1 deg' has [" in angle.output
     refused = CliRunner().invoke(app, ["maneuver", "handling", "no_such_car"])
     assert refused.exit_code == 2 and "full_car" in refused.output
 

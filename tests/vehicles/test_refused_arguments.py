@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,10 +10,10 @@ import pytest
 
 import armillary as arm
 import armillary.vehicles as veh
-from armillary.vehicles.driver import PathDriver
+from armillary.vehicles.driver import PathDriver, SharpDriver
 from armillary.vehicles.manoeuvres.catalogue import MANOEUVRES, run_manoeuvre
 from armillary.vehicles.obstacles import Obstacle, ObstacleRoad, TandemCams, obstacle_road
-from armillary.vehicles.road import SplitRoad, split_road
+from armillary.vehicles.road import SplitRoad, road_profiles, split_road
 from armillary.vehicles.tyres.magic_formula import MagicFormula
 from armillary.vehicles.tyres.tyre import carpet
 
@@ -41,10 +42,25 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "width": (lambda: split_road(1.0, 1.0, width=0.0), "both frictions and the width must be positive"),
     "preview": (lambda: PathDriver(PATH, preview=0.0), "a preview and a lag above zero"),
     "lag": (lambda: PathDriver(PATH, lag=0.0), "a preview and a lag above zero"),
+    **{
+        f"weight of {value}": (
+            lambda value=value: SharpDriver(PATH, 20.0, weight_angle=value),
+            "weight_angle",
+        )  # type: ignore[misc]
+        for value in (-0.1, math.nan)
+    },
+    **{
+        f"tracks {value} m apart": (lambda value=value: road_profiles("A", [0.0], track=value), "above zero")  # type: ignore[misc]
+        for value in (0, -1.5, math.nan)
+    },
     "points": (lambda: PathDriver(PATH, points=0), "one point at least"),
     "version": (lambda: MagicFormula({}, version="4.0"), "version '4.0' of the Magic Formula is not known"),
     "convention": (lambda: MagicFormula({}, convention="iso"), "convention 'iso' is not known; use 'tno'"),
     "version of a file": (lambda: veh.read_tir(FILE, version="4.0"), "version='4.0' is not known"),
+    "version of a read file": (
+        lambda: veh.read_tyre(veh.read_tir(FILE), version="4.0"),
+        "version='4.0' is not known",
+    ),
     "side of a tyre": (lambda: veh.read_tyre(FILE, side="top"), "side='top' is not known; use 'left'"),
     "channel": (lambda: carpet(tyre(), [1e3, 2e3], [0.0, 0.1], channel="fz"), "use fx, fy or mz"),
     "slip": (lambda: carpet(tyre(), [1e3, 2e3], [0.0, 0.1], slip="beta"), "and alpha or kappa"),

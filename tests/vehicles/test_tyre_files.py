@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +44,13 @@ def test_a_written_file_gives_the_same_tyre_to_the_last_bit(tmp_path: Path) -> N
         again = veh.read_tir(tmp_path / name)
         assert (again.values, again.version, again.tables) == (first.values, first.version, first.tables)
         assert again.side == first.side
+    with pytest.raises(arm.ArmillaryError, match="there is no folder"):
+        first.write(tmp_path / "nowhere" / "a.tir")
+    before = (tmp_path / "mf_185_80R14.tir").read_bytes()
+    assert veh.read_tyre(veh.read_tir(MADE_UP), version="6.2") == veh.read_tyre(MADE_UP, version="6.2")
+    with pytest.raises(KeyError):  # a file that cannot be written whole leaves the one that is there
+        replace(first, version="9").write(tmp_path / "mf_185_80R14.tir")
+    assert (tmp_path / "mf_185_80R14.tir").read_bytes() == before
 
 
 @pytest.mark.parametrize(

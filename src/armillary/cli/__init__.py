@@ -1,9 +1,9 @@
 """The command `armillary`: derive, run, plot, compare, export, check and measure models from a terminal.
 
-In: command-line arguments. Out: text on a terminal, JSON for scripts, files, an exit code (0 well, 1 the work
-failed or differences were found, 2 wrong usage or input, 130 interrupted). Read `app.py` first: it finds the
-command and turns errors into sentences. A file holds commands of one kind and is imported when one of them is
-called; `options.py` holds options that several share.
+In: command-line arguments. Out: text on a terminal, JSON for scripts, files, an exit code (0 success, 1 the
+work failed or differences were found, 2 wrong usage or input, 130 interrupted). Read `app.py` first: it
+imports the called command and turns errors into sentences. Each other file holds commands of one kind;
+`options.py` holds options that several commands share.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 
 def main(args: Sequence[str] | None = None) -> None:
-    """The command line; ends the process with an exit code."""
+    """Run a command line; end the process with an exit code."""
     from armillary.cli.app import app
 
     app.main(args=list(args) if args is not None else None)

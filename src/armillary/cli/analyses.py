@@ -1,12 +1,8 @@
 """Commands that analyse motions: `armillary trim`, `solve`, `sweep` and `inverse`.
 
-`armillary trim`: an operating point of a model, and branches of them.
-
-`armillary solve`: positions of a mechanism at which outputs have given values (inverse kinematics).
-
-`armillary sweep`: a mechanism moved along a path, without its dynamics.
-
-`armillary inverse`: the efforts that a recorded motion takes.
+`trim` finds an operating point of a model, and branches of them; `solve` finds positions of a mechanism at
+which outputs have given values (inverse kinematics); `sweep` moves a mechanism along a path, without its
+dynamics; `inverse` finds the efforts of a recorded motion.
 """
 
 from __future__ import annotations
@@ -54,18 +50,18 @@ def _value_options(name: str, help_text: str) -> Callable[[AnyFunction], AnyFunc
 )
 @options.model_argument
 @options.settings_option
-@click.option("--rest", is_flag=True, help="All rates are zero, those of cyclic coordinates too.")
+@click.option("--rest", is_flag=True, help="All rates are zero, also those of cyclic coordinates.")
 @_value_options("fixed", "Coordinate, speed or state that is given")
 @click.option(
-    "--free", multiple=True, metavar="NAME", help="State to find; left out: all that are not fixed."
+    "--free", multiple=True, metavar="NAME", help="State to find; by default all that are not fixed."
 )
 @_value_options("rate", "Rate of a state, per second, other than zero; 'any' for any rate")
 @inputs_option("Parameters or inputs to find")
 @_value_options("target", "Output that must have a value")
 @click.option("--bound", multiple=True, metavar="NAME=LOW:HIGH", help="Bounds of an unknown; repeatable.")
 @_value_options("start", "Value from which to start")
-@click.option("--starts", type=int, help="So many scattered starts, to find several solutions.")
-@click.option("--settle", is_flag=True, help="Start where a heavily damped motion comes to rest: stable.")
+@click.option("--starts", type=int, help="Number of scattered starts, to find several solutions.")
+@click.option("--settle", is_flag=True, help="Start where a heavily damped motion comes to rest.")
 @click.option(
     "--trace", metavar="NAME=FROM:TO", help="Follow the branch of operating points along a quantity."
 )
@@ -91,13 +87,13 @@ def trim(
 ) -> int:
     """Find an operating point of a model: a state of rest or of steady motion, and inputs that hold it.
 
-    Cyclic coordinates, which no rate depends on, are recognised; all other rates are zero unless given. The
+    Cyclic coordinates, on which no rate depends, are recognised; all other rates are zero unless given. The
     table lists fixed and found values, the residual of each condition, and the stability.
     """
     from armillary.errors import ArmillaryError
 
     if plot is not None and trace is None:
-        raise ArmillaryError("--plot draws the branch of --trace NAME=FROM:TO; give that too")
+        raise ArmillaryError("--plot draws the branch of --trace NAME=FROM:TO; give --trace too")
     if output is not None:
         _check_format(output, trace is not None)
     simulation = options.simulation(source, loading, {}, assignments)
@@ -139,7 +135,7 @@ def trim(
 
 
 def _as_options(message: str) -> str:
-    """Return a message about arguments of `Model.trim`, about the options that give them."""
+    """Return a message about arguments of `Model.trim` in terms of the command's options."""
     message = re.sub(r"rates=\{'([^']*)': …\} \(None for any\)", r"--rate \1=… ('any' for any)", message)
     message = message.replace("; use trim", "; leave out --rest")
     return re.sub(r"\b(\w+)=(\[…\]|\{[^}]*\})?", lambda m: _OPTIONS.get(m[1], m[0]), message)
@@ -161,7 +157,7 @@ def _check_format(output: str, branch: bool) -> None:
 def _write_requested_files(
     simulation: Simulation, op: OperatingPoint, branch: Branch | None, output: str | None, plot: str | None
 ) -> list[str]:
-    """Return the files that were requested."""
+    """Write the files that were requested, and return their paths."""
     if output is not None:
         if output.lower().endswith(".toml"):
             _write_run_file(simulation, op, output)
@@ -173,7 +169,7 @@ def _write_requested_files(
 
 
 def _write_run_file(simulation: Simulation, op: OperatingPoint, path: str) -> None:
-    """A run file that starts at the point."""
+    """Write a run file that starts at the point."""
     from armillary.limited_files import replacing
     from armillary.text_tables import toml_text
 
@@ -231,7 +227,7 @@ def _json_of_point(op: OperatingPoint, branch: Branch | None, written: list[str]
     help="Limits of a coordinate or output; either may be left out; repeatable.",
 )  # fmt: skip
 @options.held_option
-@click.option("--starts", type=int, help="So many starts, to find several solutions; 20 by default.")
+@click.option("--starts", type=int, help="Number of starts, to find several solutions; 20 by default.")
 @options.names_option("--outputs", help="Further outputs to show, with commas between them; repeatable.")
 @click.option("--time", type=float, default=0.0, help="Time at which prescribed motion is taken.")
 @options.table_option
@@ -248,10 +244,10 @@ def solve(
     plot: str | None,
     json_wanted: bool,
 ) -> int:
-    """Positions at which outputs of positions, or coordinates, have given values: inverse kinematics.
+    """Find positions at which outputs, or coordinates, have given values: inverse kinematics.
 
-    A value for each gives all solutions that are found, the one nearest to the start first. FROM:TO:COUNT, or
-    a list with commas, is a path, with a solution for each row. Units may follow a value: travel="20 mm".
+    One value for each gives all solutions that are found, the one nearest to the start first. FROM:TO:COUNT,
+    or a list with commas, is a path, with a solution for each row. Units may follow a value: travel="20 mm".
     """
     model, given = simulation.model, simulation.given_values()
     more = {} if starts is None else {"starts": starts}
@@ -281,11 +277,11 @@ def solve(
 @options.simulation_argument
 @click.argument("driven", nargs=-1, required=True, metavar="NAME=FROM:TO:COUNT …")
 @options.names_option("--outputs", help="Outputs to compute, with commas between them; repeatable.")
-@click.option("--speed", "speeds", multiple=True, metavar="NAME=VALUE", help="Rate of what is driven.")
+@click.option("--speed", "speeds", multiple=True, metavar="NAME=VALUE", help="Rate of a driven quantity.")
 @click.option(
-    "--acceleration", "accelerations", multiple=True, metavar="NAME=VALUE", help="Second rate of the same."
+    "--acceleration", "accelerations", multiple=True, metavar="NAME=VALUE", help="Second rate of it."
 )
-@click.option("--derivatives", is_flag=True, help="Derivatives of outputs by what is driven.")
+@click.option("--derivatives", is_flag=True, help="Derivatives of outputs by the driven quantities.")
 @click.option("--static", is_flag=True, help="Equilibrium of all loads at rest, with efforts.")
 @click.option("--grid", is_flag=True, help="All combinations of the values.")
 @options.held_option
@@ -305,10 +301,10 @@ def sweep(
     plot: str | None,
     json_wanted: bool,
 ) -> int:
-    """Positions of a mechanism along a path of driven coordinates or outputs, without its dynamics.
+    """Find positions of a mechanism along a path of driven coordinates or outputs, without its dynamics.
 
-    Values are FROM:TO:COUNT, or a list with commas, with units behind them if they differ from the
-    coordinate's: lower.q1="-10:10:81 deg". Limits of reach, singular positions and turning points are listed.
+    Values are FROM:TO:COUNT, or a list with commas, followed by units if they differ from the coordinate's:
+    lower.q1="-10:10:81 deg". Limits of reach, singular positions and turning points are listed.
     """
     model, given = simulation.model, simulation.given_values()
     found = model.sweep(
@@ -371,10 +367,10 @@ def inverse(
     plot: str | None,
     json_wanted: bool,
 ) -> int:
-    """Efforts along a saved run of a model: forces and moments besides the loads that the model has.
+    """Find the efforts along a saved run of a model: forces and moments in addition to the model's loads.
 
-    Without --actuator they are those along all speeds; prescribed ones are among them. The run may be a table
-    of measurements with time in its first column and columns named as the coordinates.
+    Without --actuator they act along all speeds, including prescribed ones. The run may be a table of
+    measurements with time in its first column and columns named as the coordinates.
     """
     from armillary.results import load_run
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def align_columns(rows: Sequence[Sequence[str]], *, header: bool = True) -> str:
-    """Rows of cells in columns; numbers end at the same place, the first row is bold on a terminal."""
+    """Return rows of cells in aligned columns, numbers to the right; the first row is bold on a terminal."""
     if not rows:
         return ""
     body = rows[1:] if header else rows
@@ -38,7 +38,7 @@ def align_columns(rows: Sequence[Sequence[str]], *, header: bool = True) -> str:
 
 
 def _width(cell: str) -> int:
-    """Characters that a terminal shows of a cell, which may be coloured."""
+    """Return the number of visible characters of a cell, which may be coloured."""
     return len(click.unstyle(cell))
 
 
@@ -51,7 +51,7 @@ def _numeric(cell: str) -> bool:
 
 
 def as_json(value: object) -> str:
-    """Return JSON that every reader takes: numbers that are not finite become null."""
+    """Return JSON that every reader accepts: numbers that are not finite become null."""
     return json.dumps(_replace_nonfinite(value), ensure_ascii=False, indent=2)
 
 
@@ -66,7 +66,7 @@ def _replace_nonfinite(value: object) -> Given:
 
 
 def emit(json_wanted: bool, data: Mapping[str, object], text: str) -> None:
-    """The result of a command: ``data`` for scripts, or ``text`` for people."""
+    """Print the result of a command: ``data`` for scripts, or ``text`` for people."""
     click.echo(as_json({"ok": True, **data}) if json_wanted else text)
 
 
@@ -87,7 +87,7 @@ def faint(text: str) -> str:
 
 
 def seconds(value: float) -> str:
-    """Return a time as people read it: 1.2 s, 35 ms, 120 ns."""
+    """Return a time with three digits and a unit: 1.2 s, 35 ms, 120 ns."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if value >= size:
             return f"{value / size:.3g} {unit}"
@@ -95,7 +95,7 @@ def seconds(value: float) -> str:
 
 
 def partial_run(simulate: Callable[[], Run]) -> tuple[Run, SimulationError | None]:
-    """Return a run as far as it came, and the error that ended it early, if one did."""
+    """Return a run, which may be incomplete, and the error that ended it early, if any."""
     try:
         return simulate(), None
     except SimulationError as error:
@@ -105,18 +105,18 @@ def partial_run(simulate: Callable[[], Run]) -> tuple[Run, SimulationError | Non
 
 
 def failure_with_data(failure: SimulationError, file: Path | None) -> SimulationError:
-    """Return the same error with the place of the data in files."""
+    """Return the error with the name of the file that has the data, if any."""
     message = str(failure).removesuffix("; the data so far are in the error's .run")
     return SimulationError(f"{message}; the data so far are in '{file}'" if file is not None else message)
 
 
 FAILED, WRONG_INPUT, INTERRUPTED = 1, 2, 130
 
-# Name of a command and its function: module, and one line of help; so
-# that neither help nor completion imports what is not called.
+# For each command: the module of its function, and one line of help, so that help and completion import no
+# command.
 COMMANDS = {
     "run": ("run", "Simulate a run file, or a model, and save the results."),
-    "study": ("study", "Many runs of a model, varied and kept in a folder; resumed where they stopped."),
+    "study": ("study", "Make many runs of a model, varied and kept in a folder; resume interrupted ones."),
     "trim": (
         "analyses",
         "Find an operating point of a model: rest, steady motion, inputs that hold it.",
@@ -127,18 +127,21 @@ COMMANDS = {
     "view": ("pictures", "Show how a system moves: one HTML page with bodies, plots and a time line."),
     "live": ("pictures", "Write a page in which a model runs, with sliders: one HTML file, no network."),
     "diff": ("tools", "Compare two saved runs."),
-    "linearize": ("linear", "A, B, C and D of a model at an operating point, and its poles."),
-    "bode": ("linear", "Frequency response of a model at an operating point, as a table or picture."),
-    "modes": ("linear", "Modes of a model: frequencies, dampings, what takes part in each."),
-    "inverse": ("analyses", "Efforts along a saved run of a model, or a measured motion."),
-    "sweep": ("analyses", "Positions of a mechanism along a path, without its dynamics."),
-    "solve": ("analyses", "Positions at which outputs have given values: inverse kinematics."),
+    "linearize": ("linear", "Compute A, B, C and D of a model at an operating point, and its poles."),
+    "bode": (
+        "linear",
+        "Compute the frequency response of a model at an operating point, as a table or picture.",
+    ),
+    "modes": ("linear", "Find the modes of a model: frequencies, dampings, participation of states."),
+    "inverse": ("analyses", "Find the efforts along a saved run of a model, or a measured motion."),
+    "sweep": ("analyses", "Find positions of a mechanism along a path, without its dynamics."),
+    "solve": ("analyses", "Find positions at which outputs have given values: inverse kinematics."),
     "maneuver": ("run", "Drive a car through a manoeuvre of a standard: figures, report."),
     "export": ("derive", "Write a model as a program in another language, or as an FMU."),
     "bench": ("bench", "Time derivation, compilation, evaluations and steps of a model."),
-    "verify": ("bench", "Run the published cases: expected next to found."),
+    "verify": ("bench", "Run the published cases: expected and computed numbers."),
     "examples": ("tools", "List the examples, show one, or copy it here."),
-    "info": ("tools", "Versions, extras, compilers and the cache of compiled models."),
+    "info": ("tools", "Show versions, extras, compilers and the cache of compiled models."),
     "schema": ("tools", "Print the JSON schema of model, run or study files."),
     "completion": ("tools", "Print the script that completes commands in your shell."),
 }
@@ -172,7 +175,7 @@ class App(click.Group):
 
     # mypy: click's main has more arguments, which are passed on.
     def main(self, args: Any = None, prog_name: str | None = None, **extra: Any) -> Any:  # type: ignore[override]
-        """One command line, from arguments to exit code."""
+        """Run one command line, and return its exit code."""
         given = list(args) if args is not None else sys.argv[1:]
         standalone = extra.pop("standalone_mode", True)
         try:
@@ -190,15 +193,15 @@ class App(click.Group):
 
 
 def _warn(message: Warning | str, *_: object, **__: object) -> None:
-    """A warning as a sentence on stderr, without the line of code that gave it."""
+    """Print a warning as a sentence on stderr, without the line of code that gave it."""
     click.echo(f"{click.style('armillary: warning:', fg='yellow')} {message}", err=True)
 
 
 def report_error(error: BaseException, *, debug: bool, json: bool) -> int:
-    """Return the exit code for an error, which is printed on stderr as a sentence."""
+    """Print an error on stderr as a sentence; return the exit code."""
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else 0 if error.code is None else FAILED
-    if isinstance(error, BrokenPipeError):  # the reader of our output has gone
+    if isinstance(error, BrokenPipeError):  # the reader of our output has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     if debug and not isinstance(error, click.ClickException):
@@ -222,7 +225,7 @@ def _messages(error: BaseException) -> tuple[list[str], int]:
     if isinstance(error, click.ClickException):
         return [error.format_message()], WRONG_INPUT
     if isinstance(error, ArmillaryError):
-        # What the system refused (no space, no permission) is no fault of the input.
+        # A refusal by the system (no space, no permission) is not a fault of the input.
         refused = isinstance(error.__cause__, OSError) and not isinstance(error.__cause__, FileNotFoundError)
         failed = refused or isinstance(error, SimulationError | MissingExtraError)
         code = FAILED if failed else WRONG_INPUT
@@ -233,11 +236,11 @@ def _messages(error: BaseException) -> tuple[list[str], int]:
     if isinstance(error, MemoryError):
         return ["there is not enough memory for this"], FAILED
     kind = type(error).__name__
-    return [f"a fault of Armillary itself: {kind}: {error}; --debug shows where, please report it"], FAILED
+    return [f"an internal error of Armillary: {kind}: {error}; --debug shows where, please report it"], FAILED
 
 
 def _split_location(message: str) -> DataTable:
-    """Return a message with its file and line apart, where it begins with them."""
+    """Return a message, with its file and line as separate entries if it begins with them."""
     found = re.match(r"([^\s:][^:\n]*\.\w+):(\d+): ", message)
     if not found:
         return {"message": message}

@@ -1,10 +1,7 @@
 """Commands that measure and verify: `armillary bench` and `armillary verify`.
 
-Exported C, built with the system's compiler, for `armillary bench --with c`.
-
-`armillary bench`: what a model costs, in seconds and nanoseconds.
-
-`armillary verify`: the published cases, expected next to found.
+`bench` measures the times of a model, with ``--with c`` also those of its exported C code, built with the
+system's compiler; `verify` compares computed with published numbers.
 """
 
 from __future__ import annotations
@@ -46,7 +43,7 @@ def makefile_flags(text: str) -> list[str]:
 
 @contextmanager
 def exported_function(equations: DerivedEquations, name: str) -> Iterator[int]:
-    """The address of a function of the exported C code; it takes what the one in this process takes."""
+    """Yield the address of a function of the exported C code, which takes the same arguments as ours."""
     with tempfile.TemporaryDirectory() as folder:
         sources = export(equations, "c", Path(folder) / "code")
         files = [path for path in sources.glob("*.[ch]") if path.name not in _OWN_PROGRAMS]
@@ -60,7 +57,7 @@ def exported_function(equations: DerivedEquations, name: str) -> Iterator[int]:
         yield ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
-# Calls a generated function many times; Python's own calls would take longer than most models do.
+# Calls a generated function many times; calls from Python would take longer than most models do.
 _REPEAT = """
 define void @repeat(i64 %n, ptr %f, double %t, ptr %y, ptr %c, ptr %m, ptr %out) {
 start:
@@ -75,7 +72,7 @@ end:
   ret void
 }
 """
-_SLICE = 0.05  # seconds of one measurement; the least of several is printed
+_SLICE = 0.05  # seconds of one measurement; the smallest of several is printed
 _ROUNDS = 5
 
 
@@ -94,9 +91,9 @@ _ROUNDS = 5
 def bench(source: str, loading: DataTable, formalism: str | None, also: str | None, json_wanted: bool) -> int:
     """Time derivation, compilation, evaluations and steps of a model.
 
-    An evaluation computes all derivatives once; a step is one of rk4 with its outputs. The least of several
-    measurements counts, since other work on the machine only makes them longer. Of a run file the values and
-    the formalism count.
+    An evaluation computes all derivatives once; a step is a step of rk4 with its outputs. The smallest of
+    several measurements is printed, since other work on the machine only makes them longer. Only the values
+    and the formalism of a run file matter.
     """
     simulation = options.simulation(source, loading, {"run.formalism": formalism})
     from armillary.runtime.models.compiled import compiled_model
@@ -136,7 +133,7 @@ def bench(source: str, loading: DataTable, formalism: str | None, also: str | No
 
 
 def _initial_values(model: CompiledModel, given: DataMapping) -> tuple[Given, Given, Given]:
-    """State, constants and memory at the start of a run with the given values."""
+    """Return state, constants and memory at the start of a run with the given values."""
     import numpy as np
 
     from armillary.runtime.start.initial import initial_memory
@@ -148,7 +145,7 @@ def _initial_values(model: CompiledModel, given: DataMapping) -> tuple[Given, Gi
 
 
 def _per_call(function: int, state: Given, constants: object, memory: object, outputs: int) -> float:
-    """Seconds of one call of a generated function."""
+    """Return the seconds of one call of a generated function."""
     import numpy as np
 
     from armillary.llvm.jit import Compiled
@@ -176,7 +173,7 @@ def _per_call(function: int, state: Given, constants: object, memory: object, ou
 
 
 def _per_step(model: CompiledModel, given: DataMapping) -> float:
-    """Seconds of one step of order 4 in the compiled loop: the difference of a long and a short run."""
+    """Return the seconds of one step of order 4 in the compiled loop: the difference of two runs."""
     from armillary.settings import RunSettings
     from armillary.solver.methods.registry import family_methods
 
@@ -206,10 +203,10 @@ def _per_step(model: CompiledModel, given: DataMapping) -> float:
 @click.argument("cases", nargs=-1)
 @click.option("--list", "only_list", is_flag=True, help="Name the cases, and run none.")
 def verify(cases: tuple[str, ...], only_list: bool, json_wanted: bool) -> int:
-    """Run the published cases: expected next to found.
+    """Run the published cases: expected and computed numbers.
 
-    Each row is a number from the literature, or a closed form, with its source. The exit code is 1 where one
-    is off by more than its tolerance.
+    Each row is a number from the literature, or a closed form, with its source. The exit code is 1 if a
+    number is off by more than its tolerance.
     """
     from armillary import verification
 

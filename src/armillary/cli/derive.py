@@ -1,8 +1,7 @@
 """The commands `armillary derive` and `armillary export`.
 
-`armillary derive`: the report of a derivation, and the equations themselves.
-
-`armillary export`: a model as a program, or as an FMU.
+`armillary derive` shows the report of a derivation, or the equations themselves; `armillary export` writes a
+model as a program, or as an FMU.
 """
 
 from __future__ import annotations
@@ -38,17 +37,17 @@ if TYPE_CHECKING:
 @options.model_argument
 @options.formalism_option
 @options.effort_option
-@click.option("--compare", is_flag=True, help="Operations by every formalism, side by side.")
+@click.option("--compare", is_flag=True, help="Numbers of operations with every formalism.")
 @click.option(
-    "--configurations", is_flag=True, help="Sets of locked joints and choices of dependent speeds of runs."
+    "--configurations", is_flag=True, help="List sets of locked joints and choices of dependent speeds."
 )
 @click.option(
     "--equations", "form", type=click.Choice(["text", "latex", "html"]), help="Print the equations."
 )
 @click.option("--section", multiple=True, help="precompute, derivatives (default), outputs, …; repeatable.")
-@click.option("--pieces", is_flag=True, help="M u' = f with its causes, as in a textbook; not the program.")
-@click.option("--form", "arrangement", type=click.Choice(FORMS), help=f"Of --pieces; default {FORMS[0]}.")
-@click.option("--speeds", type=click.Choice(SPEEDS), help="Of --pieces: u, or q' for rates of coordinates.")
+@click.option("--pieces", is_flag=True, help="M u' = f with its terms, as in a textbook; not the program.")
+@click.option("--form", "arrangement", type=click.Choice(FORMS), help=f"For --pieces; default {FORMS[0]}.")
+@click.option("--speeds", type=click.Choice(SPEEDS), help="For --pieces: u, or q' for rates of coordinates.")
 @click.option("-o", "--output", type=click.Path(), help="File to write instead of the terminal.")
 def derive(
     source: str,
@@ -67,7 +66,7 @@ def derive(
 ) -> int:
     """Derive equations of motion: report, or equations as text, LaTeX or HTML.
 
-    The report lists bodies, coordinates, operations, what each pass gained and what each stage took.
+    The report lists bodies, coordinates, operations, the gain of each pass and the time of each stage.
     """
     from armillary.limited_files import replacing
     from armillary.program.configurations import configurations_of
@@ -92,7 +91,9 @@ def derive(
     if pieces:
         form = form or "text"
         if section:
-            raise click.UsageError("--section is for the program, --pieces for M u' = f; give one of both")
+            raise click.UsageError(
+                "--section is for the program, --pieces for M u' = f; give only one of them"
+            )
         text = _pieces_text(equations, form, arrangement or FORMS[0], speeds or SPEEDS[0])
     elif arrangement or speeds:
         raise click.UsageError("--form and --speeds are for --pieces; add it")
@@ -167,7 +168,7 @@ def _operations(counted: Operations) -> dict[str, int]:
     return {k: getattr(counted, k) for k in ("additions", "multiplications", "divisions", "functions")}
 
 
-# What a writer takes of a run file's values; all others write the model's own.
+# Values of a run file that an export takes over; all other exports write the model's own values.
 _TAKEN = {"fmu": ("parameters", "initial")}
 _TIMES = {"fmu": ("duration", "step")}
 _WORDS = {
@@ -193,9 +194,9 @@ def _languages() -> Iterable[str]:
 @options.formalism_option
 @options.effort_option
 @click.option("-o", "--output", type=click.Path(), help="Folder, or .fmu file; else NAME_LANGUAGE here.")
-@click.option("--force", is_flag=True, help="Write over files that are there and are not of an export.")
-@click.option("--profile", help="Of C: host, embedded for microcontrollers, or acados for optimisers.")
-@click.option("--lanes", type=int, help="Of C: 2 or 4 doubles in a vector, for branches that are alike.")
+@click.option("--force", is_flag=True, help="Overwrite existing files that are not part of an export.")
+@click.option("--profile", help="For C: host, embedded for microcontrollers, or acados for optimisers.")
+@click.option("--lanes", type=int, help="For C: 2 or 4 doubles in a vector, for branches that are alike.")
 @click.option("--option", "extra", multiple=True, metavar="NAME=VALUE", help="An option of the language.")
 def export(
     language: str,
@@ -212,8 +213,8 @@ def export(
 ) -> int:
     """Write a model as a program: c, cuda, fortran, python, jax, matlab, rust, wasm (browsers), or an fmu.
 
-    The program needs nothing of Armillary; its README describes how to build, run and test it. An fmu
-    takes parameters and initial values of a run file as its own; other programs read theirs when they run.
+    The program does not need Armillary; its README describes how to build, run and test it. An fmu takes
+    parameters and initial values of a run file as its own; other programs read theirs when they run.
     """
     from armillary.export import LANGUAGES
     from armillary.run_files.run_file import parse_setting
@@ -240,7 +241,7 @@ def export(
 
 
 def _export_settings(simulation: Simulation, language: str) -> DataTable:
-    """Return the values of a run file that the writer takes; values that would be lost are an error."""
+    """Return the values of a run file that the export takes over; values that would be lost are an error."""
     from armillary.errors import ArmillaryError
 
     given, taken = simulation.given_values(), (*_TAKEN.get(language, ()), "inputs")

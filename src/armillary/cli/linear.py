@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 @linear_model_options
 @click.option("-o", "--output", type=click.Path(), help="Linear model: .json; or a report: .txt or .html.")
 def linearize(lin: LinearModel, output: str | None, json_wanted: bool) -> int:
-    """A, B, C and D of a model at an operating point, and its poles.
+    """Compute A, B, C and D of a model at an operating point, and its poles.
 
-    Without --at that point is where runs start. Loops are closed there; states are the independent ones.
+    Without --at, the point is the start of runs. Loops are closed there; states are the independent ones.
     """
     if output is not None:
         lin.save(output)
@@ -87,17 +87,17 @@ def bode(
     output: str | None,
     json_wanted: bool,
 ) -> int:
-    """Frequency response of a model at an operating point, as a table or picture.
+    """Compute the frequency response of a model at an operating point, as a table or picture.
 
     Magnitudes are per unit of the input, phases in degrees. Frequencies cover the poles unless --from and
-    --to name others.
+    --to are given.
     """
     covered = lin.frequency_response().omega
     unit = 2 * np.pi if hz else 1.0
     first, last = (covered[i] / unit if given is None else given for i, given in ((0, low), (-1, high)))
     if not 0 < first < last:
         raise click.UsageError(
-            f"frequencies go from a positive one to a higher one, not from {first:g} to {last:g}"
+            f"frequencies must be positive and increase, not go from {first:g} to {last:g}"
         )
     response = lin.frequency_response(unit * np.geomspace(first, last, len(covered)))
     if output is not None and nyquist:
@@ -154,12 +154,12 @@ def modes(
     plot: str | None,
     json_wanted: bool,
 ) -> int:
-    """Modes of a model: frequencies, dampings, what takes part in each; stability over a parameter.
+    """Find the modes of a model: frequencies, dampings, participation of states; stability over a parameter.
 
-    Without --at the operating point is where runs start.
+    Without --at, the operating point is the start of runs.
     """
     if sum((sweep is not None, spin is not None, undamped or energies)) > 1:
-        raise click.UsageError("give one of --sweep, --spin, and --undamped or --energies")
+        raise click.UsageError("give only one of --sweep, --spin, and --undamped or --energies")
     excited = _read_numbers(orders)
     model, at = simulation.model, operating_point(simulation, point)
     parameters = simulation.given_values().get("parameters")

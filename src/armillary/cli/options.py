@@ -1,18 +1,11 @@
-"""Options that several commands share, model arguments, completion of names, and option tables.
+"""Options that several commands share, model arguments, completion of names, and options in run files.
 
-Options of a command in a run file: a table of the command's name, ``[linearize] inputs = ["STEER"]``.
-
-Options on the command line override options of the file. A table in it stands for several NAME=VALUE, and
+A run file may hold options of a command, in a table with the command's name: ``[linearize] inputs =
+["STEER"]``. Options on the command line override them. A table inside it stands for several NAME=VALUE, and
 files are relative to the run file.
 
-Parts that several commands share: common options, model arguments, and completion of names.
-
-Options of analyses: values and ranges by name, and the operating point of linear models.
-
-Values by name on the command line: NAME=VALUE, NAME=LOW:HIGH, and ranges, NAME=FROM:TO:COUNT or NAME=1,2,3
-with units behind them.
-
-Options that commands on linear models share: the operating point, inputs and outputs.
+Values by name on the command line are NAME=VALUE, NAME=LOW:HIGH, and ranges, NAME=FROM:TO:COUNT or
+NAME=1,2,3, followed by units if any.
 """
 
 from __future__ import annotations
@@ -46,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def options_in_file(command: click.Command, name: str, source: str) -> DataTable:
-    """Options and arguments of a command by parameter; none without a run file that has a table for it."""
+    """Return options and arguments of a command from the table for it in a run file; {} without one."""
     if name not in ANALYSES or not source.endswith(".toml") or not Path(source).is_file():
         return {}
     from armillary.errors import suggestion
@@ -58,7 +51,13 @@ def options_in_file(command: click.Command, name: str, source: str) -> DataTable
     if "model" not in document.data or not isinstance(table, dict):
         return {}
     known = {key: option for option in command.params for key in _keys(option)}
-    for key in ("source", "json", "debug", "trust", "import"):  # the file itself, and what it cannot grant
+    for key in (
+        "source",
+        "json",
+        "debug",
+        "trust",
+        "import",
+    ):  # the file itself, and rights it must not grant
         known.pop(key, None)
     wrong = [
         f"{where(document, name, key)}: unknown key '{key}' in [{name}]{suggestion(key, known)}"
@@ -72,7 +71,7 @@ def options_in_file(command: click.Command, name: str, source: str) -> DataTable
 
 
 def _keys(option: click.Parameter) -> list[str]:
-    """Return the keys of an option: its long forms without dashes; of an argument its name."""
+    """Return the keys of an option: its long forms without dashes; the name of an argument."""
     return [text.lstrip("-") for text in option.opts if text.startswith("--") or text[:1] != "-"]
 
 
@@ -91,7 +90,7 @@ def _option_text(value: object) -> str:
 
 
 class NameType(click.ParamType):
-    """One of several names, which are looked up when they are completed; the command checks the name."""
+    """One of several names, which are computed only for completion; the command checks the name."""
 
     def __init__(self, name: str, known: Callable[[], Iterable[str]]) -> None:
         self.name = name
@@ -104,7 +103,7 @@ class NameType(click.ParamType):
 
 
 class Command(click.Command):
-    """A command with the options that all have: --json and --debug."""
+    """A command with the options that all commands have: --json and --debug."""
 
     def __init__(self, *args: Any, **attributes: Any) -> None:  # as click.Command takes them
         super().__init__(*args, **attributes)
@@ -114,7 +113,7 @@ class Command(click.Command):
         ]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """A run file on the command line may hold options of the command, in the table of its name."""
+        """Parse arguments, with defaults from the run file on the command line, if it has a table for it."""
         found, _, _ = self.make_parser(ctx).parse_args(args=list(args))
         if isinstance(source := found.get("source"), str):
             ctx.default_map = options_in_file(self, ctx.info_name or "", source)
@@ -187,7 +186,7 @@ class SettingType(click.ParamType):
     ) -> list[CompletionItem]:
         from armillary.errors import ArmillaryError
 
-        # With an option that still lacks its value, click leaves the model among the arguments not yet read.
+        # If an option still lacks its value, click leaves the model among the arguments not yet read.
         source = ctx.params.get("source") or next(iter(ctx.args), None)
         if "=" in incomplete or source is None:
             return []
@@ -226,7 +225,7 @@ def names_study(source: str) -> bool:
 
 
 def run_file(source: str) -> RunFile:
-    """Return the run file at a path, or one that only names the model there; a run file names its model."""
+    """Return the run file at a path, or a run file that only names the model at the path."""
     from armillary.errors import ArmillaryError
     from armillary.files.model.documents import read_document
     from armillary.run_files.run_file import RunFile
@@ -244,13 +243,13 @@ def run_file(source: str) -> RunFile:
 trust_option = click.option(
     "--trust", is_flag=True, help="Load the FMUs that the model names; they are machine code."
 )
-quiet_option = click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+quiet_option = click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
 results_option = click.option(
     "-o", "--output", type=click.Path(), help="Results: .csv, .nc, .parquet or .erd."
 )
 table_option = click.option("-o", "--output", type=click.Path(), help="Results: .csv, .nc or .parquet.")
 held_option = click.option(
-    "--hold", "held", multiple=True, metavar="NAME", help="Coordinate that stays; repeatable."
+    "--hold", "held", multiple=True, metavar="NAME", help="Coordinate that keeps its value; repeatable."
 )
 
 
@@ -260,7 +259,7 @@ def plot_option(what: str) -> Callable[[AnyFunction], AnyFunction]:
 
 
 def names_option(*declarations: str, help: str) -> Callable[[AnyFunction], AnyFunction]:
-    """Return an option for a list of names, with commas or repeated."""
+    """Return an option for a list of names, separated by commas or repeated."""
 
     def complete_names(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> list[str]:
         return [name.strip() for text in given for name in text.split(",") if name.strip()]
@@ -269,7 +268,7 @@ def names_option(*declarations: str, help: str) -> Callable[[AnyFunction], AnyFu
 
 
 def model_argument(function: Callable[..., object]) -> AnyFunction:
-    """Return a run file or model, and as ``loading`` how to load it; a file cannot grant itself trust."""
+    """Add arguments for a run file or model, and for ``loading`` it; a file cannot grant itself trust."""
 
     @click.argument("source", metavar="RUN_FILE|MODEL", type=ModelType())
     @trust_option
@@ -288,7 +287,7 @@ def model_argument(function: Callable[..., object]) -> AnyFunction:
 
 
 def _loading(trust: bool, importing: tuple[str, ...]) -> DataTable:
-    """Options of `open_model`; stops.stiffness=1e4 is an entry of the table stops."""
+    """Return options for `open_model`; stops.stiffness=1e4 is an entry of the table stops."""
     from armillary.run_files.run_file import parse_setting
 
     found: DataTable = {"trust": True} if trust else {}
@@ -313,8 +312,8 @@ def _run_option(key: str, setting: Setting) -> AnyFunction:
 
 
 def run_options(function: Callable[..., object]) -> AnyFunction:
-    """Options for the settings of a run that have one; the command gets them as ``settings``, by the names
-    that `RunFile.setting` takes.
+    """Add options for the settings of a run that have one. The command receives them as ``settings``, with
+    the names of `RunFile.setting`.
     """
     from armillary.settings import RUN_TABLE
 
@@ -348,7 +347,7 @@ def effort_option(function: Callable[..., object]) -> AnyFunction:
 def settings_option(function: Callable[..., object]) -> AnyFunction:
     return click.option(
         "--set", "assignments", multiple=True, type=SettingType(), metavar="NAME=VALUE",
-        help='A value in place of the file\'s: SPEED="60 mile/hour", initial.A.q1="2 deg", run.step=1e-3.',
+        help='A value instead of the file\'s: SPEED="60 mile/hour", initial.A.q1="2 deg", run.step=1e-3.',
     )(function)  # fmt: skip
 
 
@@ -378,7 +377,7 @@ def emit_result(
     data: Mapping[str, object],
     text: str,
 ) -> int:
-    """Return the result of a command: the files that --output and --plot name, and ``data`` or ``text``."""
+    """Write the files that --output and --plot name, and print ``data`` or ``text``; return the exit code."""
     if output is not None:
         found.save(output)
     if plot is not None:
@@ -393,16 +392,14 @@ def emit_result(
 def simulation(
     source: str, loading: DataMapping, settings: DataMapping, assignments: tuple[str, ...] = ()
 ) -> Simulation:
-    """Return the run file or model at a path, with the values of the command line instead of the file's
-    values.
-    """
+    """Return the run file or model at a path, with values of the command line instead of the file's."""
     from armillary.run_files.execute import Simulation
 
     return Simulation(_overridden(run_file(source), settings, assignments), **loading)
 
 
 def simulation_argument(function: Callable[..., object]) -> AnyFunction:
-    """Return a run file or model with values of the command line; the command gets both as ``simulation``."""
+    """Add arguments for a run file or model and its values; the command receives them as ``simulation``."""
 
     @model_argument
     @settings_option
@@ -428,7 +425,7 @@ def study_setup(
     settings: Mapping[str, object],
     assignments: tuple[str, ...] = (),
 ) -> StudySetup:
-    """Return the study file at a path, with the values of the command line instead of the file's values."""
+    """Return the study file at a path, with values of the command line instead of the file's."""
     from armillary.studies.study_file import StudyFile, StudySetup
 
     return StudySetup(_overridden(StudyFile.read(source), settings, assignments), **loading)
@@ -443,7 +440,7 @@ def _overridden(file: File, settings: Mapping[str, object], assignments: tuple[s
 
 
 def name_and_text(text: str) -> tuple[str, str]:
-    """Return the name and the text behind the sign of equality."""
+    """Return the name and the text around the equals sign."""
     name, sign, value = text.partition("=")
     if not sign or not name.strip() or not value.strip():
         raise click.UsageError(f"'{text}' is not of the form NAME=FROM:TO:COUNT, or NAME=1,2,3")
@@ -451,7 +448,7 @@ def name_and_text(text: str) -> tuple[str, str]:
 
 
 def values_with_units(name: str, text: str) -> tuple[np.ndarray, str]:
-    """FROM:TO:COUNT, or numbers with commas between them, and the text of their units, "" without any."""
+    """Return the values of FROM:TO:COUNT, or of numbers with commas, and the text of their units, or ""."""
     import numpy as np
 
     from armillary.model.units import arithmetic, number_and_unit
@@ -470,7 +467,7 @@ def values_with_units(name: str, text: str) -> tuple[np.ndarray, str]:
 
 
 def values_of(name: str, text: str, own: str) -> np.ndarray:
-    """Return the same values in the units ``own`` of the name."""
+    """Return these values, converted to the units ``own`` of the name."""
     from armillary.results.record import conversion
 
     values, units = values_with_units(name, text)
@@ -478,13 +475,13 @@ def values_of(name: str, text: str, own: str) -> np.ndarray:
 
 
 def driven_values(name: str, text: str) -> Given:
-    """Return the values of driven quantities, as `Model.sweep` takes them, with their units if given."""
+    """Return the values of driven quantities for `Model.sweep`, with their units if given."""
     values, units = values_with_units(name, text)
     return (values, units) if units else values
 
 
 def read_assignments(texts: tuple[str, ...], option: str) -> DataTable:
-    """Values by name from NAME=VALUE."""
+    """Return values by name from NAME=VALUE."""
     from armillary.errors import ArmillaryError, shown
     from armillary.run_files.run_file import parse_setting
 
@@ -495,7 +492,7 @@ def read_assignments(texts: tuple[str, ...], option: str) -> DataTable:
 
 
 def read_bounds(text: object, option: str) -> tuple[Given, Given]:
-    """LOW:HIGH; a bound may be left out."""
+    """Return the bounds of LOW:HIGH; each may be left out."""
     from armillary.errors import ArmillaryError
     from armillary.run_files.run_file import parse_setting
 
@@ -507,8 +504,8 @@ def read_bounds(text: object, option: str) -> tuple[Given, Given]:
 
 
 def linear_model_options(function: Callable[..., object]) -> AnyFunction:
-    """Return a model with its operating point, inputs and outputs; the command gets the linear model as
-    ``lin``.
+    """Add arguments for a model, its operating point, inputs and outputs; the command receives the linear
+    model as ``lin``.
     """
 
     @simulation_argument
@@ -532,7 +529,7 @@ def linear_model_options(function: Callable[..., object]) -> AnyFunction:
 
 
 def inputs_option(meaning: str) -> Callable[[AnyFunction], AnyFunction]:
-    """``--inputs``, a list of names for the command; ``--input`` is the same."""
+    """Return the option ``--inputs``, a list of names; ``--input`` is the same."""
     return names_option("--inputs", "--input", "inputs", help=f"{meaning}; repeatable.")
 
 
@@ -543,7 +540,7 @@ point_option = click.option(
 
 
 def operating_point(simulation: Simulation, point: tuple[str, ...]) -> DataTable:
-    """Return the point of ``--at``; values that it leaves out are as at the start of runs."""
+    """Return the point of ``--at``, with the initial values of runs for values that it leaves out."""
     from armillary.run_files.run_file import parse_setting
 
     given = simulation.given_values()

@@ -1,10 +1,7 @@
 """Commands that draw: `armillary plot`, `armillary view` and `armillary live`.
 
-`armillary plot`: outputs of saved runs, over time or against each other.
-
-`armillary view`: how a system moves, as one HTML page, a film or a picture.
-
-`armillary live`: a page in which a model itself runs.
+`plot` draws outputs of saved runs, over time or against each other; `view` shows how a system moves, as one
+HTML page, a film or a picture; `live` writes a page in which the model itself runs.
 """
 
 from __future__ import annotations
@@ -37,9 +34,9 @@ def plot(
 ) -> int:
     """Draw outputs of one or more saved runs.
 
-    Arguments that end in .csv, .nc, .parquet or .erd are runs; the others are outputs by name or pattern: the
-    model's own, or those selected in the run, if none is named. Curves of equal units share a panel; several
-    runs are overlaid.
+    Arguments that end in .csv, .nc, .parquet or .erd are runs; the others are outputs by name or pattern. By
+    default the model's own outputs are drawn, or the outputs selected in the run. Curves with the same units
+    share a panel; several runs are overlaid.
     """
     from armillary.errors import ArmillaryError
     from armillary.results import load_run
@@ -63,7 +60,7 @@ def plot(
     return 0
 
 
-_SECONDS, _RATE = 5.0, 60.0  # of a run that the command makes itself: duration, pictures per second
+_SECONDS, _RATE = 5.0, 60.0  # of a run without settings: duration, pictures per second
 
 
 @options.command(
@@ -76,25 +73,25 @@ _SECONDS, _RATE = 5.0, 60.0  # of a run that the command makes itself: duration,
 @options.model_argument
 @click.argument("saved", metavar="[RUN]", required=False, type=click.Path())
 @click.option("--duration", metavar="TIME", help="Without a saved run: how long to simulate.")
-@click.option("--title", default="", help="Title of the page; the name of the system if left out.")
-@click.option("--view", "side", default="oblique", help="From where: oblique, front, side, top, x, y or z.")
+@click.option("--title", default="", help="Title of the page; by default the name of the system.")
+@click.option("--view", "side", default="oblique", help="Direction: oblique, front, side, top, x, y or z.")
 @click.option("--follow", metavar="BODY", help="A body that stays in the picture.")
 @click.option("--path", "paths", metavar="POINT", multiple=True, help="A body or point whose path is drawn.")
-@click.option("--theme", help="light or dark; a page without it takes that of the browser.")
+@click.option("--theme", help="light or dark; by default the browser's.")
 @click.option(
     "--arrow", "arrows", metavar="KIND", multiple=True, help="Arrows: forces, moments, velocities or weights."
 )
 @click.option("--reaction", "reactions", metavar="BODY", multiple=True, help="Arrows at the joint of a body.")
-@click.option("--size", type=int, nargs=2, metavar="WIDTH HEIGHT", help="Pixels of a film or picture.")
-@click.option("--speed", type=float, help="Seconds of the motion in a second of a film or page.")
-@click.option("--time", type=float, metavar="SECONDS", help="The time of a single picture.")
+@click.option("--size", type=int, nargs=2, metavar="WIDTH HEIGHT", help="Size of a film or picture, pixels.")
+@click.option("--speed", type=float, help="Seconds of motion per second of a film or page.")
+@click.option("--time", type=float, metavar="SECONDS", help="Time of a single picture.")
 @options.settings_option
 @options.formalism_option
 @click.option(
     "-o",
     "--output",
     type=click.Path(),
-    help="File: .html, .glb, or .gif, .webp, .mp4, .png; else a browser is opened.",
+    help="File: .html, .glb, or .gif, .webp, .mp4, .png; by default a browser opens.",
 )
 def view(
     source: str,
@@ -118,8 +115,8 @@ def view(
 ) -> int:
     """Show how a system moves: bodies, plots and a time line in one page that needs no network.
 
-    RUN is a saved run of the model. Without one, the run of the run file is made, or one of a model from its
-    initial values. Bodies are drawn from their joints, points, masses and inertias.
+    RUN is a saved run of the model. Without it, the run file is run, or a model from its initial values.
+    Bodies are drawn from their joints, points, masses and inertias.
     """
     from armillary.errors import ArmillaryError
     from armillary.results import load_run
@@ -127,7 +124,7 @@ def view(
     from armillary.settings import RunSettings
 
     if saved is not None and duration is not None:
-        raise ArmillaryError("--duration is for a new run; leave it out beside a saved run")
+        raise ArmillaryError("--duration is for a new run; leave it out with a saved run")
     simulation = options.simulation(
         source, loading, {"run.duration": duration, "run.formalism": formalism}, assignments
     )
@@ -169,13 +166,13 @@ def view(
     help="Input that keys and a gamepad move; repeatable.",
 )  # fmt: skip
 @click.option("--plot", "plots", multiple=True, metavar="NAME", help="Output to show at first; repeatable.")
-@click.option("--method", help="Method of integration; else dopri5, or rk4 with --step.")
-@click.option("--step", metavar="TIME", help="Step of a method with steps of one size.")
-@click.option("--grab/--no-grab", default=None, help="Whether bodies are pulled with the pointer.")
-@click.option("--title", default="", help="Title of the page; the name of the system if left out.")
+@click.option("--method", help="Integration method; by default dopri5, or rk4 with --step.")
+@click.option("--step", metavar="TIME", help="Step of a fixed-step method.")
+@click.option("--grab/--no-grab", default=None, help="Whether bodies can be pulled with the pointer.")
+@click.option("--title", default="", help="Title of the page; by default the name of the system.")
 @options.settings_option
 @options.formalism_option
-@click.option("-o", "--output", type=click.Path(), help="File of the page; else NAME.html here.")
+@click.option("-o", "--output", type=click.Path(), help="File of the page; by default NAME.html here.")
 def live(
     source: str,
     loading: DataTable,
@@ -191,9 +188,9 @@ def live(
     output: str | None,
     json_wanted: bool,
 ) -> int:
-    """Write a page in which a model runs: sliders, plots that grow, bodies that can be pulled; no network.
+    """Write a page in which a model runs: sliders, growing plots, bodies that can be pulled; no network.
 
-    The equations are compiled to WebAssembly and lie in the page. Values of a run file are where it starts.
+    The equations are compiled to WebAssembly inside the page. It starts with the values of a run file.
     """
     from armillary.errors import ArmillaryError
 
@@ -223,7 +220,7 @@ def live(
 
 
 def _with_limits(text: str) -> Given:
-    """Return a name, or a name with its limits."""
+    """Return a name, or a name with its limits from NAME=LOW:HIGH."""
     name, sign, limits = text.partition("=")
     if not sign:
         return name

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import re
 import sys
 import time
 import warnings
@@ -16,7 +14,6 @@ import click
 
 from armillary.cli import app, options
 from armillary.cli.app import failure_with_data, partial_run
-from armillary.errors import ArmillaryError
 from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
@@ -24,7 +21,7 @@ if TYPE_CHECKING:
     from armillary.run_files.execute import Simulation
 
 
-_PATIENCE = 1.0  # seconds before a bar appears, derivation and compilation among them
+_PATIENCE = 1.0  # seconds before a bar appears, including derivation and compilation
 
 
 @options.command(
@@ -61,9 +58,11 @@ def run(
 ) -> int:
     """Simulate a run file, or a model, and save the results.
 
-    Next to the results goes an echo file, NAME.echo.toml: every parameter and initial value with units,
-    meaning and source. It is a run file, and gives the same run again.
+    Next to the results it writes an echo file, NAME.echo.toml: every parameter and initial value with units,
+    meaning and source. The echo file is a run file that gives the same run again.
     """
+    if output is not None and not save:
+        raise click.UsageError(f"--no-save writes no results, so --output {output} does not apply")
     settings |= {"output.file": output, "output.select": list(select)}
     if quiet:
         warnings.simplefilter("ignore")  # until the command ends
@@ -131,7 +130,7 @@ def _summarize_run(simulation: Simulation, made: Run, written: list[Path]) -> st
 
 @contextmanager
 def _progress(simulation: Simulation, quiet: bool) -> Iterator[bool | Callable[[float], None]]:
-    """A bar on a terminal, of the time reached, once a run has taken a moment."""
+    """Yield a function that shows a bar on a terminal with the time reached, once a run takes longer."""
     from armillary.runtime.progress import on_terminal
 
     if quiet or not on_terminal():
@@ -154,9 +153,6 @@ def _progress(simulation: Simulation, quiet: bool) -> Iterator[bool | Callable[[
         yield report
 
 
-_FACTORS = {"": 1.0, "m/s": 1.0, "km/h": 1 / 3.6, "rad": 1.0, "deg": math.pi / 180}
-
-
 @options.command(
     """
     armillary maneuver step-steer car.toml --speed "100 km/h" --steer "1 deg"
@@ -167,7 +163,7 @@ _FACTORS = {"": 1.0, "m/s": 1.0, "km/h": 1 / 3.6, "rad": 1.0, "deg": math.pi / 1
 @click.argument("name")
 @click.argument("car")
 @click.option("--speed", default="80 km/h", show_default=True, metavar="VALUE", help="Speed, m/s or km/h.")
-@click.option("--steer", default="1 deg", show_default=True, metavar="VALUE", help="Of the front wheels.")
+@click.option("--steer", default="1 deg", show_default=True, metavar="VALUE", help="Angle of front wheels.")
 @click.option("--brake", default=0.3, show_default=True, help="Pedal of the brake, 0 to 1.")
 @click.option(
     "--report", type=click.Path(dir_okay=False), help="Page with figures, plots and the moving car."
@@ -183,18 +179,23 @@ def maneuver(
     full_car, pickup, formula_student_car, go_kart, tractor_and_trailer. NAME is one of step-steer,
     sine-steer, pulse-steer, random-steer, steady-circle, handling, sine-with-dwell, j-turn, fishhook,
     braking, split-braking, braking-in-a-turn, ride, double-lane-change, obstacle-avoidance. The exit code is
-    1 where the verdict is that the car fails.
+    1 if the car fails by the standard's verdict.
     """
+    from armillary.model.units import SYSTEMS, text_number
     from armillary.vehicles import MANOEUVRES, VEHICLES, Car, run_manoeuvre, write_report
 
     if name not in MANOEUVRES:
-        raise click.UsageError(f"there is no manoeuvre '{name}'; there are {', '.join(MANOEUVRES)}")
+        raise click.UsageError(f"there is no manoeuvre '{name}'; use one of {', '.join(MANOEUVRES)}")
     if (report or output) and not MANOEUVRES[name].moves:
         raise click.UsageError(f"'{name}' has no run, so --report and --output do not apply")
     if car not in VEHICLES and not Path(car).is_file():
-        raise click.UsageError(f"there is no file '{car}', and the vehicles are {', '.join(VEHICLES)}")
+        raise click.UsageError(f"'{car}' is neither a file nor one of the vehicles {', '.join(VEHICLES)}")
     found = run_manoeuvre(
-        name, Car.load(car), speed=_number(speed, "--speed"), steer=_number(steer, "--steer"), brake=brake
+        name,
+        Car.load(car),
+        speed=text_number(speed, "--speed", "m/s", SYSTEMS["SI"]),
+        steer=text_number(steer, "--steer", "rad", SYSTEMS["SI"]),
+        brake=brake,
     )
     passed = getattr(found, "passed", None)
     if json_wanted:
@@ -205,15 +206,7 @@ def maneuver(
         click.echo(found.table())
     run = getattr(found, "run", None)
     if report:
-        write_report(name, found, report)  # type: ignore[arg-type]  # those that move have a run
+        write_report(name, found, report)  # type: ignore[arg-type]  # manoeuvres that move have a run
     if output and run is not None:
         run.save(output)
     return 1 if passed is False else 0
-
-
-def _number(text: str, option: str) -> float:
-    match = re.fullmatch(r"\s*([-+0-9.eE]+)\s*(\S*)\s*", text)
-    try:
-        return float(match[1]) * _FACTORS[match[2]] if match else float(text)
-    except (KeyError, ValueError):
-        raise ArmillaryError(f"{option}: '{text}' is not a number with m/s, km/h, rad or deg") from None

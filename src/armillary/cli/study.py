@@ -1,8 +1,5 @@
-"""The command `armillary study`, and the tables that it shows.
-
-Results as `armillary study` shows them: tables of metrics, sensitivities, charts in a folder.
-
-`armillary study`: many runs of a model, from a study file to tables and charts.
+"""The command `armillary study`: many runs of a model, from a study file to tables of metrics, sensitivities
+and charts in a folder.
 """
 
 from __future__ import annotations
@@ -29,12 +26,12 @@ _LEVELS = {"lowest": 0.0, "5 %": 0.05, "median": 0.5, "95 %": 0.95, "highest": 1
 
 
 def spreads(study: Study, names: Sequence[str] | None = None) -> dict[str, dict[str, float]]:
-    """Quantiles of metrics over the runs made in which they are finite, and in how many they are not."""
+    """Return quantiles of metrics over the runs made with finite values, and the number of other runs."""
     table = study.table()
     table = table[table["status"] != "not run"]
     found = {}
     for name in study.metrics if names is None else names:
-        if name in table:  # histograms are not in it
+        if name in table:  # it has no histograms
             values = table[name].to_numpy()
             known = values[np.isfinite(values)]
             quantiles = np.quantile(known, list(_LEVELS.values())) if known.size else [np.nan] * len(_LEVELS)
@@ -44,7 +41,7 @@ def spreads(study: Study, names: Sequence[str] | None = None) -> dict[str, dict[
 
 
 def metrics_table(study: Study, names: Sequence[str] | None = None) -> str:
-    """Return the metrics of a study, a line each."""
+    """Return a table of the metrics of a study, one line for each."""
     rows = []
     for name, spread in spreads(study, names).items():
         numbers = [f"{value:.5g}" for value in list(spread.values())[:-1]]
@@ -56,13 +53,13 @@ def metrics_table(study: Study, names: Sequence[str] | None = None) -> str:
 
 
 def metrics_of_run(study: Study, run: int) -> dict[str, float]:
-    """Return the metrics of one run as the study has them."""
+    """Return the metrics of one run from the results of the study."""
     table = study.table()
     return {name: float(table[name].iloc[run]) for name in study.metrics if name in table}
 
 
 def sensitivities(study: Study, names: Sequence[str]) -> tuple[dict[str, Sensitivity], dict[str, str]]:
-    """Return the sensitivities of metrics; and the reasons where they cannot be computed."""
+    """Return the sensitivities of metrics, and for others the reasons why they cannot be computed."""
     found, unknown = {}, {}
     known = study.table().columns
     for name in names:
@@ -79,7 +76,7 @@ def sensitivities(study: Study, names: Sequence[str]) -> tuple[dict[str, Sensiti
 def draw_charts(
     study: Study, folder: Path, names: Sequence[str], found: Mapping[str, Sensitivity]
 ) -> list[Path]:
-    """Charts of a study in a folder."""
+    """Draw the charts of a study into a folder; return their paths."""
     known = study.table().columns
     shown = [name for name in names if name in known]
     charts: dict[str, AnyFunction] = {f"fan {name}": partial(study.fan, name) for name in study.outputs}
@@ -116,7 +113,7 @@ def draw_charts(
 )
 @click.pass_context
 def study(ctx: click.Context) -> None:
-    """Many runs of a model, varied and kept in a folder; resumed where they stopped."""
+    """Make many runs of a model, varied and kept in a folder; continue a study after an interruption."""
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 
@@ -136,7 +133,7 @@ _folder_argument = click.argument("folder", metavar="FOLDER", type=click.Path(fi
 @click.argument("source", metavar="STUDY_FILE|FOLDER", type=click.Path())
 @click.option("--runs", type=int, help="Number of runs; more than the folder has extends it.")
 @click.option("--seed", type=int, help="Seed of the design.")
-@click.option("--folder", type=click.Path(), help="Folder of the study, in place of the file's.")
+@click.option("--folder", type=click.Path(), help="Folder of the study, instead of the file's.")
 @options.settings_option
 @click.option("--threads", type=click.IntRange(min=1), help="Threads in this process; all cores by default.")
 @click.option("--device", type=click.Choice(["cpu", "gpu"]), default="cpu", show_default=True)
@@ -158,8 +155,8 @@ def run(
 ) -> int:
     """Make the runs of a study file, or make the missing runs of a study's folder.
 
-    Whatever ends it, finished blocks of runs stay, and the same command makes the others. The folder has the
-    numbers of all runs in metrics.parquet and their histories in results.zarr.
+    After an interruption, finished blocks of runs stay, and the same command makes the others. The folder has
+    the numbers of all runs in metrics.parquet and their histories in results.zarr.
     """
     if quiet:
         warnings.simplefilter("ignore")  # until the command ends
@@ -185,8 +182,8 @@ def run(
 def _open(
     source: str, settings: DataTable, assignments: tuple[str, ...], trust: bool
 ) -> tuple[Study, list[str]]:
-    """Return the study of a file, or the one in a folder, with the number of runs of the command; and its
-    title, where it has one.
+    """Return the study of a file, or the study in a folder, with the number of runs of the command; and its
+    title, if any.
     """
     from armillary.errors import ArmillaryError
 
@@ -243,7 +240,7 @@ def _json_of_study(command: str, made: Study) -> DataTable:
 @study.command(cls=options.Command, epilog="armillary study status car_study")
 @_folder_argument
 def status(folder: str, json_wanted: bool) -> int:
-    """Show the progress of a study: runs made, runs that failed and why, also while it runs."""
+    """Show the progress of a study, also while it runs: runs made, and failed runs with reasons."""
     from armillary.studies import open_study
 
     made = open_study(folder)
@@ -269,7 +266,7 @@ def status(folder: str, json_wanted: bool) -> int:
 @click.argument("metrics", metavar="[METRIC]...", nargs=-1)
 @click.option("--plot", type=click.Path(file_okay=False), help="Folder for charts of metrics and outputs.")
 @click.option(
-    "--sensitivity/--no-sensitivity", default=True, show_default=True, help="What metrics depend on."
+    "--sensitivity/--no-sensitivity", default=True, show_default=True, help="Sensitivities of metrics."
 )
 def show_(
     folder: str, metrics: tuple[str, ...], plot: str | None, sensitivity: bool, json_wanted: bool
@@ -277,8 +274,8 @@ def show_(
     """Sum up a study: metrics of all runs, and their sensitivities.
 
     With --plot: histograms of metrics, fan charts of outputs over time, metrics over the varied quantities,
-    and bars of sensitivities. From a saltelli design these are Sobol' indices, from a morris design Morris
-    screening, from any other the part of the variance that each quantity explains.
+    and bars of sensitivities: Sobol' indices for a saltelli design, Morris screening for a morris design, and
+    for any other the part of the variance that each quantity explains.
     """
     from armillary.studies import open_study
 
@@ -328,7 +325,7 @@ def _select_metrics(made: Study, metrics: tuple[str, ...]) -> list[str]:
 )
 @_folder_argument
 @click.argument("number", metavar="RUN", type=int)
-@click.option("--sample", type=float, help="Time between rows, in seconds; else as in the study.")
+@click.option("--sample", type=float, help="Time between rows, in seconds; by default the study's.")
 @options.results_option
 @options.plot_option("the model's outputs")
 @options.trust_option
@@ -341,7 +338,7 @@ def rerun(
     trust: bool,
     json_wanted: bool,
 ) -> int:
-    """Make one run of a study again, by itself and with all outputs, and save it.
+    """Repeat one run of a study, alone and with all outputs, and save it.
 
     Runs are numbered from 0, as in the tables. The results go to FOLDER-RUN.csv unless a file is named.
     """

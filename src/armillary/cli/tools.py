@@ -1,17 +1,4 @@
-"""Commands around files and the installation: `check`, `schema`, `diff`, `examples`, `info`, `completion`.
-
-`armillary check`: mistakes and doubts in a model, run or study file, found without running it.
-
-`armillary schema`: the JSON schemas of model, run and study files, for editors.
-
-`armillary diff`: two saved runs side by side.
-
-`armillary examples`: the examples that come with Armillary.
-
-`armillary info`: versions, extras, compilers, and the cache of compiled models.
-
-`armillary completion`: the script that completes commands, options, files and names in a shell.
-"""
+"""Commands for files and the installation: `check`, `schema`, `diff`, `examples`, `info`, `completion`."""
 
 from __future__ import annotations
 
@@ -47,7 +34,7 @@ if TYPE_CHECKING:
 @options.model_argument
 @options.settings_option
 @click.option("--derive/--no-derive", default=True, show_default=True, help="Derive the equations too.")
-@click.option("--strict", is_flag=True, help="Exit code 1 where there are warnings.")
+@click.option("--strict", is_flag=True, help="Exit code 1 if there are warnings.")
 def check(
     source: str,
     loading: DataTable,
@@ -58,8 +45,8 @@ def check(
 ) -> int:
     """Look for mistakes in a model, run or study file without running it.
 
-    Errors are what would stop a run. Warnings are doubts: parameters without a description or units, values
-    that nothing needs, parts that an importer could not take over.
+    Errors are faults that would stop a run. Warnings are doubts: parameters without a description or units,
+    values that are not needed, parts that an importer could not take over.
     """
     errors: list[str] = []
     warnings: list[str] = []
@@ -88,14 +75,14 @@ def _pluralize(number: int, noun: str) -> str:
 
 
 def _examine(opened: Callable[[], Simulation], derive: bool, warnings: list[str]) -> str:
-    """Return the system's name; errors are raised, doubts appended."""
+    """Return the system's name; raise errors, and append doubts to ``warnings``."""
     import warnings as python_warnings
 
     with python_warnings.catch_warnings(record=True) as caught:
         python_warnings.simplefilter("always")
         simulation = opened()
     for message in (str(w.message) for w in caught if issubclass(w.category, UserWarning)):
-        head, *items = message.splitlines()  # an importer lists what it left out
+        head, *items = message.splitlines()  # an importer lists the parts that it left out
         warnings += [item.strip(" -") for item in items] or [head]
     complete = bool(simulation.file.source)  # a run file, not a model alone
     if complete:
@@ -126,7 +113,7 @@ def _parameter_doubts(simulation: Simulation) -> list[str]:
 
 
 def _needed_doubts(simulation: Simulation, complete: bool) -> list[str]:
-    """Parameters that the equations do not need, and those without a value."""
+    """Return doubts about parameters that no equation needs, and about parameters without a value."""
     if complete:
         simulation.check_values()
     found = [f"parameter '{name}' has no default: each run must give it" for name in simulation.missing]
@@ -147,7 +134,7 @@ def _needed_doubts(simulation: Simulation, complete: bool) -> list[str]:
 @click.argument("kind", type=click.Choice(["model", "run", "study"]), default="model")
 @click.option("-o", "--output", type=click.Path(), help="File to write instead of the terminal.")
 def schema(kind: str, output: str | None, json_wanted: bool) -> int:
-    """Print the JSON schema of model, run or study files, with which editors complete and check them."""
+    """Print the JSON schema of model, run or study files, which editors use to complete and check them."""
     from armillary.files.model.documents import model_schema
     from armillary.limited_files import replacing
     from armillary.run_files.run_file import run_schema
@@ -173,12 +160,12 @@ def schema(kind: str, output: str | None, json_wanted: bool) -> int:
 @click.argument("first", metavar="RUN", type=click.Path())
 @click.argument("second", metavar="RUN", type=click.Path())
 @click.option(
-    "--rtol", type=float, default=1e-9, show_default=True, help="Tolerated part of the largest value."
+    "--rtol", type=float, default=1e-9, show_default=True, help="Tolerance relative to the largest value."
 )
-@click.option("--atol", type=float, default=1e-12, show_default=True, help="Tolerated difference as such.")
+@click.option("--atol", type=float, default=1e-12, show_default=True, help="Absolute tolerance.")
 @click.option("--select", "names", multiple=True, help="Output to compare, by name or pattern; repeatable.")
 @click.option("--common", is_flag=True, help="Allow outputs that only one of the runs has.")
-@click.option("--interpolate/--exact", default=True, show_default=True, help="Where sampling differs.")
+@click.option("--interpolate/--exact", default=True, show_default=True, help="If sampling times differ.")
 def diff(
     first: str,
     second: str,
@@ -191,8 +178,8 @@ def diff(
 ) -> int:
     """Compare two saved runs: the largest difference of each output, the worst first.
 
-    The exit code is 0 where all agree within the tolerances, and 1 where one does not, or is in one run only.
-    A CSV table that another program wrote, with time in its first column, is read as a run too.
+    The exit code is 0 if all outputs agree within the tolerances, and 1 if one does not, or is in one run
+    only. A CSV table of another program, with time in its first column, is read as a run too.
     """
     from armillary.results import load_run
 
@@ -217,7 +204,7 @@ def diff(
 @click.argument("action", type=click.Choice(["list", "show", "copy"]), default="list")
 @click.argument("name", required=False, type=options.ModelType())
 @click.option("--to", "folder", type=click.Path(), default=".", show_default=True, help="Folder to copy to.")
-@click.option("--force", is_flag=True, help="Write over files that are there.")
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
 def examples(action: str, name: str | None, folder: str, force: bool, json_wanted: bool) -> int:
     """List the examples, show one, or copy it here.
 
@@ -246,7 +233,7 @@ def examples(action: str, name: str | None, folder: str, force: bool, json_wante
 
 
 def _title(path: Path) -> str:
-    """Return the first line of a program's docstring, or of the first comment in a text."""
+    """Return the first line of a program's docstring, or of a text's first comment."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".py":
         return (ast.get_docstring(ast.parse(text)) or "").partition("\n")[0]
@@ -263,7 +250,7 @@ def _copy_files(files: list[Path], folder: Path, force: bool) -> list[Path]:
     targets = [folder / path.name for path in files]
     there = [str(target) for target in targets if target.exists()]
     if there and not force:
-        raise ArmillaryError(f"'{there[0]}' exists already; --force writes over it")
+        raise ArmillaryError(f"'{there[0]}' exists already; --force overwrites it")
     for path, target in zip(files, targets, strict=True):
         with replacing(target) as temporary:
             temporary.write_bytes(path.read_bytes())
@@ -293,7 +280,7 @@ _COMPILERS = ("cc", "gcc", "clang", "gfortran", "nvcc", "octave")
 )
 @click.option("--clear-cache", is_flag=True, help="Remove all cached models.")
 def info(clear_cache: bool, json_wanted: bool) -> int:
-    """Versions, extras, compilers, and the cache of compiled models."""
+    """Show versions, extras, compilers, and the cache of compiled models."""
     removed = _clear() if clear_cache else None
     versions = {name: _version(name) for name in (*_REQUIRED, *_EXTRAS)}
     compilers = {
@@ -371,7 +358,7 @@ def _info_text(data: DataTable) -> str:
 def completion(shell: str, json_wanted: bool) -> int:
     """Print the script that completes commands in your shell.
 
-    Commands, options, model files, examples, and the names of parameters behind --set are completed.
+    It completes commands, options, model files, examples, and the names of parameters after --set.
     """
     kind = get_completion_class(shell)
     assert kind is not None

@@ -2,7 +2,7 @@
 
 Enter with a model and its inputs (``s.input``); leave with gains, filters and motions, as numbers by the
 names of states and inputs and as runs. All derivatives come from the symbolic program, compiled. The verbs of
-models are in ``stages/control.py``; functions of a linear model are public here.
+models are in ``stages/analyses.py``; functions of a linear model are public here.
 
     plant.py                the rates of a model with chosen inputs, their derivatives, and one step
     knot_functions.py       any functions at many knots, with exact first and second derivatives

@@ -59,7 +59,7 @@ def to_casadi(
     kind: str = "expressions",
     parameters: Sequence[str] | None = None,
 ) -> CasadiFunctions:
-    """Return the equations in CasADi; see ``stages/control.py``, whose verb it is."""
+    """Return the equations in CasADi; see ``stages/analyses.py``, whose verb it is."""
     one_of(kind, KINDS, "kind=")
     casadi = require("casadi", extra="casadi", purpose="to make functions of CasADi")
     check_smooth(equations)

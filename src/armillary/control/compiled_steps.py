@@ -111,7 +111,7 @@ def roll(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return motions, sizes × (steps + 1) × states, and inputs, sizes × steps × inputs, for all α.
 
-    ``around`` is (x̄, v̄), ``law`` is (d, K), ``sizes`` has the α.
+    ``around`` is (x̄, v̄), ``law`` is (d, K), ``sizes`` has the α. Motions begin at t = 0.
     """
     (x, v), (d, K) = around, law
     N, m = v.shape

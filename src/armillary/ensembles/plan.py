@@ -137,6 +137,8 @@ def plan(
     equations = model.equations
     contacts = bool(equations.system.contacts)
     settings = complete_settings(given, equations.method_family, contacts=contacts)
+    if settings.integrator.rosenbrock and not settings.integrator.begins_with:
+        model = model.differentiated
     settings = replace(settings, atol=model.tolerances(settings.atol))
     # raises an error unless there are as many as states
     settings.tolerances(len(model.equations.program.state))

@@ -31,8 +31,14 @@ from armillary.runtime.models.parameters import (
     physical_quantities,
     with_these,
 )
-from armillary.runtime.start.initial import initial_memory, initial_states, initial_values, state_number
-from armillary.runtime.start.mass_centres import place_mass_centres, started_memory
+from armillary.runtime.start.initial import (
+    initial_memory,
+    initial_states,
+    initial_values,
+    place_mass_centres,
+    started_memory,
+    state_number,
+)
 from armillary.solver.language.language import CLOSED
 from armillary.solver.llvm.closing_code import loop_code
 from armillary.untyped import DataTable

@@ -33,15 +33,16 @@ def fmu(
     outputs: Annotated[Iterable[str] | None, ListOf(WORDS)] = None,
     extrapolate: Flag = False,
 ) -> dict[str, Expr]:
-    """Outputs of an FMU, by name, which is stepped along with this system every ``every`` seconds; without
-    ``every`` it is integrated with the system (model exchange), and its states are states of the system.
+    """Make an FMU part of the system; return its outputs by name. It is stepped along every ``every``
+    seconds; without ``every`` it is integrated with the system (model exchange), and its states are states of
+    the system.
 
     ``inputs`` drive its input variables: expressions, converted to the FMU's units. ``parameters`` are
     numbers in the FMU's units, or texts. Elements of arrays are called ``x[2]``; an array as a whole takes a
-    list. All its outputs are taken, or those named; texts call them ``name_output``, in co-simulation also
-    its inputs. Outputs of co-simulation are held between communication points, or with ``extrapolate`` go on
-    along the line through the last two, which is more accurate where they are smooth. The FMU's library is
-    machine code from outside, which is loaded here: import only FMUs that you trust.
+    list. ``outputs`` names the outputs in use (left out: all); texts call them ``name_output``, in
+    co-simulation also its inputs. Outputs of co-simulation are held between communication points, or with
+    ``extrapolate`` follow the line through the last two values, which is more accurate if they are smooth.
+    The FMU's library is machine code from outside, which is loaded here: import only FMUs that you trust.
     """
     from armillary.files.fmu.coupling import add_fmu
 
@@ -59,7 +60,7 @@ def ssp(
     parameters: Annotated[Mapping[str, object] | None, TableOf(NUMBER, keys=False)] = None,
     extrapolate: Flag = False,
 ) -> dict[str, Expr]:
-    """Outputs of an SSP package, whose FMUs are stepped along with this system every ``every`` seconds.
+    """Make an SSP package part of the system, its FMUs stepped along every ``every`` seconds; return outputs.
 
     ``inputs`` drive connectors of the package, or inputs of its FMUs that nothing else drives
     (``component.input``); ``parameters`` are parameters of FMUs (``component.parameter``), in their units, in

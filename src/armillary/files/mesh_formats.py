@@ -1,23 +1,17 @@
-"""Triangles of mesh files: readers of their formats, chosen by the suffix of the file.
+"""Triangles of mesh files: STL (binary and text), OBJ, MSH as MuJoCo wrote it, GLB and DAE, by suffix.
 
-Triangles of COLLADA files (.dae): geometries at their nodes, in metres, with paints of materials.
+Corners and faces are read, and from OBJ, GLB and DAE the colours and textures of materials; normals are not.
+Nothing in a file is executed, fetched or expanded.
 
-Axes come from the file, whatever its <up_axis>, as in programs for robots (RViz, Gazebo); lengths are
-multiplied by <unit meter="…">. The XML is read as in robot files: without entities or document types.
-
+COLLADA (.dae): geometries at their nodes, in metres. Axes come from the file, whatever its <up_axis>, as in
+programs for robots (RViz, Gazebo); lengths are multiplied by <unit meter="…">. The XML is read as in robot
+files: without entities or document types.
 Source: Khronos Group (2008), COLLADA 1.5 Specification, chapter 5.
 
-Triangles of binary glTF 2.0 files: meshes at their nodes, with base colours and textures of materials.
-
-A file is a header, a JSON chunk that describes accessors into buffers, and a binary chunk. Buffers in other
-files are not opened. Axes and lengths are the file's: metres, y upwards.
-
+Binary glTF 2.0 (.glb): meshes at their nodes. A file is a header, a JSON chunk that describes accessors into
+buffers, and a binary chunk. Buffers in other files are not opened. Axes and lengths are the file's: metres, y
+upwards.
 Source: Khronos Group (2021), glTF 2.0 Specification, sections 3.5 to 3.9 and 4.4.
-
-Suffixes that are read: STL (binary and text), OBJ, MSH as MuJoCo wrote it, GLB and DAE.
-
-Corners and faces are read, and of OBJ, GLB and DAE the colours and textures of materials; normals are not.
-Nothing in a file is executed, fetched or expanded.
 """
 
 from __future__ import annotations
@@ -58,7 +52,7 @@ _NODES, _DEEPEST = 30_000, 200  # most nodes (each counted per instance), and le
 
 
 def read_dae(data: bytes, beside: Beside) -> Iterator[Patch]:
-    """The patches of all geometries in the scene; without a scene, of all geometries."""
+    """Return the patches of all geometries in the scene; without a scene, of all geometries."""
     root = parse_xml(data, "mesh")
     if _tag(root) != "COLLADA":
         raise ValueError("not a COLLADA file")
@@ -124,7 +118,7 @@ class _ColladaScene:
                     yield transform_patch(face.patch._replace(paint=self.paint(face.material, {})), whole)
             return
         stack = [(node, whole, 0) for node in reversed(_all(scene, "node"))]
-        met = total = 0
+        met = 0
         while stack:
             node, above, depth = stack.pop()
             met += 1
@@ -134,9 +128,6 @@ class _ColladaScene:
             for instance in _all(node, "instance_geometry", "instance_controller"):
                 bound = self._bound(instance)
                 for face in self.geometry(self._geometry_of(instance)):
-                    total += len(face.patch.faces)
-                    if total > MOST:
-                        raise MeshFault(f"it has more than {MOST:,} triangles")
                     yield transform_patch(face.patch._replace(paint=self.paint(face.material, bound)), T)
             others = [self.find_element(i.attributes["url"]) for i in _all(node, "instance_node")]
             stack += [(child, T, depth + 1) for child in reversed([*_all(node, "node"), *others])]
@@ -218,7 +209,7 @@ class _ColladaScene:
     def _texture_coordinates(
         self, inputs: list[Element], order: np.ndarray, places: np.ndarray
     ) -> np.ndarray | None:
-        """Return places in a picture, from its upper left corner; `None` if there are none."""
+        """Return texture coordinates, from the upper left corner of the image; `None` if there are none."""
         given = next((i for i in inputs if i.attributes.get("semantic") == "TEXCOORD"), None)
         if given is None:
             return None
@@ -291,14 +282,10 @@ _TRIANGLES, _STRIP, _FAN = 4, 5, 6
 
 
 def read_glb(data: bytes, beside: Beside) -> Iterator[Patch]:
-    """The patches of all meshes in the scene."""
+    """Yield the patches of all meshes in the scene."""
     scene = _GltfFile(data)
-    total = 0
     for node, T in scene.nodes():
         for patch in scene.patches(node):
-            total += len(patch.faces)
-            if total > MOST:
-                raise MeshFault(f"it has more than {MOST:,} triangles")
             yield transform_patch(patch, T)
 
 
@@ -321,7 +308,7 @@ class _GltfFile:
             raise MeshFault(f"it needs the extension {sorted(unknown)[0][:60]}, which is not read")
 
     def nodes(self) -> Iterator[tuple[DataTable, np.ndarray]]:
-        """Nodes of the scene with a mesh, and their place in it."""
+        """Yield the nodes of the scene that have a mesh, with their transforms."""
         nodes, scenes = self.json.get("nodes", []), self.json.get("scenes", [])
         children = {i for node in nodes for i in node.get("children", [])}
         others = [i for i in range(len(nodes)) if i not in children]
@@ -353,8 +340,8 @@ class _GltfFile:
             yield Patch(corners, faces, paint, self.texture_coordinates(primitive, used, faces))
 
     def paint(self, primitive: DataTable) -> tuple[Paint, DataTable]:
-        """Return the base colour of a material times its texture, in sRGB, and how the texture is used; empty
-        where there is neither.
+        """Return the base colour of a material times its texture, in sRGB, and the use of the texture; both
+        empty if the material has neither.
         """
         if "material" not in primitive:
             return Paint(), {}
@@ -381,7 +368,7 @@ class _GltfFile:
     def texture_coordinates(
         self, primitive: DataTable, used: DataTable, faces: np.ndarray
     ) -> np.ndarray | None:
-        """Return where in the picture the corners of faces are, after KHR_texture_transform."""
+        """Return the texture coordinates of the corners of faces, after KHR_texture_transform."""
         change = used.get("extensions", {}).get("KHR_texture_transform", {})
         name = f"TEXCOORD_{change.get('texCoord', used.get('texCoord', 0))}"
         if name not in primitive["attributes"]:
@@ -456,13 +443,13 @@ LARGEST = 200_000_000  # bytes
 
 
 def read_mesh(path: Path) -> Triangles:
-    """Corners and faces of a file, by its suffix."""
+    """Return the corners and faces of a file, read by its suffix."""
     surface = read_surface(path)
     return surface.corners, surface.faces
 
 
 def read_surface(path: Path, picture: Path | None = None) -> Surface:
-    """Corners, faces and paints of a file, by its suffix; with a ``picture`` in place of its paints."""
+    """Return the surface of a file, read by its suffix; a ``picture`` replaces its paints."""
     reader = READERS.get(path.suffix.lower())
     if reader is None:
         raise MeshFault(f"files '{path.suffix}' are not read; {', '.join(READERS)} are")
@@ -471,7 +458,7 @@ def read_surface(path: Path, picture: Path | None = None) -> Surface:
     except UnreadableFileError as error:
         raise MeshFault(str(error)) from None
     try:
-        patches = reader(data, lambda name: _beside(path, name))
+        patches: Iterable[Patch] = _limit_triangles(reader(data, lambda name: _beside(path, name)))
         if picture is not None and (paint := texture(_image(picture))).image:
             patches = [patch if patch.mapped is None else patch._replace(paint=paint) for patch in patches]
         return _together(patches)
@@ -485,8 +472,21 @@ def read_surface(path: Path, picture: Path | None = None) -> Surface:
         TypeError,
         AttributeError,
         struct.error,
+        RecursionError,  # lists of JSON nested too deeply
     ) as error:
         raise MeshFault(f"it is damaged ({error})") from None
+
+
+def _limit_triangles(patches: Iterable[Patch]) -> Iterator[Patch]:
+    """The patches, as long as they do not have too many triangles together: a few bytes can repeat one
+    geometry at many nodes.
+    """
+    total = 0
+    for patch in patches:
+        total += np.size(patch.faces) // 3
+        if total > MOST:
+            raise MeshFault(f"it has more than {MOST:,} triangles")
+        yield patch
 
 
 def _image(path: Path) -> bytes:
@@ -498,7 +498,7 @@ def _image(path: Path) -> bytes:
 
 
 def _beside(path: Path, name: str) -> bytes:
-    """Return the bytes of a file that another one names, inside the folder above the latter's; else none."""
+    """Return the bytes of a file that a mesh names; none if it is outside the folder above the mesh's."""
     folder = path.resolve().parent
     try:
         other = (folder / name.replace("\\", "/")).resolve()
@@ -508,7 +508,7 @@ def _beside(path: Path, name: str) -> bytes:
 
 
 def _together(patches: Iterable[Patch]) -> Surface:
-    """Patches one after the other, each with the paint of its faces."""
+    """Return the surface of patches one after the other, with the paints of their faces."""
     corners, faces, mapped, start, first = [], [], [], 0, 0
     paints: list[tuple[int, Paint]] = []
     for patch in patches:
@@ -527,7 +527,7 @@ def _together(patches: Iterable[Patch]) -> Surface:
 
 
 def _texture_coordinates(patch: Patch, count: int) -> tuple[Paint, np.ndarray]:
-    """Return the paint of a patch and its places in the picture; without them, the paint has no picture."""
+    """Return the paint of a patch and its texture coordinates; without them, the paint has no image."""
     spots = patch.mapped
     if spots is None or spots.shape != (count, 3, 2) or not np.isfinite(spots).all():
         return patch.paint._replace(image=b""), np.zeros((count, 3, 2))
@@ -535,9 +535,9 @@ def _texture_coordinates(patch: Patch, count: int) -> tuple[Paint, np.ndarray]:
 
 
 def check_triangles(vertices: np.ndarray, faces: np.ndarray) -> Triangles:
-    """Corners and faces as arrays, which must be finite and refer to each other."""
+    """Return corners and faces as arrays; raise an error if a corner is not finite or a face has none."""
     # Single precision, as in MuJoCo: with all digits of an OBJ file masses would differ from its by 1e-7.
-    with np.errstate(over="ignore"):  # what is beyond it becomes infinite, which is refused below
+    with np.errstate(over="ignore"):  # larger numbers become infinite, which is refused below
         corners = np.asarray(vertices, dtype=np.float32).reshape(-1, 3).astype(float)
     triangles = np.asarray(faces, dtype=np.int64).reshape(-1, 3)
     if not len(corners):

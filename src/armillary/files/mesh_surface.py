@@ -95,7 +95,7 @@ def hex_colour(rgb: Iterable[float]) -> str:
 
 
 def from_hex(colour: str) -> np.ndarray:
-    """Red, green and blue of "#0072b2" between 0 and 1."""
+    """Return red, green and blue of "#0072b2", between 0 and 1."""
     return np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)]) / 255.0
 
 
@@ -116,7 +116,7 @@ def hull(corners: np.ndarray) -> np.ndarray:
 
 SIDE = 512  # pixels of the longer side to which an image is reduced
 _MOST = 50_000_000  # pixels; larger images are not read
-_FEW = 64  # pixels a side of the reduced image whose mean colour is taken
+_FEW = 64  # pixels a side of the reduced image from which the mean colour is taken
 _QUALITY = 85
 
 

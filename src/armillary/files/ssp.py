@@ -68,7 +68,7 @@ class Connection:
 
 @dataclass(frozen=True, eq=False)
 class Package:
-    """The description that a package holds. ``components`` are places of FMUs in it, by name."""
+    """The description in a package. ``components`` are the paths of FMUs in it, by name."""
 
     path: Path
     name: str
@@ -142,7 +142,7 @@ def _parse_xml(archive: zipfile.ZipFile, name: str) -> Element:
 
 
 def _path_of_fmu(element: Element) -> str:
-    """Return the place of an FMU in the package."""
+    """Return the path of an FMU in the package."""
     source = element.text("source")
     place = PurePosixPath(source)
     if ":" in source or place.is_absolute() or ".." in place.parts or not source.startswith("resources/"):
@@ -168,7 +168,7 @@ def _connection(element: Element, components: dict[str, str]) -> Connection:
 def _bindings(
     archive: zipfile.ZipFile, owner: Element, name: str, found: dict[Connector, float | str | bool]
 ) -> None:
-    """Parameters that a component or the system sets, the system's by their names with a dot."""
+    """Collect the parameters that a component or the system sets; the system's have a dot in their names."""
     for binding in owner.inside("ParameterBindings"):
         if binding.only("ParameterMapping"):
             binding.fail("a ParameterMapping; give the parameters their own names")
@@ -209,7 +209,7 @@ def add_package(
     parameters: Mapping[str, object] | None,
     extrapolate: bool,
 ) -> dict[str, Expr]:
-    """Return the implementation of the verb ``ssp``."""
+    """Make an SSP package part of a system; see the verb ``ssp``."""
     check_new_name(system, name, "SSP package")
     where = f"SSP package '{name}'"
     package = read_package(source)
@@ -467,7 +467,7 @@ def _connector(
 
 
 def _base(variable: FmuVariable) -> dict[str, str]:
-    """Return a unit as exponents of base units; from its name where that is one of ours, with the radian."""
+    """Return a unit as exponents of base units; from its name, with the radian, if that is a unit of ours."""
     unit = variable.unit
     try:
         return base_unit(unit.name)

@@ -1,14 +1,7 @@
-"""XML files as elements with their line and a record of the attributes and children that were read.
-
-Every reader below marks the parts that it took. The import left out the rest, which is listed without a
-second list of everything that is supported. Nothing is executed, fetched or expanded: entities and document
-types are refused, which also ends "billion laughs" before they begin.
-
-Notes of an import: names, and elements that were left out.
-
-Notes of an import: the file's names and the system's, and omitted elements.
-
-Elements and attributes of a file that no reader used: one note for each kind.
+"""XML files as elements with their line, and the notes of an import: names, and elements that were left out.
+Readers mark the attributes and children that they take, so an import can note the rest, once for each kind,
+without a list of everything that is supported. Nothing is executed, fetched or expanded: entities and
+document types are refused, which also prevents "billion laughs".
 """
 
 from __future__ import annotations
@@ -33,7 +26,7 @@ HUGE = 1e50  # beyond the mass of any star; products of three such numbers are s
 
 
 class Element:
-    """One element of an XML file: attributes, children, and the line where it stands."""
+    """One element of an XML file: attributes, children, and its line."""
 
     __slots__ = (
         "attributes",
@@ -59,7 +52,7 @@ class Element:
         self.words = ""
         self.read: set[str] = set()
         self.taken = False
-        self.second = False  # beside another of its kind, where there should be one
+        self.second = False  # beside another of its kind, though only one is allowed
         self.literal = False  # whether its angles are taken as they are written
         self.snapped: list[tuple[str, str, int]] = []  # angles taken as k π/12: attribute, text, k
         self.remarks: list[str] = []  # of a root: how its file deviates from XML
@@ -73,12 +66,12 @@ class Element:
         return f"{self.file}:{self.line}: <{self.tag}{f' name={_shorten(name)}' if name else ''}>"
 
     def fail(self, message: str) -> NoReturn:
-        """An error about this element."""
+        """Raise an error about this element."""
         raise ModelError(f"{self.where}: {message}")
 
     @contextmanager
     def locate_errors(self) -> Iterator[None]:
-        """Errors of the system inside the block get the place in the file."""
+        """Add the place in the file to errors of the system inside this context."""
         try:
             yield
         except ArmillaryError as error:
@@ -89,7 +82,7 @@ class Element:
     # ------------------------------------------------------------ children
 
     def all(self, *tags: str) -> list[Element]:
-        """Children of these kinds, in order; marked as read."""
+        """Return the children of these kinds, in order; mark them as read."""
         found = [child for child in self.children if child.tag in tags]
         for child in found:
             child.taken = True
@@ -111,11 +104,11 @@ class Element:
         return found[0]
 
     def need(self, tag: str) -> Element:
-        """Return the child of this kind."""
+        """Return the child of this kind; raise an error if there is none."""
         return self.only(tag) or self.fail(f"it needs a <{tag}> inside")
 
     def take_whole(self) -> None:
-        """Everything in here counts as read."""
+        """Mark the element and everything inside it as read."""
         self.taken = True
         stack = [self]
         while stack:
@@ -130,13 +123,13 @@ class Element:
         return key in self.attributes
 
     def text(self, key: str, default: str | None = None) -> str:
-        """Return a text; an error if it is missing and there is no default."""
+        """Return a text; raise an error if it is missing and there is no default."""
         self.read.add(key)
         value = self.attributes.get(key, default)
         return value if value is not None else self.fail(f"its attribute '{key}' is missing")
 
     def choice(self, key: str, options: Sequence[str], default: str | None = None) -> str:
-        """One of a few words."""
+        """Return a text that must be one of a few words."""
         value = self.text(key, default)
         if value not in options:
             self.fail(
@@ -182,7 +175,7 @@ class Element:
         return value
 
     def flag(self, key: str, default: bool = False) -> bool:
-        """true or false."""
+        """Return whether a text, which must be "true" or "false", is "true"."""
         return self.choice(key, ("true", "false"), "true" if default else "false") == "true"
 
 
@@ -196,7 +189,7 @@ def read_xml(path: str | os.PathLike[str]) -> Element:
 
 
 def parse_xml(data: bytes, file: str) -> Element:
-    """Return the root element of a text; ``file`` stands in messages."""
+    """Return the root element of a text; ``file`` is its name in messages."""
     body = data.lstrip()
     early = data[: len(data) - len(body)] if body.startswith(b"<?xml") else b""
     lines = early.count(b"\n")
@@ -243,7 +236,7 @@ def parse_xml(data: bytes, file: str) -> Element:
 
 
 def left_out(root: Element) -> Iterator[tuple[str, str | None, Element]]:
-    """(tag, attribute or None for the whole element, where) of all that was not read."""
+    """Yield (tag, attribute or None for the whole element, element) of everything that was not read."""
     stack = [root]
     while stack:
         element = stack.pop()
@@ -267,12 +260,12 @@ def _shorten(text: str) -> str:
 class Imported:
     """Where a system came from, as ``system.imported``.
 
-    ``notes`` lists what of the file was left out or approximated, so that the motion may differ; what has no
-    effect on it is not listed. ``remarks`` lists values that were read otherwise than written: angles whose
-    digits spell a multiple of π/12. ``keyframes`` are names that ``keyframe=`` takes. ``bodies``, ``joints``,
-    ``inputs`` and ``points`` lead from the file's names to ours: a body's name, the coordinates of a joint
-    such as ``("forearm.q1",)``, the input of an actuator, a point such as ``"hand.tip"``. ``settings`` are
-    numbers of the file that belong to a run, such as its time step.
+    ``notes`` lists parts of the file that were left out or approximated and may change the motion.
+    ``remarks`` lists values that were read otherwise than written: angles whose digits spell a multiple of
+    π/12. ``keyframes`` are names that ``keyframe=`` takes. ``bodies``, ``joints``, ``inputs`` and ``points``
+    lead from the file's names to ours: a body's name, the coordinates of a joint such as ``("forearm.q1",)``,
+    the input of an actuator, a point such as ``"hand.tip"``. ``settings`` are numbers of the file that belong
+    to a run, such as its time step.
     """
 
     source: str
@@ -287,7 +280,7 @@ class Imported:
     keyframes: tuple[str, ...] = ()
 
     def note(self, text: str) -> None:
-        """A note on something that may change the motion; the same text is noted once."""
+        """Add a note on something that may change the motion; the same text is noted once."""
         if text not in self.notes:
             self.notes.append(text)
 
@@ -297,8 +290,8 @@ class Imported:
             self.remarks.append(text)
 
     def warn(self, *, strict: bool) -> None:
-        """A Python warning for each note and remark, at the line of the user's that loads the file; with
-        ``strict`` one error with all notes.
+        """Issue a Python warning for each note and remark, at the user's line that loads the file; with
+        ``strict``, raise one error with all notes.
         """
         if strict and self.notes:
             listed = "".join(f"\n  {note}" for note in self.notes)
@@ -313,7 +306,7 @@ _MOST = 40  # notes of this kind; a damaged file can have as many kinds as lines
 
 
 def note_left_out(record: Imported, root: Element, no_effect: Collection[str]) -> None:
-    """Notes about all that was not read, except for what has no effect on the motion."""
+    """Note everything that was not read, except elements and attributes without effect on the motion."""
     counts: Counter[str] = Counter()
     places: dict[str, str] = {}
     for tag, attribute, element in left_out(root):

@@ -232,7 +232,7 @@ def prescribe(system: Description, variable: VariableLike, value: ExpressionLike
         )
     for started in (speed, coordinate):
         if started in system.started:
-            raise ModelError(f"'{started}' has a start already, but what is prescribed has none; drop one")
+            raise ModelError(f"'{started}' has a start, so it cannot be prescribed; leave one of the two out")
     if speed in system.prescriptions or speed in system.locked:
         raise ModelError(f"speed '{speed}' is prescribed or locked already")
     rate = as_expr(motion.time_derivative(given)) if coordinate is not None else given
@@ -289,7 +289,7 @@ def close_loop(
         given = directions if isinstance(directions, list | tuple) else [directions]
         axes = [unit_direction(system, d, where) for d in given]
     if not 1 <= len(axes) <= 3:
-        raise ModelError(f"{where}: {len(axes)} directions given; a point has one to three to be held in")
+        raise ModelError(f"{where}: {len(axes)} directions given; give one to three")
     _check_independent(axes, where)
     given_up = several(eliminate)
     if len(given_up) not in (0, len(axes)):
@@ -322,7 +322,7 @@ def close_joint(
     """Add a whole joint closed at once between a point of one body and a point of another.
 
     ``kind``: "spherical", "revolute", "universal", "prismatic", "cylindrical", "fixed" or "distance".
-    ``axis`` is a letter or three numbers where both bodies have the same components, or a pair, one in the
+    ``axis`` is a letter or three numbers if both bodies have the same components, or a pair, one in the
     axes of each body; a universal joint takes the two axes of its cross. ``length`` is the length of a rod
     between the points ("distance"), whose force is positive where it pushes them apart.
     """
@@ -399,7 +399,7 @@ def _coincide(system: Description, p: Point, q: Point, axes: Sequence[Vector]) -
 def _hold(
     system: Description, name: str, p: Point, q: Point, axis: Vector, together: bool, eliminate: object
 ) -> Constraint:
-    """Add r·d = 0 for the line r from q to p, with its rate ṙ·d + r·ḋ = 0 and the rate of that."""
+    """Add r·d = 0 for the line r from q to p, with its rate ṙ·d + r·ḋ = 0 and its second derivative."""
     base = _common_base(p, q)
     line, rate = motion.position(p, q), _velocity(p, base) - _velocity(q, base)
     position = as_expr(dot(line, axis))
@@ -468,8 +468,8 @@ def _rod(system: Description, label: str, p: Point, q: Point, length: object, wh
 def _common_base(p: Point, q: Point) -> Body | None:
     """Return the last body that is before both points in the tree; None for the ground.
 
-    Seen from there, the rates of a loop hold no speed of what carries it: a car with four suspensions takes
-    0.6 of the operations.
+    As seen from it, the rates of a loop hold no speed of the bodies that carry the loop: a car with four
+    suspensions takes 0.6 of the operations.
     """
     before = list(motion.lineage(q.body))
     base = next((body for body in motion.lineage(p.body) if body in before), None)
@@ -509,7 +509,7 @@ def _unit_force(name: str, axis: Vector, p: Point, q: Point | None) -> Load:
 
 
 def _perpendicular_axis(axis: Given) -> Triple:
-    """Return a unit triple across a unit axis: a coordinate axis where the axis is one."""
+    """Return a unit triple across a unit axis: a coordinate axis if the given axis is one."""
     for i in range(3):
         if axis[i] in (1, -1) and isinstance(axis[i], int | float):
             return UNIT_AXES["yzx"[i]]

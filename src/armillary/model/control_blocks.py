@@ -1,8 +1,6 @@
-"""Control blocks: lags, PID controllers and state feedback.
+"""Control blocks: lags, PID controllers and state feedback; the parts that all blocks share.
 
-Parts that all blocks share: coefficients with their dimensions, states, and names for outputs.
-
-Lags: first and second order, and one whose rate is limited.
+Lags of first and second order, and one whose rate is limited:
 
     lag                 τ ẏ = K u − y
     second_order_lag    ÿ = ω² (K u − y) − 2 ζ ω ẏ
@@ -11,18 +9,18 @@ Lags: first and second order, and one whose rate is limited.
 Source: Åström and Murray, Feedback Systems (2008), sections 2.2 and 6.3. A rate limit without the lag τ is no
 differential equation: its rate would be −f, 0 or r, and jump between them without end once y has reached u.
 
-PID controllers with limits and anti-windup.
+PID controllers with limits and anti-windup:
 
     v = kₚ e + I + D        İ = kᵢ e + (u − v)/Tₜ        u = min( max(v, low), high )
 
 While u is at a limit, the integral follows it within the tracking time Tₜ instead of winding up (back
-calculation). D = k_d ė where the rate of the error is given, else of the error behind a lag:
+calculation). D = k_d ė if the rate of the error is given, else the rate of the error is taken behind a lag:
 
     D = k_d (e − x)/T_f        ẋ = (e − x)/T_f
 
 Source: Åström and Murray, Feedback Systems (2008), section 10.4 and figure 10.11.
 
-State feedback: inputs of a plant as linear functions of its states, with gains that are parameters.
+State feedback: inputs of a plant as linear functions of its states:
 
     u = u₀ − K (x − x₀)
 
@@ -70,7 +68,7 @@ from armillary.untyped import Given
 
 
 def dimension_of(units: str | None, otherwise: Dimension | None) -> Dimension | None:
-    """Return the dimension of units; `None` if no units are stated."""
+    """Return the dimension of units; ``otherwise`` if no units are stated."""
     return otherwise if units is None else parse_unit(units).dimension
 
 
@@ -116,7 +114,7 @@ def block_state(
     units: str | None,
     about: str,
 ) -> Expr:
-    """Return a state whose rate is a function of it."""
+    """Add a state whose rate is a function of the state."""
     node = state(system, name, initial=initial, units=units, about=about)
     rate(system, node, value(node))
     return node
@@ -322,16 +320,17 @@ def feedback(
     feedforward: ExpressionsLike = (),
     about: Words = "",
 ) -> tuple[Expr, ...]:
-    """Inputs u = u₀ − K (x − x₀) from states x, in order: ``name_u1``, … in texts, or the name alone where
-    there is one. K is a matrix with a row per input, in the model's own units (SI), or 0 for an open loop.
+    """Return inputs u = u₀ − K (x − x₀) of states x, in order: ``name_u1``, … in texts, or the name alone if
+    there is one input. K is a matrix with a row per input, in the model's own units (SI), or 0 for an open
+    loop.
 
     Its elements are parameters, ``name_k1``, … row by row, that runs may set. ``units`` are the units of the
-    inputs; ``reference`` x₀ and ``feedforward`` u₀ are expressions, zero where they are left out. ``about``
+    inputs; ``reference`` x₀ and ``feedforward`` u₀ are expressions, zero if left out. ``about``
     is part of the description of each gain.
     """
     where = f"feedback '{name}'"
     if isinstance(units, str):
-        raise ModelError(f"{where}: units= is a list with those of each input, such as ['N']")
+        raise ModelError(f"{where}: units= is a list, with the units of each input, such as ['N']")
     x = expressions_of(system, states, where)
     if not x or not len(units):
         raise ModelError(f"{where}: it needs at least one state and the units of at least one input")

@@ -1,12 +1,6 @@
-"""The record of a description, and the symbols of its motion.
+"""The description of a system: its records besides bodies, and the symbols of its motion.
 
-It has bodies, joints, points, parameters, and the other records.
-
-Functions that add to it stand above this file, each in the file of its idea; ``stages.System`` lists them.
-
-Symbols of a description that stand for quantities of its motion.
-
-The records of a description besides bodies, in the user's words.
+Functions that add to a description are in other files, one per idea; ``stages.System`` lists them.
 """
 
 from __future__ import annotations
@@ -45,7 +39,7 @@ class Load:
     """A force at points, or a moment on bodies: positive on the first, opposite on the second, if any.
 
     ``vector`` is the whole force or moment. A force acts at ``at`` on its body and, reversed, at
-    ``reaction_at``, or, if that is `None`, along the same line of action. ``axis`` is the direction, where
+    ``reaction_at``, or, if that is `None`, along the same line of action. ``axis`` is the direction, if
     ``vector`` is ``magnitude`` along one.
     """
 
@@ -57,12 +51,12 @@ class Load:
     at: Point | None = None
     reaction_body: Body | None = None
     reaction_at: Point | None = None
-    collinear: bool = False  # a strut's: along the line between its two points
+    collinear: bool = False  # of a strut: along the line between its two points
     axis: Vector | None = None
 
     @property
     def balanced(self) -> bool:
-        """Whether both ends cancel as a whole: a force and its reaction off its line leave a couple."""
+        """Whether force and reaction cancel in moment too; one off the line of action leaves a couple."""
         return self.kind == "moment" or self.reaction_at is None or self.collinear
 
 
@@ -85,8 +79,8 @@ class Memory:
     initial: float  # in the model's units
     update: Expr | None
     about: str
-    period: float | None = None  # of the clock behind a periodic update: it starts one period after the run
-    start: Expr | None = None  # what it is at the start of a run that does not set it
+    period: float | None = None  # of a periodic update; the first is one period after the start of a run
+    start: Expr | None = None  # value at the start of a run that does not set it
     input: bool = False  # a signal from outside, which nothing in the model renews
     factor: float = 1.0  # from the stated units to the model's
     hidden: bool = False  # the handle of something outside: no column of a run
@@ -103,8 +97,8 @@ class StateRecord:
     about: str
 
 
-ENDS_STATUS = -2  # a direction: of events that end a status, whose expression is positive before
-FINDS_LOWEST = 2  # a direction: of rates of gaps, which show where a gap is lowest, and never happen
+ENDS_STATUS = -2  # direction of events that end a status: their expression is positive before
+FINDS_LOWEST = 2  # direction of rates of gaps: these events find where a gap is lowest, but never happen
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,8 +122,8 @@ class Constraint:
 
     ``speed`` is the rate of ``position``, and ``acceleration`` the rate of ``speed``, where these are zero.
     ``eliminate`` is the speed that the user wants to give up, None to leave the choice to the derivation.
-    ``force`` stands for the force that keeps the constraint, in outputs; ``load`` is a unit of it, where it
-    acts.
+    ``force`` stands for the force that keeps the constraint, in outputs; ``load`` is a unit of that force, at
+    its points.
     """
 
     name: str
@@ -146,7 +140,7 @@ class Constraint:
 class Prescription:
     """A speed given as a function of time and constants: its equation disappears.
 
-    Where a coordinate is given, the speed is its rate.
+    If a coordinate is given, the speed is its rate.
     """
 
     speed: Expr
@@ -155,7 +149,8 @@ class Prescription:
     position: Expr | None = None
 
 
-# Memories of contacts: a mode that is not decided yet, at the start of a run, and those of all together.
+# Values of a contact's status besides those of mechanics/contact/state.py; then names of memories that all
+# contacts share.
 JAMS, UNDECIDED = 3, 9
 FAILED, AMBIGUOUS = "contacts_failed", "contacts_ambiguous"
 JAMMED, WITHOUT_REBOUND = "contacts_jammed", "contacts_without_rebound"
@@ -166,10 +161,10 @@ class RigidContact:
     """A one-sided contact without compliance, or with ``gap`` None a brake or clutch that locks.
 
     ``closing`` is the rate of the gap, and ``sliding`` are the velocities of the slip, along no direction,
-    one or two; all are linear in the speeds. ``push`` and ``drag`` stand for the forces that do work on
-    them; the derivation replaces them. ``friction`` is the coefficient, of a brake the greatest force, while
-    sliding, ``held`` the same at rest. ``place`` are expressions of coordinates whose rates ``sliding`` are,
-    where there are such.
+    one or two; all are linear in the speeds. ``push`` and ``drag`` stand for the forces that do work on them;
+    the derivation replaces them. ``friction`` is the coefficient while sliding (of a brake, the greatest
+    force), ``held`` the same at rest. ``place`` are expressions of coordinates with the rates ``sliding``, if
+    there are any.
     """
 
     name: str
@@ -203,15 +198,15 @@ class Flexible:
     coordinates: tuple[Expr, ...]
     speeds: tuple[Expr, ...]
     held: str | None = None
-    nodes: dict[Any, Body] = field(default_factory=dict)  # those that were used, by `FlexibleNode.key`
+    nodes: dict[Any, Body] = field(default_factory=dict)  # nodes in use, by `FlexibleNode.key`
     places: dict[str, FlexibleNode] = field(
         default_factory=dict
-    )  # and where they are, by their bodies' names
+    )  # the same nodes as places of the part, by the names of their bodies
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A figure on a body: its kind, sizes, and its centre and axes in the body's; or one between points."""
+    """A figure on a body, with its kind, sizes, centre and axes in the body; or a figure between points."""
 
     name: str
     body: Body
@@ -229,7 +224,7 @@ class Shape:
 class Description:
     """The description of a mechanical system. SI units unless ``units`` names another system."""
 
-    # What methods of bodies call, which stands above bodies: ``stages.System`` has it.
+    # Functions from files above this one, for methods of bodies; ``stages.System`` sets them.
     _triple: ClassVar[Callable[..., ExprTriple]]
     shape: ClassVar[Callable[..., Shape]]
     _make_flexible: ClassVar[Callable[..., FlexiblePart]]
@@ -262,7 +257,7 @@ class Description:
         self.efforts: dict[Expr, Expr] = {}
         self.functions: NamedTable[tuple[AnyFunction, Given]] = NamedTable("function")
         self.definitions: DataTable = {}
-        self.calls: dict[Given, Call] = {}  # that made expressions and vectors, for saved models
+        self.calls: dict[Given, Call] = {}  # calls that made expressions and vectors, for saved models
         self.declared_only = False  # unknown names in texts are errors, not new parameters
         self.gravities: list[Gravity] = []
         self.attractors: NamedTable[Attractor] = NamedTable("attractor")
@@ -279,17 +274,17 @@ class Description:
 
     @contextmanager
     def declared_names(self) -> Iterator[None]:
-        """Meanwhile an unknown name in a text is an error, as in text models."""
+        """Within this context an unknown name in a text is an error, as in text models."""
         before, self.declared_only = self.declared_only, True
         try:
             yield
         finally:
             self.declared_only = before
 
-    # ------------------------------------------------------------ what there is
+    # ------------------------------------------------------------ contents
 
     def moving(self) -> list[Expr]:
-        """Symbols of all coordinates, speeds and states of the user's own: what has initial values."""
+        """Return the symbols that have initial values: coordinates, speeds and states of the user's own."""
         return [*self.coordinates, *self.speeds, *(s.symbol for s in self.states.values())]
 
     def extent(self) -> int:

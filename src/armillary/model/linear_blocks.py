@@ -107,8 +107,8 @@ def delay(
     about: Words = "",
 ) -> Expr:
     """Return a signal later by ``time``, by a Padé approximant of an order up to 10. Before the start of a
-    run the signal was ``initial``. A step is approached with small oscillations of order ``order``; a signal
-    that is slow beside the delay is followed closely.
+    run the signal was ``initial``. The output for a step oscillates a little; a signal that changes little
+    within the delay is followed closely.
     """
     where = f"delay '{name}'"
     if isinstance(order, bool) or not isinstance(order, int) or not 1 <= order <= _MOST:

@@ -1,8 +1,6 @@
-"""Descriptions and units of parameters that the analyst left out.
+"""Descriptions and units of parameters that the analyst left without them.
 
-Descriptions of parameters that the analyst left without one, from where they stand.
-
-A parameter is called by its first place in the description, and by how it stands there:
+A parameter is described by its first use in the description, and by its role there:
 
     mass="m"                          m     mass of body A
     at=(0, 0, "-h")                   h     negative z coordinate of the joint of body A
@@ -10,9 +8,8 @@ A parameter is called by its first place in the description, and by how it stand
                                       x0    free length in strut S
                                       c     damping in strut S
 
-Source: Sayers (1990), Table 9.1.1, where each parameter of the car is so named; the words are our own.
-
-Units of parameters that the user left out, deduced from where they stand (Sayers 1990, Table 9.1.1).
+Units follow from the expressions that hold the parameter. Source: Sayers (1990), Table 9.1.1, where each
+parameter of the car is so described; the words are our own.
 """
 
 from __future__ import annotations
@@ -44,7 +41,7 @@ from armillary.model.space.attraction import GRAVITATION
 
 
 def parameter_units(system: Description) -> dict[str, str]:
-    """Units of every parameter, stated or deduced; empty where unknown. Contradictions are errors."""
+    """Return the units of every parameter, stated or deduced; "" if unknown. Contradictions are errors."""
     found = parameter_dimensions(system)
     return {
         name: node.data.units or (system.units.unit_text(found[node]) if node in found else "")
@@ -53,12 +50,12 @@ def parameter_units(system: Description) -> dict[str, str]:
 
 
 def parameter_dimensions(system: Description) -> dict[Expr, Dimension]:
-    """Dimensions of the symbols that were given none, as far as they can be deduced."""
+    """Return the dimensions of symbols without stated ones, as far as they can be deduced."""
     return deduce(_demands(system))
 
 
 def _demands(system: Description) -> list[tuple[Expr, Dimension | None, str]]:
-    """Expressions with the dimensions that their places require."""
+    """Return expressions with the dimensions that their uses require."""
     demands: list[tuple[Expr, Dimension | None, str]] = []
     for body in system.bodies.values():
         demands.append((body.mass, MASS, f"mass of body '{body.name}'"))
@@ -114,7 +111,7 @@ _AXES = "xyz"
 _UNNAMED = ("origin", "com")  # points that every body has, described as what they are
 
 
-class _ParameterUse(NamedTuple):
+class ParameterUse(NamedTuple):
     """An expression of the description, and its meaning in words."""
 
     expression: Expr
@@ -129,8 +126,8 @@ def parameter_descriptions(system: Description) -> dict[str, str]:
     if not open_ones:
         return found
     dimensions = parameter_dimensions(system)
-    uses = [(place, symbols(place.expression)) for place in _parameter_uses(system)]
-    # A place that holds nothing but the parameter means most: gravity, rather than the divisor in a mass.
+    uses = [(place, symbols(place.expression)) for place in parameter_uses(system)]
+    # A use of the parameter alone says most: gravity, rather than the divisor in a mass.
     for place, held in [*((p, h) for p, h in uses if _alone(p.expression)), *uses]:
         for parameter in held:
             if parameter in open_ones:
@@ -150,56 +147,65 @@ def _alone(expression: Expr) -> bool:
 # ------------------------------------------------------------------------------------------------- places
 
 
-def _parameter_uses(system: Description) -> Iterator[_ParameterUse]:
-    """Everything that a parameter may stand in, the most informative first."""
+def parameter_uses(system: Description, without: Body | None = None) -> Iterator[ParameterUse]:
+    """Yield all expressions that may hold a parameter, the most informative first; ``without`` omits the
+    mass, inertia and places of a body.
+    """
     for body in system.bodies.values():
-        yield from _body_places(body)
-        yield from _direction_places(body)
+        if body is not without:
+            yield from _body_places(body)
+            yield from _direction_places(body)
     for gravity in system.gravities:
-        yield _ParameterUse(gravity.magnitude, "acceleration of gravity")
+        yield ParameterUse(gravity.magnitude, "acceleration of gravity")
     for load in system.loads.values():
         kind = "strut" if load.collinear else load.kind
-        yield _ParameterUse(load.magnitude, f"{kind} {load.name}", load)
+        yield ParameterUse(load.magnitude, f"{kind} {load.name}", load)
     for attractor in system.attractors.values():
-        yield _ParameterUse(attractor.mu, f"gravitational parameter of {attractor.name}")
+        yield ParameterUse(attractor.mu, f"gravitational parameter of {attractor.name}")
         yield from _uses_in_triple(attractor.place, "{} coordinate of " + attractor.name)
         if attractor.radius is not None:
-            yield _ParameterUse(attractor.radius, f"radius of {attractor.name}")
-        yield _ParameterUse(as_expr(attractor.J2), f"oblateness of {attractor.name}")
+            yield ParameterUse(attractor.radius, f"radius of {attractor.name}")
+        yield ParameterUse(as_expr(attractor.J2), f"oblateness of {attractor.name}")
     for name, (place, rate) in system.centres.items():
         yield from _uses_in_triple(place, "initial {} coordinate of the mass centre of body " + name)
         yield from _uses_in_triple(rate, "initial {} velocity of the mass centre of body " + name)
     for given in system.prescriptions.values():
         if given.position is not None and given.coordinate is not None:
-            yield _ParameterUse(given.position, f"prescribed coordinate {given.coordinate.data.name}")
-        yield _ParameterUse(given.value, f"prescribed speed {given.speed.data.name}")
+            yield ParameterUse(given.position, f"prescribed coordinate {given.coordinate.data.name}")
+        yield ParameterUse(given.value, f"prescribed speed {given.speed.data.name}")
     for speed, inertia in system.armatures.items():
-        yield _ParameterUse(inertia, f"armature of {speed.data.name}")
+        yield ParameterUse(inertia, f"armature of {speed.data.name}")
     for constraint in system.constraints.values():
         held = constraint.speed if constraint.position is None else constraint.position
-        yield _ParameterUse(held, f"constraint {constraint.name}")
+        yield ParameterUse(held, f"constraint {constraint.name}")
     for memory in system.memories.values():
         if memory.update is not None:
-            yield _ParameterUse(memory.update, f"update of memory {memory.symbol.data.name}")
+            yield ParameterUse(memory.update, f"update of memory {memory.symbol.data.name}")
     for state in system.states.values():
         if state.rate is not None:
-            yield _ParameterUse(state.rate, f"rate of state {state.symbol.data.name}")
+            yield ParameterUse(state.rate, f"rate of state {state.symbol.data.name}")
     for event in system.events.values():
-        yield _ParameterUse(event.expression, f"condition of event {event.name}")
+        yield ParameterUse(event.expression, f"condition of event {event.name}")
         for target, value in event.changes.items():
-            yield _ParameterUse(value, f"new value of {target.data.name} at event {event.name}")
+            yield ParameterUse(value, f"new value of {target.data.name} at event {event.name}")
     for output in system.outputs.values():
-        yield _ParameterUse(output.expression, f"output {output.name}")
+        yield ParameterUse(output.expression, f"output {output.name}")
+    for contact in system.contacts.values():
+        parts = {"friction": contact.friction, "friction at rest": contact.held}
+        parts |= {"restitution": contact.restitution, "gap": contact.gap}
+        for part, value in parts.items():
+            if value is not None:
+                yield ParameterUse(value, f"{part} of {contact.name}")
 
 
-def _body_places(body: Body) -> Iterator[_ParameterUse]:
+def _body_places(body: Body) -> Iterator[ParameterUse]:
     parent = body.parent.name if body.parent is not None else "ground"
-    yield _ParameterUse(body.mass, f"mass of body {body.name}")
+    yield ParameterUse(body.mass, f"mass of body {body.name}")
     for i, row in enumerate(body.inertia):
         for j, element in enumerate(row[i:], i):
             about = f"about its {_AXES[i]} axis" if i == j else f"for its {_AXES[i]} and {_AXES[j]} axes"
             kind = "moment" if i == j else "product"
-            yield _ParameterUse(element, f"{kind} of inertia of body {body.name} {about}")
+            yield ParameterUse(element, f"{kind} of inertia of body {body.name} {about}")
     yield from _uses_in_triple(body.com_coordinates, "{} coordinate of the mass centre of body " + body.name)
     yield from _uses_in_triple(body.at, "{} coordinate of the joint of body " + f"{body.name} in {parent}")
     for point in body.points.values():
@@ -209,26 +215,26 @@ def _body_places(body: Body) -> Iterator[_ParameterUse]:
             )
 
 
-def _direction_places(body: Body) -> Iterator[_ParameterUse]:
+def _direction_places(body: Body) -> Iterator[ParameterUse]:
     for row in body.orient or ():
         for element in row:
-            yield _ParameterUse(as_expr(element), f"orientation of body {body.name}")
+            yield ParameterUse(as_expr(element), f"orientation of body {body.name}")
     for step in body.assembly.steps:
-        axis = getattr(step, "axis", None)  # a letter's place where a node turns: no parameter in it
+        axis = getattr(step, "axis", None)  # the index of an axis if a node turns; no parameter in it
         for component in axis if isinstance(axis, tuple | list) else ():
-            yield _ParameterUse(as_expr(component), f"axis of the joint of body {body.name}")
+            yield ParameterUse(as_expr(component), f"axis of the joint of body {body.name}")
 
 
-def _uses_in_triple(values: Iterable[Scalar], phrase: str) -> Iterator[_ParameterUse]:
+def _uses_in_triple(values: Iterable[Scalar], phrase: str) -> Iterator[ParameterUse]:
     for axis, value in zip(_AXES, values, strict=True):
-        yield _ParameterUse(as_expr(value), phrase.format(axis))
+        yield ParameterUse(as_expr(value), phrase.format(axis))
 
 
-# ---------------------------------------------------------------------------------------- how it stands there
+# ---------------------------------------------------------------------------------------- role in its use
 
 
-def _describe_use(parameter: Expr, place: _ParameterUse, dimension: Dimension | None) -> str:
-    """Return the words for a parameter in an expression: found on the way from the whole down to it."""
+def _describe_use(parameter: Expr, place: ParameterUse, dimension: Dimension | None) -> str:
+    """Return the words for a parameter in an expression, found on the way from its root down to it."""
     holders = _holders(parameter, place.expression)
     node, negative, words = _inner(place.expression), False, ""
     while node is not parameter:
@@ -269,10 +275,8 @@ def _holders(parameter: Expr, root: Expr) -> set[Expr]:
     return found
 
 
-def _as_term(parameter: Expr, node: Expr, place: _ParameterUse, dimension: Dimension | None) -> str:
-    """Describe a parameter that is added to a term: the zero of the coordinate or length that it is compared
-    with.
-    """
+def _as_term(parameter: Expr, node: Expr, place: ParameterUse, dimension: Dimension | None) -> str:
+    """Describe a parameter in a sum: as a free length, or as the reference of the coordinate beside it."""
     others = [a for a in node.args if a is not parameter]
     lengths = [a for a in others if a.kind == "let" and place.load is not None
                and a.data == f"{place.load.name}_length"]  # fmt: skip
@@ -283,7 +287,7 @@ def _as_term(parameter: Expr, node: Expr, place: _ParameterUse, dimension: Dimen
 
 
 def _as_factor(
-    parameter: Expr, node: Expr, exponent: float, place: _ParameterUse, dimension: Dimension | None
+    parameter: Expr, node: Expr, exponent: float, place: ParameterUse, dimension: Dimension | None
 ) -> str:
     if exponent < 0:
         return "divisor in"

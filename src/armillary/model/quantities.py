@@ -1,18 +1,14 @@
-"""Quantities of a description as expressions, and those that the user declares small or large.
+"""Energies, momenta, reactions and Jacobians as expressions for outputs; small and large quantities.
 
-Energies and momenta of the user's own bodies, as expressions for outputs.
+Energies and momenta are built body by body from each body's velocity in its own axes, so their cost grows
+linearly with the number of bodies; nothing is computed unless an output uses it. They do not use regrouped
+inertia.
 
-They are built body by body from each body's velocity in its own axes, so their cost grows linearly with the
-number of bodies; nothing is computed unless an output uses it. They do not use regrouped inertia.
+Forces of joints and constraints are known once the accelerations are, so they stand in outputs, events and
+memory updates as symbols that the derivation replaces; a model that uses none has no cost from them. Loads
+cannot depend on them.
 
-Forces that joints and constraints exert, as quantities for outputs.
-
-They are known once the accelerations are, so they stand in outputs, events and memory updates as symbols that
-the derivation replaces; a model that uses none has no cost from them. Loads cannot depend on them.
-
-Jacobians of points and bodies: how their velocities depend on the speeds.
-
-The functions of vectors and motion that users call, whose calls are recorded for saved models.
+The functions of vectors and motion that users call are here too, since saved models record their calls.
 
 Small and large quantities are engineering judgement. A declaration only records; the derivation neglects what
 follows from it, or ignores it on request, so that one description gives both the small and the full model.
@@ -97,7 +93,7 @@ def kinetic_energy(system: Description, about: str | None = None) -> Expr:
 
 @quantity()
 def potential_energy(system: Description) -> Expr:
-    """Of uniform gravity, −Σ m g·r, and of attractors; add the energy of your own springs."""
+    """Potential energy of uniform gravity, −Σ m g·r, and of attractors; add the energy of springs."""
     parts = (attraction_energy(system, attractor) for attractor in system.attractors.values())
     return as_expr(sum_of_terms(_uniform_gravity_energy(system), *parts))
 
@@ -197,7 +193,7 @@ def _moment_of_momentum(system: Description, still: Body | None) -> tuple[Vector
 
 
 def body_motions(system: Description, still: Body | None = None) -> Iterator[tuple[Body, Triple, Triple]]:
-    """Return (body, ω, velocity of its origin) of all bodies, parents first, both vectors in the body's axes;
+    """Yield (body, ω, velocity of its origin) of all bodies, parents first, both vectors in the body's axes;
     if a body is given as reference, velocities are relative to its origin.
     """
     zero: Triple = (ZERO, ZERO, ZERO)
@@ -331,15 +327,17 @@ _WORDS = {SMALL: "small", LARGE: "large"}
 
 @verb(ListForm("small"))
 def small(system: Description, *things: ExpressionLike) -> None:
-    """Coordinates, speeds, parameters, memories or expressions that stay small: of first order, so that
-    terms two orders above the leading ones of their sum are neglected."""
+    """Declare coordinates, speeds, parameters, memories or expressions small: of first order, so that terms
+    two orders above the leading ones of their sum are neglected.
+    """
     _declare_order(system, things, SMALL)
 
 
 @verb(ListForm("large"))
 def large(system: Description, *things: ExpressionLike) -> None:
-    """Quantities that are large: of order −1, so that their product with a small one is of order zero, as
-    the force of a stiff spring is."""
+    """Declare quantities large: of order −1, so that their product with a small one is of order zero, like
+    the force of a stiff spring.
+    """
     _declare_order(system, things, LARGE)
 
 
@@ -396,7 +394,7 @@ def _check_euler_parameters(system: Description, node: Expr, word: str) -> None:
 
 
 def judge_joint(system: Description, body: str, assembly: Assembly, variables: tuple[Expr, ...]) -> None:
-    """All coordinates and speeds of a joint with small=True."""
+    """Declare all coordinates and speeds of a joint small; refuse Euler parameters."""
     if assembly.quaternions:
         raise ModelError(
             f"body '{body}': a joint with Euler parameters cannot be small, since the four are of unit "

@@ -70,9 +70,9 @@ def event(
     stop: Flag = False,
     about: Words = "",
 ) -> None:
-    """An event where ``expression`` passes zero (upwards +1, downwards −1, either 0): memories,
-    coordinates, speeds and states named in ``set`` take new values, computed from the old ones; ``stop``
-    ends the run.
+    """Add an event when ``expression`` passes zero, with ``direction`` upwards +1, downwards −1, or either 0:
+    memories, coordinates, speeds and states named in ``set`` take new values, computed from the old ones;
+    ``stop`` ends the run.
 
     Joints named in ``lock`` (coordinates or speeds) stand still from then on: the impulse that stops them
     changes all other speeds too. ``unlock`` sets them free, with the speeds that they have.
@@ -120,7 +120,7 @@ def output(
     units: UnitText | None = None,
     about: Words = "",
 ) -> None:
-    """A quantity of interest, computed at each sample and labelled with units and description."""
+    """Add an output: a quantity computed at each sample and labelled with units and description."""
     if text(name, "the name of an output", ModelError) in system.outputs:
         raise ModelError(f"output '{name}' exists already; choose another name")
     text(about, f"the description of output '{name}'", ModelError)
@@ -166,8 +166,8 @@ def state(
 def new_variable(
     system: Description, kind: str, name: str, initial: object, units: str | None, about: str
 ) -> tuple[Expr, float, float]:
-    """Return the symbol of a new state or memory, its initial value in the model's units, and the factor of
-    its own units to those.
+    """Return the symbol of a new state or memory, its initial value in the model's units, and the factor from
+    its stated units to the model's.
     """
     check_new_name(system, name, kind)
     text(about, f"the description of {kind} '{name}'", ModelError)
@@ -190,7 +190,7 @@ def new_variable(
 
 @verb(LaterForm("states", "state", rate="expression"))
 def rate(system: Description, state: object, expression: object) -> None:
-    """The rate of a state of the user's own, once all is described that it refers to."""
+    """Set the rate of a state of the user's own, once everything that it refers to is described."""
     node = read_expression(system, state, "rate")
     record = system.states.get(node.name) if node.kind == "symbol" else None
     if record is None or record.symbol is not node:
@@ -208,7 +208,7 @@ def _set_rate(system: Description, node: Expr, expression: object) -> None:
 
 
 def state_rates(system: Description) -> dict[Expr, Expr]:
-    """Return all states of the user's own with their rates; an error names one that has none."""
+    """Return all states of the user's own with their rates; raise an error if one has none."""
     for name, record in system.states.items():
         if record.rate is None:
             raise ModelError(f"state '{name}' has no rate; give it with s.rate('{name}', …)")
@@ -258,11 +258,11 @@ def input(
     units: UnitText | None = None,
     about: Words = "",
 ) -> Expr:
-    """Return a signal from outside: ``simulate(inputs={name: (t, y)})`` drives it by data over time. Without
-    them it is constant, ``default`` or what ``memory=`` sets; it is an input of an FMU and an argument of
-    exported code.
+    """Add an input, a signal from outside: ``simulate(inputs={name: (t, y)})`` drives it by data over time.
+    Without data it is constant: ``default``, or the value in ``memory=``. It is an input of an FMU and an
+    argument of exported code.
 
-    ``interpolation`` joins the data where they do not say themselves: "hold", "linear", "smooth" (cubics that
+    ``interpolation`` is for data that do not state their own: "hold", "linear", "smooth" (cubics that
     never overshoot) or "cubic" (a spline with continuous second derivative). The rate of an input,
     ``arm.time_derivative(road)``, is a further input, ``"road rate"``, which the same data drive.
     """
@@ -275,7 +275,7 @@ def input(
 
 
 def _declare_rates(system: Description, source: Memory) -> None:
-    """The first two rates of an input. They become inputs themselves where a time derivative needs them."""
+    """Declare the first two rates of an input; they become inputs once a time derivative needs them."""
     for _ in range(2):
         of = source.symbol
         units = f"{of.data.units}/s" if of.data.units else ""
@@ -301,8 +301,8 @@ def _declare_rates(system: Description, source: Memory) -> None:
 def update(
     system: Description, memory: object, expression: object, *, every: float | str | None = None
 ) -> None:
-    """The expression that renews a memory once per step, or once per period (in seconds); for memories that
-    refer to each other, or to quantities described later.
+    """Set the expression that renews a memory once per step, or once per period (in seconds); for memories
+    that refer to each other, or to quantities described later.
     """
     node = read_expression(system, memory, "update")
     record = system.memories.get(node.name)
@@ -324,7 +324,7 @@ def _renew_each_step(system: Description, memory: Expr, update: object) -> None:
 
 
 def _renew_periodically(system: Description, memory: Expr, update: object, every: float | str) -> None:
-    """A clock memory that holds the time of the next update, and the event of reaching it."""
+    """Add a clock memory with the time of the next update, and the event that makes the update."""
     name = memory.name
     period = seconds(every, f"the period of memory '{name}'", ModelError)
     if not 0 < period < inf:
@@ -340,9 +340,9 @@ def _renew_periodically(system: Description, memory: Expr, update: object, every
 
 
 def make_clock(system: Description, name: str, period: float, about: str) -> tuple[Expr, dict[Expr, Expr]]:
-    """Return a memory of the time of the next tick, and what a tick makes of it.
+    """Return a memory with the time of the next tick, and the changes of memories at a tick.
 
-    Ticks are counted, tₙ = t₀ + n·period: a sum of periods would drift away from them.
+    Ticks are counted, tₙ = t₀ + n·period: a sum of periods would accumulate rounding.
     """
     clock = symbol(f"{name} clock", "memory", dimension=TIME, owner=system.identity, units="s")
     start = symbol(f"{name} clock start", "memory", dimension=TIME, owner=system.identity, units="s")

@@ -1,15 +1,13 @@
 """Frozen copies of descriptions, and the comparison of two descriptions.
 
-Frozen copies of descriptions: what equations and models keep, so that no later verb reaches them.
+Equations and models keep a frozen copy, which no later verb can change. Expressions, vectors and frames
+never change and are shared. Everything that may grow or be replaced (tables and lists of the system, its
+bodies with their points, its flexible parts) is copied, and records that name bodies and points name the
+copies.
 
-Expressions, vectors and frames never change and are shared. Everything that may grow or be replaced (tables
-and lists of the system, its bodies with their points, its flexible parts) is copied, and the records that
-name bodies and points name the copies.
-
-Whether two systems are described alike: record by record.
-
-Expressions are compared by their digests, which their structure alone decides; where these differ, by their
-values at a few places, since an expression may have been simplified in another order.
+Two descriptions are compared record by record. Expressions are compared by their digests, which follow from
+the structure alone; if these differ, by values at a few arguments, since an expression may have been
+simplified in another order.
 """
 
 from __future__ import annotations
@@ -45,9 +43,7 @@ def snapshot(system: Description) -> Description:
 
 
 def changeable(system: Description) -> Description:
-    """Return a copy of a description that verbs can change; equations that were derived from it keep their
-    own.
-    """
+    """Return a copy of a description that verbs can change; the description itself stays as it is."""
     return _copy(system, frozen=False)
 
 
@@ -59,7 +55,7 @@ def _copy(system: Description, *, frozen: bool) -> Description:
             taken.recorder = Recorder(copier.fresh(value.records), frozen=frozen)
         else:
             setattr(taken, name, copier.fresh(value))
-    taken.declared_only = True  # a text that is read with it makes no parameter
+    taken.declared_only = True  # so that no text makes a parameter in the copy
     taken.identity.add_snapshot(taken)
     return taken
 
@@ -133,7 +129,7 @@ def _field_names(kind: Given) -> tuple[str, ...]:
     return tuple(f.name for f in fields(kind))
 
 
-# Not compared: symbols that are made when they are first used, and what only the texts of a model name.
+# Not compared: symbols that are made when they are first used, and entries that only texts of a model name.
 _LEFT_OUT = ("reactions", "efforts", "accelerations", "functions", "definitions", "calls")
 # Nothing of the motion depends on the order of these. Nodes are bodies too, made when first used.
 _UNORDERED = (
@@ -141,7 +137,7 @@ _UNORDERED = (
     "started", "flexibles", "armatures",
 )  # fmt: skip
 
-_ROUNDING = 1e-10  # of values at places where terms may cancel
+_ROUNDING = 1e-10  # relative, of values in which terms may cancel
 
 
 def find_differences(one: Description, other: Description) -> list[str]:
@@ -203,7 +199,7 @@ def plain_record(value: object) -> Given:
 
 
 class Whole:
-    """An expression, equal to another of the same structure, or of the same values at all places tried."""
+    """An expression, equal to another of the same structure, or of the same values at all arguments tried."""
 
     def __init__(self, node: Expr) -> None:
         self.node = node
@@ -218,8 +214,8 @@ class Whole:
 
 
 def _same_values(one: Expr, other: Expr) -> bool:
-    """Return whether values agree to rounding at places small and large, of both signs; some must
-    be finite.
+    """Return whether values agree to rounding at small and large arguments of both signs; some must be
+    finite.
     """
     places = {}
     for s in symbols(one, other):

@@ -1,12 +1,8 @@
-"""Units of models: unit systems, and numbers as users write them.
-
-Unit systems: what one unit of mass, length and time inside a model is worth in SI.
-
-Values are converted at the border only: defaults, parameter values and initial values come in stated units,
-outputs leave in theirs. Inside, angles are always in radians; a system whose name ends in ``-deg`` shows and
-takes the angles of joints in degrees, as AUTOSIM's programs do (Sayers 1990, section 9.1, Table 9.1.4).
-
-Numbers as users write them, in Python, in files and on the command line: 55, "55 mile/hour", "pi/2".
+"""Units of models: unit systems, and numbers as users write them, 55, "55 mile/hour" or "pi/2".  A unit
+system has the SI values of one unit of mass, length and time inside a model. Values are converted at the
+border only: defaults, parameter values and initial values come in stated units, outputs leave in theirs.
+Inside, angles are always in radians; a system whose name ends in ``-deg`` shows and takes the angles of
+joints in degrees, as AUTOSIM's programs do (Sayers 1990, section 9.1, Table 9.1.4).
 """
 
 from __future__ import annotations
@@ -38,8 +34,8 @@ from armillary.untyped import Given
 class UnitSystem:
     """SI values of the base units (mass, length, time) that a model computes in, and their names.
 
-    ``force`` is the name of the unit of force where it has one. A system in which forces come first, and
-    masses have no name, has an empty ``masses``.
+    ``force`` is the name of the unit of force, if it has one. ``masses`` is empty in systems that name the
+    unit of force and not the unit of mass, such as in-lb-s.
     """
 
     name: str
@@ -140,9 +136,9 @@ def state_factor(node: Expr) -> float:
 
 
 def stated_value(inside: float, factor: float) -> float:
-    """Return the shortest number in stated units that becomes exactly ``inside`` when it is multiplied with
-    ``factor``, where there is one: an echo file must give the same run again. Several may: 30 deg and
-    29.999999999999996 deg are one angle in radians.
+    """Return the shortest number in stated units whose product with ``factor`` is exactly ``inside``, if one
+    is found: an echo file must repeat the run exactly. Several may exist: 30 deg and 29.999999999999996 deg
+    are one angle in radians.
     """
     value = inside / factor
     near = (math.nextafter(value, math.inf), math.nextafter(value, -math.inf), float(f"{value:.15g}"))
@@ -152,7 +148,7 @@ def stated_value(inside: float, factor: float) -> float:
 
 _NUMBER = re.compile(r"[+-]?(?:\d[\d_]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _NUMBER_AND_UNIT = re.compile(rf"\s*({_NUMBER.pattern})\s*(.*)\Z", re.DOTALL)
-# After a number, unlike a unit: an operator (but "-" alone is a unit), or another number.
+# Text after a number that is no unit: an operator (but "-" alone is a unit), or another number.
 _ARITHMETIC = re.compile(r"[*/+^]|-.|[\d.]+\Z")
 # "pi/18 rad"; compiled at its first use, since few texts need it.
 _ARITHMETIC_AND_UNIT = r"(?s)(.*(?:[\d.)]|pi))\s+([^\W\d_].*)\Z"
@@ -166,8 +162,8 @@ class BadValueError(ArmillaryError):
 def read_number(value: object, units: str, system: UnitSystem, dimension: Dimension | None) -> float:
     """Return a value in ``units``, from a plain number in them or from text that may bring its own.
 
-    Without ``units`` the quantity is in the model's own, and its dimension decides which texts fit; where
-    that is not known either, any do. What follows a number is a unit, or else the whole is arithmetic.
+    Without ``units`` the quantity is in the model's own, and its dimension decides which units fit; if
+    it is unknown too, all do. Text after a number is a unit; else the whole text is arithmetic.
     """
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise BadValueError(f"needs a number, or text such as '{_example(units)}', not {shown(value)}")
@@ -197,8 +193,8 @@ def text_number(
     dimension: Dimension | None = None,
     error: Error = ParameterError,
 ) -> float:
-    """Return a number in ``units`` from a text such as "50 cm", which may have its own units; an error begins
-    with ``what`` it is for.
+    """Return a number in ``units`` from a text such as "50 cm", which may have its own units; errors begin
+    with ``what``, the words for the value.
     """
     try:
         return read_number(value, units, system, dimension)
@@ -263,7 +259,7 @@ def check_finite(value: float) -> float:
 
 
 def arithmetic(text: str, units: str = "") -> float:
-    """Return the finite number that a text such as "pi/2" means; names other than pi mean nothing here."""
+    """Return the finite number that a text such as "pi/2" means; it may hold no name but pi."""
     if _NUMBER.fullmatch(text.strip()):
         return check_finite(float(text.replace("_", "")))
     wrong = BadValueError(f"needs a number, or text such as '{_example(units)}', not {shown(text)}")

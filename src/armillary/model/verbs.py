@@ -1,14 +1,10 @@
-"""Verbs with their text forms, the recorder of their calls, and the system of an argument.
+"""Verbs with their text forms, the recorder of their calls, undo, and the system of an argument.
 
-The system of a symbol, a vector or a body.
-
-The recorder of a description: verbs as the user called them, calls that made expressions, and undo.
-
-Verbs are recorded so that a system can be written as a text model. ``arm.dot(arm.position(C.com), N.y)`` is a
-sum of sines and cosines at once, but a saved model should show the call: so the calls of users that made
+Verbs are recorded so that a system can be written as a text model. ``arm.dot(arm.position(C.com), N.y)``
+becomes a sum of sines and cosines at once, but a saved model should show the call, so users' calls that make
 expressions and vectors are recorded too. A verb that fails leaves the description as it was.
 
-Verbs: functions that add to the description of a system, each with its form in text models.
+A verb is a function that adds to the description of a system, with its form in text models:
 
     @verb(EntryForm("loads", key="force", argument="magnitude"))
     def force(system: System, name: str, magnitude: ExpressionLike, direction: VectorLike, …) -> Expr: ...
@@ -60,7 +56,7 @@ class Identity:
         return self._system()
 
     def add_snapshot(self, snapshot: Description) -> None:
-        """One more system with this identity."""
+        """Add a snapshot, which shares this identity."""
         self._snapshots.add(snapshot)
 
     def rate(self, symbol: Expr) -> Expr | None:
@@ -78,7 +74,7 @@ _systems_of_grounds: WeakKeyDictionary[Frame, ref[Description]] = WeakKeyDiction
 
 
 def register_ground(ground: Frame, system: Description) -> None:
-    """From now on vectors in frames on this ground are about this system."""
+    """Register the system of a ground, for vectors in frames on it."""
     _systems_of_grounds[ground] = ref(system)
 
 
@@ -152,7 +148,7 @@ def records_calls(function: Function) -> Function:
 
 
 def record_call(system: Description | None, name: str, result: object, arguments: tuple[object, ...]) -> None:
-    """The call that gave this expression or vector; plain numbers and symbols need no call."""
+    """Record the call that made an expression or vector; plain numbers and symbols need none."""
     atom = isinstance(result, Expr) and result.kind in ("number", "symbol")
     made = isinstance(result, Expr | Vector) and not atom and not any(a is result for a in arguments)
     if made and system is not None:
@@ -164,9 +160,7 @@ def record_call(system: Description | None, name: str, result: object, arguments
 
 @contextmanager
 def undo_on_error(system: Description, owner: object = None) -> Iterator[None]:
-    """Entries described in the block stay, unless there is an error; ``owner`` is the body whose verb it
-    is.
-    """
+    """Undo the entries of the block if it raises an error; ``owner`` is the body whose verb runs."""
     restore = _way_back(system, owner)
     try:
         yield
@@ -176,7 +170,7 @@ def undo_on_error(system: Description, owner: object = None) -> Iterator[None]:
 
 
 def all_or_nothing(function: Function) -> Function:
-    """Return a function that calls several verbs of its first argument, a system: all of them, or none."""
+    """Make a function that calls several verbs of its first argument, a system, all or nothing."""
 
     @wraps(function)
     def whole(system: Description, *args: object, **options: object) -> Given:
@@ -189,7 +183,7 @@ def all_or_nothing(function: Function) -> Function:
 
 @contextmanager
 def undo_always(system: Description) -> Iterator[list[str]]:
-    """Entries described in the block are undone; the list is not empty then if there was anything."""
+    """Undo the entries of the block; afterwards the list is not empty if there were any."""
     extent, restore = system.extent(), _way_back(system)
     changed: list[str] = []
     try:
@@ -242,9 +236,9 @@ def _growing(record: Given) -> tuple[str, ...]:
 class EntryForm:
     """A named entry of a section, ``[section.NAME]``: its keys are the arguments of the verb.
 
-    ``key`` distinguishes the verb from the others of its section, and stands for ``argument`` where that has
-    another name, or lists several; ``listed`` are other keys that list arguments. The entry's name is the
-    argument ``name_argument``. Arguments without a default are needed, and those in ``needs``.
+    ``key`` distinguishes the verb from the others of its section, and stands for ``argument`` if that has
+    another name, or for several that it lists; ``listed`` are other keys that list arguments. The entry's
+    name is the argument ``name_argument``. Arguments without a default are needed, and those in ``needs``.
     """
 
     def __init__(
@@ -299,7 +293,7 @@ class PairForm(TopForm):
 
 
 class ListForm(TopForm):
-    """``section = [...]``, of what the verb takes as its ``*argument``."""
+    """``section = [...]``: a list of the values of the verb's ``*argument``."""
 
 
 class TableForm(TopForm):
@@ -331,8 +325,8 @@ class Verb:
 
     @cached_property
     def kinds(self) -> dict[str, Kind]:
-        """The kinds of an entry's values, by key: that by which the verb is known first, then in the order of
-        the arguments.
+        """The kinds of an entry's values, by key: first the key that identifies the verb, then in the order
+        of the arguments.
         """
         form = self.form
         assert isinstance(form, EntryForm)
@@ -360,14 +354,14 @@ VERBS: dict[str, Verb] = {}  # all verbs by name, in the order in which they are
 
 
 def verb(form: TextForm) -> Callable[[Function], Function]:
-    """Return a function of a system, or of one of its bodies, as a verb: recorded once it has succeeded;
-    where it fails it leaves nothing behind. A verb that another verb calls is part of that one.
+    """Return a decorator that makes a function of a system, or of one of its bodies, a verb: a call is
+    recorded once it has succeeded, and undone if it fails. A verb called by another verb is not recorded.
     """
 
     def decorate(function: Function) -> Function:
         @wraps(function)
         def recording(owner: Given, *args: object, **options: object) -> Given:
-            system = owner.__dict__.get("system", owner)  # that of a body
+            system = owner.__dict__.get("system", owner)  # the system of a body
             recorder: Recorder = system.recorder
             if recorder.frozen:
                 raise ModelError(
@@ -426,8 +420,9 @@ QUANTITIES: dict[str, tuple[AnyFunction, Given]] = {}  # functions that texts ma
 
 
 def quantity(arguments: object = 0) -> Callable[[Function], Function]:
-    """Return a function of a system that gives an expression or vector: texts may call it too, with this
-    number of arguments besides the system (or the least and the greatest), and its calls are recorded.
+    """Return a decorator for functions of a system that return an expression or vector: texts may call them
+    too, with this number of arguments besides the system (or the least and the greatest), and their calls
+    are recorded.
     """
 
     def decorate(function: Function) -> Function:
@@ -446,5 +441,5 @@ def quantity(arguments: object = 0) -> Callable[[Function], Function]:
 
 
 def quantities_of(system: object) -> dict[str, tuple[AnyFunction, Given]]:
-    """Functions of a whole system that its texts may call, with the numbers of their arguments."""
+    """Return the functions of a system that its texts may call, with their numbers of arguments."""
     return {name: (partial(function, system), count) for name, (function, count) in QUANTITIES.items()}

@@ -24,9 +24,8 @@ from armillary.model.description import Description
 from armillary.model.space.orbit import MassCentreStart, mass_centre_starts
 from armillary.model.units import state_factor
 from armillary.program.packs import in_lanes, pack_section
-from armillary.program.passes import Graph
+from armillary.program.passes import Gain, Graph
 from armillary.program.passes.graph import Operations, node_operations, sum_operations
-from armillary.program.passes.sequence import Gain
 from armillary.program.program import Program, ProgramSection
 from armillary.program.targets.targets import Judged, Targets
 from armillary.untyped import DataTable

@@ -14,9 +14,8 @@ from armillary.algebra.node import settle
 from armillary.algebra.walk import Undimensioned, operands_first
 from armillary.model.description import Description
 from armillary.program.branch_packs import corresponding
-from armillary.program.passes import Constants, Graph, hoist
+from armillary.program.passes import Constants, Gain, Graph, hoist, improve
 from armillary.program.passes.graph import Operations
-from armillary.program.passes.sequence import Gain, improve
 from armillary.program.program import Program, ProgramSection, critical_path, section
 from armillary.program.targets.targets import StepSection, Targets
 from armillary.version import VERSION

@@ -1,6 +1,6 @@
 """ERD files: the tables of time histories that AUTOSIM's programs wrote, readable by ERD plotters.
 
-Source: Sayers (1990), Appendix B, subroutine OPNOUT; the format is that of Sayers (1987), *ERD
+Source: Sayers (1990), Appendix B, subroutine OPNOUT; the format is defined in Sayers (1987), *ERD
 data-processing software reference manual, version 2.00*, UMTRI-87-2.
 
     ERDFILEV2.00
@@ -16,10 +16,10 @@ data-processing software reference manual, version 2.00*, UMTRI-87-2.
     0.0 0.0 0.0
     0.05 0.0123 0.456
 
-Written: text, one sample per line, time as the first channel, every number with all its digits. Names,
-units and descriptions are cut to the format's widths and to ASCII for other readers; `ARMILRUN` lines keep
-them whole, so that a run comes back equal. Read: that, text from elsewhere (free, or in the columns of a
-FORMAT line), and 32-bit binary numbers in a .bin file beside the header, as AUTOSIM wrote them.
+Files are written as text, one sample per line, time as the first channel, every number with all its digits.
+Names, units and descriptions are cut to the format's widths and to ASCII for other readers; `ARMILRUN` lines
+keep them whole, so that a run comes back equal. These files are read, text of other programs (free, or in the
+columns of a FORMAT line), and 32-bit binary numbers in a .bin file beside the header, as AUTOSIM wrote them.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ _TEXT, _FLOAT32 = 5, 1  # kinds of numbers
 _MOST = 100_000  # channels; a header that states more is damaged
 _WIDTHS = {"SHORTNAM": 8, "LONGNAME": 32, "UNITSNAM": 8, "GENNAME": 32, "RIGIBODY": 32}
 
-# Samples are evenly spaced when no interval differs from the mean by more than this part of it: what adding
-# up steps does to a time, and no event's extra sample.
+# Samples are evenly spaced if no interval differs from the mean by more than this part of it: more than the
+# rounding of added steps, less than the extra sample of an event.
 _EVEN = 1e-6
 
 # Generic names are what a plotter writes along an axis for several channels; they follow from the units.
@@ -62,7 +62,7 @@ _GENERIC = {
 
 
 def write_erd(path: Path, record: FileContent) -> None:
-    """A text file with header and samples."""
+    """Write a text file with header and samples."""
     metadata = record.metadata
     units, about = metadata.get("units", {}), metadata.get("descriptions", {})
     columns = {
@@ -122,7 +122,7 @@ class _Header(NamedTuple):
     kind: int
     step: float
     texts: dict[str, str]  # by keyword; HISTORY lines joined
-    lists: dict[str, str]  # by keyword of _WIDTHS, as they stand behind it
+    lists: dict[str, str]  # by keyword of _WIDTHS: the text behind it
     own: DataTable
 
 
@@ -199,15 +199,16 @@ def _read_text(file: TextIO, header: _Header) -> np.ndarray:
 
 
 def _in_columns(file: TextIO, width: int) -> Iterator[str]:
-    """Numbers of a fixed width, which may touch each other."""
+    """Yield numbers of a fixed width, which may touch each other."""
     for line in file:
         yield from (line[i : i + width].strip() for i in range(0, len(line.rstrip()), width))
 
 
 def _read_binary(path: Path, header: _Header) -> np.ndarray:
-    """32-bit floats from the file beside the header, with or without the marks of Fortran's records.
+    """Return 32-bit floats from the file beside the header, with or without the marks of Fortran's records.
 
-    A record's length stands before and after it and shows the order of bytes, else little-endian.
+    Marks before and after a record hold its length and show the order of bytes; without marks the file is
+    little-endian.
     """
     beside = [path.with_name(path.name + end) for end in (".BIN", ".bin")]
     beside += [path.with_suffix(end) for end in (".BIN", ".bin")]
@@ -245,7 +246,7 @@ def _generic(units: str) -> str:
         unit = parse_unit(units)
     except UnitsError:
         return ""
-    # An angle has no dimension, and a moment has that of an energy: the letters distinguish them.
+    # An angle has no dimension, and a moment has the dimension of an energy: the letters distinguish them.
     angular, energy = re.search(r"deg|rad|rev", units) is not None, "J" in units
     for text, name in _GENERIC.items():
         same_letters = ("rad" in text) == angular and ("J" in text) == energy
@@ -255,7 +256,7 @@ def _generic(units: str) -> str:
 
 
 def _ascii(text: str) -> str:
-    """Text that ERD readers accept: accents dropped, other letters replaced, no control characters."""
+    """Return text that ERD readers accept: accents dropped, other letters replaced, no control characters."""
     parts = (c for c in unicodedata.normalize("NFKD", str(text)) if not unicodedata.combining(c))
     plain = "".join(parts).encode("ascii", "replace").decode("ascii")
     return re.sub(r"[\x00-\x1f\x7f]", " ", plain).strip()

@@ -53,7 +53,7 @@ _NAMES_OF_TIME = (TIME, "t")  # in other programs
 
 
 def write_record(path: str | os.PathLike[str], record: FileContent) -> None:
-    """A file of the format its suffix names; it replaces an older one only once it is complete."""
+    """Write a file of the format that its suffix names; it replaces an older one once it is complete."""
     writer = _format(path).write
     with replacing(path) as temporary:
         writer(temporary, record)
@@ -72,10 +72,10 @@ def read_record(path: str | os.PathLike[str]) -> FileContent:
 
 
 def require_readable(path: str | os.PathLike[str]) -> None:
-    """Raise an error if there is no file, or none that may be read."""
+    """Raise an error if a file is missing or may not be read."""
     try:
         with open_file(Path(path)):
-            pass  # what is missing or forbidden gets the same error in every format
+            pass  # a missing or forbidden file gives the same error in every format
     except UnreadableFileError as error:
         raise ArmillaryError(f"cannot load '{path}': {error}") from None
 
@@ -96,7 +96,7 @@ def to_xarray(record: FileContent) -> xarray.Dataset:
         attributes = {key: text.replace("\0", "") for key, text in attributes.items()}
         variables[label] = (index, record.values[:, column], attributes)
     own = {"long_name": record.over, "units": "s" if record.over == TIME else units.get(record.over, "")}
-    # Attributes are JSON: those of NetCDF cannot nest, nor distinguish an integer from an array of one.
+    # Attributes are JSON: NetCDF attributes cannot nest, nor distinguish an integer from an array of one.
     outer = {key: as_json(value) for key, value in record.metadata.items()}
     outer["names"] = as_json(dict(zip(labels, record.names, strict=True)))
     if record.over != TIME:
@@ -116,7 +116,7 @@ def to_pandas(record: FileContent) -> pandas.DataFrame:
 
 
 def _write_netcdf(path: Path, record: FileContent) -> None:
-    """Made in memory first: where the disk is full HDF5 prints pages, and crashes when Python ends."""
+    """Write a NetCDF file, made in memory first: on a full disk HDF5 prints pages, and crashes at exit."""
     require_netcdf()
     h5netcdf = require("h5netcdf", extra="data", purpose="NetCDF files")
     dataset = to_xarray(record)
@@ -137,7 +137,7 @@ def _write_netcdf(path: Path, record: FileContent) -> None:
             made[...] = variable.to_numpy()
             made.attrs.update(variable.attrs)
         file.attrs.update(dataset.attrs)
-    # Not its buffer: where writing fails the traceback keeps a view of it, which crashes Python 3.12.1.
+    # No getbuffer(): if writing fails, the traceback keeps a view of the buffer, which crashes Python 3.12.1.
     path.write_bytes(image.getvalue())
 
 
@@ -162,7 +162,7 @@ def require_netcdf() -> None:
 
 
 def netcdf_label(name: str) -> str:
-    """Return a legal NetCDF name, as close to `name` as may be.
+    """Return a legal NetCDF name, as close to `name` as possible.
 
     Rules of the NetCDF user's guide, "Permitted characters in names": normalised, no '/', no control
     characters, first a letter, a digit, '_' or beyond ASCII, no space at the end.
@@ -207,8 +207,8 @@ def _read_parquet(path: Path) -> FileContent:
 #     0.0,1.5
 #     0.5,0.1
 #
-# A table without comment lines is another program's, such as those that Armillary exports: units stand in its
-# headings or are not known, and time is its first column.
+# A table without comment lines is another program's, such as those that Armillary exports: units are in its
+# headings or unknown, and time is its first column.
 
 
 def _write_csv(path: Path, record: FileContent) -> None:

@@ -66,7 +66,7 @@ def _resonance(f: np.ndarray, corner: float, q: float) -> np.ndarray:
 class PowerSpectrum:
     """One-sided power spectral densities: ``spectrum["acc"]`` at ``spectrum.frequency`` in Hz.
 
-    Units are the square of the output's per Hz.
+    The units are the output's squared, per Hz.
     """
 
     system: str

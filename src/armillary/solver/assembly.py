@@ -1,18 +1,18 @@
-"""Loops closed at the start of a run, in the language of language.py.
+"""Closing of kinematic loops at the start of a run, in the language of language.py.
 
 The record also has the fields of numerics/language.py. The functions come in this order: the geometry of
-loops at a place (gaps, J and N) and a move of the place; speeds that satisfy the constraints, by the least
+loops (gaps, J and N) and a displacement of the coordinates; speeds that satisfy the constraints, by the least
 change δ with J (u + δ) + b = 0, and a check of redundant constraints; the closing of loops.
 
-A correction of the coordinates is a small motion, q += N δ with q̇ = N u, so it has the constraints' own
-matrix: J δ = −Φ, with N δ = 0 for coordinates that are held. numerics/roots.py finds it, with the shortest δ
+A correction of the coordinates is a small motion, q += N δ with q̇ = N u, so its equations have the matrix of
+the constraints: J δ = −Φ, with N δ = 0 for coordinates that are held. numerics/roots.py finds the shortest δ
 of the speeds that may move, or the smallest gaps if they cannot be closed. Rows and motions are divided by
 their sizes (mechanics/constraints/loop_closing.py), so that no norm adds lengths to angles.
 
-Given coordinates stay unchanged; the others are found. Attempts have more and more freedom: first only the
-dependent speeds move; then all speeds that the loops depend on; then these from scattered starts. Only if
-more coordinates are given than the loops leave free, the given ones are first guesses: they decide in which
-way a loop is closed.
+Given coordinates stay unchanged; the others are found. Later attempts have more freedom: first only the
+dependent speeds move; then all speeds on which the loops depend; then these from scattered starts. Only if
+more coordinates are given than the loops leave free, the given ones are first guesses: they select the branch
+in which a loop is closed.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ class Loops(Roots, Scatter):
     place: Places  # present coordinates; at the end, the result
     status: whole
     held: PlaceFlags  # coordinates that this attempt keeps
-    tied: PlaceFlags  # those of the held coordinates that moving speeds would change
+    tied: PlaceFlags  # held coordinates that the moving speeds would change
     moving: SpeedFlags  # speeds that may move in it
     stiffness: real  # weight of the equations of held coordinates
-    numbers: Figures  # gaps, elements of J and N and sizes of gaps at the place
-    there: Figures  # the same numbers where a step leads
+    numbers: Figures  # gaps, elements of J and N and sizes of gaps at `place`
+    there: Figures  # the same numbers at `moved`
     jacobian: Jacobian
     rates: Rates
-    moved: Places  # where a step leads
+    moved: Places  # coordinates after a trial step
     # Results of the attempts so far.
     best: Places  # coordinates with the smallest gaps
     least: real  # length of these gaps
     found: Places  # closed loops, nearest to the start
-    reach: Places  # how far a unit of the most effective speed moves each coordinate
+    reach: Places  # motion of each coordinate by a unit of its most effective speed
     seed: real  # of the random numbers
     chance: real
     if CONFIGURATIONS:
@@ -66,7 +66,7 @@ def spread_figures(run: Loops) -> None:
 
 
 def look(run: Loops) -> None:
-    """Find the figures of the constraints at the place."""
+    """Compute the figures of the constraints at the present coordinates."""
     run.numbers = loop_figures(run.t, run.place)
     spread_figures(run)
     for i in range(run.rows):
@@ -76,7 +76,7 @@ def look(run: Loops) -> None:
 
 
 def look_there(run: Loops) -> None:
-    """Find the figures of the constraints where a step leads."""
+    """Compute the figures of the constraints at the coordinates after a trial step."""
     run.there = loop_figures(run.t, run.moved)
     for i in range(run.rows):
         run.missed[i] = 0.0
@@ -93,8 +93,8 @@ def gap_length(run: Loops) -> real:
 
 
 def worst_residual(run: Loops) -> real:
-    """Return the largest gap divided by the size of its row, which is the gap that a unit of the most
-    effective speed makes.
+    """Return the largest gap, each divided by the size of its row: the gap made by a unit of the most
+    effective speed.
     """
     largest: real = 0.0
     for i in range(N_GAPS):
@@ -102,7 +102,7 @@ def worst_residual(run: Loops) -> real:
             largest = max(largest, abs(run.jacobian[at(i, N_SPEEDS, j)]))
     worst: real = 0.0
     for i in range(N_GAPS):
-        size: real = LEAST_SIZE * largest  # near singular places rows vanish, but gaps do not
+        size: real = LEAST_SIZE * largest  # near singular configurations rows vanish, but gaps do not
         for j in range(N_SPEEDS):
             size = max(size, abs(run.jacobian[at(i, N_SPEEDS, j)]))
         part: real = abs(run.numbers[i])
@@ -122,7 +122,7 @@ def some_speed_moves(run: Loops) -> truth:
 
 
 def some_place_is_free(run: Loops) -> truth:
-    """Return whether any coordinate is not held: else no step leads anywhere."""
+    """Return whether any coordinate is not held; otherwise no step moves anything."""
     found: truth = False
     for k in range(N_COORDINATES):
         found = found or not run.held[k]
@@ -144,7 +144,7 @@ def make_unit(run: Loops) -> None:
 
 
 def displace(run: Loops) -> None:
-    """Find the coordinates after a small motion; held coordinates stay."""
+    """Compute the coordinates after a small motion; held coordinates stay."""
     run.moved = run.place
     column: whole = FIRST
     for j in range(N_SPEEDS):
@@ -155,7 +155,7 @@ def displace(run: Loops) -> None:
     if UNITS:
         make_unit(run)
     for k in range(N_COORDINATES):
-        if run.held[k]:  # a step along the tangent moves them by its square only
+        if run.held[k]:  # a step along the tangent moves these in second order only
             run.moved[k] = run.place[k]
 
 
@@ -284,7 +284,7 @@ def constraints_hold(run: Loops) -> truth:
 
 
 def adjust_speeds(run: Loops, first_try: truth) -> truth:
-    """Find the smallest change of dependent speeds, or after the first try of all, that satisfies the
+    """Find the smallest change of dependent speeds, or of all in the second attempt, that satisfies the
     constraints; return whether it does.
     """
     scale: real = 1.0
@@ -321,8 +321,8 @@ def adjust_speeds(run: Loops, first_try: truth) -> truth:
 
 
 def agree_speeds(run: Loops) -> None:
-    """Find speeds that satisfy all constraints at the place, whose figures are known; fixed speeds stay
-    unchanged.
+    """Find speeds that satisfy all constraints at the present coordinates, whose figures are known; fixed
+    speeds stay unchanged.
     """
     agreed: truth = False
     agreed = adjust_speeds(run, True)
@@ -345,7 +345,7 @@ def set_limits(run: Loops, stiffness: real, cut: real, least_cut: real, moves: r
 
 
 def close_from(run: Loops) -> real:
-    """Close the gaps as far as possible from these coordinates; return the largest that is left."""
+    """Close the gaps as far as possible from these coordinates; return the largest remaining gap."""
     set_limits(run, 1.0, WEAK_FIRST, WEAK_LAST, NEWTON_TURNS)
     if some_speed_moves(run):
         find_root(run)
@@ -363,7 +363,7 @@ def keep_best(run: Loops) -> None:
 
 
 def approach(run: Loops) -> None:
-    """Find the smallest gaps near the place."""
+    """Find the smallest gaps near the present coordinates."""
     set_limits(run, STIFF, EPSILON, EPSILON, DAMPED_TURNS)
     if some_speed_moves(run):
         find_root(run)
@@ -393,8 +393,8 @@ def measure_reach(run: Loops) -> None:
 
 
 def search_elsewhere(run: Loops) -> truth:
-    """Search from scattered starts, the nearest group first. Of the closed positions that one group leads to,
-    take the position nearest to the start; return whether there is any.
+    """Search from scattered starts, the nearest group first. Of the closed positions found from one group,
+    take the one nearest to the start; return whether there is any.
     """
     if not some_speed_moves(run):
         return False
@@ -409,7 +409,7 @@ def search_elsewhere(run: Loops) -> truth:
         if turn < NEAR_STARTS:
             reach = NEAR_REACH
         if reach > tried and shortest < INFINITY:
-            break  # starts further away hardly lead to nearer places
+            break  # starts further away hardly lead to nearer positions
         tried = reach
         turn = turn + 1.0
         run.place = run.start

@@ -8,26 +8,25 @@ all speeds of the system and the user's own states, in one layout for all of the
     enter          the state of a configuration at a motion
     impulse        all speeds after the locks of a configuration have closed
     adjust         the least changes of speeds with which a motion satisfies the constraints
-    ratings        how good each choice of dependent speeds with the same locks is at a motion
+    ratings        the quality, at a motion, of each choice of dependent speeds with the same locks
 
 Events cause a change by their role: a user's event that locks, unlocks or sets the speed of a joint that is
-released at its time, or the internal one for a choice of dependent speeds that has become poor. All events of
-one instant act together. A joint that is released at an instant at which another one locks is held through
-the impulse, unless its speed is set. Where events set dependent speeds, these stay as set, and the others are
-changed as little as possible. If the configuration that is needed is not available, the state stays as it is
-before the change. An exported program ends there. In the process the run is LACKING: the process derives what
-it lacks, or closes loops, adds that to the tables (runtime/models/run_changes.py) and enters the
-loop again, which makes the change from its beginning.
+released at its time, or the internal event of a choice of dependent speeds that has become poor. All events
+of one instant act together. A joint that is released at an instant at which another one locks is held through
+the impulse, unless its speed is set. Dependent speeds that events set stay as set, and the others are changed
+as little as possible. If the needed configuration is not available, the state stays as before the change. An
+exported program ends there. In the process the run is LACKING: the process derives the missing configuration,
+or closes loops, adds the result to the tables (runtime/models/run_changes.py) and enters the loop again,
+which makes the change from its beginning.
 
-With the locks that are requested, the choice of dependent speeds that comes first in the table of
-configurations is taken if it is good, else the best rated of the others there. The process and exported
-programs have the same table, so they make the same choices. Where none of the table is good, an exported
-program ends, and the process makes a choice for this place (choices.py).
+With the requested locks, the first choice of dependent speeds in the table of configurations is taken if it
+is good, else the best rated of the others there. The process and exported programs have the same table, so
+they make the same choices. If no choice in the table is good, an exported program ends, and the process makes
+a choice for the present coordinates (choices.py).
 
-Where constraints grow weak, the run is watched for a place at which they lose rank: by the time at which the
-strength of the weakest of them, extrapolated with its slope and bend, is zero (forecasts.py).
-Such a place is passed in one step (passages.py); a program that does not pass them ends close
-to it.
+Where constraints grow weak, the run looks ahead for a loss of rank: the time at which the strength of the
+weakest of them, extrapolated with its slope and bend, is zero (forecasts.py). Such a singular configuration
+is passed in one step (passages.py); a program without such steps ends close to it.
 """
 
 from __future__ import annotations
@@ -95,8 +94,8 @@ def read_requests(run: RunRecord) -> truth:
 
 
 def set_speeds(run: RunRecord) -> None:
-    """Speeds that events of this instant set and that are no states: of joints that are released now, and
-    dependent ones.
+    """Set the speeds that events of this instant set and that are not states: speeds of joints released now,
+    and dependent speeds.
     """
     for s in range(N_SETTINGS):
         if run.crossed[SETTING_EVENT[s]] > 0:
@@ -107,7 +106,7 @@ def set_speeds(run: RunRecord) -> None:
 
 def change_others(run: RunRecord) -> real:
     """Change speeds so that they satisfy the constraints, except for speeds that stay. Return the largest
-    change, infinite if some are not numbers.
+    change; infinity if some are not numbers.
     """
     largest: real = 0.0
     total: real = 0.0
@@ -123,7 +122,7 @@ def change_others(run: RunRecord) -> real:
 
 def adjust_others(run: RunRecord) -> truth:
     """Make the speeds satisfy the constraints; speeds that events of this instant set stay. Return false if
-    the set speeds contradict each other; if not, the second change removes rounding errors only and is small.
+    the set speeds contradict each other; otherwise the second change is small, for it only removes rounding.
     """
     for s in range(N_SETTINGS):
         if run.crossed[SETTING_EVENT[s]] > 0:
@@ -139,7 +138,7 @@ def adjust_others(run: RunRecord) -> truth:
 
 
 def has_locks(run: RunRecord, c: whole, held: truth) -> truth:
-    """Return whether a configuration has the locks that are held through the impulse, or those after it."""
+    """Return whether a configuration has the locks held through the impulse, or the locks after it."""
     for j in range(N_LOCKABLE):
         wanted: truth = run.held[j] if held else run.after[j]
         if not agree(wanted, LOCKED_IN[at(c, N_LOCKABLE, j)]):
@@ -156,7 +155,7 @@ def with_locks(run: RunRecord, held: truth) -> whole:
 
 
 def strike(run: RunRecord) -> truth:
-    """Return the impulse of locks that close; false where its configuration is not at hand."""
+    """Apply the impulse of locks that close. Return false if its configuration is not available."""
     struck: truth = False
     for j in range(N_LOCKABLE):
         struck = struck or (run.after[j] and not LOCKED[j])
@@ -184,7 +183,7 @@ def strike(run: RunRecord) -> truth:
 
 
 def with_choice(run: RunRecord, c: whole) -> whole:
-    """Return the configuration with the locks of another and the dependent speeds that were chosen."""
+    """Return the configuration with the same locks as c and the chosen dependent speeds, or NONE."""
     for other in range(N_CONFIGURATIONS):
         found: truth = has_choice(run, other)
         for j in range(N_LOCKABLE):
@@ -195,10 +194,9 @@ def with_choice(run: RunRecord, c: whole) -> whole:
 
 
 def suitable(run: RunRecord, c: whole) -> whole:
-    """Return the configuration itself if its dependent speeds are a good choice at the motion, else the one
-    of the table with the same locks whose rating is largest there. If none of these is good, the process
-    makes a choice for this place. Return NONE if the configuration is not available; one of them is left
-    installed.
+    """Return c if its dependent speeds are a good choice at the motion, else the configuration of the table
+    with the same locks that is rated best. If none of them is good, the process makes a choice for the
+    present coordinates. Return NONE if that configuration is not available. One of them is left installed.
     """
     install(run, c)
     if CHOICE_EVENT[c] == NONE:
@@ -264,8 +262,8 @@ def next_configuration(run: RunRecord) -> whole:
 
 
 def chooses_in_place(run: RunRecord) -> truth:
-    """Return whether other dependent speeds are required so near a place where rank is lost that none are
-    better: a run that went on with others would leave its branch of motion there.
+    """Return whether other dependent speeds are required so near a loss of rank that no choice is better:
+    with another choice the run would leave its branch of motion there.
     """
     if RANK_EVENT[run.configuration] == NONE or CHOICE_EVENT[run.configuration] == NONE:
         return False
@@ -291,7 +289,7 @@ def take_closed_motion(run: RunRecord) -> truth:
 
 
 def end_at_change(run: RunRecord) -> None:
-    """End the run, or its call in the process, at an event that requires what is not available."""
+    """End the run, or its call in the process, at an event whose configuration is not available."""
     if PARTITIONED and run.lack != LACKS_NOTHING:
         run.status = LACKING
         return
@@ -315,7 +313,7 @@ def change(run: RunRecord) -> None:
     if PARTITIONED:
         run.pairs = 0
         note_lack(run, LACKS_SECTIONS, before)
-    # The only one may be right after loops were closed again, or speeds adjusted.
+    # The only configuration may be right after loops were closed again, or speeds adjusted.
     if (PARTITIONED and not run.complete) or (
         not PARTITIONED and not RECLOSING and not (ADJUSTING and run.adjusting) and N_CONFIGURATIONS < 2
     ):
@@ -325,7 +323,7 @@ def change(run: RunRecord) -> None:
         note_lack(run, LACKS_AGREEMENT, before)
     possible = read_requests(run)
     if ADJUSTING and RECLOSING and run.adjusting:
-        for i in range(N_COORDINATES):  # which may have been closed again
+        for i in range(N_COORDINATES):  # they may have been closed again
             run.motion[i] = run.state[i]
     else:
         run.motion = leave(run.t, run.state)
@@ -359,13 +357,13 @@ def change(run: RunRecord) -> None:
 
 
 def choose_start(run: RunRecord) -> None:
-    """The configuration in which a run starts: the first, or one with a better choice of dependent speeds."""
+    """Choose the configuration in which a run starts: the first, or one with better dependent speeds."""
     run.motion = leave(run.t, run.state)
     choose_for_motion(run)
 
 
 def choose_for_motion(run: RunRecord) -> None:
-    """The configuration in which a run starts from its motion, in all speeds. Where the first choice is
+    """Choose the configuration in which a run starts from its motion, in all speeds. If the first choice is
     exactly singular, dependent speeds do not follow from a state, and the run ends.
     """
     before: whole = run.configuration
@@ -390,8 +388,8 @@ def choose_for_motion(run: RunRecord) -> None:
 
 
 def watch_rank(run: RunRecord) -> None:
-    """A look ahead where the constraints are weak, when one is due: the next step leads across where they
-    soon lose rank. It comes before the memory is updated, which happens once at each time.
+    """Look ahead where the constraints are weak, when it is due: if they soon lose rank, the next step leads
+    across. This comes before the update of memory, which happens once at each time.
     """
     if run.restart:
         run.g = events(run.t, run.state)
@@ -406,7 +404,7 @@ def watch_rank(run: RunRecord) -> None:
     ahead = rank_lost_after(run)
     run.restart = True  # derivatives and event functions are computed again
     if not (ahead < INFINITY):
-        # The root of the strength is about the distance to a place; loads may turn the motion towards it.
+        # The root of the strength is about the distance to a loss of rank; loads may turn the motion to it.
         nearer: real = max(0.5 * sqrt(max(left, 0.0)), LOOK_FAR)
         run.look = run.t + horizon(run, min(AROUND, nearer))
         return

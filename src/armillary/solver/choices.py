@@ -1,15 +1,14 @@
-"""The choice of dependent speeds at a place, in the small language of language.py.
+"""The choice of dependent speeds at a configuration, in the small language of language.py.
 
-The process makes it if no choice of the table of configurations is good (`suitable` of changes.py). The
-method is that of mechanics/constraints/dependent_speeds.py: complete pivoting over the rows of J in terms of
-the sizes of speeds, where present dependent speeds are preferred if they are nearly as good; then dependent
-and independent speeds are exchanged while some factor exceeds two. Speeds of modes stay independent unless
-the choice among joints alone is far worse. It depends on the place and on the present choice alone, not on
-the configurations that runs have met.
+The process makes it if no choice in the table of configurations is good (`suitable` of changes.py). The
+method is the one of mechanics/constraints/dependent_speeds.py: complete pivoting over the rows of J in terms
+of the sizes of speeds, where present dependent speeds are preferred if they are nearly as good; then
+dependent and independent speeds are exchanged while some factor exceeds two. Speeds of modes stay independent
+unless the choice among joints alone is far worse. The choice depends only on the coordinates and the present
+choice, not on the configurations that runs have met.
 
-For singular values of a few rows these
-are turned in pairs until all are at right angles; their lengths are then the singular values. That
-depends on no library, so that every language finds the same ones.
+Singular values of a few rows are found by rotating rows in pairs until all are orthogonal; their lengths are
+then the singular values. This needs no library, so every language finds the same values.
 
 Source: Hestenes (1958), Inversion of matrices by biorthogonalization, J. SIAM 6, 51–90.
 """
@@ -31,8 +30,8 @@ def row_square(run: RunRecord, i: whole) -> real:
 
 
 def turn_rows(run: RunRecord, first: whole, bound: whole) -> None:
-    """Rows from `first` on, of the first `bound`, turned in pairs until all are at right angles."""
-    nothing: real = 0.0  # the squared length of a row that rounding has left
+    """Rotate the rows from `first` to `bound`, in pairs, until all are orthogonal."""
+    nothing: real = 0.0  # squared length below which a row is only rounding
     for i in range(first, bound):
         nothing = max(nothing, NO_ROW * row_square(run, i))
     sweep: real = 0.0
@@ -73,7 +72,7 @@ def turn_rows(run: RunRecord, first: whole, bound: whole) -> None:
 
 
 def read_rows(run: RunRecord, t: real, state: States) -> None:
-    """J at a time and a state of the present configuration."""
+    """Compute the Jacobian J at a time and a state of the present configuration."""
     run.geometry = geometry(t, state)
     for m in range(N_JACOBIAN):
         run.jacobian[m] = 0.0
@@ -84,7 +83,7 @@ def read_rows(run: RunRecord, t: real, state: States) -> None:
 
 
 def measure_sizes(run: RunRecord) -> None:
-    """Sizes of speeds: the largest element of J of each kind, which takes the place of units."""
+    """Find the sizes of speeds: the largest element of J of each kind, which replaces units."""
     for j in range(N_SPEEDS):
         run.size[j] = 0.0
     for j in range(N_SPEEDS):
@@ -97,7 +96,7 @@ def measure_sizes(run: RunRecord) -> None:
 
 
 def measure_rows(run: RunRecord, state: States) -> None:
-    """J at a state of the present configuration, in terms of the sizes of speeds, with rows of length one."""
+    """Compute J at a state of the present configuration, in the sizes of speeds, with rows of length one."""
     read_rows(run, run.t, state)
     measure_sizes(run)
     for i in range(N_ROWS):
@@ -159,7 +158,7 @@ def pair_rows(run: RunRecord) -> None:
 
 
 def solve_pairs(run: RunRecord) -> None:
-    """The factors of independent speeds in the dependent ones, in `left`: the row of each in `row_taken`."""
+    """Solve for the factors of independent speeds in the dependent ones, in `left`; rows in `row_taken`."""
     run.left = run.jacobian
     for i in range(N_ROWS):
         run.row_taken[i] = NONE
@@ -190,7 +189,7 @@ def solve_pairs(run: RunRecord) -> None:
 
 
 def exchange_worst(run: RunRecord) -> truth:
-    """Return the dependent speed that outruns an independent one the most, exchanged with that one; whether
+    """Exchange the dependent speed that exceeds an independent one the most with that one. Return whether
     there is such a speed.
     """
     solve_pairs(run)
@@ -219,7 +218,7 @@ def exchange_worst(run: RunRecord) -> truth:
 
 
 def pair_best(run: RunRecord, modes: truth) -> None:
-    """The best choice of dependent speeds, of joints alone or also of modes, in `pair_row` and
+    """Find the best choice of dependent speeds, among joints alone or also among modes, in `pair_row` and
     `pair_speed`.
     """
     for i in range(N_ROWS):
@@ -249,7 +248,7 @@ def pair_best(run: RunRecord, modes: truth) -> None:
 
 
 def conditioning(run: RunRecord) -> real:
-    """Return the smallest singular value of the part of J that the choice takes."""
+    """Return the smallest singular value of the part of J that the choice selects."""
     for i in range(N_ROWS):
         run.right[i] = 0.0
     for j in range(N_SPEEDS):
@@ -272,8 +271,8 @@ def conditioning(run: RunRecord) -> real:
 
 
 def choose_speeds(run: RunRecord, state: States) -> truth:
-    """Return the best choice of dependent speeds at a state of the present configuration, in `pair_row` and
-    `pair_speed`; false where constraints lose rank.
+    """Find the best choice of dependent speeds at a state of the present configuration, in `pair_row` and
+    `pair_speed`. Return false if constraints lose rank there.
     """
     measure_rows(run, state)
     modal: truth = False

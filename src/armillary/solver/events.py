@@ -6,48 +6,48 @@ exactly, holds an event if its direction is wanted; the root is located on the d
 last place of t, at its far side. All events that have changed sign by then happen together, in the order of
 their numbers; the step is cut there, and the rest is a new beginning.
 
-An event as close to a grid point of a fixed step, or to the end of the run, as rounding can bring it
+An event that is as close to a grid point of a fixed step, or to the end of the run, as rounding can bring it
 (`closeness`), before or after, happens there: no sliver of a step is left, and a clock that ticks at grid
-points ticks at all of them. Rows as close to an event show the state after it; so that none is written too
-soon, every step is searched a little beyond its end.
+points ticks at all of them. Rows as close to an event show the state after it; every step is searched a
+little beyond its end, so that no such row is written too early.
 
-An event that has just fired has no sign, unless firing has put its function clearly back to where it came
-from; nor has one whose function is exactly zero at the start. It takes the first nonzero sign met afterwards
-and cannot happen at once again. In that first step the functions are evaluated not only at its end but at
-2^-10, 2^-9, ... 1/2 of it, for a bounce may well be shorter than a step. Where the last two firings were
-closer together than a step, that begins at 2^-10 of the time between them; there only a return to the side
+An event that has just fired has no sign, unless firing has put its function clearly back to the side it came
+from; nor has an event whose function is exactly zero at the start. It takes the first nonzero sign met
+afterwards and cannot happen at once again. In that first step the functions are evaluated not only at its end
+but also at 2^-10, 2^-9, ... 1/2 of it, for a bounce may be shorter than a step. If the last two firings were
+closer together than a step, this begins at 2^-10 of the time between them; there only a return to the side
 that the event came from counts, for at such short times rounding may still hold the function beyond zero.
-Otherwise two changes inside one step are not seen: `max_step` bounds that. A jump of g_j that `fire` or
-`update` itself makes is no event.
+Otherwise two changes inside one step are not seen: `max_step` bounds them. A jump of g_j made by `fire` or
+`update` itself is no event.
 
 An event with the direction ENDS_STATUS ends a status of contacts. Its function is positive as long as the
-status holds, so it has this sign after every event, whatever rounding makes of it: else a contact that
-begins on its surface and returns would not be seen.
+status holds, so it gets this sign after every event, even if rounding makes it zero or negative: otherwise a
+contact that begins on its surface and returns would not be seen.
 
 A function with the direction FINDS_LOWEST is the rate of a gap. It never happens; where it rises through zero
-inside a step, the gap is lowest there, and the functions of contacts are evaluated at that place, too: else a
-point that grazes its surface and leaves it within one step would not be seen.
+inside a step, the gap is lowest, and the functions of contacts are evaluated there, too: otherwise a point
+that grazes its surface and leaves it within one step would not be seen.
 
-Inside a step the state comes from the dense output, whose error nothing controls. Events of the user's own
-accept it, for they are to be zeros of their functions. Where a run goes on in another program (LANDS), the
-step is taken again, to end there: the dense output of a step that reaches into the neighbourhood of a
-singular place lost several hundred times the tolerance in energy (a ball rolling along a slot).
+Inside a step the state comes from the dense output, whose error is not controlled. The user's own events
+accept this, since they shall be zeros of their functions. If the run goes on in another program (LANDS), the
+step is taken again, to end at the event: the dense output of a step that reaches into the neighbourhood of a
+singular configuration lost several hundred times the tolerance in energy (a ball rolling along a slot).
 
 Events that come faster and faster, such as the bounces of a ball that comes to rest, have a limit that no
-sequence of events leads across. Firings of one event are a streak while the time between two of them, the
-gap, neither doubles nor drops below 1e-3 of the one before. Three things show an accumulation:
+sequence of events can pass. Firings of one event are a streak while the time between two of them, the gap,
+neither doubles nor drops below 1e-3 of the one before. Three signs show an accumulation:
 
     piled up    The gap is down to 1e-9 of the longest in its streak.
     stuck       A hundred gaps in a row are below 1e-6 of the longest in their streak, which came to that
                 within 5000 firings (a shaft that spins up needs millions: its gaps fall as 1/sqrt(n)), or
                 below 64 units in the last place of t (two relays that undo each other).
     passed      The gap is down to 1e-3; right after the last firing g went back to the side it came from
-                (by the straight line along the derivative), and at the first look it is on the other side
-                all the same: it has crossed unseen. That is the ball that falls through the floor.
+                (by the straight line along the derivative), but the first evaluation finds it on the other
+                side: it has crossed unseen, as a ball that falls through the floor.
 
-A clock, a relay whose function stays beyond zero, a burst after a pause and an oscillation through zero do
-none of it. An event that takes away all of the speed (restitution 0; in effect all below 1e-3) cannot be told
-from one that lets its body go on, and is not an accumulation.
+A clock, a relay whose function stays beyond zero, a burst after a pause and an oscillation through zero show
+none of these. An event that takes away all of the speed (restitution 0; in effect all below 1e-3) cannot be
+distinguished from one that lets its body go on, and is not an accumulation.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ from armillary.solver.thresholds import (
 
 
 def sign_of(x: real) -> whole:
-    """-1, 0 or 1; 0 where x is not a number."""
+    """Return -1, 0 or 1; 0 if x is not a number."""
     found: whole = 0
     if x > 0.0:
         found = 1
@@ -88,7 +88,7 @@ def sign_of(x: real) -> whole:
 
 
 def events_inside(run: RunRecord, x: real) -> None:
-    """The event functions at t_old + x."""
+    """Evaluate the event functions at t_old + x."""
     probe(run, x)
     run.g = events(run.t_old + x, run.point)
 
@@ -134,7 +134,7 @@ def locate(run: RunRecord, k: whole, left: real, right: real) -> real:
 
 
 def record(run: RunRecord) -> None:
-    """The times of the events that happen now, and the end of the run for one that accumulates."""
+    """Note the times of the events that happen now; end the run if one of them accumulates."""
     run.shortest = INFINITY
     for k in range(N_EVENTS):
         if run.crossed[k] <= 0:
@@ -160,7 +160,7 @@ def record(run: RunRecord) -> None:
 
 
 def land(run: RunRecord, h: real) -> None:
-    """The step just taken, taken again with length h, which is shorter and so more accurate."""
+    """Take the step just taken again with length h, which is shorter and so more accurate."""
     run.state = run.base
     stages(run, run.t_old, h)
     if end_enters_error(run):
@@ -175,8 +175,8 @@ def land(run: RunRecord, h: real) -> None:
 
 
 def leads_nowhere(run: RunRecord, k: whole, x: real) -> truth:
-    """Return whether an event of the user's own so far into the step just taken, which may have jumped over
-    several places of lost rank, is next to one: no step leads on from there, but one across has it inside.
+    """Return whether the user's event k, at x in the step just taken, is next to a singular configuration. No
+    step can continue from there, but a step across has the event inside.
     """
     if run.passing or not below(k, N_OWN_EVENTS) or RANK_EVENT[run.configuration] == NONE:
         return False
@@ -185,8 +185,8 @@ def leads_nowhere(run: RunRecord, k: whole, x: real) -> truth:
 
 
 def retreat(run: RunRecord, place: real) -> None:
-    """The step just taken, taken back, for it has jumped over a place where constraints lose rank or another
-    choice of dependent speeds is better: short steps lead there, and shorter ones where these jump, too.
+    """Take back the step just taken, which jumped over a loss of rank or over the point where another choice
+    of dependent speeds becomes better. Short steps lead there, and still shorter ones if these jump, too.
     """
     run.state = run.base
     run.t = run.t_old
@@ -235,7 +235,7 @@ def cut(run: RunRecord, high: real) -> None:
         if back:
             retreat(run, place)
             return
-    # A time to be met: the end of the run, and with a fixed step every grid point.
+    # Times at which an event is moved exactly: the end of the run and, with a fixed step, each grid point.
     goal: real = run.t_end if adaptive(run) else run.t
     t_event: real = run.t_old + place
     met: truth = abs(goal - t_event) <= near
@@ -277,9 +277,9 @@ def cut(run: RunRecord, high: real) -> None:
 
 
 def is_left(run: RunRecord, t_new: real, h: real) -> truth:
-    """Return whether a run on lanes is left before a step, to the trial state: an event function changes its
-    sign in it, or may right after it, as `look_beyond` finds out. There times are taken as one that are no
-    closer than any run takes them.
+    """Return whether a run leaves its lane before this step to the trial state: an event function changes its
+    sign in it, or may right after it (`look_beyond`). The distance within which times count as one is here at
+    least that of any single run.
     """
     run.trial = normalise(t_new, run.trial)
     run.g = events(t_new, run.trial)
@@ -296,7 +296,7 @@ def is_left(run: RunRecord, t_new: real, h: real) -> truth:
 
 
 def look_beyond(run: RunRecord) -> truth:
-    """Return whether a function that would, at its mean rate, cross right after the step does so."""
+    """Return whether a function that would cross right after the step, at its mean rate, does so."""
     near: real = closeness(run)
     maybe: truth = False
     found: truth = False
@@ -320,7 +320,7 @@ def look_beyond(run: RunRecord) -> truth:
 
 
 def first_place(run: RunRecord) -> real:
-    """Where in the first step after an event its functions are evaluated first."""
+    """Return the time into the first step after an event at which the functions are evaluated first."""
     least: real = max(FIRST_LOOK * run.shortest, 16.0 * EPSILON * abs(run.t))
     x: real = FIRST_LOOK * run.h_taken
     while x > least:
@@ -333,8 +333,8 @@ def first_place(run: RunRecord) -> real:
 
 
 def pace_of_looks(run: RunRecord) -> real:
-    """Return the distance between evaluations of the event functions in a step: in one so long that it may
-    jump over two places where rank is lost, pivots have their other sign between these.
+    """Return the distance between evaluations of the event functions in a step. A step long enough to jump
+    over two losses of rank is divided: between the two, pivots have the other sign.
     """
     looks: real = 1.0
     if RANK_EVENT[run.configuration] != NONE:
@@ -343,9 +343,9 @@ def pace_of_looks(run: RunRecord) -> real:
 
 
 def next_look(run: RunRecord, x: real, pace: real) -> real:
-    """Where the event functions are evaluated after a place in the step: at twice as far, or so far beyond
-    it; and in a step across a place where rank is lost, from where on searched ones are known, only where
-    they are sound.
+    """Return where the event functions are evaluated after x: at twice x, or at most `pace` beyond it. In a
+    step across a singular configuration they are evaluated only where they are accurate, and from where the
+    step has been searched.
     """
     following: real = min(2.0 * x, x + pace)
     if following > run.h_taken - 0.5 * pace and x < run.h_taken:
@@ -361,8 +361,8 @@ def next_look(run: RunRecord, x: real, pace: real) -> real:
 
 
 def lowest_place(run: RunRecord, x: real) -> real:
-    """Return where, before a place in the step, a gap is lowest and its contact does not stay open; the place
-    itself if there is none. `g` has the functions at the place.
+    """Return where, before x in the step, a gap is lowest and its contact does not stay open; x itself if
+    there is no such point. `g` has the functions at x.
     """
     place: real = x
     for k in range(N_EVENTS):
@@ -390,8 +390,8 @@ def events_at(run: RunRecord, x: real) -> None:
 
 
 def scan(run: RunRecord) -> None:
-    """The step just taken, searched for events; if there are any, it is cut at the first of them. Across a
-    place where rank is lost, events of the user's own count alone.
+    """Search the step just taken for events, and cut it at the first. Across a singular configuration only
+    the user's own events count.
     """
     signless: truth = False
     if PASSING:
@@ -490,7 +490,7 @@ def leave_if_adjusting(run: RunRecord) -> None:
 
 
 def read_settings(run: RunRecord, k: whole) -> None:
-    """Read the speeds that an event sets and that may be no states, from the values before the event."""
+    """Read the speeds that an event sets and that may not be states, from the values before the event."""
     if not below(k, N_OWN_EVENTS):
         return
     left: truth = False
@@ -503,7 +503,7 @@ def read_settings(run: RunRecord, k: whole) -> None:
 
 
 def fire_pending(run: RunRecord) -> None:
-    """The events that happen now, with the state and memory that follow them."""
+    """Let the pending events happen: set the state and memory after them."""
     run.pending = False
     for k in range(N_EVENTS):
         if run.crossed[k] <= 0:
@@ -528,7 +528,7 @@ def fire_pending(run: RunRecord) -> None:
 
 
 def adopt_signs(run: RunRecord) -> None:
-    """The signs from which the next step's changes are counted."""
+    """Take the signs from which the next step counts changes."""
     run.g = events(run.t, run.state)
     for k in range(N_EVENTS):
         now: whole = sign_of(run.g[k])
@@ -543,8 +543,8 @@ def adopt_signs(run: RunRecord) -> None:
 
 
 def check_choice(run: RunRecord) -> None:
-    """The end of a run whose only choice of dependent speeds is poor where it begins, at first or after an
-    event: its function does not cross zero any more.
+    """End a run whose only choice of dependent speeds is poor at its start or after an event: the function of
+    the guard is beyond zero already, and would not cross it.
     """
     if not (run.g[FIRST + GUARD] > CHOICE_MARGIN):
         run.status = EVENT
@@ -552,7 +552,7 @@ def check_choice(run: RunRecord) -> None:
 
 
 def mark_returning(run: RunRecord) -> None:
-    """Events whose function, after one of ever shorter gaps, goes back to the side it came from."""
+    """Mark events whose function, after one of ever shorter gaps, returns to the side it came from."""
     suspects: truth = False
     for k in range(N_EVENTS):
         run.returning[k] = run.sign[k] == 0 and run.streak[k] >= 1 and run.gap[k] <= SUSPECT * run.longest[k]

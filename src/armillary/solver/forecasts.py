@@ -1,11 +1,11 @@
-"""Forecasts of places where constraints lose rank, in the small language of language.py.
+"""Forecasts of singular configurations, in the small language of language.py.
 
-The strength of the weakest constraint is extrapolated to zero, with its slope and bend.
+First, loss of rank: the strength of the weakest constraint is extrapolated to zero, with its slope and bend.
 
-Then places without mass on the way of an exported run.
-The ideas are in runtime/models/failures.py. A run that failed, or whose speeds jumped within a
-step of fixed size, is followed in a straight line from where it was: it ends where a pivot of the mass matrix
-all but vanishes, of the inertias that it is made of and of its share at the start of the run.
+Then motions without mass ahead of an exported run; the method is described in runtime/models/failures.py.
+From a state where a run failed, or where its speeds jumped within a fixed step, the motion is followed in a
+straight line. The run ends where a pivot of the mass matrix almost vanishes, compared both with the inertias
+in it and with its share at the start of the run.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from armillary.solver.thresholds import (
 
 
 def fastest_turn(run: RunRecord) -> real:
-    """Return the largest rate of a coordinate on which the constraints depend, in terms of its size."""
+    """Return the largest rate of a coordinate on which the constraints depend, over the coordinate's size."""
     fast: real = 1e-300
     for i in range(N_COORDINATES):
         if TURNS_ROWS[i] > 0.0:
@@ -46,8 +46,8 @@ def fastest_turn(run: RunRecord) -> real:
 
 
 def seconds_to_cover(run: RunRecord, distance: real, rates: States) -> real:
-    """Seconds in which the quickest coordinate covers a distance, in terms of its size, with these rates of
-    speeds. Wheels that roll and a body that moves on turn no constraint: they do not count.
+    """Return the seconds in which the fastest coordinate covers a distance, in terms of its size, with these
+    rates of speeds. Only coordinates on which constraints depend count, not those of rolling wheels.
     """
     quickens: real = 1e-300
     for i in range(N_STATES):
@@ -57,32 +57,32 @@ def seconds_to_cover(run: RunRecord, distance: real, rates: States) -> real:
 
 
 def horizon(run: RunRecord, distance: real) -> real:
-    """Seconds in which the quickest coordinate covers a distance, in terms of its size."""
+    """Return the seconds in which the fastest coordinate covers a distance, in terms of its size."""
     return seconds_to_cover(run, distance, run.k0)
 
 
 def extrapolate(run: RunRecord, x: real) -> None:
-    """The state so long ahead, to second order, into `stage`."""
+    """Extrapolate the state x seconds ahead, to second order, into `stage`."""
     run.stage = run.state + x * run.k0
     run.trial = derivatives(run.t + x, run.stage)
     run.stage = run.state + 0.5 * x * (run.k0 + run.trial)
 
 
 def strength(run: RunRecord) -> real:
-    """Return the strength of the weakest constraint, 1 elsewhere, squared, by the event functions in `g`."""
+    """Return the squared strength of the weakest constraint (1 far from a loss of rank), from `g`."""
     left: real = run.g[RANK_EVENT[run.configuration]] + WEAK_RANK
     return left
 
 
 def strength_ahead(run: RunRecord, x: real) -> real:
-    """Return the root of the strength of the weakest constraint, so long ahead."""
+    """Return the root of the strength of the weakest constraint, x seconds ahead."""
     extrapolate(run, x)
     run.g = events(run.t + x, run.stage)
     return sqrt(max(strength(run), 0.0))
 
 
 def root_straight_ahead(run: RunRecord, x: real) -> real:
-    """Return the root of the strength of the weakest constraint, so long ahead along the present speeds."""
+    """Return the root of the strength of the weakest constraint, x seconds ahead along the present speeds."""
     run.stage = run.state
     for i in range(N_COORDINATES):
         run.stage[i] = run.state[i] + x * run.k0[i]
@@ -91,10 +91,10 @@ def root_straight_ahead(run: RunRecord, x: real) -> real:
 
 
 def rank_lost_straight_ahead(run: RunRecord, here: real) -> real:
-    """Seconds to a place right ahead, along the present speeds: accelerations are rounding errors there, up
-    to 1e12 times as large as elsewhere. The square of the root of the strength is a parabola with its vertex
-    in the place. Infinity if there is none on the way, or loads bend the way to it: accelerations are those a
-    little later.
+    """Return the seconds to a singularity right ahead, along the present speeds: accelerations are rounding
+    errors there, up to 1e12 times as large as elsewhere. The squared root of the strength is a parabola with
+    its vertex at the singularity. Return infinity if there is no vertex ahead, or if loads bend the motion on
+    the way to it; these accelerations are taken a little later.
     """
     fast: real = fastest_turn(run)
     bends: real = 0.0
@@ -128,8 +128,8 @@ def rank_lost_straight_ahead(run: RunRecord, here: real) -> real:
 
 
 def rank_lost_after(run: RunRecord) -> real:
-    """Seconds after which the constraints lose rank if their strength goes on to fall as it does; infinity
-    where it does not. From rest there is no slope, so its bend counts, too.
+    """Return the seconds after which the constraints lose rank if their strength falls on at its present
+    rate; infinity if it does not fall. A run from rest has no slope, so the bend counts, too.
     """
     here: real = 0.0
     next_one: real = 0.0
@@ -156,20 +156,20 @@ def rank_lost_after(run: RunRecord) -> real:
             ahead = 2.0 * here / (root - slope)
         falls: truth = ahead < INFINITY
         if not falls and 2.0 * next_one < later:
-            ahead = x * here / (here + next_one)  # it has fallen to zero and risen again on the way there
+            ahead = x * here / (here + next_one)  # the strength is zero in between and has risen again
             break
         if (not falls and next_one >= here) or (falls and ahead > 4.0 * x):
             break
-        distance = 0.1 * distance  # the place was passed in looking for it: look less far
+        distance = 0.1 * distance  # these values are from beyond the singularity: look less far
     if ahead > horizon(run, BELIEVED):
         ahead = INFINITY
     return ahead
 
 
 def rank_is_lost(run: RunRecord) -> truth:
-    """Whether the constraints have lost rank, but for rounding: speeds grow beyond all bounds where a loop
-    cannot follow any further, so that steps under error control get no nearer to the place. A run that began
-    again here, after an event that rounding put just before the place, is gone through again instead.
+    """Return whether the constraints have lost rank, except for rounding: where a loop cannot move any
+    further, speeds grow without bound, and adaptive steps get no nearer to the singularity. A run that began
+    again here, after an event that rounding put just before the singularity, passes it instead.
     """
     if RANK_EVENT[run.configuration] == NONE:
         return False
@@ -182,8 +182,8 @@ def rank_is_lost(run: RunRecord) -> truth:
 
 
 def shorter_helps(run: RunRecord, x: real) -> truth:
-    """Return whether shorter steps may lead to a place so far into the step just taken, which has jumped over
-    it.
+    """Return whether shorter steps may lead to a singularity x seconds into the step just taken, which has
+    jumped over it.
     """
     t: real = run.t_old + x
     passed: truth = t < run.short_begin or t > run.short_end
@@ -191,7 +191,7 @@ def shorter_helps(run: RunRecord, x: real) -> truth:
 
 
 def longest_step(run: RunRecord) -> real:
-    """Return the longest step, in and before a stretch that is passed in short ones."""
+    """Return the longest step, inside and before an interval that is passed in short steps."""
     longest: real = INFINITY
     if run.t < run.short_end:
         longest = max(run.short_begin - run.t, FINEST * run.short_step)  # no sliver is left by rounding
@@ -201,12 +201,13 @@ def longest_step(run: RunRecord) -> real:
 
 
 def resolve_weakness(run: RunRecord) -> None:
-    """Find the longest step where the constraints are weak, a share of the distance to where they lose rank.
+    """Limit the step where the constraints are weak to a fraction of the distance to their loss of rank.
 
-    Next to a place, the root of their strength is about that distance, in sizes of motion: where the motion
-    comes near to a place without meeting it, that in complex time, within which its Taylor series converges.
-    A mechanism that is nearly at a change point turns there from one branch of motion to another. Speeds
-    alone count: accelerations are not sound right before a place.
+    Next to a singularity, the root of their strength is about that distance, in sizes of motion. If the
+    motion passes near a singularity without meeting it, this is the distance to the one in complex time,
+    within which the Taylor series converges. There a mechanism that is nearly at a change point turns from
+    one branch of motion to another. Only speeds count: accelerations are not accurate right before a
+    singularity.
     """
     run.resolved = INFINITY
     if RANK_EVENT[run.configuration] == NONE:
@@ -218,16 +219,16 @@ def resolve_weakness(run: RunRecord) -> None:
 
 
 def begin_after(run: RunRecord, ahead: real, distance: real) -> real:
-    """Seconds to the beginning of the step of such a length across a place so long ahead."""
+    """Return the seconds until a step of a length across a singularity ``ahead`` seconds away begins."""
     return ahead - MIDDLE * min(horizon(run, distance), ahead / MIDDLE)
 
 
 def start_masses(run: RunRecord) -> None:
-    """The pivots and the speeds at the start of a run."""
+    """Measure the pivots and the speeds at the start of a run; end it if a motion has no mass there."""
     run.shares = pivot_shares(run.t, run.state)
     for k in range(N_PIVOTS):
         run.usual[k] = abs(run.shares[k])
-        if not (run.usual[k] >= 1e-13):  # nothing but rounding error, or no mass at all (not a number)
+        if not (run.usual[k] >= 1e-13):  # only rounding error, or not a number (no mass at all)
             here: truth = True
             if CONFIGURATIONS:
                 here = PIVOT_OF[k] == run.configuration
@@ -244,7 +245,7 @@ def start_masses(run: RunRecord) -> None:
 
 
 def measure_speeds(run: RunRecord) -> None:
-    """The largest speed of each kind."""
+    """Find the largest speed of each kind."""
     for k in range(N_KINDS):
         run.fastest[k] = 0.0
     for i in range(N_STATES):
@@ -263,15 +264,13 @@ def speeds_jumped(run: RunRecord) -> truth:
 
 
 def note_peaks(run: RunRecord) -> None:
-    """The largest speed of each kind so far."""
+    """Update the largest speed of each kind so far."""
     for k in range(N_KINDS):
         run.peak[k] = max(run.peak[k], run.fastest[k])
 
 
 def fallen_share(run: RunRecord, t: real, x: real) -> real:
-    """Return the remaining share of the weakest pivot, relative to that at the start, so long after
-    a place.
-    """
+    """Return the remaining share of the weakest pivot, over its share at the start, x seconds after `way`."""
     run.point = run.way + x * run.k0
     run.shares = pivot_shares(t + x, run.point)
     least: real = INFINITY
@@ -287,7 +286,7 @@ def fallen_share(run: RunRecord, t: real, x: real) -> real:
 
 
 def find_weak_place(run: RunRecord, t: real, longest: real) -> truth:
-    """Return whether some motion moves no mass at a place ahead, on the straight way of the motion."""
+    """Return whether some motion has no mass at a point ahead, on a straight line along the motion."""
     rate: real = 0.0
     for i in range(N_STATES):
         kind: whole = KIND[at(run.configuration, N_STATES, i)] if CONFIGURATIONS else KIND[i]
@@ -321,7 +320,7 @@ def find_weak_place(run: RunRecord, t: real, longest: real) -> truth:
 
 
 def blame_masses(run: RunRecord, t: real, longest: real) -> None:
-    """The end of a run at a place without mass, if there is one ahead."""
+    """End a run before a configuration with a motion without mass, if there is one ahead."""
     found: truth = False
     found = find_weak_place(run, t, longest)
     if found:

@@ -5,35 +5,35 @@ Each stage of such a step (`Rosenbrock` of solver/methods/tableau.py) solves
     ( I/g − ∂f/∂y ) w = r,    g = h γ
 
 with one matrix, factorised once. A state whose rate is a multiple of another state, such as a coordinate with
-q' = v u, follows it: w_q = g (r_q + v w_u). Followers are left out of the matrix, which has half the size
-then, and an eighth of the operations. Followers are found from ∂f/∂y itself at each step, without a table.
+q' = v u, is a follower of that state: w_q = g (r_q + v w_u). Followers are left out of the matrix, which then
+has half the size, and the factorisation an eighth of the operations. Followers are found from ∂f/∂y itself at
+each step, without a table.
 
-Large systems have sparse equations in place of these.
+Large systems have sparse equations instead.
 
 The states belong to the present configuration. Matrices are stored column by column, as
 numerics/elimination.py needs them.
 
 The unknowns of sparse equations are the increments of the states and some intermediate values of the rates
-(program/sparse_rates.py). Rows stand in the order of elimination; what each of them holds is in
-tables, so that the time of a step grows with the number of elements alone. The factors of a row are found
-from the rows before (Gauss's elimination row by row, without exchange), with a dense row to work on. Where
-there are several configurations, the tables are those of the present one.
+(program/sparse_rates.py). Rows are in the order of elimination; tables list the elements of each row, so that
+the time of a step is proportional to the number of elements. The factors of a row are found from the rows
+before (Gauss's elimination row by row, without exchange), in a dense work row. With several configurations,
+the tables belong to the present one.
 
-The last part watches stiffness.
-An explicit method is limited by stability where h λ stays at the edge of its region of stability. For dop853,
-whose last stage g and end y₁ are both at t + h, this is so if
+The last part watches stiffness. Stability limits an explicit method if h λ stays at the edge of its stability
+region. For dop853, whose last stage g and end y₁ are both at t + h, this is so if
 
     λ ≈ ‖f(y₁) − f(g)‖ / ‖y₁ − g‖,    h λ > 6.1 in fifteen steps, counted anew after six in a row below
 
 (Hairer, Nørsett, Wanner 1993, IV.2 of the second volume, and dop853.f; norms relative to the tolerated
 errors). Then a linearly implicit method takes over. While it steps, λ is found from its partial derivatives
-by powers,
+by power iteration,
 
     λ ≈ ( ‖J² v‖ / ‖v‖ )^½,    v ← J² v
 
-with one product J² v a step: J² leads from coordinates to coordinates, so units do not matter. Where
-h λ < 3 in as many steps in a row as `patience` says, an explicit step of that length would be stable, and
-dop853 takes over again; each time twice as many steps are required.
+with one product J² v a step: J² maps coordinates to coordinates, so units do not matter. After `patience`
+consecutive steps with h λ < 3, an explicit step of that length would be stable, and dop853 takes over again;
+each time twice as many steps are required.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ from armillary.solver.thresholds import (
 
 
 def factorise_entries(run: RunRecord) -> None:
-    """Factorise the equations for the step's `shift`; a pivot that cancels to
-    rounding errors becomes NaN, so the step is refused and the next trial is shorter.
+    """Factorise the equations for the step's `shift`. A pivot that cancels to rounding errors becomes NaN, so
+    that the step is rejected and the next trial is shorter.
     """
     count: whole = N_UNKNOWNS
     if CONFIGURATIONS:
@@ -84,7 +84,7 @@ def factorise_entries(run: RunRecord) -> None:
 
 
 def solve_entries(run: RunRecord) -> None:
-    """Solve for a right side `right_side` of the states, which the solution replaces."""
+    """Solve the sparse equations for `right_side`, which becomes the solution."""
     count: whole = N_UNKNOWNS
     if CONFIGURATIONS:
         count = EXTENT[FIRST]
@@ -106,8 +106,8 @@ def solve_entries(run: RunRecord) -> None:
 
 
 def multiply_entries(run: RunRecord) -> None:
-    """Set `image` to the product of df/dy and the fast direction; intermediate values are found one from
-    another, in the order `FORWARD`.
+    """Set `image` to the product of df/dy and the fast direction; intermediate values are computed in the
+    order `FORWARD`.
     """
     count: whole = N_UNKNOWNS
     if CONFIGURATIONS:
@@ -127,7 +127,7 @@ def multiply_entries(run: RunRecord) -> None:
 
 
 def difference_states(run: RunRecord, t: real) -> None:
-    """Find df/dy by differences: one evaluation for each state, lengths as in Hairer's rodas.f."""
+    """Find df/dy by differences: one evaluation for each state, with increments as in Hairer's rodas.f."""
     n: whole = N_STATES
     if CONFIGURATIONS:
         n = run.used
@@ -141,7 +141,7 @@ def difference_states(run: RunRecord, t: real) -> None:
 
 
 def find_partials(run: RunRecord, t: real) -> None:
-    """Find df/dy and df/dt where a step begins."""
+    """Find df/dy and df/dt at the start of a step."""
     n: whole = N_STATES
     if CONFIGURATIONS:
         n = run.used
@@ -152,7 +152,7 @@ def find_partials(run: RunRecord, t: real) -> None:
     else:
         difference_states(run, t)
     if DRIVEN or not DIFFERENTIATED:
-        # A small part of the step: data over time bend at its ends at most.
+        # The difference is a small part of the step: data over time may bend at the ends of steps only.
         later: real = t + max(4e-6 * run.shift, 64.0 * EPSILON * abs(t))
         run.right_side = derivatives(later, run.state)
         run.time_rate = (run.right_side - run.k0) / (later - t)
@@ -171,7 +171,7 @@ def find_partials(run: RunRecord, t: real) -> None:
 
 
 def find_followers(run: RunRecord) -> None:
-    """Find the states whose rates are multiples of another state that is no follower."""
+    """Find the followers: states whose rate is a multiple of one other state, which is no follower."""
     n: whole = N_STATES
     if CONFIGURATIONS:
         n = run.used
@@ -193,7 +193,7 @@ def find_followers(run: RunRecord) -> None:
             free: truth = run.leader[found] == NONE
             if free:
                 run.leader[i] = found
-                run.column[found] = 1  # it leads, and so does not follow
+                run.column[found] = 1  # it leads, and so cannot follow
     for i in range(n):
         if run.leader[i] == NONE:
             run.unknown[FIRST + run.unknowns] = i
@@ -209,7 +209,7 @@ def find_followers(run: RunRecord) -> None:
 
 
 def set_system(run: RunRecord) -> None:
-    """Write the matrix of the unknowns for the step's `shift`, with what followers add to it."""
+    """Write the matrix of the unknowns for the step's `shift`, including the terms of followers."""
     n: whole = N_STATES
     if CONFIGURATIONS:
         n = run.used
@@ -230,7 +230,7 @@ def set_system(run: RunRecord) -> None:
 
 
 def solve_system(run: RunRecord) -> None:
-    """Solve for a right side `right_side`, which the solution replaces."""
+    """Solve the equations of a stage for `right_side`, which becomes the solution."""
     if SPARSE:
         solve_entries(run)
     else:
@@ -238,7 +238,7 @@ def solve_system(run: RunRecord) -> None:
 
 
 def solve_unknowns(run: RunRecord) -> None:
-    """Solve the dense equations for a right side `right_side`, which the solution replaces."""
+    """Solve the dense equations for `right_side`, which becomes the solution."""
     n: whole = N_STATES
     if CONFIGURATIONS:
         n = run.used
@@ -261,7 +261,7 @@ def solve_unknowns(run: RunRecord) -> None:
 
 
 def begin_stages(run: RunRecord, t: real, shift: real) -> None:
-    """Find and factorise the matrix of a step; derivatives that a rejected trial has found are still good."""
+    """Find and factorise the matrix of a step; after a rejected trial, its partial derivatives are reused."""
     run.shift = shift
     again: truth = False
     if ADAPTIVE:
@@ -279,9 +279,9 @@ def begin_stages(run: RunRecord, t: real, shift: real) -> None:
 
 
 def blame_rates(run: RunRecord, h: real) -> None:
-    """Name the first state whose rate is not finite an explicit step ahead, else the state with the largest
-    rate there. The failed step itself does not show it: its equations spread a value that is not finite to
-    all.
+    """Note the first state whose rate is not finite after an explicit step, else the state with the largest
+    rate there. The failed step itself does not show it: its equations spread one infinite value to all
+    states.
     """
     run.stage = run.state + h * run.k0
     run.right_side = derivatives(run.t + h, run.stage)
@@ -320,7 +320,7 @@ def multiply_fast(run: RunRecord) -> real:
 
 
 def fastest_rate(run: RunRecord) -> real:
-    """Return an estimate of the largest eigenvalue of df/dy, from the direction that earlier steps found."""
+    """Return an estimate of the largest eigenvalue of df/dy, from the direction found by earlier steps."""
     n: whole = N_STATES
     if CONFIGURATIONS:
         n = run.used
@@ -339,7 +339,7 @@ def fastest_rate(run: RunRecord) -> real:
 
 
 def watch_stiffness(run: RunRecord, h: real) -> None:
-    """Count the steps that stability limits and the steps that it does not; request another method."""
+    """Count the steps that stability limits, and the others; request the other method when it is due."""
     speed: real = 0.0
     if IMPLICIT:
         speed = h * fastest_rate(run)

@@ -1,18 +1,19 @@
-"""One step across a place where the constraints lose rank, in the small language of language.py.
+"""One step across a singular configuration, in the small language of language.py.
 
-Several branches of motion meet at such a place, the flat position of a parallelogram for example. Along each
-of them the motion is smooth, though its equations are 0/0 in that place, so one step of high order passes it,
-placed so that no stage comes near. Loops are closed at every stage, since rows that are nearly dependent
-would amplify a small gap.
+Several branches of motion meet where the constraints lose rank, for example in the flat position of a
+parallelogram. Along each branch the motion is smooth, though its equations are 0/0 at the singularity. So one
+step of high order passes it, positioned so that no stage comes near. Loops are closed at every stage, since
+rows that are nearly dependent would amplify a small gap.
 
 Dormand and Prince's method of order eight has no stage between 0.34 and 0.59 of its step (Hairer, Nørsett &
-Wanner 1993, II.5), so the place is put in the middle of that, whatever the method of the run. Rows near the
-place are found from rows around it, by a polynomial. Events near the place that leave the motion unchanged
-happen inside the step; others end it. A step that is too rough is tried again from nearer by, shorter.
+Wanner 1993, II.5); the singularity is put in the middle of this interval, with any method of the run. Rows
+near it are found by polynomial interpolation of the rows around it. Events near it that leave the motion
+unchanged happen inside the step; others end the step. If the error of a step is too large, a shorter one is
+tried from nearer by.
 
-A run that begins, or begins again, right before a place has no room for that. It leaves by a step of
-Gauss' method, a collocation, which needs no rates where it begins: its stages are improved in turn until they
-settle, on the branch along which the speeds lead.
+A run that begins or restarts right before a singularity has no room for this. It leaves by a step of Gauss'
+method, a collocation, which needs no rates where it begins: its stages are iterated until they converge, on
+the branch along which the speeds lead.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ from armillary.solver.thresholds import (
 
 
 def measure_lengths(run: RunRecord) -> None:
-    """Lengths of the rows of J, in terms of the sizes of speeds."""
+    """Compute the lengths of the rows of J, in the sizes of speeds."""
     measure_sizes(run)
     for i in range(N_ROWS):
         total: real = 0.0
@@ -68,8 +69,8 @@ def measure_lengths(run: RunRecord) -> None:
 
 
 def least_singular_value(run: RunRecord) -> real:
-    """Return the smallest singular value of J without redundant rows, scaled by the sizes of speeds and the
-    lengths of rows that `measure_lengths` has set.
+    """Return the smallest singular value of J without redundant rows, in the sizes of speeds and with the
+    lengths of rows from `measure_lengths`.
     """
     for i in range(N_ROWS):
         run.right[i] = 0.0
@@ -86,11 +87,11 @@ def least_singular_value(run: RunRecord) -> real:
 
 
 def rank_falls(run: RunRecord) -> truth:
-    """Return whether the constraints do lose rank where a forecast says: the smallest singular value of J
-    falls.
+    """Return whether the constraints lose rank at the forecast time: the smallest singular value of J falls.
 
-    The strength of a row depends on the choice of dependent speeds and may fall where J is of full rank. At
-    the place, extrapolated to second order from where the step across begins, little must be left.
+    The strength of a row depends on the choice of dependent speeds and may fall where J has full rank. At the
+    forecast state, extrapolated to second order from where the step across begins, the singular value must be
+    small.
     """
     extrapolate(run, run.singular - run.t)
     run.stage = normalise(run.singular, run.stage)
@@ -107,29 +108,29 @@ def rank_falls(run: RunRecord) -> truth:
 
 
 def refuse_place(run: RunRecord) -> None:
-    """The end of a run at a place that no step leads across."""
+    """End the run at a singular configuration that no step leads across."""
     run.status = EVENT
     run.failed = RANK_EVENT[run.configuration]
     run.refused = run.failed
 
 
 def plan_passage(run: RunRecord, ahead: real) -> None:
-    """Make the next step lead across the place that is ``ahead`` seconds away, if rank is lost there; else
-    look for it again a little later.
+    """Make the next step lead across the singularity ``ahead`` seconds away, if rank is lost there; else make
+    another forecast a little later.
     """
     run.singular = run.t + ahead
     falls: truth = False
     falls = rank_falls(run)
     if falls:
         run.across = ahead / MIDDLE
-        run.at_grid = True  # memory is updated where it begins
+        run.at_grid = True  # memory is updated where the step begins
     else:
         run.look = run.t + max(0.5 * ahead, horizon(run, LOOK_AGAIN))
 
 
 def take_stages(run: RunRecord, h: real) -> None:
     """Find the rates at all stages of the step, also at its end and for its dense output. The state reached
-    is in `trial`, with its loops closed in `finish`.
+    is in `trial`, and with closed loops in `finish`.
     """
     for i in range(N_STAGES):
         for m in range(N_STATES):
@@ -152,7 +153,7 @@ def take_stages(run: RunRecord, h: real) -> None:
 
 def is_sound(run: RunRecord, h: real) -> truth:
     """Return whether the step is accurate by its own estimate, e5^2/sqrt(e5^2 + 0.01 e3^2), and its end
-    closed.
+    closes the loops.
     """
     high: real = 0.0
     low: real = 0.0
@@ -174,7 +175,7 @@ def is_sound(run: RunRecord, h: real) -> truth:
 
 
 def keep_nests(run: RunRecord, h: real) -> None:
-    """The coefficients of the dense output of the step."""
+    """Compute the coefficients of the dense output of the step."""
     run.prepared = True
     run.nest0 = run.trial - run.state
     for i in range(N_STAGES):
@@ -192,7 +193,7 @@ def keep_nests(run: RunRecord, h: real) -> None:
 
 
 def shorten(run: RunRecord) -> None:
-    """A shorter step across, from nearer by; the run ends where that is of no use any more."""
+    """Plan a shorter step across, from nearer by; end the run if it would be too short."""
     ahead: real = run.singular - run.t
     wait: real = 0.0
     while run.share >= SHORTEST and wait <= SOON * ahead:
@@ -207,8 +208,8 @@ def shorten(run: RunRecord) -> None:
 
 
 def judge_events(run: RunRecord) -> None:
-    """Judge the events that were found in the step. Near the place, events that leave the motion unchanged
-    happen inside the step; events that change it cannot happen in the place itself.
+    """Judge the events that were found in the step. Near the singularity, events that leave the motion
+    unchanged happen inside the step; events that change it cannot happen at the singularity itself.
     """
     if not run.pending:
         return
@@ -226,7 +227,7 @@ def judge_events(run: RunRecord) -> None:
 
 
 def search(run: RunRecord) -> None:
-    """Search the last step for events; a step across a place, from the time up to which they are known."""
+    """Search the last step for events; a step across, only from the time up to which it has been searched."""
     if PASSING and run.passing:
         run.at_grid = False
         run.continues = False
@@ -236,9 +237,9 @@ def search(run: RunRecord) -> None:
 
 
 def end_search(run: RunRecord) -> None:
-    """Finish a step across after the search of it; memory is updated wherever the step ends. If the run ends
-    inside the step, maybe in the place itself, the state is that of the dense output; the rest of the step is
-    kept for a run that gets a later end.
+    """Finish a step across after its search; memory is updated wherever the step ends. If the run ends inside
+    the step, maybe at the singularity itself, the state comes from the dense output, and the rest of the step
+    is kept for a later end of the run.
     """
     if run.t > run.t_end:
         probe(run, run.t_end - run.t_old)
@@ -255,7 +256,7 @@ def end_search(run: RunRecord) -> None:
 
 
 def find_events(run: RunRecord) -> None:
-    """The events in the step just taken, found now or in the next turn."""
+    """Find the events in the step just taken, now or in the next turn."""
     if LATE_SEARCH:
         run.unsearched = True
     elif PASSING:
@@ -265,8 +266,8 @@ def find_events(run: RunRecord) -> None:
 
 
 def signed_root(run: RunRecord, part: real) -> real:
-    """Return the root of the strength of the weakest constraint at a part of the step, negative after the
-    place.
+    """Return the root of the strength of the weakest constraint at a fraction of the step; negative after the
+    singularity.
     """
     probe(run, part * run.h_taken)
     run.g = events(run.t_old + part * run.h_taken, run.point)
@@ -277,9 +278,9 @@ def signed_root(run: RunRecord, part: real) -> real:
 
 
 def locate_place(run: RunRecord) -> None:
-    """Locate the place in the step just taken, better than the forecast, which was made up to an eighth of a
-    radian earlier: where the root of the strength, with its sign, is zero by a cubic through two values
-    before and two after it. If these four do not fall in order, the forecast stays.
+    """Locate the singularity in the step just taken, more accurately than the forecast, which was made up to
+    an eighth of a radian earlier. A cubic through the signed root of the strength, at two points before and
+    two after, gives its zero. If the four values do not decrease, the forecast stays.
     """
     a: real = 0.0
     b: real = 0.0
@@ -300,7 +301,7 @@ def locate_place(run: RunRecord) -> None:
 
 
 def cross(run: RunRecord) -> None:
-    """Take the step across; if it is not sound, plan a shorter one from nearer by."""
+    """Take the step across; if it is not accurate, plan a shorter one from nearer by."""
     sound: truth = False
     h: real = 0.0
     h = step_from_beside(run)
@@ -341,7 +342,7 @@ def cross(run: RunRecord) -> None:
 
 
 def adopt_signs_inside(run: RunRecord) -> None:
-    """The signs of event functions at a time inside the step."""
+    """Take the signs of event functions at a time inside the step."""
     run.g = events(run.t, run.state)
     for k in range(N_EVENTS):
         run.sign[k] = sign_of(run.g[k])
@@ -349,7 +350,7 @@ def adopt_signs_inside(run: RunRecord) -> None:
 
 def continue_across(run: RunRecord) -> None:
     """Take the rest of the step after an event that left the motion unchanged, or after the end of the run
-    has been moved: no run can begin near the place.
+    was moved: no run can begin near the singularity.
     """
     happened: truth = False
     for k in range(N_EVENTS):
@@ -364,8 +365,9 @@ def continue_across(run: RunRecord) -> None:
 
 
 def change_inputs(run: RunRecord) -> None:
-    """Inputs that change at a time inside the step: the run begins again there, unless that is near the place
-    or so shortly before it that another step across would be too short; then they act after the step.
+    """Let the run begin again at a time inside the step at which inputs change. If that is near the
+    singularity, or so shortly before it that another step across would be too short, the inputs act after the
+    step instead.
     """
     if not run.continues:
         return
@@ -384,7 +386,7 @@ def is_near_place(run: RunRecord, t: real) -> truth:
 
 def row_near_place(run: RunRecord, t: real) -> None:
     """Find a row by Lagrange's interpolation through the rows around; values that are the same in all of them
-    stay so. The first row is left out if the step begins beside the place.
+    stay the same. The first row is left out if the step begins beside the singularity.
     """
     x: real = (t - run.t_old) / run.h_taken
     left_out: truth = run.singular - run.t_old < BLIND * run.h_taken
@@ -412,8 +414,8 @@ def row_near_place(run: RunRecord, t: real) -> None:
 
 
 def settle_stages(run: RunRecord, h: real) -> truth:
-    """Find the rates at the stages of a step from beside the place, by Gauss' method; return whether
-    they settle.
+    """Find the rates at the stages of a step from beside the singularity, by Gauss' method; return whether
+    they converge.
     """
     for i in range(N_NESTS):
         for m in range(N_STATES):
@@ -442,8 +444,8 @@ def settle_stages(run: RunRecord, h: real) -> truth:
 
 
 def keep_gauss(run: RunRecord, h: real) -> truth:
-    """Set the end and the dense output of a step by Gauss' method; return whether it is smooth and its end
-    closed.
+    """Set the end and the dense output of a step by Gauss' method; return whether the step is smooth and its
+    end closes the loops.
     """
     curved: real = 0.0
     gap: real = 0.0
@@ -474,8 +476,8 @@ def keep_gauss(run: RunRecord, h: real) -> truth:
 
 
 def stride_from_beside(run: RunRecord) -> real:
-    """Return the duration of the usual step across, seen from right before the place; 0 if it is not that
-    near. Accelerations are taken from a little later, since they are not sound this near to the place.
+    """Return the duration of the usual step across, from right before the singularity; 0 if the state is not
+    that near. Accelerations are taken a little later, since so near they are not accurate.
     """
     fast: real = fastest_turn(run)
     if not ((run.singular - run.t) * fast <= BESIDE):
@@ -489,9 +491,9 @@ def stride_from_beside(run: RunRecord) -> real:
 
 
 def step_from_beside(run: RunRecord) -> real:
-    """Find a sound step by which the run leaves a place right ahead, keep its end and dense output, and
-    return its duration; 0 if there is none. The place is well before its first stage, and no data jump on the
-    way.
+    """Find an accurate step by which the run leaves a singularity right ahead, keep its end and dense output,
+    and return its duration; 0 if there is none. The singularity lies well before its first stage, and no data
+    jump inside it.
     """
     sound: truth = False
     h: real = 0.0

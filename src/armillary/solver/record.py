@@ -1,6 +1,6 @@
 """The record of a run: the one declaration of its fields. Exported programs print it as a structure, a
-derived type or a class; this process lays out its block of scalars and its workspace by it
-(solver/llvm/layout.py).
+derived type or a class; for runs in this process, solver/llvm/layout.py assigns each field an offset in the
+block of scalars or in the workspace.
 
 A field has a type of the small language (language.py), a comment, and the features for which it exists. The
 vectors of a method's stages (k1, …) and of its dense output (nest3, …) are added by
@@ -44,8 +44,8 @@ class RunRecord(LinearEquations):
     t_old: real
     h_taken: real
     if not STEPS_ONLY:
-        base: States
-        finish: States
+        base: States  # the state at the start of the step just taken
+        finish: States  # and at its end
     k0: States
     if IMPLICIT or not STEPS_ONLY:
         k_end: States
@@ -86,7 +86,7 @@ class RunRecord(LinearEquations):
             most: real
     if WATCHED:
         stiff_steps: real  # recent steps that stability limits
-        calm_steps: real  # steps in a row that it does not limit
+        calm_steps: real  # consecutive steps that stability does not limit
         patience: real  # calm steps after which an explicit method takes over again
         changeover: truth  # another method must take over before the next step
         k11: States  # the rates at the last stage of dop853
@@ -94,12 +94,12 @@ class RunRecord(LinearEquations):
         image: States  # its product with df/dy
     if IMPLICIT:
         time_rate: States  # partial derivatives of the rates by the time
-        right_side: States  # right side of the equations, then their solution
+        right_side: States  # right side of the equations; after their solution, the solution
         shift: real  # h times the method's gamma
         unknowns: whole  # number of states that dense equations solve for
         followers: whole  # number of the other states
         if SPARSE:
-            entries: Entries  # partial derivatives of rates and of the values that they follow from
+            entries: Entries  # partial derivatives of rates and of the intermediate values in them
             factors: Factors  # the equations of a step's stages, factorised
             pivots: Unknowns  # reciprocals of their diagonal
             solution: Unknowns  # a row in elimination, then the solution
@@ -107,20 +107,20 @@ class RunRecord(LinearEquations):
             partials: Partials  # of the rates: a column for each state, then one for the time
             system: Partials  # the equations of a step's stages, factorised
             coupling: Partials  # derivatives of the unknowns' rates by the followers
-            solved: States  # right side of the unknowns alone, then the solution
-            leader: StateNumbers  # the state that the rate of a follower is a multiple of; NONE: an unknown
+            solved: States  # right side of the equations of the unknowns, then their solution
+            leader: StateNumbers  # of a follower: the state whose multiple its rate is; NONE: an unknown
             unknown: StateNumbers  # the states that are solved for, in order
             follower: StateNumbers  # the other states, in order
             column: StateNumbers  # index of a state among the unknowns
-            exchange: StateNumbers  # rows that were taken as pivots
+            exchange: StateNumbers  # rows exchanged by pivoting
     if JUMPS:
         jump: whole  # number of the next time at which data jump or bend
         stop: real  # the next time at which a step must end; infinity: none
     if MASSES:
-        shares: Pivots  # pivots of the mass matrix over the inertias in them
+        shares: Pivots  # each pivot of the mass matrix, over the inertias in it
         usual: Pivots  # shares at the start
         fastest: Kinds  # largest speed of each kind
-        peak: Kinds  # largest of these so far
+        peak: Kinds  # largest value of `fastest` so far
         way: States  # where a look ahead begins
         weak: whole  # the pivot that falls deepest
         weak_time: real
@@ -167,20 +167,20 @@ class RunRecord(LinearEquations):
     if PASSING:
         right: RowReals  # a right side, turned with the rows; marks of chosen rows
         length: RowReals  # Euclidean lengths of rows of J
-        across: real  # length of the next step, if it leads across a place of lost rank; else 0
+        across: real  # length of the next step, if it leads across a singular configuration; else 0
         singular: real  # the time of that place
-        share: real  # length of a step across, over the usual one
+        share: real  # length of a step across, over the usual length
         passing: truth  # the step just taken led across the place
-        continues: truth  # this step goes on after an event in it or after a later end is set
+        continues: truth  # this step goes on after an event inside it, or after the end of the run is moved
         searched: real  # time into this step up to which events are known
         arrival: real  # time at which this step ends
         refused: whole  # an event that cannot happen in the place, or NONE
-        # An interval to be passed in short steps: a longer step jumped over a place in it.
+        # An interval to pass in short steps, since a longer step jumped over a singular configuration in it.
         short_begin: real
         short_end: real
         short_step: real
         resolved: real  # the longest step that resolves the motion where constraints are weak
-        wary: truth  # a place was passed or jumped over: steps stay within the range of a forecast
+        wary: truth  # one was passed or jumped over: steps stay within the range of a forecast
         sign_old: Wholes  # signs before the step just taken was searched
         slopes: Slopes  # rates at its stages
         nests: Nests  # coefficients of dense output beyond the cubic ones, the last first
@@ -194,7 +194,7 @@ class RunRecord(LinearEquations):
     if LATE_SEARCH:
         unsearched: truth  # the step just taken has still to be searched for events
     if CLOCKED:
-        waiting: truth  # the step across ends after the time of the clock
+        waiting: truth  # the step across ends later than the time of the clock
         reached: real  # time at the end of that step
         kept: States  # the state there
         ending: whole  # status there
@@ -203,7 +203,7 @@ class RunRecord(LinearEquations):
     if EVENTS:
         firings: count  # events so far
         pending: truth  # events found in the last step, to happen now
-        blind: real  # time after an early event in which its function may not have crossed yet
+        blind: real  # time after an early event until which its function may not have crossed zero yet
         shortest: real  # shortest time between the last firings
         g: Reals  # the event functions
         g_start: Reals  # at the start of the step
@@ -219,7 +219,7 @@ class RunRecord(LinearEquations):
         stuck: Wholes
         returning: Truths
     if PROCESS and EVENTS:
-        direction: Reals  # in which a function changes its sign, unless a configuration has its own
+        direction: Reals  # of the sign change of a function, unless the configuration has another direction
         terminal: Reals  # 1: the run ends at the event, 2: LANDING
         log: address  # of times and numbers of events and changes
         log_capacity: count

@@ -1,16 +1,15 @@
 """Rows of exported runs, in the small language of language.py. At each time it reaches, a run
 
-1. gives the rows that are due inside the step just taken, from its dense output,
-2. settles: events happen, memory is updated (at grid points t0 + i*step only), the derivative found,
-3. gives the row at this time: it shows the state and memory that the next step begins with; one more where
-   an event has ended the run between rows,
+1. gives the rows due inside the step just taken, from its dense output,
+2. settles: events happen, memory is updated (only at grid points t0 + i*step), the derivative is computed,
+3. gives the row at this time, with the state and memory that the next step begins with, and another row if an
+   event has ended the run between rows,
 4. takes the next step.
 
-Then the steps of programs whose caller has a clock.
-Each call leads to the next time t0 + i*step, or to an event before it. A step across a place where
-constraints lose rank (passages.py) is longer, and is taken at once: the run keeps it, and the
-calls that follow show the states inside of it, by its dense output, until the clock has come to its end, or
-to an event in it. What happens there happens then. Inputs that change meanwhile act from there on.
+Then steps of programs whose caller has a clock. Each call leads to the next time t0 + i*step, or to an event
+before it. A step across a singular configuration (passages.py) is longer and is taken at once: the run keeps
+it, and the following calls show states inside it, from its dense output, until the clock reaches its end or
+an event in it. The event happens then. Inputs that change meanwhile act from there on.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ from armillary.solver.thresholds import APART, LEAST_ERROR, LONGEST_WITH_CONTACT
 
 
 def show(run: RunRecord, t: real) -> None:
-    """The state at a time in the step across; near the place no loops are closed, since their rows depend on
-    each other there.
+    """Show the state at a time in the step across a singular configuration. Near the singularity loops are
+    not closed, since their rows depend on each other there.
     """
     across_state(run, (t - run.t_old) / run.h_taken)
     if not is_near_place(run, t):
@@ -37,7 +36,7 @@ def show(run: RunRecord, t: real) -> None:
 
 
 def wait(run: RunRecord) -> None:
-    """Keeps the end of the step across until the clock has come there."""
+    """Keep the end of the step across until the clock has come there."""
     run.waiting = True
     run.reached = run.t
     run.kept = run.state
@@ -46,8 +45,8 @@ def wait(run: RunRecord) -> None:
 
 
 def is_shown(run: RunRecord) -> truth:
-    """Return whether the next time of the clock is inside the step across: then its state is shown. Else the
-    run is where the step has come to, and memory is updated there.
+    """Return whether the next time of the clock is inside the step across; if so, its state is shown. If not,
+    the run goes to the end of that step, where memory is updated.
     """
     target: real = run.t0 + float(run.index + 1) * run.step
     if target < run.reached - SNAP * run.step:
@@ -65,7 +64,7 @@ def is_shown(run: RunRecord) -> truth:
 
 
 def step_by_clock(run: RunRecord) -> None:
-    """The next step, or a part of it, with all that happens at its end."""
+    """Take the next step, or a part of it, with everything that happens at its end."""
     if not run.waiting:
         while run.phase != ARRIVED and run.status == RUNNING:  # a step may be put off, or taken back
             advance(run)
@@ -94,9 +93,7 @@ def step_by_clock(run: RunRecord) -> None:
 
 
 def start_run(run: RunRecord) -> None:
-    """The beginning of a run: its times, step and memory are set, and its state with all that holds at the
-    start.
-    """
+    """Begin a run whose times, step, state and memory are set: initialise all other fields of its record."""
     run.t = run.t0
     run.t_old = run.t0
     run.h_taken = 0.0
@@ -123,7 +120,7 @@ def start_run(run: RunRecord) -> None:
         pass_jumps(run, reached)
     if ADAPTIVE and CONTACTS:
         span: real = run.t_end - run.t0
-        if run.max_step > 1e300 and span > 0.0 and span < INFINITY:  # the run says nothing
+        if run.max_step > 1e300 and span > 0.0 and span < INFINITY:  # the run sets no longest step
             run.max_step = LONGEST_WITH_CONTACTS * span
     if ADAPTIVE:
         set_control(run)
@@ -174,7 +171,7 @@ def start_run(run: RunRecord) -> None:
 
 
 def next_due(run: RunRecord) -> real:
-    """Return the time of the next row; infinity where rows follow steps or the last is given."""
+    """Return the time of the next row; infinity if rows follow steps or the last one is given."""
     if run.every_step:
         return INFINITY
     intervals: real = (run.t_end - run.t0) / run.sample
@@ -190,14 +187,14 @@ def next_due(run: RunRecord) -> real:
 
 
 def ends_near_place(run: RunRecord) -> truth:
-    """Return whether the run has ended, by an event or its time, where rows are found from rows around."""
+    """Return whether the run has ended, by an event or its time, where rows are found from rows around it."""
     near: truth = is_near_place(run, run.t)
     return near and (run.status == EVENT or run.status == FINISHED)
 
 
 def give_row(run: RunRecord, shown: real, inside: truth) -> None:
-    """The row at a time inside the step just taken, or at the present one. The last shows the memory that a
-    further step would begin with, unless an event has ended the run between rows.
+    """Give the row at a time inside the step just taken, or at the present time. The last row shows the
+    memory that a further step would begin with, unless an event has ended the run between rows.
     """
     t: real = shown if inside else run.t
     run.row_time = shown
@@ -224,7 +221,7 @@ def give_row(run: RunRecord, shown: real, inside: truth) -> None:
 
 
 def keep_row_inside(run: RunRecord, t: real) -> None:
-    """The next row of a run in this process, at a time inside the step just taken."""
+    """Keep the next row of a run in this process, at a time inside the step just taken."""
     if PASSING and is_near_place(run, t):
         row_near_place(run, t)
         keep_shown(run)
@@ -235,7 +232,7 @@ def keep_row_inside(run: RunRecord, t: real) -> None:
 
 
 def keep_row(run: RunRecord) -> None:
-    """The next row of a run in this process, at the present time."""
+    """Keep the next row of a run in this process, at the present time."""
     if run.every_step:
         report_time(run)
     if PASSING and run.status != RUNNING and ends_near_place(run):
@@ -251,13 +248,13 @@ def keep_row(run: RunRecord) -> None:
 
 
 def keep_shown(run: RunRecord) -> None:
-    """The next row of a run in this process, as it was found from rows around."""
+    """Keep the next row of a run in this process, found from the rows around it."""
     run.row = run.shown + 0.0  # a zero has no sign where users see it
     run.filled = run.filled + 1
 
 
 def turn(run: RunRecord) -> whole:
-    """Return a row, a step, or the end of the run: what comes next, done."""
+    """Do the next thing of a run and return which it was: a row, a step, or the end of the run."""
     if LATE_SEARCH and run.unsearched:
         run.unsearched = False
         search(run)
@@ -289,7 +286,7 @@ def turn(run: RunRecord) -> whole:
                 run.phase = READY
                 shown = run.t
                 shows = run.every_step and (run.at_grid or ended)
-                if not PROCESS:  # a row between others, where an event has ended the run
+                if not PROCESS:  # an event has ended the run: a row between others
                     shows = shows or (run.status == EVENT and (run.rows == 0 or run.row_time < run.t))
                     if not shows:
                         return STEP  # the caller reads the time of events before the next step
@@ -310,7 +307,7 @@ def turn(run: RunRecord) -> whole:
 
 
 def drive(run: RunRecord) -> whole:
-    """Rows and steps of a run in this process, until it has ended or needs its caller: why."""
+    """Make rows and steps of a run in this process until it ends or needs its caller; return the reason."""
     while True:
         if run.filled >= run.capacity:
             return FULL
@@ -330,7 +327,7 @@ def drive(run: RunRecord) -> whole:
 
 
 def find_row(run: RunRecord) -> truth:
-    """Return the run up to its next row; false where it has ended."""
+    """Advance the run to its next row; return false if the run has ended."""
     while True:
         found: whole = STEP
         found = turn(run)

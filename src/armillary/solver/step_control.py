@@ -1,9 +1,8 @@
 """The control of steps by an error estimate, in the small language of language.py.
 
 Runs in the process, lanes of many runs and exported programs all have these functions. The lanes of
-ensembles/engines compute both sides of a choice, so the functions they take from here have one return, at the
-end, and assign no vector in a choice. The process and the lanes have `squares` from
-solver/llvm/functions.py: there a sum over the states is four sums of every fourth term.
+ensembles/engines compute both sides of a branch, so the functions that they share have one return, at the
+end, and assign no vector inside a branch. The process and the lanes use `squares` of
 
 Source: Hairer, Nørsett, Wanner (1993), Solving Ordinary Differential Equations I, II.4 and II.10; for the
 next step see StepControl in solver/methods/tableau.py.
@@ -20,7 +19,7 @@ from armillary.solver.thresholds import LEAST_ERROR, LEAST_TOLERATED, MOST_FORCE
 
 
 def prepare(run: RunRecord) -> None:
-    """The coefficients of the dense output of the step just taken, once."""
+    """Compute the coefficients of the dense output of the step just taken, unless it is done."""
     if run.prepared:
         return
     run.prepared = True
@@ -28,8 +27,8 @@ def prepare(run: RunRecord) -> None:
 
 
 def set_nests(run: RunRecord) -> None:
-    """The coefficients of the dense output. A rate at the end that was needed for the error belongs to the
-    state before normalisation.
+    """Compute the coefficients of the dense output. If the error estimate needed the rate at the end, that
+    rate belongs to the state before normalisation.
     """
     run.nest0 = run.finish - run.base
     run.nest1 = run.h_taken * run.k0 - run.nest0
@@ -39,10 +38,10 @@ def set_nests(run: RunRecord) -> None:
 
 
 def across_state(run: RunRecord, theta: real) -> None:
-    """The state at a part theta of a step across a place where rank is lost, with more coefficients."""
+    """Compute the state at the fraction theta of a step across a singular configuration."""
     for m in range(N_STATES):
         nest: real = 0.0
-        turned: truth = True  # the factors of coefficients are 1 - s and s by turns
+        turned: truth = True  # the factors of coefficients alternate between 1 - s and s
         for n in range(N_NESTS):
             factor: real = 1.0 - theta if turned else theta
             nest = run.nests[at(n, N_STATES, m)] + factor * nest
@@ -54,7 +53,7 @@ def across_state(run: RunRecord, theta: real) -> None:
 
 
 def probe(run: RunRecord, x: real) -> None:
-    """The state at t_old + x, inside the step just taken."""
+    """Compute the state at t_old + x, inside the step just taken."""
     prepare(run)
     if PASSING and run.passing:
         across_state(run, x / run.h_taken)
@@ -64,8 +63,8 @@ def probe(run: RunRecord, x: real) -> None:
 
 
 def tolerate(run: RunRecord) -> None:
-    """The error that is tolerated of each state in a step: atol + rtol max(|y|, |y1|)."""
-    # The last term is lost in rounding but where a state and its absolute tolerance are zero.
+    """Set the tolerated error of each state in a step: atol + rtol max(|y|, |y1|)."""
+    # Rounding removes the last term unless a state and its absolute tolerance are zero.
     run.tolerated = run.atol + run.rtol * max(abs(run.state), abs(run.trial)) + LEAST_TOLERATED
 
 
@@ -79,7 +78,7 @@ def squares(run: RunRecord, values: States) -> real:
 
 
 def root_mean(run: RunRecord, total: real) -> real:
-    """Return the root of the mean over the states of a sum; not a number for a trial that is not finite."""
+    """Return the root of a sum over the number of states; not a number if the trial state is not finite."""
     states: real = float(N_STATES)
     if CONFIGURATIONS:
         states = float(run.used)
@@ -90,8 +89,8 @@ def root_mean(run: RunRecord, total: real) -> real:
 
 
 def error_norm(run: RunRecord, h: real) -> real:
-    """Root mean square of the error over the tolerated error; the two estimates of dop853 are combined to
-    e5^2 / sqrt(e5^2 + 0.01 e3^2).
+    """Return the root mean square of the error over the tolerated error; the two estimates of dop853 are
+    combined to e5^2 / sqrt(e5^2 + 0.01 e3^2).
     """
     error_ratios(run, h)
     tolerate(run)
@@ -105,7 +104,7 @@ def error_norm(run: RunRecord, h: real) -> real:
 
 
 def first_step(run: RunRecord) -> None:
-    """The first step, from the sizes of y, of f and of a difference of f."""
+    """Choose the first step from the sizes of y, of f and of a difference of f."""
     run.trial = run.state
     tolerate(run)
     size_y: real = root_mean(run, squares(run, run.state))
@@ -113,8 +112,7 @@ def first_step(run: RunRecord) -> None:
     guess: real = 1e-6
     if size_y >= 1e-5 and size_f >= 1e-5:
         guess = 0.01 * size_y / size_f
-    # A state of the size of rounding, as after a contact that opens, must not lead to a step lost in t, nor
-    # must a system in which nothing moves late in a long run.
+    # A state as small as rounding must not lead to a step lost in t; nor a system at rest late in a long run.
     least_step: real = 1024.0 * EPSILON * abs(run.t)
     guess = max(guess, least_step)
     guess = min(min(guess, run.max_step), run.t_end - run.t)
@@ -131,14 +129,14 @@ def first_step(run: RunRecord) -> None:
 
 
 def is_too_short(run: RunRecord, h: real) -> truth:
-    """Return whether a step is lost in the time."""
+    """Return whether a step is too short to change the time."""
     return not (h > 16.0 * EPSILON * abs(run.t))
 
 
 def is_at_kink(run: RunRecord) -> truth:
-    """Return whether derivatives of the motion alone need a step that is lost in the time: their rates jump
-    where the motion has a kink, a limit for example. A few of the shortest steps lead across; their error is
-    that of the time itself.
+    """Return whether only sensitivities need a step that is too short to change the time: their rates jump
+    where the motion has a kink, such as a limit. A few of the shortest steps lead across; their error is as
+    small as the rounding of the time.
     """
     found: truth = True
     if float(run.forced) >= MOST_FORCED:
@@ -150,15 +148,15 @@ def is_at_kink(run: RunRecord) -> truth:
 
 
 def reaches(run: RunRecord, h: real, target: real) -> truth:
-    """Return whether the step ends at a time where h is wanted: a remainder little longer than h is taken
-    with it, so that no sliver is left; the longest step may be exceeded only by what rounding adds up to.
+    """Return whether the step should end at the target: a remainder little longer than h is taken with it, so
+    that no sliver is left; the longest step may be exceeded by rounding only.
     """
     return target - run.t <= min(1.01 * h, (1.0 + 1e-9) * run.max_step)
 
 
 def try_shorter(run: RunRecord, h: real, error: real, grown: real) -> None:
-    """The step to try instead of h, whose error is too large; `grown` is a power of the error."""
-    # Not a number, or beyond all bounds: the estimate does not give how far to go back.
+    """Choose a step shorter than h, whose error is too large; `grown` is a power of the error."""
+    # If the error is infinite or not a number, it gives no length: try a tenth.
     run.h = 0.1 * h
     if error < INFINITY:
         run.h = h / min(grown / run.safety, 1.0 / run.least)
@@ -166,7 +164,7 @@ def try_shorter(run: RunRecord, h: real, error: real, grown: real) -> None:
 
 
 def choose_next(run: RunRecord, h: real, error: real, grown: real) -> None:
-    """The step after one of length h that was accepted."""
+    """Choose the step after an accepted one of length h."""
     factor: real = grown / run.safety / power(run.error_old, run.beta)
     proposal: real = h / max(1.0 / run.most, min(1.0 / run.least, factor))
     if run.after_rejection:

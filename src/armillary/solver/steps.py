@@ -37,8 +37,8 @@ from armillary.solver.thresholds import APART, BELIEVED, ROUNDINGS, SNAP
 
 
 def pass_jumps(run: RunRecord, reached: real) -> None:
-    """The next time at which a step ends because data jump, or bend where the method chooses its steps;
-    those up to a time are behind, and the derivative kept for the next step is not valid there.
+    """Find the next time at which a step ends because data jump (or bend, if the method chooses its steps).
+    If jumps up to the time `reached` were passed, the derivative kept for the next step is not valid.
     """
     while JUMP_TIME[run.jump] <= reached:
         run.jump = run.jump + 1
@@ -60,14 +60,14 @@ def before_jump(run: RunRecord, stop: real) -> real:
 
 
 def accept_step(run: RunRecord, t_new: real, h: real, t_last: real) -> None:
-    """The trial state becomes the state, normalised. A derivative that the error estimate needed is kept,
-    although it belongs to the state before that: the two differ by a local error, which leaves the order as
-    it is. The derivative at the end is that before a jump of data.
+    """Make the trial state the state, and normalise it. A derivative at the end that the error estimate
+    needed is kept, although it belongs to the state before normalisation: the two differ by a local error,
+    which does not change the order. Before a jump of data it is the derivative with the data before the jump.
     """
     if run.dense:
         run.base = run.state
     run.state = run.trial
-    if not BETWEEN_EVENTS:  # where the trial state is normalised
+    if not BETWEEN_EVENTS:  # there the trial state is normalised already
         run.state = normalise(t_new, run.state)
     if run.dense:
         run.finish = run.state
@@ -96,7 +96,7 @@ def accept_step(run: RunRecord, t_new: real, h: real, t_last: real) -> None:
 
 
 def fixed_step(run: RunRecord) -> None:
-    """A step to the next grid point, or to the end where that comes first."""
+    """Take a step to the next grid point, or to the end if the end comes first."""
     if PASSING and run.across > 0.0:
         cross(run)
         return
@@ -155,14 +155,14 @@ def fixed_step(run: RunRecord) -> None:
             run.way = run.base
             blame_masses(run, run.t_old, 2.0 * h)
         note_peaks(run)
-        if run.status == SINGULAR:  # the step led past the place and is taken back
+        if run.status == SINGULAR:  # the step led past the singular configuration and is taken back
             run.state = run.base
             run.t = run.t_old
             run.phase = READY
 
 
 def end_at_small_step(run: RunRecord) -> None:
-    """The end of a run whose step has become too small, and the state, the mass or the place to blame."""
+    """End a run whose step has become too small; note the state, the mass or the loss of rank to blame."""
     if MASSES:
         run.way = run.state
         blame_masses(run, run.t, INFINITY)
@@ -190,7 +190,7 @@ def end_at_small_step(run: RunRecord) -> None:
 
 
 def adaptive_step(run: RunRecord) -> None:
-    """A trial of step h: accepted if its error norm is at most one, else left with a smaller h to try."""
+    """Try a step of length h: accept it if its error norm is at most one, else choose a smaller h."""
     if PASSING and run.across > 0.0:
         cross(run)
         return
@@ -234,7 +234,7 @@ def adaptive_step(run: RunRecord) -> None:
     if JUMPS:
         wanted: real = run.h
     choose_next(run, h, error, grown)
-    if JUMPS and met:  # a step that a jump shortened shows nothing of the steps after it
+    if JUMPS and met:  # the error of a step that a jump shortened says nothing about the next steps
         run.h = max(run.h, wanted)
     if KINKS:
         if forced:
@@ -246,7 +246,7 @@ def adaptive_step(run: RunRecord) -> None:
 
 
 def settle(run: RunRecord) -> None:
-    """Actions at the time just reached: events, the end, the update of memory, the next derivative."""
+    """Act at the time just reached: events, the end, the update of memory, the next derivative."""
     if JUMPS:
         pass_jumps(run, run.t)
     if EVENTS and run.pending:
@@ -304,7 +304,7 @@ def settle(run: RunRecord) -> None:
 
 
 def advance(run: RunRecord) -> None:
-    """The next step; under error control, one trial of it."""
+    """Take the next step; under error control, one trial of it."""
     if PROCESS:
         run.budget = run.budget - 1
     else:

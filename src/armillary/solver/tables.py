@@ -1,8 +1,8 @@
 """The tables of configurations, each declared once: its name, its entries, and where an entry stands.
 
 Loops in the process hold them in one array of reals (llvm/layout.py); exported programs have one array for
-each, written by the printer of the language. The small language spells them in capitals. Their numbers come
-from runtime/models/run_changes.py and export/text/configurations.py.
+each table, written by the printer of the language. The small language writes their names in capitals. Their
+entries are computed by runtime/models/run_changes.py and export/text/configurations.py.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ from typing import NamedTuple
 
 from armillary.solver.thresholds import LOOKS
 
-# Of the step across a place where rank is lost, dop853: rates that are kept, and coefficients of its dense
-# output beyond the cubic polynomial.
+# Of the step across a singular configuration (dop853): the number of rates that are kept, the index of the
+# rate at the end, and the number of dense-output coefficients after the cubic polynomial.
 STAGES, AT_END, NESTS = 16, 12, 4
 
 
 class Table(NamedTuple):
-    """``sizes``: entries of a configuration, or of the system where they are ``common`` to all, one for each
-    combination of these. ``kind``: "whole", "truth", "real", or "index" of something, which begins as indices
-    of a language do. The solver reads the row of the ``present`` configuration, or gives the whole index.
+    """A table has one entry for each combination of ``sizes``, for every configuration, or once if it is
+    ``common`` to all. ``kind`` is "whole", "truth", "real", or "index" (which starts at the first index of
+    the language). If ``present``, the solver indexes the row of the present configuration, else the whole
+    table.
     """
 
     name: str
@@ -28,7 +29,7 @@ class Table(NamedTuple):
     sizes: tuple[str, ...] = ()
     present: bool = False
     common: bool = False
-    of: str = ""  # "process" or "passing": where it is needed, if not wherever configurations change
+    of: str = ""  # "process" or "passing": the only users; "": all programs that change configuration
 
     @property
     def word(self) -> str:
@@ -46,7 +47,7 @@ _ACROSS = {
     "gauss_time": (NESTS,), "gauss_weight": (NESTS, NESTS), "gauss_end": (NESTS,),
     "gauss_first_rate": (NESTS,), "gauss_last_rate": (NESTS,), "gauss_nest": (NESTS,),
 }  # fmt: skip
-# Tables of the step across a place where rank is lost, and their lengths: reals, the same for all systems.
+# Tables of the step across a singular configuration, and their lengths: reals, the same for all systems.
 ACROSS = {name: prod(lengths) for name, lengths in _ACROSS.items()}
 
 _EVENTS, _LOCKS = ("events",), ("own_events", "lockable")
@@ -88,6 +89,6 @@ TRUTHS = (*(t.word for t in TABLES if t.kind == "truth" and t.of != "process"), 
 INDICES = tuple(t.word for t in TABLES if t.kind == "index")
 OF_PASSING = tuple(t for t in TABLES if t.of == "passing" and not t.common and t.name != "first_element")
 EXPORTED = (*(t.word for t in TABLES if t.of != "process"), *(name.upper() for name in ACROSS), "AT_END")
-# By the words with which the solver reads entries of the present configuration: the table, the size of rows.
+# For each word that reads the present configuration: the table and the size of its rows.
 PRESENT = {t.word: (t.word, f"N_{t.sizes[0].upper()}") for t in TABLES if t.present}
 PRESENT["LOCKED"] = "LOCKED_IN", "N_LOCKABLE"

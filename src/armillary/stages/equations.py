@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from armillary.program.configurations import ConfigurationTable
     from armillary.program.equations import Considered, Stage
     from armillary.program.formalisms.hubs import Contribution
+    from armillary.program.passes import Gain
     from armillary.program.passes.graph import Operations
-    from armillary.program.passes.sequence import Gain
     from armillary.program.pieces import Pieces
     from armillary.program.program import Program
     from armillary.results import Run
@@ -46,11 +46,11 @@ class Equations(OtherStages):
     def __init__(self, core: DerivedEquations) -> None:
         self._core = core
 
-    # ------------------------------------------------------------ what they are
+    # ------------------------------------------------------------ contents
 
     @property
     def system(self) -> System:
-        """The description that they were derived from."""
+        """The description from which the equations were derived."""
         return cast("System", self._core.system)
 
     @property
@@ -105,7 +105,7 @@ class Equations(OtherStages):
 
     @property
     def configuration(self) -> Configuration:
-        """The configuration in which they hold: locked speeds and dependent speeds."""
+        """The configuration in which the equations hold: locked speeds and dependent speeds."""
         return self._core.configuration
 
     @property
@@ -172,7 +172,7 @@ class Equations(OtherStages):
         return self._core.show(section)
 
     def report(self) -> str:
-        """Bodies, coordinates, operations and what each stage took."""
+        """Return a text with bodies, coordinates, operations and the seconds of each stage."""
         return self._core.report()
 
     # ------------------------------------------------------------ pieces, with rows named after speeds
@@ -242,7 +242,7 @@ class Equations(OtherStages):
         Forms: "M u' = f"; "M u' + h = Q", with velocity terms h on the left; "rows", one equation per speed.
         ``speeds="q'"`` writes q̇ for speeds that are rates of coordinates. ``names="short"`` numbers
         coordinates, q₁, and writes s₁ for sin q₁, c₁₂ for cos(q₁ + q₂); "full" keeps the model's names.
-        ``symbols={"cart.q1": "x", "pole.q1": "θ"}`` declares own ones, whose rates are ẋ and θ̇.
+        ``symbols={"cart.q1": "x", "pole.q1": "θ"}`` sets symbols of your own, whose rates are ẋ and θ̇.
         """
         from armillary.program.documents import latex_equations
 
@@ -277,7 +277,7 @@ class Equations(OtherStages):
 
         return write_handout(self._core, self._pieces, path, form, speeds, names, symbols)
 
-    # ------------------------------------------------------------ from here to other stages
+    # ------------------------------------------------------------ to other stages
 
     def compile(self, backend: str = "llvm", *, tier: str = "final") -> Model:
         """Return the equations as compiled code in this process.
@@ -347,7 +347,7 @@ class Equations(OtherStages):
         return self.picture.page(run, title, options)
 
     def scene(self, run: Run, path: Path) -> None:
-        """The motion of a run as a binary glTF file, for ``run.animate``."""
+        """Write the motion of a run as a binary glTF file, for ``run.animate``."""
         self.picture.scene(run, path)
 
     def _repr_html_(self) -> str:

@@ -16,8 +16,7 @@ from armillary.runtime.models.compilation import (
 )
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import SettingOptions, expanded_signature, run_settings
-from armillary.stages.analyses import ModelAnalyses, ModelPieces
-from armillary.stages.control import ModelControl
+from armillary.stages.analyses import ModelAnalyses, ModelControl, ModelPieces
 from armillary.stages.shared import OtherStages
 from armillary.untyped import DataMapping
 
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from armillary.ensembles.result import Batch
     from armillary.results import Run
     from armillary.results.plots.motion import MotionView, PictureOptions
-    from armillary.runtime.start.mass_centres import OnStart
+    from armillary.runtime.start.initial import OnStart
     from armillary.settings import Initial, RunOptions
     from armillary.stages.equations import Equations
     from armillary.stages.shared import MotionPictures
@@ -48,7 +47,7 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
     def __init__(self, core: CompiledModel, equations: Equations) -> None:
         self._core, self.equations = core, equations
 
-    # ------------------------------------------------------------ what it is
+    # ------------------------------------------------------------ contents
 
     @property
     def formalism(self) -> str:
@@ -172,7 +171,7 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
         on_start: OnStart | None = None,
         **settings: Unpack[SettingOptions],
     ) -> Run:
-        """Simulate the motion from ``t0`` to ``t_end``, in seconds or text such as "5 s", as all times here.
+        """Simulate the motion from ``t0`` to ``t_end``. All times are seconds or texts such as "5 s".
 
         With a ``step`` the method is "rk4" unless another is named, without one "dop853". For an adaptive
         method ``step`` is the first one it tries, and ``rtol`` and ``atol`` are the errors it tolerates; a
@@ -214,7 +213,7 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
         initial: Mapping[str, object] | Sequence[float] | None = None,
         parameters: Mapping[str, object] | None = None,
     ) -> Drawing:
-        """Return a sketch of the mechanism where runs start, as SVG text, which notebooks show as the
+        """Return a sketch of the mechanism at the start of runs, as SVG text, which notebooks show as the
         picture; ``path`` is a file for it.
 
         ``view``: "x", "y" or "z" is along that axis of the ground; "auto" along hinges that are all
@@ -295,7 +294,7 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
         on_start: None = None,
         **settings: Unpack[SettingOptions],
     ) -> Batch:
-        """Simulate many runs at once, from ``t0`` to ``t_end``: seconds or text such as "5 s", as all times.
+        """Simulate many runs at once, from ``t0`` to ``t_end``. All times are seconds or texts such as "5 s".
 
         ``parameters``, ``initial`` and ``memory`` hold numbers or texts with units, shared by all runs, and
         arrays of them, one per run; ``initial`` may also be whole states, a row per run. ``inputs`` drive
@@ -407,7 +406,7 @@ class RedundantModel(Model):
         return self._core.joint_accelerations(t, state, parameters, memory=memory)
 
     def total_mass(self, parameters: DataMapping | None) -> float:
-        """Mass of all moving bodies; 1 where they have none."""
+        """Mass of all moving bodies; 1 if they have none."""
         return self._core.total_mass(parameters)
 
     def dependent_constraints(
@@ -465,7 +464,8 @@ class SensitiveModel(Model):
         return f"to {', '.join(self.directions)}"
 
 
-# The stage class for each compiled class; a subclass that is not listed takes that of its nearest base.
+# The stage class for each compiled class; a subclass that is not listed has the stage class of its nearest
+# base.
 MODELS: dict[type[CompiledModel], type[Model]] = {
     CompiledModel: Model,
     CompiledConvertedModel: ConvertedModel,

@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 
 class LazyVerb:
-    """A verb whose signature, docstring and code are those of a function of the same name in another module.
+    """A verb that takes its signature, docstring and code from the function of its name in another module.
 
     The function takes the stage's ``_core`` in place of the stage. Its module is imported at the first look
     at the verb, so that ``import armillary`` stays quick; from then on the class has an ordinary method.
@@ -65,7 +65,7 @@ def typed_verb(
 
 @dataclass(frozen=True)
 class MotionPictures:
-    """Motions drawn by the equations, without machine code; a `MotionPicture` of results."""
+    """Drawer of motions from equations, without machine code: a `MotionPicture` of results."""
 
     equations: DerivedEquations
 
@@ -82,7 +82,7 @@ class MotionPictures:
         film_of(run, self.equations, path, options)
 
     def choice(self, runs: Sequence[Run], labels: Sequence[str], title: str, options: PictureOptions) -> str:
-        """Several motions as the text of one HTML page, for ``modes.view``."""
+        """Return several motions as the text of one HTML page, for ``modes.view``."""
         from armillary.viewer.figures import figure_of
         from armillary.viewer.views import page_of_figures
 
@@ -102,7 +102,7 @@ class MotionPictures:
         write_glb(run, self.equations, path)
 
 
-# The verbs that are looked for at the wrong stage, by the class that has them.
+# Verbs that users look for at the wrong stage, by the class that has them.
 VERBS = {
     "System": "body parameter input output force moment strut gravity constrain event lock prescribe save",
     "Equations": "compile export show report latex html operations formalism configurations dependents",
@@ -134,14 +134,13 @@ _WORDS = {"torque": "moment", "spring": "strut", "damper": "strut", "link": "bod
 
 
 class OtherStages:
-    """A stage whose error for a missing attribute names the call that has it.
-
-    An example is ``system.derive().compile().simulate``.
+    """A stage whose error for a missing attribute names the call that leads to it, such as
+    ``system.derive().compile().simulate``.
     """
 
     _stage = ""
 
-    if not TYPE_CHECKING:  # type checkers would take any name for known
+    if not TYPE_CHECKING:  # else type checkers would accept any name
 
         def __getattr__(self, name: str) -> object:
             if hasattr(type(self), name):  # a property that failed: its own error

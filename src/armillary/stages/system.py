@@ -130,7 +130,7 @@ class System(OtherStages, Description):
     # ------------------------------------------------------------ files
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """This description as a text model (TOML), from which ``arm.load`` makes the same system again."""
+        """Write this description as a text model (TOML), from which ``arm.load`` makes the same system."""
         from armillary.files.model.save import save
 
         save(self, path)
@@ -147,7 +147,7 @@ class System(OtherStages, Description):
 
         return system_html(self)
 
-    # ------------------------------------------------------------ from here to the equations
+    # ------------------------------------------------------------ to the equations
 
     def derive(
         self,
@@ -176,13 +176,15 @@ class System(OtherStages, Description):
         return equations_stage(made)
 
     def draw(self, path: str | os.PathLike[str] | None = None, *, view: str = "auto") -> Drawing:
-        """Return a sketch of the mechanism where runs start, as SVG text or, in notebooks, a picture; see
+        """Return a sketch of the mechanism at the start of runs, as SVG text or, in notebooks, a picture; see
         ``Model.draw``.
         """
         return self.derive().compile().draw(path, view=view)
 
     def view(self, path: str | os.PathLike[str] | None = None, *, view: str = "oblique") -> MotionView | Path:
-        """Return the system to be posed by hand, with a slider for each coordinate; see ``Model.view``."""
+        """Show a page on which the system is posed by hand, with a slider for each coordinate; see
+        ``Model.view``.
+        """
         return self.derive().compile().view(path=path, view=view)
 
     def compare_formalisms(self) -> Costs:

@@ -1,4 +1,4 @@
-"""Studies: many runs over a design, kept in a folder that survives whatever stops them.
+"""Studies: many runs over a design, kept in a folder from which an interrupted study continues.
 
 Enters: a model, the varied quantities with their distributions, and the results to keep. Leaves:
 ``results.zarr`` and ``metrics.parquet``, and a ``Study`` that reads them. Read ``study.py`` first;

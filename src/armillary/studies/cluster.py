@@ -1,11 +1,10 @@
 """The blocks of a study as tasks of a Dask cluster.
 
 A task is a folder and the numbers of some blocks. Each worker process reads the study from the shared folder
-once, builds and compiles its model once, finds the values of its blocks from the design, and writes chunks
-and records itself, block by block: only the records come back. A few tasks per thread are on their way at a
-time, so that the scheduler holds no more than those, however many blocks there are. A task costs the
-scheduler and the client some milliseconds, as much as a short block: as many of those go into one as take
-about half a second.
+once, builds and compiles its model once, computes the values of its blocks from the design, and writes chunks
+and records itself, block by block: it returns only the records. At any time a few tasks per thread are sent,
+so that the scheduler holds only these, independently of the number of blocks. A task costs the scheduler and
+the client some milliseconds, as much as a short block; so a task has enough blocks for about half a second.
 
 Every worker is checked before it gets work, also if it joins later. An unfit worker is left out, with a
 warning. Blocks whose worker died, or which a restarted scheduler forgot, are sent again.
@@ -47,13 +46,13 @@ _KEPT_STUDIES = 4  # studies whose models a worker keeps
 
 class UnfitWorkerError(ArmillaryError):
     """The error of a worker that cannot prepare a study: its address, and the reason in the next line. Other
-    workers may be able to.
+    workers may be able to do so.
     """
 
 
 @dataclass(frozen=True)
 class Job:
-    """The data of a study for a worker: its place, and how its model is built."""
+    """The data of a study for a worker: its folder, and how its model is built."""
 
     folder: str
     digest: str
@@ -78,8 +77,8 @@ _preparing = threading.Lock()
 def run_blocks(
     job: Job, numbers: Sequence[int], values: Sequence[Values] | None = None
 ) -> tuple[list[BlockRecord], float]:
-    """Return a task: blocks made and written by this worker, unless another has done so meanwhile; and the
-    seconds that took, without those for the model.
+    """Make and write blocks on this worker, except blocks that another worker has made meanwhile. Return the
+    records, and the seconds they took without the model.
     """
     with _preparing:
         if job not in _prepared:
@@ -129,16 +128,16 @@ def _prepare(job: Job) -> _Prepared:
 
 
 class Workers:
-    """The workers that are fit, each with its threads, and the reasons why others are not."""
+    """The fit workers, each with its number of threads, and the reasons why others are not fit."""
 
-    pause = 2.0  # seconds between two looks at the scheduler's workers
+    pause = 2.0  # seconds between two checks of the scheduler's workers
 
     def __init__(self, client: Client, job: Job) -> None:
         self._client, self._job = client, job
         self.fit: dict[str, int] = {}
         self._unfit: dict[str, str] = {}
         self._looked = -self.pause
-        self._warned = False  # whether a warning was given that there are none
+        self._warned = False  # whether the warning was given that there are no workers
 
     def look(self) -> None:
         """Update the workers that can take part. Check new ones, with a warning for each unfit one, and a
@@ -153,7 +152,7 @@ class Workers:
             if why:
                 self._unfit[address] = why
                 self._warn(f"{why}; the study goes on without it")
-        known = self.fit.keys() | checked.keys()  # one that did not answer is asked again at the next look
+        known = self.fit.keys() | checked.keys()  # a worker that did not answer is checked again next time
         self.fit = {a: cores for a, cores in there.items() if a in known and a not in self._unfit}
         self._looked = time.monotonic()
         if there and all(address in self._unfit for address in there):
@@ -197,16 +196,16 @@ class Workers:
         warnings.warn(text, stacklevel=outside())
 
 
-_EACH = 2  # tasks on their way per thread: one that runs, and one that waits for it
+_EACH = 2  # tasks sent per thread: one that runs, and one that waits for it
 _TASK = 0.5  # seconds that a task of several blocks should take
-_CONNECT = 20.0  # seconds to find a scheduler, and to find it again where it was restarted
+_CONNECT = 20.0  # seconds to find a scheduler, or to find it again after a restart
 _GATHER = 10.0  # seconds to get records, some hundred bytes each, from the worker that has written them
-_LOSSES = 3  # how often the cluster may give up one block; each time some workers have died with it
+_LOSSES = 3  # times that the cluster may lose one block; some workers have died each time
 _KEPT = "finished blocks are kept: run it again to go on"
 
 
 class BlockAssignment(NamedTuple):
-    """The job for workers of a cluster; ``values`` where they cannot find them themselves."""
+    """The job for workers of a cluster; ``values`` if workers cannot compute them."""
 
     job: Job
     values: Callable[[int], Values] | None
@@ -216,19 +215,19 @@ class BlockAssignment(NamedTuple):
 
 
 def run_there(client: Client, given: BlockAssignment) -> None:
-    """Blocks made by the workers of a client."""
+    """Make blocks on the workers of a client."""
     _WaitingBlocks(client, given).run()
 
 
 class _Task(NamedTuple):
-    """Blocks that are on their way, and the workers that may make them."""
+    """Blocks that were sent, and the workers that may make them."""
 
     numbers: list[int]
     workers: frozenset[str]
 
 
 class _WaitingBlocks:
-    """The blocks that wait, the tasks on their way, and the workers."""
+    """The waiting blocks, the tasks that were sent, and the workers."""
 
     def __init__(self, client: Client, given: BlockAssignment) -> None:
         self._client = client
@@ -249,7 +248,7 @@ class _WaitingBlocks:
                     self._recall()
                     self._send()
                 self._receive()
-        except OSError as error:  # of the connection; errors of workers come as results of tasks
+        except OSError as error:  # from the connection; errors of workers come as results of tasks
             raise ArmillaryError(
                 f"study '{self._job.folder}': the connection to the scheduler broke ({error}); {_KEPT}"
             ) from error
@@ -258,7 +257,7 @@ class _WaitingBlocks:
                 self._client.cancel(list(self._on_their_way))
 
     def _is_connected(self) -> bool:
-        """Return whether the scheduler is there; the client looks for one that was restarted for some
+        """Return whether the scheduler is connected; after a restart, the client looks for it for some
         seconds.
         """
         status = self._client.status
@@ -273,7 +272,7 @@ class _WaitingBlocks:
         fit = self._workers.fit
         room = max(_EACH * sum(fit.values()), 2 * _EACH) if fit else 0
         while self._waiting and len(self._on_their_way) < room:
-            share = max(len(self._waiting) // room, 1)  # the last ones are spread over all workers
+            share = max(len(self._waiting) // room, 1)  # the last blocks are spread over all workers
             count = 1 if self._losses[self._waiting[0]] else min(self._size, share)
             numbers = [self._waiting.popleft() for _ in range(count)]
             given = None if self._values is None else [self._values(number) for number in numbers]
@@ -284,9 +283,7 @@ class _WaitingBlocks:
             future.add_done_callback(self._ended.put)
 
     def _recall(self) -> None:
-        """Take back tasks whose workers have all gone; the scheduler would keep the tasks for these workers
-        alone.
-        """
+        """Take back tasks whose workers have all gone; the scheduler would keep them for these workers."""
         fit = self._workers.fit.keys()
         waiting = [f for f, task in self._on_their_way.items() if not task.workers & fit]
         for future in [f for f in waiting if f.status == "pending"]:
@@ -309,7 +306,7 @@ class _WaitingBlocks:
                 records, seconds = _result(future)
             except TimeoutError:
                 self._client.cancel([future])
-                self._again(numbers, "its worker died before it reported what it has written")
+                self._again(numbers, "its worker died before it reported its result")
                 return
             self._size = _fitting(self._size, len(records), seconds)
             for record in records:
@@ -336,7 +333,7 @@ class _WaitingBlocks:
             ) from error
 
     def _again(self, numbers: Sequence[int], why: str) -> None:
-        """Return lost blocks, to be sent one by one; raise an error if one was lost too often."""
+        """Put lost blocks back, to be sent one by one; raise an error if one was lost too often."""
         for number in reversed(numbers):
             self._losses[number] += 1
             if self._losses[number] > _LOSSES:
@@ -355,8 +352,8 @@ def _result(future: Future) -> tuple[list[BlockRecord], float]:
 
 
 def _fitting(size: int, made: int, seconds: float) -> int:
-    """Return the number of blocks per task for tasks of `_TASK` seconds, at most twice the last ``size``;
-    ``made`` blocks took ``seconds``.
+    """Return the number of blocks for tasks of `_TASK` seconds, at most twice the last ``size``; ``made``
+    blocks took ``seconds``.
     """
     return max(1, min(2 * size, int(_TASK * made / max(seconds, 1e-9))))
 
@@ -367,10 +364,10 @@ def _key(job: Job, numbers: Sequence[int]) -> str:
 
 @contextmanager
 def connect_client(on: object) -> Iterator[Client]:
-    """The client that a user gave, or one to the scheduler at an address, closed at the end.
+    """Yield the user's client, or a client of the scheduler at an address, which is closed at the end.
 
-    It is not made the process's default: Dask keeps a default whose connection failed, and every computation
-    of the user's own would then wait for it.
+    It is not made the process's default: Dask keeps a default client whose connection failed, and all of the
+    user's computations would then wait for it.
     """
     distributed = require("distributed", extra="cluster", purpose="Clusters")
     if not isinstance(on, str):

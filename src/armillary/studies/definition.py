@@ -1,7 +1,7 @@
-"""A study as plain data: ``study.json``, its digest, how two of them differ; and ``design.json``, from which
-any worker finds the values of any run.
+"""A study as plain data: ``study.json`` with its digest, and ``design.json``, from which any worker computes
+the values of any run.
 
-The identity of a model, and the text from which a model is built again elsewhere.
+Also the identity of a model, and the text from which a model is built again elsewhere.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from armillary.version import VERSION
 
 FORMAT = 1
 _SHOWN = 5  # differences in one message
-_NOT_COMPARED = ("stored", "design.runs", "model.probed", "model.text")  # they follow from the rest
+_NOT_COMPARED = ("stored", "design.runs", "model.probed", "model.text")  # they follow from the other entries
 
 
 _NOT_DIGESTED = {"design": ("runs",), "model": ("probed", "text")}
@@ -42,13 +42,13 @@ _NOT_DIGESTED = {"design": ("runs",), "model": ("probed", "text")}
 
 @dataclass(frozen=True)
 class Definition:
-    """A study as data. ``content`` has what decides its results:
+    """A study as data. ``content`` has all that decides its results:
 
     armillary   version that made it           model     identity of the model, its own values
     system      name                           run       arguments of simulate_batch
-    vary        what varies, and as what       design    how, as data or by its identity
-    metrics     by name, as texts              outputs   whose histories are kept
-    runs, block how many, and in one block     stored    columns and arrays of the results
+    vary        varied names and their kinds   design    as data, or by its identity
+    metrics     by name, as texts              outputs   names with histories
+    runs, block total number, number per block stored    columns and arrays of the results
     """
 
     content: DataMapping
@@ -67,14 +67,14 @@ class Definition:
 
     @property
     def inputs(self) -> Mapping[str, DataMapping]:
-        """Inputs over time, by name: what identifies their data."""
+        """Inputs over time: the identity of their data, by name."""
         found: Mapping[str, DataMapping] = self.content["run"].get("inputs", {})
         return found
 
     @property
     def digest(self) -> str:
-        """A digest of all but the number of runs, since blocks count, whatever number was asked for, and of
-        numbers that another machine may round otherwise.
+        """A digest of the content without the number of runs, since blocks stay valid if it changes, and
+        without numbers that another machine may round differently.
         """
         data = {key: _without(value, _NOT_DIGESTED.get(key, ())) for key, value in self.content.items()}
         return _data_checksum(_without(data, ("runs",)))
@@ -111,12 +111,12 @@ def _without(data: Given, keys: tuple[str, ...]) -> Given:
 
 
 def make_definition(**content: object) -> Definition:
-    """Return a definition by this Armillary, with values as a file gives them back."""
+    """Return a definition made by this Armillary, with values as JSON returns them."""
     return Definition(plain_data({"armillary": VERSION, **content}))
 
 
 def plain_data(data: object) -> Given:
-    """Data as a JSON file gives it back: tuples are lists."""
+    """Return data as JSON returns it: tuples become lists."""
     return json.loads(json.dumps(data))
 
 
@@ -132,7 +132,7 @@ def read_definition(folder: Folder) -> Definition | None:
         content = json.loads(text)
         made_with, stated = content.pop("armillary_study"), content.pop("checksum")
     except (ValueError, KeyError, AttributeError, TypeError) as error:
-        raise ArmillaryError(f"'{folder.study}' is damaged, or not a study's: {error!r}") from error
+        raise ArmillaryError(f"'{folder.study}' is damaged, or not of a study: {error!r}") from error
     if made_with != FORMAT:
         raise ArmillaryError(
             f"study '{folder.root}' has format {made_with} and this Armillary reads {FORMAT}: use the "
@@ -141,20 +141,20 @@ def read_definition(folder: Folder) -> Definition | None:
     if _data_checksum(content) != stated:
         raise ArmillaryError(
             f"'{folder.study}' is damaged: its checksum does not fit; restore it from a copy, since it "
-            "defines what the results are"
+            "defines the results"
         )
     return Definition(content)
 
 
 def definition_for_writing(folder: Folder) -> Definition | None:
-    """Return the same of a folder in which runs are to be made: one with other things in it is refused."""
+    """Return the definition of the study in a folder for new runs; refuse a folder with other content."""
     if (found := read_definition(folder)) is None:
         _check_empty(folder)
     return found
 
 
 def _check_empty(folder: Folder) -> None:
-    """An error for a folder with other things in it; a study that was just begun has a lock at most."""
+    """Raise an error for a folder with other content; a study that has just begun has only a lock."""
     if folder.root.is_symlink() and not folder.root.exists():
         raise ArmillaryError(f"'{folder.root}' is a broken link; give a folder for the study")
     if folder.root.exists() and not folder.root.is_dir():
@@ -191,27 +191,27 @@ def check_same(
             f"overwritten: {_other_number(there, here, folder)}"
         )
     raise ArmillaryError(
-        f"the folder '{folder.root}' holds another study, of '{there.system}'; nothing is overwritten: give "
-        f"another folder (--folder on the command line), or the values that are there{''.join(lines)}"
+        f"the folder '{folder.root}' holds another study, of '{there.system}'; nothing is overwritten: "
+        f"give another folder (--folder on the command line), or the values of that study{''.join(lines)}"
     )
 
 
 def _other_number(there: Definition, here: Definition, folder: Folder) -> str:
-    """Return the remedy where only the number of runs differs."""
-    as_it_is = (
-        f"or take it as it is: open_study('{folder.root}'), on the command line 'armillary study run "
+    """Return the remedy if only the number of runs differs."""
+    unchanged = (
+        f"or continue it unchanged: open_study('{folder.root}'), on the command line 'armillary study run "
         f"{folder.root}'"
     )
     if here.runs < there.runs:
-        return f"pass runs={there.runs}, {as_it_is}"
+        return f"pass runs={there.runs}, {unchanged}"
     kind = here.content["design"]["kind"]
     if kind in OPEN_ENDED:
         return f"open_study('{folder.root}').extend({here.runs}) makes the others"
-    return f"of a {kind} design all runs depend on their number, so give another folder, {as_it_is}"
+    return f"all runs of a {kind} design depend on their number, so give another folder, {unchanged}"
 
 
 def data_differences(old: object, new: object, path: str = "") -> Iterator[tuple[str, Given, Given]]:
-    """Yield where two pieces of data differ: path, old value, new value; `None` for a missing value."""
+    """Yield the differences of two pieces of data: path, old value, new value; `None` for a missing value."""
     if isinstance(old, Mapping | None) and isinstance(new, Mapping | None) and old != new:
         old, new = old or {}, new or {}
         for key in dict.fromkeys([*old, *new]):
@@ -256,7 +256,7 @@ def _value_text(value: object) -> str:
 
 
 def write_design(folder: Folder, design: Design) -> None:
-    """The design as data, where it can be: a function of the user's cannot."""
+    """Write the design as data, if possible; a design with a function of the user has no data."""
     if design.portable:
         write_json(folder.design, design.as_data())
 
@@ -271,24 +271,24 @@ def read_design(folder: Folder, runs: int) -> Design | None:
         raise ArmillaryError(f"cannot read the design '{folder.design}': {error}") from error
     with warnings.catch_warnings():  # the user was warned when the study was made
         warnings.simplefilter("ignore")
-        return Design.from_data({**data, "runs": runs})  # an extension may have been stopped half-way
+        return Design.from_data({**data, "runs": runs})  # an extension may have been interrupted
 
 
-# The address of a foreign function is another one in the next process.
+# The address of a foreign function differs between processes.
 _ADDRESS = re.compile(r"inttoptr \(?i64 \d+")
 _KINDS = {"parameters": "parameter", "initial": "initial value", "memory": "memory"}
 _LINES = 2  # of a model's text that a message shows
 _PROBES = 2  # states at which equations are compared
-_TEXT = 1e-12  # error of a value that is written in its units and read again
-_ROUNDING = 1e-6  # error of rates and outputs computed in another order
+_TEXT = 1e-12  # relative error of a value that was written in its units and read again
+_ROUNDING = 1e-6  # relative error of rates and outputs computed in another order
 
 
 def identity(model: CompiledModel) -> DataTable:
-    """Return a model as data: the digest of its program, and the values that it brings along.
+    """Return a model as data: the digest of its program, and its own values.
 
-    The program's text has equations, outputs, events and formalism; it does not have default values, which
-    enter from outside. ``probed`` are values by which the equations are known where their text may be
-    another: built from a model's text, whose loads may come in another order.
+    The program's text has equations, outputs, events and formalism, but no default values, which enter from
+    outside. ``probed`` are rates and outputs that identify the equations if their text may differ: for a
+    model built from its text, loads may come in another order.
     """
     equations = model.equations
     text = _ADDRESS.sub("inttoptr", llvm_text(equations.program))
@@ -306,7 +306,7 @@ def identity(model: CompiledModel) -> DataTable:
 
 
 def _default_values(model: CompiledModel) -> dict[str, dict[str, float | None]]:
-    """Return the values that a model brings along."""
+    """Return the model's own values."""
     system = model.equations.system
     return {
         "parameters": model.parameters,
@@ -330,7 +330,7 @@ def _values_near_start(model: CompiledModel) -> list[list[float | None]]:
 
 
 def text_differences(folder: Folder, model: CompiledModel) -> str:
-    """Return the first lines in which the text of a model is another than that in a study's folder."""
+    """Return the first lines in which the text of a model differs from the text in a study's folder."""
     try:
         with TemporaryDirectory() as place:
             save(model.equations.system, Path(place) / folder.model.name)
@@ -348,7 +348,7 @@ def text_differences(folder: Folder, model: CompiledModel) -> str:
 
 
 def save_model(model: CompiledModel, folder: Folder) -> str:
-    """Return the text of a model in its study's folder; why there can be none, where there cannot."""
+    """Write the text of a model into its study's folder; return the reason if it has no text, else ""."""
     try:
         save(model.equations.system, folder.model)
     except (ModelError, RuntimeError) as error:  # the latter for a link to itself
@@ -367,11 +367,12 @@ def text_checksum(folder: Folder) -> str:
 def rebuild_model(
     folder: Folder, about: DataTable, *, build: str | None = None, trust: bool = False
 ) -> Model:
-    """Return the model of a study, from the function that builds it or from its text, derived as it was.
+    """Return the model of a study, from the function that builds it or from its text, derived with its
+    options.
 
-    The order in which loads were described may get lost in a text: its equations are the same, and their
-    rounding may be another. A model that is not the study's is refused. ``trust`` is for the text that the
-    study wrote: machine code (FMUs) that a changed one names is not loaded.
+    A text may list loads in another order than the description: the equations are the same, but their
+    rounding may differ. A model that differs from the study's is refused. ``trust`` allows the text written
+    by the study to load machine code (FMUs); a changed text is not trusted.
     """
     system = build_system(build) if build else _from_text(folder, about, trust)
     kept = ("regroup", "small", "keep", "effort")
@@ -383,7 +384,7 @@ def rebuild_model(
     if difference := _difference(about, compiled_model(model)):
         where = f"build={build!r} gives" if build else f"'{folder.model}' holds"
         raise ArmillaryError(
-            f"{where} another model than that of the study, which cannot go on with it: {difference}\n"
+            f"{where} another model than the study has, so that the study cannot continue: {difference}\n"
             "  remedy: restore it, or give the model itself: open_study(…, model=…)"
         )
     return model
@@ -411,13 +412,13 @@ def _difference(about: DataTable, model: CompiledModel) -> str:
             return f"it has other {'memories' if word == 'memory' else word + 's'}"
         for name, value in own[kind].items():
             if not _equal(about[kind][name], value, _TEXT):
-                return f"{word} '{name}' is {value} in place of {about[kind][name]}"
+                return f"{word} '{name}' is {value} instead of {about[kind][name]}"
     for old, new in zip(about["probed"], _values_near_start(model), strict=True):
         size = max((abs(x) for x in old if x is not None), default=0.0)
         if len(old) != len(new):
             return "it has other states or outputs"
         if not all(_equal(x, y, _ROUNDING, size) for x, y in zip(old, new, strict=True)):
-            return "its equations of motion are others"
+            return "its equations of motion differ"
     return ""
 
 

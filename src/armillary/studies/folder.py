@@ -1,11 +1,11 @@
-"""The folder of a study, and files that appear in it whole.
+"""The folder of a study, its files, which are written atomically, and its lock.
 
-One process at a time on a study: a lock file with the owner's process and heartbeat.
+One process at a time runs a study: a lock file has the owner's process and heartbeat.
 
-The file ``lock`` is made only where none is, so that one of two processes gets it, on network disks too,
+The file ``lock`` is created exclusively, so that only one of two processes gets it, also on network disks,
 where locks of the operating system may not hold. Its owner touches it every few seconds. It is stale, and
-taken over, when its process is gone from this very machine, or when it was not touched for a minute. Ages are
-taken by the clock of the disk: machines disagree about the time.
+taken over, when its process on this machine has ended, or when it was not touched for a minute. Ages are
+measured by the clock of the disk, since the clocks of machines differ.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ UNFINISHED = ".unfinished"  # the folder of files that are being written
 
 
 class _FolderEntry:
-    """A file or folder below the root, by its name."""
+    """A descriptor: the path of a file or folder below the root, from its name."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -50,18 +50,18 @@ class _FolderEntry:
 
 @dataclass(frozen=True)
 class Folder:
-    """The places in a study's folder.
+    """The paths in a study's folder.
 
-    study.json       what the study is: model, runs, design, metrics
-    design.json      the values of all runs, by their rule
-    model.toml       the model, where it has a text form
-    inputs.npz       the data of inputs over time, where there are any
+    study.json       the definition of the study: model, runs, design, metrics
+    design.json      the values of all runs, as a rule
+    model.toml       the model, if it has a text form
+    inputs.npz       the data of inputs over time, if there are any
     results.zarr     histories and histograms, one chunk per block; at the end all numbers too
     blocks/          a record of every finished block: its numbers, and checksums of its chunks
-    metrics.parquet  the numbers of all runs, once all are there
-    complete.json    checksums of that, and of the columns in the store
-    log.txt          what happened when
-    lock             while a process runs it
+    metrics.parquet  the numbers of all runs, when all are made
+    complete.json    checksums of metrics.parquet, and of the columns in the store
+    log.txt          actions with their times
+    lock             exists while a process runs the study
     """
 
     root: Path
@@ -83,11 +83,11 @@ class Folder:
 
     @property
     def unfinished(self) -> Path:
-        """The folder of files while they are written; remains of a killed process are ignored."""
+        """The folder of files that are being written; remains of a killed process are ignored."""
         return self.root / UNFINISHED
 
     def record(self, number: int) -> Path:
-        """Return the record of a block."""
+        """Return the path of a block's record."""
         return self.blocks / f"{number:08d}"
 
     def make_ready(self) -> None:
@@ -100,10 +100,10 @@ class Folder:
         self.blocks.mkdir(exist_ok=True)
 
     def place(self, target: Path, pieces: Iterable[Bytes]) -> int:
-        """Write a file of a block, whole or not at all; return when it was last changed, in ns.
+        """Write a file of a block atomically; return the time of its last change, in ns.
 
-        It is not forced onto the disk, which takes 0.4 ms on the fastest: after a power failure the
-        checksums show what did not get there.
+        It is not synchronised to the disk, which takes 0.4 ms at best: after a power failure, checksums show
+        files that are not complete.
         """
         temporary = self.unfinished / os.urandom(8).hex()
         try:
@@ -126,14 +126,14 @@ class Folder:
 
 
 def _write_all(file: FileIO, piece: Bytes) -> None:
-    """Write all bytes; one call of the system may write fewer than it is given."""
+    """Write all bytes; a single call of the system may write only a part."""
     rest = memoryview(piece).cast("B")
     while rest:
         rest = rest[file.write(rest) :]
 
 
 def write_json(path: Path, data: object) -> None:
-    """A JSON file, whole or not at all."""
+    """Write a JSON file atomically."""
     with replacing(path) as temporary:
         temporary.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
@@ -141,15 +141,15 @@ def write_json(path: Path, data: object) -> None:
 # The layout of a study's results: numbers, a column each; histories and histograms, an array each.
 
 VARIED, METRIC, STATUS, STOP = "varied", "metric", "status", "t_stop"
-RUN = "run"  # the dimension, and the column of numbers of runs
+RUN = "run"  # the dimension of runs, and the column of their numbers
 
 
 @dataclass(frozen=True)
 class StoredColumn:
-    """One number of every run: a value that is varied, a metric, or how and when the run ended."""
+    """One number of every run: a varied value, a metric, or how and when the run ended."""
 
     name: str
-    label: str  # in the store, where some names are not allowed or taken
+    label: str  # name in the store, where some names are not allowed or taken
     kind: str
     units: str = ""
     about: str = ""
@@ -161,7 +161,7 @@ class Array:
 
     name: str
     label: str
-    along: str  # the second dimension: "time", or the bins of this histogram
+    along: str  # the second dimension: "time", or the bins of a histogram
     size: int
     units: str = ""
     about: str = ""
@@ -187,7 +187,7 @@ class StoreLayout:
         return -(-self.runs // self.block)
 
     def span(self, number: int) -> tuple[int, int]:
-        """Return the first run of a block, and the one behind its last."""
+        """Return the number of the first run of a block, and of the first run after the block."""
         return number * self.block, min((number + 1) * self.block, self.runs)
 
     @property
@@ -197,20 +197,20 @@ class StoreLayout:
 
     @property
     def files(self) -> int:
-        """Files on the disk, but for a few: a record and the chunks of each block."""
+        """Number of files on the disk, except a few: a record and the chunks of each block."""
         return self.blocks * (1 + len(self.arrays))
 
     def names(self, kind: str) -> tuple[str, ...]:
-        """Names of the columns of a kind, in order."""
+        """Return the names of the columns of a kind, in order."""
         return tuple(column.name for column in self.columns if column.kind == kind)
 
     @property
     def table_names(self) -> list[str]:
-        """Names of the columns in a table: their own, numbered where one is taken."""
+        """Names of the columns in a table: their own names, numbered if a name is taken."""
         return distinct_labels([column.name for column in self.columns], taken=(RUN,))
 
     def as_data(self) -> DataTable:
-        """Return all but runs and block, as JSON keeps it."""
+        """Return everything except runs and block, in a form that JSON stores."""
         columns = [vars(column).copy() for column in self.columns]
         arrays = [{**vars(a), "edges": list(a.edges)} for a in self.arrays]
         return {"columns": columns, "arrays": arrays, "times": _times_as_data(self.times)}
@@ -223,7 +223,7 @@ class StoreLayout:
 
 
 def _times_as_data(times: np.ndarray) -> Given:
-    """Times as JSON keeps them: {"even": [first, interval, last, count]} where that is exact, or a list."""
+    """Return times for JSON: {"even": [first, interval, last, count]} if that is exact, else a list."""
     if len(times) > 2:
         even = {"even": [float(times[0]), float(times[1] - times[0]), float(times[-1]), len(times)]}
         if np.array_equal(_times_from_data(even), times):
@@ -246,7 +246,7 @@ class Made:
 
     columns: np.ndarray
     arrays: tuple[np.ndarray, ...]
-    failed: tuple[tuple[int, str], ...] = ()  # numbers of runs that did not end well, and why
+    failed: tuple[tuple[int, str], ...] = ()  # numbers of failed runs, with reasons
 
 
 # The disk space that a study will take, checked before it starts.
@@ -256,8 +256,8 @@ _UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB", "EB")
 
 
 def check_disk(folder: Folder, layout: StoreLayout, share: float) -> None:
-    """A note of the bytes and files that a share of a study's blocks takes, and a warning where they are
-    more than the disk has, or more files than most disks handle well.
+    """Note the bytes and files that a share of a study's blocks takes. Warn if they exceed the space on the
+    disk, or if there are more files than most disks handle well.
     """
     size, files = share * layout.bytes, share * layout.files
     free, free_files = _free_space(folder)
@@ -271,7 +271,7 @@ def check_disk(folder: Folder, layout: StoreLayout, share: float) -> None:
 
 
 def _free_space(folder: Folder) -> tuple[float, float]:
-    """Free bytes and files of a folder's disk; infinite where that is not known."""
+    """Return the free bytes and files of a folder's disk; infinity if unknown."""
     try:
         space = float(shutil.disk_usage(folder.root).free)
     except OSError:
@@ -284,7 +284,7 @@ def _free_space(folder: Folder) -> tuple[float, float]:
 
 
 def in_bytes(number: float) -> str:
-    """Return a number of bytes as people read it."""
+    """Return a number of bytes with three digits and a unit."""
     place = 0
     while number >= 999.5 and place < len(_UNITS) - 1:
         number, place = number / 1000, place + 1  # 999.5 and more would be rounded to 1e+03
@@ -297,14 +297,14 @@ def _warn(text: str) -> None:
 
 NAME = "lock"
 BEAT = 5.0  # seconds between two touches
-STALE = 60.0  # seconds without a touch after which an owner is taken for dead
+STALE = 60.0  # seconds without a touch after which a lock is stale
 
 
 class StudyLock:
-    """The right to write into a study, from ``with`` to its end.
+    """The exclusive right to write into a study, within a ``with`` block.
 
-    An owner that was stopped for long (a computer put to sleep) may find that another has taken over;
-    ``check`` then raises, before anything more is written.
+    If the owner was stopped for long (such as by a sleeping computer), another process may have taken over;
+    ``check`` then raises an error, before anything more is written.
     """
 
     def __init__(self, folder: Path, *, beat: float = BEAT, stale: float = STALE) -> None:
@@ -323,7 +323,7 @@ class StudyLock:
                 return self
             found = _read_lock(self.path)
             if found is None:
-                continue  # given back just now
+                continue  # released just now
             if not _is_stale(self.path, found, self._stale):
                 raise ArmillaryError(
                     f"study '{self.path.parent}' is being run by {_description(found)}: wait for it, or end "
@@ -331,7 +331,7 @@ class StudyLock:
                 )
             self._remove(found)
         raise ArmillaryError(
-            f"study '{self.path.parent}': other processes take over its lock '{self.path}' again and again"
+            f"study '{self.path.parent}': its lock '{self.path}' is taken over by other processes repeatedly"
         )
 
     def __exit__(
@@ -382,19 +382,19 @@ class StudyLock:
 
     def _if_dead(self, found: DataTable) -> str:
         """Return when a study can be taken over from an owner on another machine, whose process cannot be
-        looked for.
+        checked.
         """
         if _is_here(found) or (age := _age(self.path)) is None:
             return ""
         wait = max(1, round(self._stale - max(age, 0.0)))
         return (
             f"if it was killed, run this again in {wait} s: a process that does not renew its lock for "
-            f"{self._stale:g} s is taken for dead; "
+            f"{self._stale:g} s counts as dead; "
         )
 
     def _remove(self, found: DataTable) -> None:
-        """Move a stale lock away. If another process has replaced it by its own in the meantime, put that one
-        back.
+        """Move a stale lock away. If another process has replaced it by its own lock in the meantime, put
+        that lock back.
         """
         aside = self.path.with_name(f".{NAME}-{self._token}")
         try:
@@ -433,7 +433,7 @@ def _description(found: DataTable) -> str:
 
 
 def _is_here(found: DataTable) -> bool:
-    """Return whether an owner is a process that this one could see."""
+    """Return whether an owner runs on this machine, in the same namespace of processes."""
     return found.get("host") == socket.gethostname() and found.get("processes") == _processes()
 
 
@@ -441,7 +441,7 @@ def _is_stale(path: Path, found: DataTable, stale: float) -> bool:
     if _is_here(found) and not _alive(found.get("pid")):
         return True
     age = _age(path)
-    return age is not None and abs(age) > stale  # negative where a clock was set back since
+    return age is not None and abs(age) > stale  # negative if a clock was set back since
 
 
 def _age(path: Path) -> float | None:
@@ -464,7 +464,7 @@ def _read_lock(path: Path) -> DataTable | None:
 
 
 def _processes() -> str:
-    """Return the namespace of this process: the same number means another process in another container."""
+    """Return the namespace of this process: in another container, the same number is another process."""
     with suppress(OSError):
         return os.readlink("/proc/self/ns/pid")
     return ""
@@ -483,12 +483,12 @@ def _alive(pid: object) -> bool:
 
 
 def _disk_time(folder: Path) -> float:
-    """Return the time now, by the clock that dates the files of a folder."""
+    """Return the present time by the clock that dates the files of a folder."""
     probe = folder / f".now-{os.urandom(6).hex()}"
     try:
         probe.touch(exist_ok=False)
         return probe.stat().st_mtime
-    except OSError:  # who only reads may not write
+    except OSError:  # a reader may not be allowed to write
         return time.time()
     finally:
         with suppress(OSError):

@@ -34,16 +34,16 @@ if TYPE_CHECKING:
     import xarray
 
 
-# Columns of a dataset that are read when they are used: a study of 1e9 runs has 8 GB of each.
+# Columns of a dataset that are read when they are used: each takes 8 GB in a study of 1e9 runs.
 
-_DENSE = 1000  # gap, per wanted row, up to which all rows between are read, too
+_DENSE = 1000  # mean gap between requested rows up to which all rows between are read, too
 _REMEMBERED = 64 * 2**20  # bytes of numbers that are kept for the next column
 
 
 class RecordedNumbers:
-    """The numbers of runs, from the records of blocks; NaN if a run is not made.
+    """The numbers of runs, from the records of blocks; NaN for runs that are not made.
 
-    A record holds all columns of a block: the numbers read for one column are kept for the next, if they are
+    A record holds all columns of a block: numbers read for one column are kept for the next, if they are
     small.
     """
 
@@ -52,7 +52,7 @@ class RecordedNumbers:
         self._last: tuple[tuple[int, int], np.ndarray] | None = None
 
     def __call__(self, first: int, end: int) -> np.ndarray:
-        """The numbers (columns, runs) of the runs from one up to another."""
+        """Return the numbers (columns, runs) of the runs from ``first`` up to ``end``."""
         last = self._last  # another thread may replace it meanwhile
         if last is not None and last[0] == (first, end):
             return last[1]
@@ -63,7 +63,7 @@ class RecordedNumbers:
 
 
 def lazy_column(runs: int, dtype: LibraryObject, read: Callable[[int, int], np.ndarray]) -> LibraryObject:
-    """Return a column as xarray takes it; ``read`` gives the values of the runs from one up to another."""
+    """Return a column for xarray; ``read`` gives the values of the runs from one number up to another."""
     from xarray.backends import BackendArray
     from xarray.core import indexing
 
@@ -90,7 +90,7 @@ def lazy_column(runs: int, dtype: LibraryObject, read: Callable[[int, int], np.n
             return read(first, last + 1)[np.arange(wanted.start, wanted.stop, wanted.step) - first]
 
         def _some(self, rows: np.ndarray) -> np.ndarray:
-            """Single runs; those far apart are read one by one, not with all that lies between them."""
+            """Return single runs; if they are far apart, read them one by one without the runs in between."""
             if not len(rows):
                 return np.empty(0, self.dtype)
             first, last = int(rows.min()), int(rows.max())
@@ -103,7 +103,7 @@ def lazy_column(runs: int, dtype: LibraryObject, read: Callable[[int, int], np.n
 
 
 def lazy_array(array: LibraryObject, guard: Callable[[], AbstractContextManager[None]]) -> LibraryObject:
-    """Return an array of the store as xarray takes it, each part of which is read within ``guard()``."""
+    """Return an array of the store for xarray; each part is read within ``guard()``."""
     from xarray.backends import BackendArray
     from xarray.core import indexing
 
@@ -124,12 +124,13 @@ def lazy_array(array: LibraryObject, guard: Callable[[], AbstractContextManager[
     return indexing.LazilyIndexedArray(StoredArray())
 
 
-# The numbers of all runs in one table, once every block is there: ``metrics.parquet``, and in the store.
+# The numbers of all runs in one table, when all blocks are made: ``metrics.parquet``, and the store's
+# columns.
 
 
 def consolidate(folder: Folder, definition: Definition) -> None:
-    """Write the table and the columns of the store, one group of runs after the other, so that memory for one
-    group is enough; at last write the states of these files.
+    """Write the table and the columns of the store, one group of runs after the other to save memory; at last
+    write the states of these files.
     """
     pa = require("pyarrow", extra="data", purpose="Parquet files")
     parquet = require("pyarrow.parquet", extra="data", purpose="Parquet files")
@@ -139,7 +140,7 @@ def consolidate(folder: Folder, definition: Definition) -> None:
     about = {"study": definition.digest, "system": definition.system, "columns": layout.as_data()["columns"]}
     with replacing(folder.table) as temporary:
         schema = _schema(layout, json.dumps(about, ensure_ascii=False))
-        # A dictionary of distinct values is of use for words, not for numbers.
+        # A dictionary of distinct values helps for words, not for numbers.
         words_only = [n for n, c in zip(layout.table_names, layout.columns, strict=True) if c.kind == STATUS]
         with parquet.ParquetWriter(
             temporary, schema, compression="zstd", use_dictionary=words_only
@@ -163,7 +164,7 @@ def consolidate(folder: Folder, definition: Definition) -> None:
 
 
 def words(codes: np.ndarray) -> np.ndarray:
-    """Return the statuses of runs in words; the code NaN stands for a run that has not been made."""
+    """Return the statuses of runs in words; NaN is a run that has not been made."""
     found: np.ndarray = np.array(ENDS)[np.where(np.isfinite(codes), codes, NOT_RUN).astype(int)]
     return found
 
@@ -183,7 +184,7 @@ def _schema(layout: StoreLayout, about: str) -> LibraryObject:
 
 
 def is_consolidated(folder: Folder, definition: Definition, *, compare: bool = False) -> bool:
-    """Return whether the table and the columns of all runs are there and unchanged since they were written;
+    """Return whether the table and the columns of all runs exist and are unchanged since they were written;
     with ``compare``, their contents are compared.
     """
     states = read_states(folder, definition.digest, definition.runs)
@@ -218,9 +219,7 @@ def dataset(folder: Folder, definition: Definition, **options: object) -> xarray
 
 
 def _with_read_errors(opened: xarray.Dataset, folder: Folder) -> xarray.Dataset:
-    """Return the dataset with arrays that raise an error of one sentence if a chunk cannot be read when it is
-    used.
-    """
+    """Replace the arrays of a dataset: if a chunk cannot be read later, they raise a short error."""
     zarr = require("zarr", extra="study", purpose="Studies")
     group = zarr.open_group(folder.store, mode="r")
     for name in opened.data_vars:
@@ -231,7 +230,7 @@ def _with_read_errors(opened: xarray.Dataset, folder: Folder) -> xarray.Dataset:
 
 
 def _label_store(found: xarray.Dataset, folder: Folder, definition: Definition) -> xarray.Dataset:
-    """Label a store: numbers from records if the store has none yet, words for status."""
+    """Label a store: add numbers from records if the store has none yet, and words for status."""
     pd = require("pandas", extra="data", purpose="Labelled datasets")
     layout = definition.layout
     found = found.isel({RUN: slice(layout.runs)})
@@ -248,7 +247,7 @@ def _label_store(found: xarray.Dataset, folder: Folder, definition: Definition) 
         else:
             continue
         found[column.label] = (RUN, values, stored.attrs)
-    coordinates: DataTable = {RUN: pd.RangeIndex(layout.runs)}  # which takes no memory
+    coordinates: DataTable = {RUN: pd.RangeIndex(layout.runs)}  # a range takes no memory
     if len(layout.times):
         coordinates["time"] = ("time", layout.times, {"units": "s", "long_name": "time"})
     for array in layout.arrays:
@@ -276,9 +275,7 @@ def _in_words(codes: Callable[[int, int], np.ndarray], first: int, end: int) -> 
 
 
 def run_table(folder: Folder, definition: Definition) -> pandas.DataFrame:
-    """Return a pandas table with a row per run: varied values, metrics, how it ended; units in
-    its ``attrs``.
-    """
+    """Return a pandas table with a row per run: varied values, metrics, status; units in its ``attrs``."""
     pd = require("pandas", extra="data", purpose="Tables")
     layout = definition.layout
     if (content := whole_table(folder, definition)) is not None:
@@ -295,14 +292,14 @@ def run_table(folder: Folder, definition: Definition) -> pandas.DataFrame:
 
 
 class Numbers(NamedTuple):
-    """A column: a number per run, and its units."""
+    """A column: one number per run, and their units."""
 
     values: np.ndarray
     units: str
 
 
 def columns_of(folder: Folder, definition: Definition, *names: str) -> dict[str, Numbers]:
-    """Varied quantities and metrics by name."""
+    """Return varied quantities and metrics by name."""
     layout, everything = definition.layout, run_table(folder, definition)
     known = {
         column.name: (place, column.units)
@@ -318,7 +315,7 @@ def columns_of(folder: Folder, definition: Definition, *names: str) -> dict[str,
 
 
 def _instead(name: str, layout: StoreLayout, known: Iterable[str]) -> str:
-    """Return the end of a sentence about a name that is not a number of each run."""
+    """Return the rest of an error about a name that is not a number of each run."""
     for array in layout.arrays:
         if array.name == name:
             drawn = "a histogram of each run, which histogram" if array.edges else "histories, which fan"
@@ -357,7 +354,7 @@ def _store_array(folder: Folder, array: Array) -> LibraryObject:
 
 @contextmanager
 def _readable(folder: Folder) -> Iterator[None]:
-    """A sentence in place of whatever zarr and xarray say of a store that is damaged."""
+    """Replace errors of zarr and xarray about a damaged store by one sentence."""
     try:
         yield
     except ArmillaryError:

@@ -1,7 +1,7 @@
-"""Records of finished blocks: a block counts when its record is there, and is whole, and fits its chunks.
+"""Records of finished blocks: a block counts if its record exists, is undamaged, and matches its chunks.
 
 A record is written last. Its file holds a line of JSON, the numbers of the block's runs column by column
-(little-endian doubles), and the checksum (crc32c) of all that:
+(little-endian doubles), and a checksum (crc32c) of both:
 
     {"block": 12, "runs": [3072, 3328], "study": "…", "chunks": [["tip height", 205012, 3735928559, …]], …}
 """
@@ -44,24 +44,24 @@ from armillary.untyped import DataMapping, DataTable, Given, LibraryObject
 
 # Checksums (crc32c) by which damaged and changed files are found.
 #
-# The files of a block end with the checksum of their content. Of files that are read often a ``FileState``
-# is kept elsewhere: as long as size and time of change are the same, they are taken to be as they were
-# left.
+# The files of a block end with the checksum of their content. For files that are read often, a ``FileState``
+# is kept elsewhere: while their size and time of change stay the same, their content is taken to be
+# unchanged.
 
 _END = 4  # bytes of a checksum
 
 
 class FileState(NamedTuple):
-    """A file as it was left."""
+    """The size, checksum and time of a file when it was written."""
 
     name: str  # in the study's folder; of a chunk, the label of its array
     bytes: int
-    crc: int  # of all bytes, but for a checksum at the end
+    crc: int  # of all bytes except a checksum at the end
     changed: int  # ns
 
 
 def crc32c(content: bytes) -> int:
-    """crc32c of bytes."""
+    """Return the crc32c checksum of bytes."""
     return int(_crc32c()(content))
 
 
@@ -74,14 +74,14 @@ def _crc32c() -> LibraryObject:
 
 
 def write_with_checksum(folder: Folder, path: Path, name: str, content: bytes) -> FileState:
-    """Return a file that ends with the checksum of its content, there whole or not at all."""
+    """Write a file that ends with the checksum of its content, atomically; return its state."""
     crc = crc32c(content)
     changed = folder.place(path, (content, crc.to_bytes(_END, "little")))
     return FileState(name, len(content) + _END, crc, changed)
 
 
 def read_with_checksum(path: Path) -> bytes | None:
-    """Return the content of such a file; `None` if it is missing or damaged."""
+    """Return the content of a file that ends with its checksum; `None` if it is missing or damaged."""
     try:
         content = path.read_bytes()
     except OSError:
@@ -91,12 +91,12 @@ def read_with_checksum(path: Path) -> bytes | None:
 
 
 def has_content(path: Path, state: FileState) -> bool:
-    """Return whether such a file has the content that was written."""
+    """Return whether a file that ends with its checksum has the content that was written."""
     content = read_with_checksum(path)
     return content is not None and len(content) + _END == state.bytes and crc32c(content) == state.crc
 
 
-# ---------------------------------------------------------------- files as they were left
+# ---------------------------------------------------------------- states of files
 
 
 def has_size_and_time(path: Path, state: FileState) -> bool | None:
@@ -111,8 +111,8 @@ def has_size_and_time(path: Path, state: FileState) -> bool | None:
 
 
 def is_unchanged(path: Path, state: FileState, *, compare: bool = False) -> bool:
-    """Return whether a file is as it was left: by size and time, or by its content where the time differs or
-    with ``compare``.
+    """Return whether a file is unchanged: by size and time, or by its content if the time differs or with
+    ``compare``.
     """
     seems = has_size_and_time(path, state)
     if seems is False or (seems and not compare):
@@ -124,12 +124,12 @@ def is_unchanged(path: Path, state: FileState, *, compare: bool = False) -> bool
 
 
 def write_states(folder: Folder, study: str, runs: int, files: Iterable[Path]) -> None:
-    """The states of files of a complete study."""
+    """Write the states of files of a complete study."""
     write_json(folder.complete, {"study": study, "runs": runs, "files": [_state(folder, f) for f in files]})
 
 
 def read_states(folder: Folder, study: str, runs: int) -> dict[Path, FileState] | None:
-    """Return the states by file; `None` if there are none of this study with ``runs`` runs."""
+    """Return the states by file; `None` if the folder has none for this study with ``runs`` runs."""
     try:
         found: Given = json.loads(folder.complete.read_text(encoding="utf-8"))
         if (found["study"], found["runs"]) != (study, runs):
@@ -148,20 +148,20 @@ def _state(folder: Folder, path: Path) -> FileState:
 
 # The Zarr store of a study: histories and histograms with one chunk per block of runs, and all numbers.
 #
-# The description of the arrays is written by zarr-python, once. The chunks are written here, in the format
-# that the description states (bytes, blosc, crc32c; Zarr core specification, version 3): through zarr-
-# python each costs 1.8 ms, here 0.2 ms, and a block has one for every output. LZ4 with shuffled bytes takes
-# histories at 1 GB/s to 85 % of their size; Zstandard gains nothing on it and takes twice as long.
+# zarr-python writes the description of the arrays, once. This module writes the chunks, in the format that
+# the description states (bytes, blosc, crc32c; Zarr core specification, version 3): a chunk takes 1.8 ms with
+# zarr-python and 0.2 ms here, and a block has one for every output. LZ4 with shuffled bytes compresses
+# histories to 85 % of their size at 1 GB/s; Zstandard compresses no better and takes twice as long.
 
-LARGEST = 2**31 - 2**16  # bytes of a chunk: what blosc takes
-GROUP = 2**20  # runs in a chunk of a column, which is written when all runs are made: few and large
+LARGEST = 2**31 - 2**16  # bytes of a chunk: the limit of blosc
+GROUP = 2**20  # runs in a chunk of a column, written when all runs are made: few and large
 
 _COMPRESSION = {"cname": "lz4", "clevel": 5}
 
 
 def describe_store(folder: Folder, layout: StoreLayout, attributes: Mapping[str, object]) -> None:
-    """Write the descriptions of a store's arrays and the times; replace only files that differ. Values not
-    computed yet read as NaN.
+    """Write the descriptions of a store's arrays and the times; replace only files that differ. Values that
+    are not computed yet read as NaN.
     """
     zarr = require("zarr", extra="study", purpose="Studies")
     making = folder.unfinished / os.urandom(6).hex()
@@ -186,7 +186,7 @@ def describe_store(folder: Folder, layout: StoreLayout, attributes: Mapping[str,
 
 
 def _describe_together(path: Path) -> None:
-    """All descriptions in one file, which xarray reads first; zarr warns that other programs may not."""
+    """Collect all descriptions in one file, which xarray reads first; zarr warns that others may not."""
     zarr = require("zarr", extra="study", purpose="Studies")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -194,14 +194,14 @@ def _describe_together(path: Path) -> None:
 
 
 def forget_columns(folder: Folder, layout: StoreLayout) -> None:
-    """The columns of a store without their numbers, which are made from records again."""
+    """Delete the numbers of a store's columns; they are made again from records."""
     for column in layout.columns:
         for chunk in (folder.store / column.label).glob("c.*"):
             chunk.unlink()
 
 
 def column_chunks(folder: Folder, layout: StoreLayout) -> list[Path]:
-    """Return the files that hold the columns; one whose numbers are all NaN has none."""
+    """Return the files that hold the columns; a chunk of NaN has no file."""
     return sorted(path for c in layout.columns for path in (folder.store / c.label).glob("c.*"))
 
 
@@ -225,7 +225,7 @@ def _create(
         dtype="float64",
         fill_value=np.nan,
         compressors=[codecs.BloscCodec(**_COMPRESSION, shuffle="shuffle", typesize=8), codecs.Crc32cCodec()],
-        # One folder per array: with the usual "/" every chunk would have a folder of its own.
+        # One folder per array: with the usual "/" every chunk would have its own folder.
         chunk_key_encoding={"name": "default", "separator": "."},
         dimension_names=along,
         attributes=about,
@@ -233,8 +233,8 @@ def _create(
 
 
 def write_chunk(folder: Folder, array: Array, number: int, block: int, values: np.ndarray) -> FileState:
-    """Return the chunk of a block; the last block may have fewer runs than others, the rest of its chunk is
-    NaN.
+    """Write the chunk of a block and return its state. If the last block has fewer runs than others, the rest
+    of its chunk is NaN.
     """
     whole = np.ascontiguousarray(values, dtype="<f8")
     if len(whole) < block:
@@ -245,7 +245,7 @@ def write_chunk(folder: Folder, array: Array, number: int, block: int, values: n
 
 
 def chunk_path(folder: Folder, label: str, number: int) -> Path:
-    """Where the chunk of a block is: a block has all of the second dimension."""
+    """Return the path of a block's chunk, which spans the whole second dimension."""
     return folder.store / label / f"c.{number}.0"
 
 
@@ -255,9 +255,9 @@ def _compression() -> LibraryObject:
     return require("numcodecs", extra="study", purpose="Studies").Blosc(**_COMPRESSION, shuffle=1)
 
 
-PATIENCE = 4.0  # seconds for reading chunks whose size and time are as they were left
+PATIENCE = 4.0  # seconds for reading chunks whose size and time are unchanged
 _EXPLAINED = 3  # failed runs of a block whose reasons are kept
-_READERS = 8  # files read at a time, for disks that are far away
+_READERS = 8  # files read at a time, for remote disks
 
 
 @dataclass(frozen=True)
@@ -269,14 +269,14 @@ class BlockRecord:
     end: int
     chunks: tuple[FileState, ...]
     failed: int
-    failures: tuple[tuple[int, str], ...]  # the first of the failed ones, and why
+    failures: tuple[tuple[int, str], ...]  # the first failed runs, with reasons
     seconds: float
 
 
 def finish_block(
     folder: Folder, layout: StoreLayout, study: str, number: int, made: Made, seconds: float
 ) -> BlockRecord:
-    """Return the chunks of a block, and then its record."""
+    """Write the chunks of a block, then its record; return the record."""
     pairs = zip(layout.arrays, made.arrays, strict=True)
     chunks = tuple(write_chunk(folder, a, number, layout.block, values) for a, values in pairs)
     first, end = layout.span(number)
@@ -330,9 +330,9 @@ class Finished:
 def finished_blocks(folder: Folder, layout: StoreLayout, study: str, patience: float = PATIENCE) -> Finished:
     """Return the blocks of a study that are finished.
 
-    Every record is read and compared with its checksum. So is every chunk whose size or time of change is not
-    as in its record, and as many of the others as ``patience`` allows, the newest first: those a crash may
-    have hurt.
+    Every record is read and compared with its checksum. So is every chunk whose size or time of change
+    differs from its record, and as many other chunks as ``patience`` allows, the newest first, which a crash
+    is most likely to have damaged.
     """
     there = sorted((n for n in _recorded_blocks(folder) if n < layout.blocks), reverse=True)
     until = time.monotonic() + patience
@@ -357,7 +357,7 @@ def finished_blocks(folder: Folder, layout: StoreLayout, study: str, patience: f
 
 
 def _recorded_blocks(folder: Folder) -> Iterator[int]:
-    """The blocks that have a record."""
+    """Yield the numbers of blocks that have a record."""
     try:
         entries = os.listdir(folder.blocks)
     except OSError:
@@ -368,8 +368,8 @@ def _recorded_blocks(folder: Folder) -> Iterator[int]:
 def read_numbers(
     folder: Folder, layout: StoreLayout, study: str, first: int, end: int
 ) -> tuple[np.ndarray, int]:
-    """Return the numbers (columns, runs) of the runs from one up to another, and how many of them are made;
-    those of the others are NaN, and their status NOT_RUN.
+    """Return the numbers (columns, runs) of the runs from ``first`` up to ``end``, and the number of these
+    runs that are made; the others have NaN and the status NOT_RUN.
     """
     found = np.full((len(layout.columns), end - first), np.nan)
     found[[column.kind == STATUS for column in layout.columns]] = NOT_RUN
@@ -383,10 +383,10 @@ def read_numbers(
     return found, made
 
 
-# Inputs over time of a study: their data in its folder, ``inputs.npz``, and what identifies them.
+# Inputs over time of a study: their data in its folder, ``inputs.npz``, and their identity.
 #
-# All runs of a study have the same inputs. Data are kept bit for bit, as points with units and
-# interpolation, so that any worker makes the runs that a single call of ``simulate`` makes.
+# All runs of a study have the same inputs. Data are kept bit for bit, as points with units and interpolation,
+# so that any worker makes the same runs as a single call of ``simulate``.
 
 
 def input_identity(signals: Mapping[str, Signal]) -> dict[str, DataTable]:
@@ -410,7 +410,7 @@ def _signal_checksum(signal: Signal) -> str:
 
 
 def keep_signals(folder: Folder, signals: Mapping[str, Signal]) -> None:
-    """The data in the study's folder, written where they are not there or damaged."""
+    """Write the data of inputs into the study's folder if they are missing or damaged there."""
     with suppress(ArmillaryError):
         read_signals(folder, input_identity(signals))
         return
@@ -437,7 +437,7 @@ def read_signals(folder: Folder, about: Mapping[str, DataMapping]) -> dict[str, 
     for name, signal in found.items():
         if _signal_checksum(signal) != about[name]["checksum"]:
             raise ArmillaryError(
-                f"'{folder.inputs}' is damaged: the data of input '{name}' are not those of the study; give "
+                f"'{folder.inputs}' is damaged: the data of input '{name}' differ from the study's; give "
                 "the study its inputs= again, or restore the file from a copy"
             )
     return found

@@ -31,21 +31,21 @@ if TYPE_CHECKING:
 # The progress of a study: a record, and a line on a terminal.
 
 _NAMED = 3  # failed runs named in a summary
-_LONGEST = 80  # letters of a reason there
+_LONGEST = 80  # characters of a reason in a summary
 
 
 @dataclass(frozen=True)
 class StudyStatus:
     """The progress of a study."""
 
-    runs: int  # that the study has
-    made: int  # of them
-    failed: int  # of those made: diverged, or could not start
-    failures: tuple[tuple[int, str], ...]  # the first failed ones, and why
+    runs: int  # in the study
+    made: int  # runs
+    failed: int  # runs that were made: diverged, or could not start
+    failures: tuple[tuple[int, str], ...]  # the first failed runs, with reasons
     blocks: int
     finished: int  # blocks
-    rate: float = 0.0  # runs per second, since it was started last
-    seconds_left: float | None = None  # None where it is not known, or the study is not being run
+    rate: float = 0.0  # runs per second since the last start
+    seconds_left: float | None = None  # None if unknown, or if the study is not running
 
     @property
     def complete(self) -> bool:
@@ -71,7 +71,7 @@ def _three_digits(rate: float) -> str:
 
 
 def _first_line(reason: str) -> str:
-    """Return the first line of a reason, or as much of it as a summary has room for."""
+    """Return the first line of a reason, cut to the room in a summary."""
     line = reason.partition("\n")[0].partition(";")[0]
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
 
@@ -96,7 +96,7 @@ class Progress:
             self._failures = sorted([*self._failures, *record.failures])[:_NAMED]
 
     def add(self, record: BlockRecord) -> None:
-        """One more block."""
+        """Add one more block."""
         self._count(record)
 
     @property
@@ -121,7 +121,9 @@ class Progress:
 def reporting(
     wanted: bool | Callable[[StudyStatus], object], progress: Progress
 ) -> Iterator[Callable[[], None]]:
-    """A function to call after each block: it calls the user's function with the status, or shows a line."""
+    """Yield a function to call after each block: it calls the user's function with the status, or shows a
+    line.
+    """
 
     def words(_: float, status: StudyStatus) -> str:
         line = f"  {100.0 * status.made / status.runs:5.1f} %  {str(status).partition(chr(10))[0]}"
@@ -138,11 +140,11 @@ class StudyResults:
     _definition: Definition
     _design: Design | None
 
-    # ------------------------------------------------------------ what it is
+    # ------------------------------------------------------------ description
 
     @property
     def path(self) -> Path:
-        """Its folder."""
+        """The study's folder."""
         return self._folder.root
 
     @property
@@ -152,7 +154,7 @@ class StudyResults:
 
     @property
     def varied(self) -> tuple[str, ...]:
-        """Names of what varies."""
+        """Names of the varied quantities."""
         return self._definition.layout.names(VARIED)
 
     @property
@@ -167,17 +169,17 @@ class StudyResults:
 
     @property
     def units(self) -> dict[str, str]:
-        """Units of what varies, of metrics and of outputs, by name."""
+        """Units of varied quantities, metrics and outputs, by name."""
         layout = self._definition.layout
         return {a.name: a.units for a in layout.arrays} | {c.name: c.units for c in layout.columns}
 
     @property
     def run_by(self) -> str:
-        """The process that runs it now, "process 1234 on node1, since …"; "" if none does."""
+        """The process that runs the study now, "process 1234 on node1, since …"; "" if none does."""
         return owner(self.path)
 
     def status(self) -> StudyStatus:
-        """Return the progress: runs made, runs that failed and why."""
+        """Return the progress: the number of runs made, and failed runs with reasons."""
         found = finished_blocks(self._folder, self._definition.layout, self._definition.digest, patience=0.0)
         return Progress(self._definition.layout, found.records.values()).status
 
@@ -210,9 +212,10 @@ class StudyResults:
         return reading.run_table(self._folder, self._definition)
 
     def values(self, run: int) -> dict[str, float]:
-        """Return the varied values of one run: as it was made, or as the design has them."""
+        """Return the varied values of one run: from its record, or from the design if it is not made yet."""
         layout = self._definition.layout
-        if plain_float(run) is None or run != int(run):
+        number = plain_float(run)
+        if number is None or not number.is_integer():
             raise ArmillaryError(f"runs are whole numbers from 0 on: there is no run {run!r}")
         if not 0 <= run < layout.runs:
             raise ArmillaryError(f"there is no run {run}: the study has runs 0 to {layout.runs - 1}")
@@ -238,7 +241,7 @@ class StudyResults:
     def histogram(self, metric: str, **options: Given) -> Figure:
         """Draw the histogram of a metric; ``options``: ``bins``, ``title``, ``path``.
 
-        Of a metric that is a histogram of each run, the mean over all runs.
+        If the metric is itself a histogram of each run, the mean over all runs is drawn.
         """
         from armillary.results.plots import distributions
 
@@ -254,7 +257,7 @@ class StudyResults:
         return distributions.histogram(found.values, name=metric, units=found.units, **options)
 
     def scatter(self, *names: str, **options: Given) -> Figure:
-        """Metrics over what varies: the named ones, or all; ``options``: ``title``, ``path``."""
+        """Draw metrics over varied quantities: the named ones, or all; ``options``: ``title``, ``path``."""
         from armillary.results.plots import distributions
 
         layout, groups = self._definition.layout, []
@@ -271,8 +274,8 @@ class StudyResults:
     def sensitivity(self, metric: str, *, level: float = 0.95) -> Sensitivity:
         """Return the sensitivity of a metric to each varied quantity; print it, or ``.plot()`` it.
 
-        Sobol' indices of a "saltelli" design, Morris screening of a "morris" one; of any other the variance
-        explained.
+        For a "saltelli" design: Sobol' indices; for "morris": Morris screening; for any other design: the
+        explained variance.
         """
         from armillary.studies.sensitivity import sensitivity
 

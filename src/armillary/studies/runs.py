@@ -1,4 +1,4 @@
-"""The runs of a study, block by block: the design's values put into batches of the model."""
+"""The runs of a study, block by block: batches of the model with the values of the design."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ from armillary.studies.records import LARGEST, BlockRecord, finish_block, input_
 from armillary.studies.sampling import Design
 from armillary.untyped import DataMapping, DataTable, Given
 
-# Blocks of runs, made and written: the same on this machine's threads and on a cluster's workers.
+# Blocks of runs, made and written in the same way on this machine's threads and on a cluster's workers.
 
 Values: TypeAlias = Mapping[str, np.ndarray]
-RunMaker: TypeAlias = Callable[[Values, int], Made]  # values of a block's runs, and the number of the first
+RunMaker: TypeAlias = Callable[[Values, int], Made]  # arguments: values, first run's number
 
 
 @dataclass(frozen=True, eq=False)
 class BlockMaker:
-    """Where blocks go, and what makes them."""
+    """The folder of blocks, and the function that makes their runs."""
 
     folder: Folder
     layout: StoreLayout
@@ -66,7 +66,7 @@ class BlockMaker:
         return cls(folder, definition.layout, definition.digest, make_runs)
 
     def make(self, number: int, values: Values) -> BlockRecord:
-        """Return a block made and written; an error leaves nothing of it that counts."""
+        """Make and write a block, and return its record; after an error the block does not count."""
         started = time.perf_counter()
         first, end = self.layout.span(number)
         try:
@@ -90,7 +90,7 @@ def run_here(
     lock: StudyLock,
     done: Callable[[BlockRecord], None],
 ) -> None:
-    """Make blocks one after another in this process; ``values(i0, i1)`` returns the design's values of the
+    """Make blocks one after another in this process; ``values(i0, i1)`` returns the design's values for the
     runs from i0 up to i1.
     """
     for number in numbers:
@@ -100,16 +100,16 @@ def run_here(
 
 PARAMETER, INITIAL, MEMORY = "parameters", "initial", "memory"
 KINDS = (PARAMETER, INITIAL, MEMORY)
-INPUTS = "inputs"  # over time, which all runs have alike
+INPUTS = "inputs"  # over time, the same for all runs
 
 Thing = TypeVar("Thing")
 
-_LONGEST = 200  # bytes of a name in the store; most disks take 255
+_LONGEST = 200  # bytes of a name in the store; most file systems allow 255
 _CODES = {word: float(code) for code, word in enumerate(ENDS)}
 
 
 def kind_of(model: CompiledModel, name: str) -> str:
-    """As what a name is varied: a parameter, an initial value, or a memory."""
+    """Return the kind of a varied name: a parameter, an initial value, or a memory."""
     system = model.equations.system
     states = [s.data.name for s in system.initial]
     if name in model.parameters:
@@ -126,7 +126,7 @@ def kind_of(model: CompiledModel, name: str) -> str:
 
 
 def units_of(model: CompiledModel) -> dict[str, str]:
-    """Units in which parameters, initial values and memories are given."""
+    """Return the units in which parameters, initial values and memories are given."""
     system = model.equations.system
     columns = {column.name: column.units for column in model.equations.targets.columns}
     states = [s.data.name for s in system.initial]
@@ -135,7 +135,7 @@ def units_of(model: CompiledModel) -> dict[str, str]:
 
 
 def arguments(how: DataMapping, vary: Mapping[str, str], values: Mapping[str, object]) -> DataTable:
-    """Arguments of a simulation: how it is run, with the varied values among the fixed ones."""
+    """Return the arguments of a simulation: the settings ``how``, with varied values among the fixed ones."""
     found = dict(how)
     for kind in KINDS:
         own = {name: values[name] for name in vary if vary[name] == kind}
@@ -145,7 +145,7 @@ def arguments(how: DataMapping, vary: Mapping[str, str], values: Mapping[str, ob
 
 
 def layout_of(plan: Plan, vary: Mapping[str, str], runs: int, block: int) -> StoreLayout:
-    """Return the layout of the results that a study of these runs keeps."""
+    """Return the layout of the results that a study keeps."""
     outputs = {column.name: column for column in plan.model.equations.targets.columns}
     units, texts = units_of(plan.model), _texts(plan.model)
     arrays, columns = [], []
@@ -169,7 +169,7 @@ def layout_of(plan: Plan, vary: Mapping[str, str], runs: int, block: int) -> Sto
 
 
 def _texts(model: CompiledModel) -> dict[str, str]:
-    """Descriptions of parameters and initial values, in the model's words."""
+    """Return descriptions of parameters and initial values, from the model."""
     system = model.equations.system
     texts = {
         s.data.name: f"initial value; {s.data.about}" if s.data.about else "initial value"
@@ -192,12 +192,12 @@ def _with_unique_labels(layout: StoreLayout) -> StoreLayout:
 
 
 def _folder_name(name: str) -> str:
-    """Return the folder name of an array in the store: zarr takes a backslash for a slash."""
+    """Return the folder name of an array in the store, without backslashes, which zarr takes for slashes."""
     return netcdf_label(name).replace("\\", "_").encode()[:_LONGEST].decode(errors="ignore")
 
 
 def possible(values: Values, make: Callable[[Values], Thing]) -> Thing:
-    """Return the result of ``make`` for the first run whose values are possible; an error where none is."""
+    """Return ``make`` for the first run whose values are possible; raise the first error if there is none."""
     refused: list[ParameterError] = []
     for i in range(_count_of_runs(values)):
         try:
@@ -208,10 +208,10 @@ def possible(values: Values, make: Callable[[Values], Thing]) -> Thing:
 
 
 class ModelRuns:
-    """An engine for a study's blocks: batches of its model, prepared with the first of them.
+    """An engine for a study's blocks: batches of its model, prepared with the first block.
 
-    A run that cannot start (a loop that does not close, a negative mass) has failed, as one that diverges;
-    the others of its block are made.
+    A run that cannot start (a loop that does not close, a negative mass) counts as failed, as one that
+    diverges; the other runs of its block are made.
     """
 
     def __init__(
@@ -245,7 +245,7 @@ class ModelRuns:
         starts: DataTable = {kind: self._arguments(values).get(kind) for kind in KINDS}
         batch = prepared(**starts, runs=_count_of_runs(values), threads=self._threads)
         if np.any(batch.status == ENDS[NOT_RUN]):
-            raise KeyboardInterrupt  # a batch keeps what it has; of a block only the whole counts
+            raise KeyboardInterrupt  # a batch keeps finished runs, but only whole blocks count
         return batch
 
     def _prepare(self, values: Values) -> Prepared:
@@ -263,7 +263,7 @@ def _count_of_runs(values: Values) -> int:
 
 
 def _column_numbers(batch: Batch, column: StoredColumn) -> np.ndarray:
-    """Return the numbers of a column, from a batch."""
+    """Return the numbers of a column from a batch."""
     if column.kind == METRIC:
         return batch.metrics[column.name]
     if column.kind == STOP:
@@ -272,12 +272,12 @@ def _column_numbers(batch: Batch, column: StoredColumn) -> np.ndarray:
     return np.array([_CODES[str(word)] for word in kinds])[which]
 
 
-# From the arguments of a study to its definition: checked, and as plain data.
+# From the arguments of a study to its definition: checked arguments, as plain data.
 
-_BLOCKS = 100  # so many make progress visible, and little is lost with one
+_BLOCKS = 100  # usual number of blocks: progress is visible, and losing one costs little
 _FEWEST, _MOST = 256, 65_536  # runs in a block: work for all lanes and threads; memory
 _BYTES = 64 * 2**20  # of a block's results
-_TRIED = 20  # runs, of which one at least must be possible
+_TRIED = 20  # runs, at least one of which must be possible
 
 
 def define(
@@ -288,15 +288,15 @@ def define(
     outputs: Given,
     block: int | None,
 ) -> Definition:
-    """Return a study's definition; ``how`` are arguments of ``simulate_batch``, inputs over time
-    as signals.
+    """Return a study's definition; ``how`` has arguments of ``simulate_batch``, with inputs over time as
+    signals.
     """
     check_precision(how.get("precision", "double"))
     vary = {name: kind_of(model, name) for name in design.names}
     asked = {name: str(metric) for name, metric in read_metrics(metrics).items()}
 
     def try_plan(values: Values) -> tuple[DataTable, Plan]:
-        """Return the settings of runs, and the plan of one, which checks both."""
+        """Return the settings of runs, and the plan of one run, which checks both."""
         run = _plain_run(model, how, vary, {name: float(each[0]) for name, each in values.items()})
         settings, others = RunSettings.among(arguments(run, vary, values))
         others.pop("precision", None)
@@ -325,7 +325,7 @@ def define(
 def _plain_run(
     model: CompiledModel, how: DataMapping, vary: Mapping[str, str], first: Mapping[str, float]
 ) -> DataTable:
-    """Return the settings of runs as plain data: fixed values in their stated units."""
+    """Return the settings of runs as plain data, with fixed values in their stated units."""
     run = {key: _json_value(value) for key, value in how.items() if key not in (*KINDS, INPUTS)}
     if INPUTS in how:
         run[INPUTS] = input_identity(how[INPUTS])
@@ -338,7 +338,7 @@ def _plain_run(
             if name in vary:
                 raise ParameterError(f"'{name}' is varied, and given in {kind}= too: leave one out")
             if np.ndim(value.magnitude if is_quantity(value) else value):
-                raise ParameterError(f"'{name}' in {kind}= has several values: give them in vary=")
+                raise ParameterError(f"'{name}' in {kind}= has several values: give them in vary= instead")
     table = parameter_table(model.equations)
     varied = {name: first[name] for name in vary if vary[name] == PARAMETER}
     known = table.values({**fixed[PARAMETER], **varied})
@@ -364,14 +364,14 @@ def _memory(model: CompiledModel, name: str, value: object) -> Given:
 
 
 def _json_value(value: object) -> Given:
-    """Return a value as JSON keeps it."""
+    """Return a value in a form that JSON stores."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     return list(value) if isinstance(value, tuple) else value
 
 
 def _block_size(given: int | None, runs: int, layout: StoreLayout) -> int:
-    """Runs in a block: as requested, or so that blocks are neither tiny nor large."""
+    """Return the number of runs in a block: as requested, or a number that is neither tiny nor large."""
     numbers = len(layout.columns) + sum(array.size for array in layout.arrays)
     if given is None:
         wanted = min(max(-(-runs // _BLOCKS), _FEWEST), _MOST, max(_BYTES // (8 * numbers), 1))
@@ -383,7 +383,7 @@ def _block_size(given: int | None, runs: int, layout: StoreLayout) -> int:
     largest = max((array.chunk_bytes(block) for array in layout.arrays), default=0)
     if largest > LARGEST:
         raise ArmillaryError(
-            f"a block of {given} runs would have chunks of {largest / 2**30:.3g} GiB, and 2 is the most: "
+            f"a block of {given} runs would have chunks of {largest / 2**30:.3g} GiB, more than 2 GiB: "
             "give a smaller block="
         )
     return min(block, runs)

@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 
 # The influence of a quantity from any runs: the variance it explains, and the correlation of ranks.
 
-_PARTS = 20  # parts of a jackknife
-_BINS = 50  # most bins
+_PARTS = 20  # parts into which a jackknife divides the runs
+_BINS = 50  # at most
 
 
 def part_of_variance(x: np.ndarray, y: np.ndarray, level: float) -> tuple[float, float]:
-    """Return the part of the variance of y that goes with x, and the half width of its interval.
+    """Return the fraction of the variance of y explained by x, and the half width of its confidence interval.
 
         1 − (left / (n − p)) / (total / (n − 1))
 
-    where total is the total sum of squares and left the residual sum of squares of straight lines in bins of
-    x, with p coefficients (adjusted as by Ezekiel 1930). It is zero on average if y does not depend on x. It
-    estimates the first Sobol' index, Var E(y|x) / Var y. Bins hold equal numbers of runs, or one value each
-    if x has few.
+    where total is the total sum of squares, and left the residual sum of squares of straight lines fitted in
+    bins of x, with p coefficients (adjusted as by Ezekiel 1930). It is zero on average if y does not depend
+    on x. It estimates the first Sobol' index, Var E(y|x) / Var y. Bins hold equal numbers of runs, or one
+    value each if x has few distinct values.
 
-    The interval is by a jackknife over random parts. Of intervals of 95 % of a linear and Ishigami's function
-    from 128 to 4096 runs, 91 to 100 in a hundred held the truth.
+    The interval is found by a jackknife over random parts. Of the 95 % intervals for a linear function and
+    Ishigami's, from 128 to 4096 runs, 91 to 100 in a hundred contained the true value.
     """
     from scipy.stats import t
 
@@ -62,20 +62,20 @@ def _explained_share(sums: np.ndarray) -> float:
     """Return the part of variance explained, from sums of 1, x, x², y, x y and y² in each bin."""
     n, x, xx, y, xy, yy = sums[:, sums[0] > 0]
     total = yy.sum() - y.sum() ** 2 / n.sum()
-    if total <= 0:  # only the part that is left out differs
+    if total <= 0:  # y varies only in the part that is left out
         return 0.0
     xx, xy, yy = xx - x * x / n, xy - x * y / n, yy - y * y / n
-    sloped = xx > 1e-12 * n  # not where a bin holds one value
+    sloped = xx > 1e-12 * n  # bins with more than one value
     left = yy.sum() - np.sum(xy[sloped] ** 2 / xx[sloped])
     free = n.sum() - n.size - np.count_nonzero(sloped)
     return float(1 - (left / free) / (total / (n.sum() - 1)))
 
 
 def _bins_of(x: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return the bin of each value, and how many bins there are."""
-    most = min(_BINS, round(0.8 * x.size ** (1 / 3)))  # more would lose to chance what they gain in detail
+    """Return the bin of each value, and the number of bins."""
+    most = min(_BINS, round(0.8 * x.size ** (1 / 3)))  # more bins would add more noise than detail
     distinct, places = np.unique(x, return_inverse=True)
-    if distinct.size <= 2 * most:  # as many coefficients as so many lines
+    if distinct.size <= 2 * most:  # the number of coefficients of straight lines in `most` bins
         return places, distinct.size
     ranks = np.empty(x.size, dtype=np.intp)
     ranks[np.argsort(x, kind="stable")] = np.arange(x.size)
@@ -95,8 +95,9 @@ def rank_correlation(x: np.ndarray, y: np.ndarray, level: float) -> tuple[float,
 
 
 def correlated_pairs(columns: Mapping[str, np.ndarray], least: float) -> tuple[tuple[str, str, float], ...]:
-    """Pairs of quantities that are correlated, the most first: their ranks, by ``least`` or more and by more
-    than chance gives, four times the deviation 1/√(n − 1) of independent ones.
+    """Return pairs of correlated quantities, the strongest correlation first. Pairs count if their ranks
+    correlate by ``least`` or more, and by more than chance: four times 1/√(n − 1), the deviation of
+    independent ones.
     """
     from scipy.stats import rankdata
 
@@ -119,33 +120,33 @@ MORRIS = "Morris screening"
 GIVEN = "variance explained"
 
 _RESAMPLES = 100  # resamples of a bootstrap
-_RESAMPLED = 10_000_000  # numbers it may hold at once: fewer resamples of very many runs
-_FEWEST = 20  # runs, or groups of them, from which anything can be estimated
+_RESAMPLED = 10_000_000  # most numbers in memory at once: very many runs have fewer resamples
+_FEWEST = 20  # runs, or groups of them, that an estimate needs
 _SHOWN = 3  # pairs of correlated quantities in a sentence
-_WEAK = 0.1  # correlation whose square, the part of one that goes with the other, is too small to matter
+_WEAK = 0.1  # a weaker correlation does not matter: its square is the common part of the variance
 
 
 @dataclass(frozen=True)
 class Sensitivity:
     """The sensitivity of a metric to each varied quantity.
 
-    `values` holds a column of numbers by their meaning, in the order of `names`; `confidence` the half width
-    of their intervals at `level`, where there are any.
+    `values` holds a column of numbers for each measure, in the order of `names`; `confidence` the half widths
+    of their intervals at `level`, for measures that have any.
 
     | method | column | |
     | --- | --- | --- |
     | Sobol' indices | first | part of the metric's variance that the quantity causes alone |
-    | | total | the same with all its interactions; near zero: it may as well be fixed |
+    | | total | the same with all its interactions; if near zero, the quantity can be fixed |
     | Morris screening | mu_star | mean size of the metric's change, per whole range of the quantity |
-    | | mu | the same with signs |
-    | | sigma | its deviation: how far from linear, or dependent on the others |
-    | variance explained | explained | part of the variance that goes with the quantity, as "first" |
+    | | mu | mean change, with sign |
+    | | sigma | standard deviation of the change: nonlinearity or interactions |
+    | variance explained | explained | part of the variance explained by the quantity; estimates "first" |
     | | rank | Spearman's correlation of ranks, from -1 to 1: the direction |
 
-    `second` has the part of variance that two quantities cause only together, where that was requested.
-    `left_out` runs had a metric that is not a finite number, or belong to a group with such a one.
-    `correlated` has pairs of quantities and the correlation of their ranks: their parts of the variance
-    overlap, and add up to more than there is.
+    `second` has the part of the variance that two quantities cause only together, if it was requested.
+    `left_out` runs have a metric that is not finite, or belong to a group with such a run. `correlated` has
+    pairs of quantities and the correlation of their ranks: their parts of the variance overlap, so that the
+    sum of the parts is too large.
     """
 
     method: str
@@ -163,13 +164,13 @@ class Sensitivity:
 
     @property
     def order(self) -> np.ndarray:
-        """The numbers of the names, the most important first."""
+        """The indices of the names, the most important quantity first."""
         main = {SOBOL: "total", MORRIS: "mu_star", GIVEN: "explained"}[self.method]
         return np.argsort(-self.values[main], kind="stable")
 
     @property
     def overlap(self) -> str:
-        """A remark on parts of the variance where quantities are correlated, else ""."""
+        """A remark on parts of the variance if quantities are correlated, else ""."""
         pairs = [f"{one} and {other} ({rank:.2f})" for one, other, rank in self.correlated[:_SHOWN]]
         more = f" and {len(self.correlated) - _SHOWN} other pairs" if len(self.correlated) > _SHOWN else ""
         return (
@@ -177,9 +178,7 @@ class Sensitivity:
         )
 
     def to_pandas(self) -> LibraryObject:
-        """Return a table with a row for each quantity; the half widths of intervals are in columns named "…
-        ±".
-        """
+        """Return a table with a row for each quantity; columns named "… ±" have half widths of intervals."""
         pandas = require("pandas", extra="data", purpose="to make a table")
         columns: dict[str, np.ndarray] = {}
         for column, numbers in self.values.items():
@@ -189,7 +188,7 @@ class Sensitivity:
         return pandas.DataFrame(columns, index=pandas.Index(self.names, name="name"))
 
     def plot(self, path: str | os.PathLike[str] | None = None, title: str | None = None) -> Figure:
-        """Bars of all quantities, the most important on top."""
+        """Draw bars of all quantities, the most important on top."""
         return bars(self, path=path, title=title)
 
     def __str__(self) -> str:
@@ -217,8 +216,8 @@ class Sensitivity:
 
 
 _WHY = {
-    SOBOL: "their metric is not a finite number, or that of others in their group",
-    MORRIS: "their metric is not a finite number, or that of others on their trajectory",
+    SOBOL: "their metric, or another in their group, is not a finite number",
+    MORRIS: "their metric, or another on their trajectory, is not a finite number",
     GIVEN: "their metric is not a finite number",
 }
 
@@ -233,12 +232,12 @@ def sensitivity(
 ) -> Sensitivity:
     """Return the sensitivity of a metric, given by its values in all runs of a design.
 
-    From a "saltelli" design Sobol' indices, from "morris" Morris screening, both by SALib; from any other the
-    variance explained. Runs whose value is not a finite number are left out, and with them the whole group of
-    a saltelli or morris design: where many are, the results hold for the rest alone.
+    A "saltelli" design gives Sobol' indices, a "morris" design Morris screening, both by SALib; any other
+    design the explained variance. Runs whose value is not finite are left out, and with them their whole
+    group in a saltelli or morris design; if there are many, the results hold for the remaining runs only.
     """
     if not 0 < level < 1:
-        raise ArmillaryError(f"the level of intervals lies between 0 and 1, as 0.95; it is {level}")
+        raise ArmillaryError(f"the level of intervals must lie between 0 and 1, such as 0.95; it is {level}")
     y = np.asarray(values, dtype=float)
     if y.shape != (design.runs,):
         raise ArmillaryError(f"'{metric}' needs a value for each of {design.runs} runs, not shape {y.shape}")
@@ -248,8 +247,8 @@ def sensitivity(
     if count < fewest:
         what = {"saltelli": "groups", "morris": "trajectories"}.get(design.kind, "runs")
         raise ArmillaryError(
-            f"'{metric}' is known in {count} of {complete.size} {what}: too few to find what it depends on; "
-            f"{fewest} are needed at least"
+            f"'{metric}' is known in {count} of {complete.size} {what}: too few to estimate sensitivities; "
+            f"at least {fewest} are needed"
         )
     kept = np.repeat(complete, design.group)
     if np.ptp(y[kept]) == 0:
@@ -275,7 +274,7 @@ def _problem(design: Design) -> DataTable:
 
 
 def _sobol(design: Design, y: np.ndarray, kept: np.ndarray, level: float) -> DataTable:
-    """First and total indices, and second ones, by Saltelli et al. (2010) and Saltelli (2002)."""
+    """First, total and second-order indices, by Saltelli et al. (2010) and Saltelli (2002)."""
     analyse = require("SALib.analyze.sobol", extra="study", purpose="Sobol' indices").analyze
     found = analyse(
         _problem(design),
@@ -316,7 +315,7 @@ def _morris(design: Design, y: np.ndarray, kept: np.ndarray, level: float) -> Da
 
 
 def _from_any_runs(design: Design, y: np.ndarray, kept: np.ndarray, level: float) -> DataTable:
-    """Return the variance explained by each quantity alone and the correlation of ranks, from any runs."""
+    """Return the variance explained by each quantity alone, and correlations of ranks, from any runs."""
     inputs = design.block(0, design.runs)
     y = (y[kept] - y[kept].mean()) / y[kept].std()
     found = [part_of_variance(x[kept], y, level) for x in inputs.values()]
@@ -332,12 +331,12 @@ def _from_any_runs(design: Design, y: np.ndarray, kept: np.ndarray, level: float
 
 
 def _both_sides(upper: np.ndarray) -> np.ndarray:
-    """Return a symmetric matrix from SALib's, which has numbers above its diagonal only."""
+    """Return a symmetric matrix from SALib's upper triangle."""
     return np.where(np.isnan(upper), upper.T, upper)
 
 
 def _cell_text(number: float, half: float | None, *, fixed: bool = True) -> str:
-    text = f"{round(number, 3) + 0.0:.3f}" if fixed else f"{number:.4g}"  # a small one is 0.000, not -0.000
+    text = f"{round(number, 3) + 0.0:.3f}" if fixed else f"{number:.4g}"  # prints 0.000, not -0.000
     if half is None:
         return text
     return f"{text} ± {half:.3f}" if fixed else f"{text} ± {half:.2g}"
@@ -345,7 +344,7 @@ def _cell_text(number: float, half: float | None, *, fixed: bool = True) -> str:
 
 # Bars of sensitivities.
 
-_LINE = 110  # letters of a note below bars
+_LINE = 110  # characters of a note below bars
 
 
 def bars(sensitivity: Sensitivity, *, title: str | None = None, path: Path | None = None) -> Figure:
@@ -372,7 +371,7 @@ def bars(sensitivity: Sensitivity, *, title: str | None = None, path: Path | Non
         axes.set_xlabel(literal(axis_label(_AXES[next(iter(shown))], units)))
         axes.legend(loc="lower right", **BOX)
         if sensitivity.overlap:
-            # Below the axis's own label, however high the figure is.
+            # Below the axis label, for any height of the figure.
             axes.annotate(
                 literal("\n".join(wrap(sensitivity.overlap, _LINE))), (0, 0), (0, -38), va="top",
                 xycoords="axes fraction", textcoords="offset points", fontsize=8.5, color=GREY,

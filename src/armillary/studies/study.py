@@ -1,4 +1,4 @@
-"""Studies: many runs of a model over a design, kept on disk, resumed where they stopped."""
+"""Studies: many runs of a model over a design, kept on disk, and continued after an interruption."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Study(StudyResults):
     all runs. ``block`` runs are made and written together (an existing study keeps its number). An
     interrupted study continues after the last whole block when it is run again. A folder of another study is
     refused. ``build`` ("package.module:function") is for the workers of a cluster, if no text can describe
-    the model. ``trust`` lets them load the FMUs of the model's text: machine code.
+    the model. ``trust`` allows them to load the FMUs that the model's text names, which are machine code.
     """
 
     @expanded_signature(SettingOptions)
@@ -175,12 +175,12 @@ class Study(StudyResults):
         threads: int | None = None,
         device: str = "cpu",
     ) -> Study:
-        """Return all runs that are not made yet: in this process, or ``on`` a Dask client or a scheduler's
-        address.
+        """Make all runs that are missing, in this process or ``on`` a Dask client or a scheduler's address,
+        and return the study.
 
         ``progress`` shows a line on a terminal, or calls a function with the status after each block. On a
         cluster each task uses one thread, unless ``threads`` is more; workers must see the folder under the
-        same path. Whatever ends it, finished blocks stay; the next ``run`` makes the others.
+        same path. After an interruption finished blocks stay, and the next ``run`` makes the others.
         """
         folder = self._folder
         check_device(device, self._definition.content["run"].get("precision", "double"))
@@ -201,13 +201,14 @@ class Study(StudyResults):
         return self
 
     def _begin(self) -> None:
-        """The files that every study has, checked once more now that no other process can write."""
+        """Write the files that every study has, after another check under the lock."""
         folder, definition = self._folder, self._definition
         for module in ("zarr", "pyarrow.parquet"):
             require(module, extra="study", purpose="Studies")
         if (version := definition.content["armillary"]) != VERSION:
             raise ArmillaryError(
-                f"study '{self.path}' was made by Armillary {version}, and this is {VERSION}: go on with that"
+                f"study '{self.path}' was made by Armillary {version}, and this is {VERSION}: "
+                "continue with that version"
             )
         there = definition_for_writing(folder)
         if there is not None:
@@ -243,7 +244,7 @@ class Study(StudyResults):
         if missing:
             check_disk(folder, layout, len(missing) / layout.blocks)
         for number in found.damaged:
-            folder.record(number).unlink(missing_ok=True)  # else a worker would take it for finished
+            folder.record(number).unlink(missing_ok=True)  # else a worker would take the block for finished
         count = Progress(layout, found.records.values())
         with reporting(progress, count) as report:
 
@@ -294,8 +295,8 @@ class Study(StudyResults):
             run_there(client, BlockAssignment(job, values, missing, lock, done))
 
     def extend(self, runs: int) -> Study:
-        """Return the same study with more runs, of a design that begins with the runs it has: random, sobol,
-        morris, saltelli. ``run`` then makes the new ones; a last block that was not full is made again.
+        """Return the study with more runs, if its design keeps the runs that it has: random, sobol, morris,
+        saltelli. ``run`` then makes the new runs; a last block that was not full is made again.
         """
         folder, design = self._folder, self._require_design()
         if positive_whole(runs) is None:
@@ -306,9 +307,9 @@ class Study(StudyResults):
             )
         if not design.open_ended or not design.portable:
             why = (
-                f"of a {design.kind} design all runs depend on their number"
+                f"all runs of a {design.kind} design depend on their number"
                 if design.portable
-                else "it holds code"
+                else "it contains a function"
             )
             raise ArmillaryError(f"the design of study '{self.path}' cannot be extended: {why}")
         larger = Design.from_data({**design.as_data(), "runs": runs})
@@ -318,7 +319,7 @@ class Study(StudyResults):
             check_same(there, self._definition, folder)
             definition = self._definition.with_runs(larger.runs, larger.identity())
             folder.make_ready()
-            forget_columns(folder, definition.layout)  # whose chunks may be larger now
+            forget_columns(folder, definition.layout)  # their chunks may be larger now
             describe_store(folder, definition.layout, definition.about)
             write_design(folder, larger)
             definition.write(folder)
@@ -329,8 +330,8 @@ class Study(StudyResults):
         return self._require_design().block(first, end)
 
     def rerun(self, run: int, **changed: object) -> Run:
-        """One run of the study made again by itself, with all outputs, at the times of the study's
-        histories; ``changed`` are arguments of ``simulate``, such as ``sample`` (None: every step).
+        """Repeat one run of the study alone, with all outputs, at the times of the study's histories;
+        ``changed`` are arguments of ``simulate``, such as ``sample`` (None: every step).
         """
         content = self._definition.content
         how = {key: value for key, value in content["run"].items() if key not in ("precision", "watch")}
@@ -339,15 +340,15 @@ class Study(StudyResults):
 
 
 def _signals(model: CompiledModel, inputs: object, settings: RunSettings) -> dict[str, Signal]:
-    """Inputs over time as signals; all runs have the same ones."""
+    """Return inputs over time as signals, the same for all runs."""
     if inputs is None or (isinstance(inputs, Mapping) and not inputs):
         return {}
     found = read_inputs(model.equations.system, inputs, settings)
     for name, signal in found.items():
         if signal.runs is not None:
             raise ParameterError(
-                f"input '{name}' has data for {signal.runs} runs, but all runs of a study have the same; "
-                "give one row of them, and vary a parameter that scales the input"
+                f"input '{name}' has data for {signal.runs} runs, but all runs of a study have the same "
+                "inputs; give one row of data, and vary a parameter that scales the input"
             )
     return found
 
@@ -367,8 +368,9 @@ def open_study(
 ) -> Study:
     """Open the study in a folder, to read its results, to repeat single runs, or to continue it.
 
-    Reading needs no model; otherwise the model is built from its text in the folder, unless ``model`` or
-    ``build`` ("package.module:function") gives it. ``trust`` lets the text load FMUs: machine code.
+    Reading results needs no model; otherwise the model is built from its text in the folder, unless ``model``
+    or ``build`` ("package.module:function") provides it. ``trust`` allows the text to load FMUs: machine
+    code.
     """
     folder = Folder.at(path)
     definition = read_definition(folder)

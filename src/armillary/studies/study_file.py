@@ -21,8 +21,8 @@
     seed = 1
     folder = "studies/car"          # relative to this file (default: named after it)
 
-A study file is data: nothing in it is executed. Its own form is checked here, its values against the model in
-`set_up` below.
+A study file is data: nothing in it is executed. This module checks its form, and in `StudySetup` its values
+against the model.
 """
 
 from __future__ import annotations
@@ -85,9 +85,9 @@ TABLES = ("vary", "metrics", "study")
 STUDY_TABLE = KeyedTable(
     "the settings of the study",
     {
-        "design": Described(choice(*KINDS), "how runs are spread; random where left out"),
+        "design": Described(choice(*KINDS), "how runs are spread; random by default"),
         "runs": Described(WholeNumber(1), "number of runs; grid and list have their own"),
-        "seed": Described(WholeNumber(0), "of the random numbers; 0 where left out"),
+        "seed": Described(WholeNumber(0), "of the random numbers; 0 by default"),
         "levels": Described(
             Either(
                 (WholeNumber(2), TableKind()),
@@ -95,11 +95,11 @@ STUDY_TABLE = KeyedTable(
             ),
             "of a grid or of Morris' screening: values between the bounds, for all or by name",
         ),
-        "second_order": Described(FLAG, "indices of pairs too, of a saltelli design"),
+        "second_order": Described(FLAG, "whether a saltelli design has runs for indices of pairs, too"),
         "block": Described(WholeNumber(1), "runs that are made and written together"),
         "watch": Described(
             PositiveNumber("a positive number of seconds"),
-            "seconds between two looks of metrics with an adaptive method",
+            "seconds between two evaluations of metrics with an adaptive method",
         ),
         "precision": Described(choice("double", "single", "fast"), "single and fast are for GPUs"),
         "folder": Described(FileName("the name of a folder"), "of the results, relative to this file"),
@@ -117,7 +117,7 @@ class StudyFile:
     """
 
     run: RunFile  # the model, and how each run is made
-    document: Document  # for the lines of what varies, whose names are the model's
+    document: Document  # for the lines of varied quantities, whose names are defined by the model
     vary: DataMapping = field(default_factory=dict)
     metrics: Mapping[str, SourcedValue] = field(default_factory=dict)
     settings: Mapping[str, SourcedValue] = field(default_factory=dict)
@@ -159,7 +159,7 @@ class StudyFile:
         return replace(file, run=replace(run, problems=(*problems, *run.problems)))
 
     def setting(self, settings: Mapping[str, object], source: str = "override") -> StudyFile:
-        """Return the same with other values: "study.runs", "study.seed", …, and all names of
+        """Return the study file with other values: "study.runs", "study.seed", …, and all names of
         `RunFile.setting`.
         """
         own = {name.removeprefix("study."): v for name, v in settings.items() if name.startswith("study.")}
@@ -180,12 +180,12 @@ class StudyFile:
 
 
 def _form_problems(document: Document) -> list[str]:
-    """Return the errors in its keys, which do not depend on its model."""
+    """Return the errors in the file's keys, which do not depend on its model."""
     content = document.data
     found = unknown_keys(document, (*_RUN_KEYS, *TABLES))
     found += table_problems(document, {"vary": None, "metrics": None, "study": STUDY_KEYS})
     if not content.get("vary"):
-        message = 'what varies? give [vary] with lines such as SPEED = { uniform = ["10 m/s", "20 m/s"] }'
+        message = 'nothing varies; give [vary] with lines such as SPEED = { uniform = ["10 m/s", "20 m/s"] }'
         found.append(f"{where(document, 'vary')}: {message}")
     output = content.get("output", {})
     if isinstance(output, dict) and "file" in output:
@@ -225,7 +225,7 @@ def _setting_problems(settings: Mapping[str, SourcedValue]) -> list[str]:
 # The JSON schema of study files, for editors that complete and check them.
 
 _NUMBER = Described(QUANTITY, QUANTITY.words, [1000, "55 mile/hour"])
-_UNITS: dict[str, Kind] = {"units": Described(WORDS, "of the numbers, where they bring none themselves")}
+_UNITS: dict[str, Kind] = {"units": Described(WORDS, "of numbers without units of their own")}
 _METRICS = ["maximum(r)", "crossing(r, 8, rising)", "histogram(r, 0, 20, 40)"]
 
 
@@ -244,7 +244,7 @@ _VARIED = Either((
         "one of several values",
         {
             "choice": Described(ListOf(_NUMBER), "the values", minItems=1),
-            "weights": ListOf(Described(NUMBER, "how often", minimum=0)),
+            "weights": ListOf(Described(NUMBER, "relative frequency", minimum=0)),
             **_UNITS,
         },
         ("choice",),
@@ -285,16 +285,16 @@ def study_schema() -> DataTable:
     return {"$schema": SCHEMA_VERSION, "title": "Armillary study file", **_STUDY_FILE.schema()}
 
 
-# A study file against its model: what varies known by name and in its units, and the study it describes.
+# A study file against its model: names and units of varied quantities are checked, and the study is made.
 
 _DESIGN = ("runs", "seed", "levels", "second_order")  # keys of [study] that are arguments of Design
-_OTHERS = ("block", "watch", "precision")  # and of Study
+_OTHERS = ("block", "watch", "precision")  # keys of [study] that are arguments of Study
 
 
 class StudySetup(Simulation):
-    """One study file with its model; each stage is done once, when it is first needed.
+    """A study file with its model; each stage is done once, when it is first needed.
 
-    ``options`` are those with which the model is loaded, such as ``trust=True``: not the file's to give.
+    ``options`` are options of loading the model, such as ``trust=True``, which a file must not set.
     """
 
     def __init__(self, file: StudyFile, **options: Given) -> None:
@@ -303,19 +303,23 @@ class StudySetup(Simulation):
         self.folder = self._folder()
 
     def study(self) -> Study:
-        """Return the study, new or as far as its folder has it.
+        """Return the study, new or with the finished blocks of its folder.
 
-        Where the folder's is the same with fewer runs, it is extended, if its design allows that.
+        If the folder has the same study with fewer runs, it is extended, provided that its design allows
+        that.
         """
         settings = self.run_settings()
         if "tier" in self.values.settings:
             source = self.values.settings["tier"].source
             raise RunFileError(
-                [f"{source}: runs of a study have final code, to be repeated anywhere; leave out tier"]
+                [
+                    f"{source}: runs of a study use fully optimised code, so that they can be "
+                    "repeated; leave out tier"
+                ]
             )
         self.check_places()
         self.check_values()
-        model = self.model  # by which names of outputs are known
+        model = self.model  # with it the names of outputs are known
         given = {name: entry.value for name, entry in self.study_file.settings.items()}
         how = {
             "vary": self.vary,
@@ -346,7 +350,7 @@ class StudySetup(Simulation):
         return made
 
     def _known_metrics(self, known: list[str]) -> dict[str, str]:
-        """Metrics as texts, of outputs that the model has."""
+        """Return metrics as texts; raise an error for outputs that the model does not have."""
         problems = []
         for name, entry in self.study_file.metrics.items():
             output = read_metric(entry.value).output
@@ -358,7 +362,7 @@ class StudySetup(Simulation):
         return {name: entry.value for name, entry in self.study_file.metrics.items()}
 
     def check_places(self) -> None:
-        """An error for a folder that holds something else, before anything is computed."""
+        """Raise an error for a folder with other content, before anything is computed."""
         definition_for_writing(Folder(self.folder))
 
     def _folder(self) -> Path:
@@ -368,17 +372,17 @@ class StudySetup(Simulation):
         # A path on the command line is relative to where the command is given.
         return Path(entry.value) if entry.source == COMMAND_LINE else self.file.folder / entry.value
 
-    # ------------------------------------------------------------ what varies
+    # ------------------------------------------------------------ varied quantities
 
     def _resolve_values(self) -> RunValues:
-        """Return the values of all runs; one error has all that is wrong with the file."""
+        """Return the values of all runs; one error lists all faults of the file."""
         self.vary, problems = self._read_distributions()
         if not problems and self.vary and not self.file.problems:
             problems = self._design_problems()
         return resolve(replace(self.file, problems=(*self.file.problems, *problems)), self.system)
 
     def _read_distributions(self) -> tuple[DataTable, list[str]]:
-        """Return distributions by name, each checked by itself; and their faults."""
+        """Return distributions by name, each checked alone, and their faults."""
         known, units, document = self._names(), self._units(), self.study_file.document
 
         def holds_names(name: str) -> bool:
@@ -407,7 +411,7 @@ class StudySetup(Simulation):
     def _member_problems(
         self, name: str, value: object, members: list[str], known: list[str], units: dict[str, str]
     ) -> Iterator[str]:
-        """The errors in the variation of one name."""
+        """Yield the errors in the variation of one name."""
         fixed = {**self.file.parameters, **self.file.initial, **self.file.inputs, **self.file.memory}
         unknown = [member for member in members if member not in known]
         for member in unknown:

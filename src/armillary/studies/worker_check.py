@@ -1,6 +1,6 @@
 """The report of a worker of a cluster: sent to it as code, so that it works with and without Armillary.
 
-`report` is pickled by value, so it may use nothing but what it imports itself.
+`report` is pickled by value, so it may use only names that it imports itself.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def report(folder: str, unfinished: str) -> dict[str, str]:
 
 
 def unfit(found: dict[str, str], version: str) -> str:
-    """Why a worker cannot take part, from its report; "" where it can."""
+    """Return the reason why a worker cannot take part, from its report; "" if it can."""
     here = f"the worker on {found['host']}"
     if not found["version"]:
         return f"{here} has no Armillary ({found['why']}): install armillary=={version} there"

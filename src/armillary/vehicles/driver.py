@@ -14,6 +14,7 @@ IEEE Trans. SMC-11 (1981) 393-399, with the steady response of the car in place 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Protocol
@@ -155,10 +156,11 @@ class SharpDriver:
 
     def __post_init__(self) -> None:
         numbers = (self.speed, self.preview, self.interval, self.weight_y, self.lag, self.limit)
-        if not all(value > 0 for value in numbers) or self.preview < 2 * self.interval:
+        positive = all(0 < value < math.inf for value in numbers) and 0 <= self.weight_angle < math.inf
+        if not positive or self.preview < 2 * self.interval:
             raise arm.ModelError(
                 "a driver by optimal preview needs speed, preview, interval, weight_y, lag and limit above "
-                "zero, and a preview of two intervals at least"
+                "zero, weight_angle from zero, and a preview of two intervals at least"
             )
 
     @cached_property

@@ -199,6 +199,8 @@ def road_profiles(
         raise arm.ModelError(
             f"spatial frequencies must rise: 0 < lowest ({lowest:g}) < highest ({highest:g})"
         )
+    if not 0 < track < math.inf:
+        raise arm.ModelError(f"the distance of the tracks, track={track!r}, must be above zero, in metres")
     edges = np.geomspace(lowest, highest, waves + 1)
     n = np.sqrt(edges[:-1] * edges[1:])
     variance = MEANS[road_class] * REFERENCE**2 * (1 / edges[:-1] - 1 / edges[1:])

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.analysis.linear.structure import transmission_zeros
+from armillary.analysis.linear.structure import reach, transmission_zeros
 from armillary.errors import ArmillaryError, MissingExtraError
 
 M, K, C = 2.0, 50.0, 3.0
@@ -398,3 +398,16 @@ def test_an_undamped_pole_has_no_response() -> None:
         lin.frequency_response([1.0, 2.0])
     with pytest.raises(ArmillaryError, match="H2 norm is infinite"):
         lin.h2_norm()
+
+
+def test_equal_and_weakly_moved_modes_are_counted_as_they_are_listed() -> None:
+    """The measure is zero at both of two equal eigenvalues, of which one input moves one combination."""
+    for A, B, rank in (
+        (np.eye(2), [[1.0], [1.0]], 1),
+        ([[0, 1], [0, 0]], [[1.0], [0.0]], 1),
+        ([[0, 1], [0, 0]], [[0.0], [1.0]], 2),
+        ([[1, 0, 0], [0, 1, 0], [0, 0, 2]], [[1.0, 0], [0, 1], [0, 0]], 2),
+    ):
+        found = reach(np.array(A, dtype=float), np.array(B), ("a", "b", "c")[: len(A)], "controllable")
+        assert found.rank == rank == str(found).count("+0i") - str(found).count(" not controllable")
+        assert len(found.missing) == len(A) - rank and found.complete == (rank == len(A))

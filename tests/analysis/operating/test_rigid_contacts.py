@@ -167,6 +167,23 @@ def test_an_open_contact_that_the_solution_overlaps_is_closed() -> None:
         model.equilibrium(starts={"b.q1": 0.5}, memory={"floor_status": 0})
 
 
+@pytest.mark.parametrize(("units", "metre", "newton"), [("SI", 1, 1), ("in-lb-s", 1 / 0.0254, 0.2248089431)])
+def test_the_worst_contradiction_is_the_same_in_all_units(units: str, metre: float, newton: float) -> None:
+    """A brake that lacks 1 of 10 N beside an open contact as deep as half its terms, 0.5 m: in inches and
+    pounds the number of the depth is the greater one, in SI that of the force.
+    """
+    s = arm.System("two slides", units=units)
+    one = s.body("one", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    two = s.body("two", joint=arm.Prismatic("x"), mass=1.0, inertia=0)
+    s.force("push", 10 * newton, s.ground.x, at=one)
+    s.brake("brake", one.q1, capacity=9 * newton)
+    s.force("pull", f"-{newton / metre}*(two.q1 + {0.5 * metre})", s.ground.x, at=two)
+    s.contact("floor", two, plane=(s.ground, s.ground.x))
+    model = s.derive().compile()
+    with pytest.raises(arm.ArmillaryError, match=r"contact 'floor' is open .*1 more are contradicted"):
+        model.equilibrium(memory={"brake_status": 1, "floor_status": 0})
+
+
 def test_a_table_on_three_feet_bears_by_the_lever_rule() -> None:
     s = arm.System("table")
     body = s.body("top", joint=arm.Free(), com=(0.1, 0.05, 0), mass=8.0, inertia=(1, 1, 1.5))

@@ -122,7 +122,9 @@ SHOWN int fmi3SetString(void *c, const unsigned *r, size_t n, const char **v, si
 #define TYPE(name, type, width) \\
 SHOWN int fmi3Set##name(void *c, const unsigned *r, size_t n, const type *v, size_t m) \\
 { (void)c; if (m != n * width) return 3; \\
-  for (size_t i = 0; i < m; i++) kept[r[i / width]][i % width] = (double)v[i]; return 0; } \\
+  for (size_t i = 0; i < m; i++) \\
+    kept[r[i / width]][i % width] = r[i / width] == 304 ? (double)((long long)v[i] % 1000) : (double)v[i]; \\
+  return 0; } \\
 SHOWN int fmi3Get##name(void *c, const unsigned *r, size_t n, type *v, size_t m) \\
 { (void)c; if (m != n * width) return 3; \\
   for (size_t i = 0; i < m; i++) v[i] = (type)kept[r[i / width] - 100][i % width]; return 0; }
@@ -153,6 +155,8 @@ def typed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines += [
         '<UInt64 name="columns" valueReference="300" causality="structuralParameter" start="2"/>',
         '<String name="label" valueReference="301" causality="parameter"><Start value="x"/></String>',
+        f'<Int64 name="digits" valueReference="304" causality="parameter" start="{2**53 + 1}"/>',
+        '<Int32 name="last digits" valueReference="404" causality="output" variability="discrete"/>',
         '<Int32 name="count" valueReference="302" causality="parameter" variability="fixed" start="1"/>',
         '<Binary name="blob" valueReference="303" causality="input"/>',
     ]
@@ -179,7 +183,8 @@ def test_numbers_truths_enumerations_and_arrays_cross_the_border(typed: Path) ->
         "in level": 3.2,
     }  # fmt: skip
     arrays = {"in Float64[1,2]": 1.5, "in Float64[2,1]": "t + 2.5"}
-    found = s.fmu("e", typed, every=0.1, inputs=given | arrays, parameters={"label": "hello", "count": 5})
+    set_once = {"label": "hello", "count": 5, "digits": 2**53 + 3}  # the last one has more than 53 bits
+    found = s.fmu("e", typed, every=0.1, inputs=given | arrays, parameters=set_once)
     run = s.derive().compile().simulate(0.2, step=0.1)
     values = {
         name: run[f"e_{name.replace(' ', '_')}"][-1] for name in ("out Float32", "out level", "out Boolean")
@@ -188,9 +193,10 @@ def test_numbers_truths_enumerations_and_arrays_cross_the_border(typed: Path) ->
     for kind in TYPES[1:9]:
         exact = given[f"in {kind}"]
         assert run[f"e_out_{kind}"][-1] == np.sign(exact) * np.floor(abs(exact) + 0.5), kind
+    assert run["e_last_digits"][-1] == (2**53 + 3) % 1000
     array = [run[f"e_out_Float64_{i}_{j}"][-1] for i in (1, 2) for j in (1, 2)]
     assert array == pytest.approx([7.0, 1.5, 2.7, 7.0], rel=1e-15)
-    assert "out Float64[2,2]" in found and len(found) == 15
+    assert "out Float64[2,2]" in found and len(found) == 16
     other = arm.System("whole array")
     other.body("b", joint=arm.Prismatic("x"), mass=1, inertia=0)
     other.fmu("e", typed, every=0.1, inputs={"in Float64": [1, 2, 3, 4]}, outputs=["out Float64[2,1]"])
@@ -204,6 +210,7 @@ def test_numbers_truths_enumerations_and_arrays_cross_the_border(typed: Path) ->
         ({"inputs": {"in Float64": [1, 2]}}, "input 'in Float64' has 4 elements, and 2 are given"),
         ({"parameters": {"label": 3}}, "parameter 'label' needs a text, not 3"),
         ({"parameters": {"count": 1.5}}, r"'count' is of type Int32, and 1\.5 is not a whole number"),
+        ({"parameters": {"count": 2**31}}, "type Int32, from -2147483648 to 2147483647, not 2147483648"),
         ({"every": None}, "offers no model exchange; give every=…"),
     ],
 )

@@ -59,6 +59,15 @@ def test_dependencies_are_those_of_the_equations(tmp_path: Path) -> None:
     assert depends["p.q1"] == {"p.q1"}
 
 
+def test_a_rate_is_named_after_the_state_as_it_is_called_in_the_fmu(tmp_path: Path) -> None:
+    s = arm.System("clock")
+    s.body("b", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.state("time", rate=1.0)  # a name that FMI's own variable has
+    path = s.derive().export("fmu", tmp_path / "clock.fmu", binary=False)
+    text = zipfile.ZipFile(path).read("modelDescription.xml").decode()
+    assert 'name="time\'"' in text and 'name="der(time\')"' in text
+
+
 def test_variables_have_units_starts_and_descriptions_of_the_user(hopping: Any, tmp_path: Path) -> None:
     path = hopping.export("fmu", tmp_path / "h.fmu", binary=False, parameters={"k": 4.0}, duration="2 s")
     root = described(path)

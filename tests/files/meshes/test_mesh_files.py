@@ -106,6 +106,8 @@ def test_dae_meshes_have_units_nodes_and_colours(tmp_path: Path) -> None:
     assert quads.faces.tolist() == [[0, 2, 1], [0, 1, 3], [1, 2, 3]]
 
 
+_LISTS = b"[" * 100_000
+DEEP = struct.pack("<4sIIII", b"glTF", 2, 20 + len(_LISTS), len(_LISTS), 0x4E4F534A) + _LISTS
 BOMB = '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaaa">]><COLLADA>&a;</COLLADA>'
 
 
@@ -117,6 +119,7 @@ BOMB = '<?xml version="1.0"?><!DOCTYPE x [<!ENTITY a "aaaa">]><COLLADA>&a;</COLL
         ("a.glb", glb_bytes(buffers=[{"uri": "../other.bin", "byteLength": 72}]), "another file"),
         ("a.glb", glb_bytes(extensionsRequired=["KHR_draco_mesh_compression"]), "KHR_draco"),
         ("a.glb", glb_bytes(meshes=[]), "damaged"),
+        ("a.glb", DEEP, "damaged"),
         ("a.glb", glb_bytes(bufferViews=[{"buffer": 0, "byteLength": 9, "byteOffset": 60}] * 2), "beyond"),
         ("a.dae", dae_text(TRIANGLES).replace("<node>", '<node id="n"><instance_node url="#n"/>'), "cycle"),
         ("a.dae", BOMB, "document type or entity"),
@@ -140,6 +143,9 @@ def test_meshes_of_too_many_triangles_are_refused(tmp_path: Path, monkeypatch) -
     monkeypatch.setattr(formats, "MOST", 7)
     with pytest.raises(MeshFault, match="more than 7 triangles"):
         read_surface(_written(tmp_path, "a.glb", glb_bytes()))
+    no_scene = dae_text(TRIANGLES * 2).partition("<library_visual_scenes>")[0] + "</COLLADA>"
+    with pytest.raises(MeshFault, match="more than 7 triangles"):
+        read_surface(_written(tmp_path, "a.dae", no_scene))
     fan = f"<polygons>{_IN}<p>{'0 0 1 0 2 0 ' * 3}</p></polygons>"
     with pytest.raises(MeshFault, match="7 triangles; up to 3"):
         read_surface(_written(tmp_path, "a.dae", dae_text(fan)))

@@ -74,7 +74,7 @@ def test_a_period_leads_back() -> None:
         ({"a": 7000.0, "p": 6000.0}, "give one of a, p, periapsis or altitude, not a, p"),
         ({}, "not none"),
         ({"a": 7000.0, "e": 1.0}, "a parabola has none"),
-        ({"a": 7000.0, "e": 1.5}, "that of a hyperbola is negative"),
+        ({"a": 7000.0, "e": 1.5}, "give a negative one for a hyperbola"),
         ({"a": -7000.0}, "positive one for an ellipse"),
         ({"altitude": 500.0}, "altitude= and radius="),
         ({"p": 7000.0, "radius": 6378.0}, "altitude= and radius="),

@@ -13,17 +13,18 @@ Source: Swevers et al. (1997), Optimal robot excitation and identification.
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armillary.algebra.arguments import checked_names, reals
+from armillary.algebra.arguments import checked_names, real, reals
 from armillary.algebra.calculus import evaluate_all, tangents
-from armillary.algebra.expression import UNIT, ZERO
+from armillary.algebra.expression import UNIT, ZERO, Expr
 from armillary.algebra.node import positive_whole
 from armillary.algebra.walk import symbols, transform
 from armillary.analysis.effort_equations import refuse_rigid_contacts
@@ -231,7 +232,8 @@ class ExcitingTrajectory:
     time: np.ndarray
     condition: float
     units: Mapping[str, str]
-    factors: np.ndarray  # from stated units to the model's own
+    factors: np.ndarray  # of the coordinates, from stated units to the model's own
+    speed_factors: np.ndarray  # of the speeds
     model_centre: np.ndarray  # all coordinates of the model, in its order, with the joints at their centre
     follow: np.ndarray  # (coordinates of the model, joints): change of each per change of each joint
 
@@ -275,7 +277,8 @@ class ExcitingTrajectory:
         """Return coordinates, speeds and accelerations of one period as columns of a run, in stated units."""
         rates = tuple(f"rate of {name}" for name in self.speeds)
         names = (*self.coordinates, *self.speeds, *rates)
-        columns = np.hstack([x / self.factors for x in (self.q, self.u, self.udot)])
+        speeds = (x / self.speed_factors for x in (self.u, self.udot))
+        columns = np.hstack([self.q / self.factors, *speeds])
         units = {name: self.units[name] for name in (*self.coordinates, *self.speeds)}
         units |= {f"rate of {name}": f"{self.units[name]}/s" for name in self.speeds}
         return Run(self.system, self.time.copy(), columns, names, units, outputs=names)
@@ -294,7 +297,7 @@ class ExcitingTrajectory:
             f"harmonics, condition number {self.condition:.4g}"
         )
         rows = [["", "least", "largest", "", "fastest", ""]]
-        q, u = self.q / self.factors, self.u / self.factors
+        q, u = self.q / self.factors, self.u / self.speed_factors
         for j, (name, speed) in enumerate(zip(self.coordinates, self.speeds, strict=True)):
             numbers = [f"{x:.4g}" for x in (q[:, j].min(), q[:, j].max(), np.abs(u[:, j]).max())]
             rows.append(
@@ -348,7 +351,8 @@ def exciting_trajectory(
     rows = search.rows(amplitudes)
     return ExcitingTrajectory(
         made.equations.system.name, joints.coordinates, made.equations.speeds, joints.period, joints.centre,
-        amplitudes, time, condition(rows), joints.units, joints.factors, centre, follow,
+        amplitudes, time, condition(rows), joints.units, joints.factors,
+        joints.speed_factors, centre, follow,
     )  # fmt: skip
 
 
@@ -390,21 +394,19 @@ class _Joints:
         nodes = [by_speed[u] for u in speeds]
         self.coordinates = tuple(q.data.name for q in nodes)
         self.factors = np.array([state_factor(q) for q in nodes])
+        self.speed_factors = np.array([state_factor(u) for u in speeds])
         self.units = {s.data.name: s.data.units or "" for s in (*nodes, *speeds)}
         if not isinstance(limits, Mapping):
             raise ArmillaryError(f"limits= must be {{coordinate: (lowest, highest)}}, not {shown(limits)}")
         named = checked_names(limits, self.coordinates, "limits= names", listed=True)
         if missing := [name for name in self.coordinates if name not in named]:
             raise ArmillaryError(f"limits= has none for '{missing[0]}'; give its lowest and highest value")
-        both = (
-            np.array([[float(x) for x in named[name]] for name in self.coordinates]) * self.factors[:, None]
-        )
-        if bad := [n for n, (low, high) in zip(self.coordinates, both, strict=True) if not low < high]:
-            raise ArmillaryError(f"limits= of '{bad[0]}' are not a lowest and a higher value")
+        both = np.array([_range_of(named[q.data.name], q) for q in nodes]) * self.factors[:, None]
         self.centre, self.reach = both.mean(axis=1), (both[:, 1] - both[:, 0]) / 2
-        names = equations.speeds
-        self.speed = _bounds_by_name(speed_limits, names, "speed_limits=") * self.factors
-        self.acceleration = _bounds_by_name(acceleration_limits, names, "acceleration_limits=") * self.factors
+        self.speed = _bounds_by_name(speed_limits, speeds, "speed_limits=") * self.speed_factors
+        self.acceleration = (
+            _bounds_by_name(acceleration_limits, speeds, "acceleration_limits=") * self.speed_factors
+        )
 
 
 def _following(
@@ -438,15 +440,31 @@ def _following(
     return np.array([whole[name] for name in names]), ratios
 
 
+def _range_of(given: object, coordinate: Expr) -> tuple[float, float]:
+    """Return the lowest and highest value of a coordinate, in stated units."""
+    what = f"limits= of '{coordinate}'"
+    if not isinstance(given, tuple | list | np.ndarray) or np.shape(given) != (2,):
+        raise ArmillaryError(f"{what} are not a lowest and a higher value: {shown(given)}")
+    low, high = (real(x, what) for x in given)
+    if not (low < high and math.isfinite(high - low)):
+        raise ArmillaryError(f"{what} are not a lowest and a higher value: {shown(given)}")
+    return low, high
+
+
 def _bounds_by_name(
-    given: Mapping[str, float] | float | None, names: tuple[str, ...], what: str
+    given: Mapping[str, float] | float | None, speeds: Sequence[Expr], what: str
 ) -> np.ndarray:
-    if given is None:
-        return np.full(len(names), np.inf)
+    """Return the largest magnitude for each speed, infinite where none is given."""
+    names = [u.data.name for u in speeds]
     if isinstance(given, Mapping):
         named = checked_names(given, names, f"{what} names", listed=True)
-        return np.array([float(named.get(name, np.inf)) for name in names])
-    return np.full(len(names), float(given))
+    else:
+        named = {} if given is None else dict.fromkeys(names, given)
+    found = np.array([real(named.get(name, np.inf), f"{what} of '{name}'") for name in names])
+    for name, bound in zip(names, found.tolist(), strict=True):
+        if not bound > 0:
+            raise ArmillaryError(f"{what} of '{name}' must be a positive number, not {bound:g}")
+    return found
 
 
 class _ConditionSearch:

@@ -111,11 +111,12 @@ def _cholesky_factor(P: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class ModeReach:
-    """One eigenvalue, its relative measure of reach (0: not reached), and the states that it moves most."""
+    """One eigenvalue, its measure of reach, the states that it moves most, and whether it is reached."""
 
     eigenvalue: complex
     measure: float
     states: tuple[str, ...]
+    reached: bool
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,24 +124,29 @@ class Reach:
     """The modes that inputs move (controllability), or outputs show (observability).
 
     ``measure`` of a mode is the smallest singular value of [λ − A, B] (of [λ − A; C]) over the size of that
-    matrix, at its eigenvalue λ (the test of Popov, Belevitch and Hautus). ``gramian`` is `None` if the model
-    is not stable.
+    matrix, at its eigenvalue λ (the test of Popov, Belevitch and Hautus): how near the mode is to not being
+    reached. Which modes are not reached is decided by the staircase algorithm, since the measure is zero at
+    all of several equal eigenvalues if one of them is not. ``gramian`` is `None` if the model is not stable.
     """
 
     what: str  # "controllable" or "observable"
     modes: tuple[ModeReach, ...]
-    rank: int
     gramian: Array | None
+
+    @property
+    def rank(self) -> int:
+        """The number of modes that are reached."""
+        return len(self.modes) - len(self.missing)
 
     @property
     def complete(self) -> bool:
         """Whether all modes are reached."""
-        return self.rank == len(self.modes)
+        return not self.missing
 
     @property
     def missing(self) -> tuple[ModeReach, ...]:
         """The modes that are not reached."""
-        return tuple(m for m in self.modes if m.measure <= _RANK)
+        return tuple(m for m in self.modes if not m.reached)
 
     def __bool__(self) -> bool:
         return self.complete
@@ -149,7 +155,7 @@ class Reach:
         rows = []
         for m in self.modes:
             value = f"{m.eigenvalue.real:.5g} {m.eigenvalue.imag:+.5g}i"
-            measure = f"not {self.what}" if m.measure <= _RANK else f"{m.measure:.2g}"
+            measure = f"{m.measure:.2g}" if m.reached else f"not {self.what}"
             rows.append([value, measure, ", ".join(m.states)])
         return rows
 
@@ -172,18 +178,29 @@ def reach(A: Array, B: Array, states: Sequence[str], what: str) -> Reach:
     sizes = np.max(np.abs(Bb), axis=0, initial=0.0)
     Bb = Bb / np.where(sizes > 0, sizes, 1.0) * max(float(np.linalg.norm(Ab, 2)), 1e-300)
     modes = []
-    for value, vector in zip(values, vectors.T, strict=True):
+    unreached = _unreached_modes(Ab, Bb, values)
+    for k, (value, vector) in enumerate(zip(values, vectors.T, strict=True)):
         pencil = np.hstack([value * np.eye(len(Ab)) - Ab, Bb])
         found = np.linalg.svd(pencil, compute_uv=False)
         share = np.abs(vector / (scale if what == "controllable" else 1 / scale))
         order = np.argsort(-np.round(share / np.max(share), 6), kind="stable")  # keeps the states' order
         named = tuple(states[i] for i in order[:3] if share[i] > 0.2 * share[order[0]])
-        modes.append(ModeReach(complex(value), float(found[-1] / max(found[0], 1e-300)), named))
+        measure = float(found[-1] / max(found[0], 1e-300))
+        modes.append(ModeReach(complex(value), measure, named, k not in unreached))
     gramian = lyapunov(A, B @ B.T) if len(A) and np.all(values.real < 0) else None
     if gramian is not None and what == "observable":
         gramian = gramian.T
-    rank = len(controllable_part(Ab, Bb)[0].T) if len(A) else 0
-    return Reach(what, tuple(modes), rank, gramian)
+    return Reach(what, tuple(modes), gramian)
+
+
+def _unreached_modes(A: Array, B: Array, values: Array) -> set[int]:
+    """Return the indices, among the eigenvalues of A, of those that the part that B does not reach has."""
+    from scipy.optimize import linear_sum_assignment
+
+    rest = controllable_part(A, B)[1]
+    own = np.linalg.eigvals(rest.T @ A @ rest)
+    _, columns = linear_sum_assignment(np.abs(own[:, None] - values))
+    return set(columns.tolist())
 
 
 def _balance(A: Array) -> Array:

@@ -36,7 +36,9 @@ class Fault:
     name: str
     reason: str
     status: float | None  # None: no other status helps
-    depth: float  # the size of the contradiction, to choose the worst of several
+    # Size of the contradiction, to choose the worst of several: a depth as a share of the terms of its gap, a
+    # missing force as a share of the largest contact force in its unit, a velocity as a share of its terms.
+    depth: float
 
 
 def undecided_statuses(instance: Instance, memory: np.ndarray) -> list[int]:
@@ -121,19 +123,21 @@ def _faults(instance: Instance, t: float, state: np.ndarray, memory: np.ndarray)
             size = float(evaluate(as_expr(term_sizes(c.gap)), values))
             if status in CLOSED and guard < 0:
                 reason = f"would have to pull with {forces.text(-forces.normal(c))}, which it cannot"
-                own.append(Fault(c.name, reason, 0.0, -guard))
+                own.append(Fault(c.name, reason, 0.0, -guard / forces.largest(c)))
             elif status == 0 and gap < -TOUCH * size:
                 unit = "" if c.gap.dimension is None else system.units.unit_text(c.gap.dimension)
-                own.append(
-                    Fault(c.name, f"is open and would overlap by {-gap:.6g} {unit}".rstrip(), 1.0, -gap)
-                )
+                reason = f"is open and would overlap by {-gap:.6g} {unit}".rstrip()
+                own.append(Fault(c.name, reason, 1.0, -gap / size))
         if c.sliding and status in CLOSED:
             guard = float(guards[model.watched_index[f"{c.name}_grip"]])
-            reason = (
-                forces.needed_friction(c, values) if status == STICKS else "would slide against its status"
-            )
-            if guard < 0 and not (own and own[0].depth > -_MUCH * guard):
-                own = [Fault(c.name, reason, 0.0 if c.gap is None else None, -guard)]
+            if status == STICKS:
+                reason, size = forces.needed_friction(c, values), forces.largest(c)
+            else:
+                reason = "would slide against its status"
+                size = sum(float(evaluate(as_expr(term_sizes(v)), values)) for v in c.sliding)
+            depth = -guard / max(size, np.finfo(float).tiny)
+            if guard < 0 and not (own and own[0].depth > _MUCH * depth):
+                own = [Fault(c.name, reason, 0.0 if c.gap is None else None, depth)]
         found += own
     return found
 
@@ -145,12 +149,24 @@ class ContactForces:
         names = instance.model.output_names
         self._shown = dict(zip(names, instance.outputs(t, state, memory).tolist(), strict=True))
         self._units = {c.name: label_units(c.units) for c in instance.equations.targets.columns}
+        labels = [
+            f"{c.name}{part}"
+            for c in instance.equations.system.contacts.values()
+            for part in ("", "_friction", "_friction1", "_friction2")
+        ]
+        self._of_contacts = {x: self._units[x] for x in labels if x in self._units}
         self._unit = ""
 
     def normal(self, c: RigidContact) -> float:
         """Return the normal force of a contact, or the holding force of a brake."""
         self._unit = self._units.get(c.name, "")
         return float(self._shown.get(c.name, np.nan))
+
+    def largest(self, c: RigidContact) -> float:
+        """Return the largest magnitude of contact forces that have the unit of this contact's force."""
+        unit = self._units.get(c.name, "")
+        near = [abs(force) for label, force in self._shown.items() if self._of_contacts.get(label) == unit]
+        return max(near, default=0.0) or 1.0
 
     def text(self, force: float) -> str:
         return f"{force:.6g} {self._unit}".rstrip()
@@ -186,7 +202,9 @@ def _rests(instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) 
     free = instance.derivatives(t, state, with_open_contacts(instance, memory))[speeds]
     left = instance.derivatives(t, after, decided)[speeds]
     size = np.max(np.abs(free), initial=0.0)
-    return bool(np.all(np.abs(left) <= _STILL * size) and np.all(np.abs(after[speeds]) <= _STILL * size))
+    # At rest a decision stops what moves, if anything: it gives no velocity that was not there.
+    gained = np.max(np.abs(after[speeds]), initial=0.0) - np.max(np.abs(state[speeds]), initial=0.0)
+    return bool(np.all(np.abs(left) <= _STILL * size) and gained <= 0)
 
 
 # Statuses of contacts that agree with an operating point, found along with it.

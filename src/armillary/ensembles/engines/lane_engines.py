@@ -212,7 +212,7 @@ def _aligned_array(count: int) -> np.ndarray:
 # across them.
 #
 # Lanes take all runs of one configuration that are ready for a step, and advance each until something happens
-# to it (lane_events.py). The scalar loop then visits each run that lanes have given back, for a few steps:
+# to it (lane_control.py). The scalar loop then visits each run that lanes have given back, for a few steps:
 # across its event, until its event functions have signs again, or to its end. A run with too few steps
 # between events stays with the scalar loop. Only a run's own steps decide this, so that its numbers do not
 # depend on its neighbours. They equal those of the scalar loop to rounding; on 64-bit ARM, where code of one
@@ -250,6 +250,8 @@ class LanesWithEvents(Scalar):
         program = plan.program
         if why := Scalar.refusal(plan):
             return why
+        if plan.method.tableau is None:
+            return f"method '{plan.method.name}' has no Runge-Kutta tableau"
         if not program.events.results:
             return "there are no events"
         if program.update.results:
@@ -288,7 +290,7 @@ class LanesWithEvents(Scalar):
 
     def _make_lanes(self) -> None:
         """Make loops for the configurations that a single run has met before the runs begin."""
-        from armillary.ensembles.engines.lane_events import StepsBetweenEvents
+        from armillary.ensembles.engines.lane_control import StepsBetweenEvents
 
         plan, control = self.plan, self.first.control
         s = plan.settings

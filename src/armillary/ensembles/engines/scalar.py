@@ -41,7 +41,7 @@ _LOG = 256  # room for recorded events, besides those of one step
 
 
 class Scalar(Engine):
-    """Engine for any Runge-Kutta method, with events.
+    """Engine for any method of one tableau, with events.
 
     It leaves over runs that need a configuration which no run has met yet.
     """
@@ -51,9 +51,9 @@ class Scalar(Engine):
 
     @classmethod
     def refusal(cls, plan: Plan) -> str:
-        if plan.method.tableau is None or plan.method.family:
-            return f"method '{plan.method.name}' has no Runge-Kutta tableau"
-        return ""
+        if plan.method.family:
+            return f"method '{plan.method.name}' is for redundant coordinates"
+        return f"method '{plan.method.name}' changes methods" if plan.method.begins_with else ""
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan)
@@ -539,8 +539,6 @@ def scalar_changes(plan: Plan) -> ScalarChanges | None:
     """Return the data of a model's configurations; `None` if the loop cannot change configurations."""
     model = plan.code
     if not (model.changes_configuration and model.changes_inside) or np.ndim(plan.settings.atol):
-        return None
-    if plan.method.tableau is None:
         return None
     first = model.equations.configuration
     given = plan.starts.single(0)["parameters"]  # of any run: each run computes its own constants and sizes

@@ -17,8 +17,7 @@ from armillary.export.text.printer import Printer, nested_polynomial, wrap_state
 from armillary.export.text.solver_printer import SOLVER_STATUSES, SolverPrinter
 from armillary.program.passes.graph import Operations
 from armillary.program.sparse_rates import TABLES
-from armillary.solver.language.fields import Field
-from armillary.solver.language.translator import Solver, SolverFunction
+from armillary.solver.language.translator import Field, Solver, SolverFunction
 from armillary.solver.methods.method_text import exported_methods
 from armillary.solver.tables import EXPORTED
 from armillary.text_tables import aligned

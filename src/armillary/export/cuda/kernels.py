@@ -36,8 +36,7 @@ from armillary.export.text.printer import wrap_statement
 from armillary.program.equations import DerivedEquations
 from armillary.program.program import Program
 from armillary.runtime.models.run_changes import configuration_numbers
-from armillary.solver.language.fields import Field
-from armillary.solver.language.translator import Solver, in_single, read_solver
+from armillary.solver.language.translator import Field, Solver, in_single, read_solver
 from armillary.solver.methods.tableau import Method
 from armillary.solver.tables import EXPORTED, PRESENT
 from armillary.solver.thresholds import CHOICE_MARGIN

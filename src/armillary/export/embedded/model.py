@@ -36,8 +36,7 @@ from armillary.export.text.start import AssemblySource
 from armillary.mechanics.constraints.closing_thresholds import FEW_CORRECTIONS, MOST_SWEEPS
 from armillary.program.passes.graph import Operations
 from armillary.program.program import Program
-from armillary.solver.language.fields import Field
-from armillary.solver.language.translator import Solver, in_single, solver_for
+from armillary.solver.language.translator import Field, Solver, in_single, solver_for
 from armillary.solver.methods.method_text import exported_methods
 from armillary.solver.methods.tableau import Method, Rosenbrock
 from armillary.solver.tables import NESTS, STAGES

@@ -247,7 +247,7 @@ def interface(source: Source, parameters: Mapping[str, float] | None, initial: G
             _rate_units(s.units), f"rate of {s.name}", first_state + i, depends,
         )
         for i, (s, depends) in enumerate(
-            zip(described, depends_of(lambda one: motion_rates(one)[1], n_states), strict=True)
+            zip(states, depends_of(lambda one: motion_rates(one)[1], n_states), strict=True)
         )
     )  # fmt: skip
     wanted, outs = set(equations.system.outputs), description.outputs

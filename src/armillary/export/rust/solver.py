@@ -16,8 +16,7 @@ from armillary.export.text.configurations import (
 )
 from armillary.export.text.printer import wrap_statement
 from armillary.export.text.solver_printer import SolverPrinter
-from armillary.solver.language.fields import Field
-from armillary.solver.language.translator import VECTORS, Solver, SolverFunction
+from armillary.solver.language.translator import VECTORS, Field, Solver, SolverFunction
 
 
 def size_name(name: str) -> str:

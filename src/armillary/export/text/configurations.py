@@ -37,9 +37,8 @@ from armillary.runtime.models.run_changes import (
     speed_kinds,
     system_numbers,
 )
-from armillary.solver.language.fields import Field
 from armillary.solver.language.language import NONE
-from armillary.solver.language.translator import Solver, SolverFunction, read_contacts
+from armillary.solver.language.translator import Field, Solver, SolverFunction, read_contacts
 from armillary.solver.tables import AT_END, EXPORTED, INDICES, NESTS, OF_PASSING, STAGES, TABLES
 from armillary.solver.thresholds import LOOKS
 

@@ -1,16 +1,11 @@
 """FMUs as parts of a system: connections, model exchange and co-simulation.
 
-Between a system and an FMU: units, names, and what may drive an input.
-
-FMUs of model exchange as parts of a system: states with rates, outputs, events.
-
-FMUs as parts of a system: stepped along with it, their outputs held between communication points.
-
-At each communication point tₖ the FMU takes the step up to it, with the mean of its inputs at both ends; then
-its outputs yₖ are read for the inputs at tₖ. Until the next they are held, or go on along a line:
+An FMU of model exchange adds states with rates, outputs and events. An FMU of co-simulation is stepped along:
+at each communication point tₖ it takes the step up to tₖ, with the mean of its inputs at both ends; then its
+outputs yₖ are read for the inputs at tₖ. Until the next point they are held, or follow a line:
 
     y(t) = yₖ                                      a coupled motion is right to first order in h = tₖ − tₖ₋₁
-    y(t) = yₖ + (yₖ − yₖ₋₁)·(t − tₖ)/h             to second order, where nothing jumps
+    y(t) = yₖ + (yₖ − yₖ₋₁)·(t − tₖ)/h             to second order, if nothing jumps
 """
 
 from __future__ import annotations
@@ -27,7 +22,7 @@ from armillary.algebra.units import TIME
 from armillary.algebra.walk import symbols
 from armillary.errors import ModelError
 from armillary.files.fmu import fmu as read_fmu
-from armillary.files.fmu.description import Fmu, FmuVariable
+from armillary.files.fmu.description import WHOLE_RANGES, Fmu, FmuVariable
 from armillary.files.fmu.functions import NEVER, make_exchange_functions
 from armillary.model.description import Description, EventRecord, Memory, OutputRecord, StateRecord
 from armillary.model.reading.expressions import check_new_name, read_expression
@@ -43,8 +38,8 @@ def input_place(where: str, variable: FmuVariable) -> str:
 
 
 def outward(system: Description, value: object, variable: FmuVariable, where: str) -> Expr:
-    """Return the source of an input, in the FMU's units; an error where it has no value when the FMU is
-    stepped.
+    """Return the source of an input, in the FMU's units; raise an error if it has no value yet when the FMU
+    is stepped.
     """
     signal = to_fmu(read_expression(system, value, where, variable.unit.dimension), variable, system.units)
     check_signal(signal, where)
@@ -85,7 +80,7 @@ def check_signal(signal: Expr, where: str) -> None:
 
 
 def plain_name(text: str) -> str:
-    """Text as a name that expressions can hold."""
+    """Return a text as a name that expressions can hold."""
     return re.sub(r"_+", "_", re.sub(r"\W", "_", text)).strip("_")
 
 
@@ -97,7 +92,7 @@ def add_continuous_fmu(
     driven: Mapping[FmuVariable, object],
     shown: list[FmuVariable],
 ) -> dict[str, Expr]:
-    """Return an FMU for model exchange: states with rates, outputs, events."""
+    """Add an FMU of model exchange: states with rates, outputs, events; return its outputs."""
     where = f"FMU '{name}'"
     signals = [outward(system, value, v, input_place(where, v)) for v, value in driven.items()]
     element = make_exchange_functions(found, name, values, list(driven), shown)
@@ -163,7 +158,7 @@ def add_continuous_fmu(
 
 @dataclass(frozen=True, eq=False)
 class _Channel:
-    """An output in the system: memories of its value and slope, and what the system uses."""
+    """An output in the system: memories of its value and slope, and the expression that the system uses."""
 
     variable: FmuVariable
     held: Expr
@@ -181,7 +176,7 @@ def add_fmu(
     outputs: Iterable[str] | None,
     extrapolate: bool,
 ) -> dict[str, Expr]:
-    """Return the implementation of the verb ``fmu``."""
+    """Make an FMU part of a system; see the verb ``fmu``."""
     check_new_name(system, name, "FMU")
     where = f"FMU '{name}'"
     found = source if isinstance(source, Fmu) else read_fmu(source)
@@ -211,7 +206,7 @@ def check_period(every: object, where: str) -> float:
 
 @dataclass(frozen=True, eq=False)
 class FmuPart:
-    """An FMU of co-simulation whose outputs are there, before anything drives its inputs."""
+    """An FMU of co-simulation with its outputs, before anything drives its inputs."""
 
     name: str
     found: Fmu
@@ -236,7 +231,7 @@ def prepare(
     shown: list[FmuVariable],
     extrapolate: bool,
 ) -> FmuPart:
-    """Return the clock and the outputs of an FMU that is stepped along with a system."""
+    """Add the clock and the outputs of an FMU that is stepped along with a system."""
     clock, advanced = make_clock(system, name, period, f"next communication with FMU '{name}'")
     passed = system.time - clock + number(period, TIME)
     channels = [_channel(system, name, v, passed if extrapolate else None) for v in shown]
@@ -246,7 +241,7 @@ def prepare(
 def join(
     system: Description, part: FmuPart, driven: Mapping[FmuVariable, Expr], coupled: bool = False
 ) -> dict[str, Expr]:
-    """Return the FMU loaded and its inputs driven, if ``coupled`` by other FMUs; its outputs."""
+    """Load an FMU and drive its inputs, by other FMUs if ``coupled``; return its outputs."""
     from armillary.files.fmu.functions import make_step_functions
 
     name, signals = part.name, list(driven.values())
@@ -289,8 +284,8 @@ def _assign_variables(
 
 
 def _channel(system: Description, name: str, variable: FmuVariable, passed: Expr | None) -> _Channel:
-    """Return the memories of an output, under the name that texts call it by: of its value, and of its slope
-    where it goes on along a line; ``passed`` is the time since the last communication point.
+    """Add the memories of an output, under its name in texts: of its value and, if it follows a line, of its
+    slope. ``passed`` is the time since the last communication point, `None` for an output that is held.
     """
     label = plain_name(f"{name}_{variable.name}")
     check_new_name(system, label, "memory")
@@ -326,9 +321,17 @@ def read_parameters(
         value = float(given) if isinstance(given, bool) and v.type == "Boolean" else plain_float(given)
         if value is None:
             raise ModelError(f"{where}: parameter '{v.name}' needs a number, not {given!r}")
-        if not v.type.startswith("Float") and value != round(value):
+        if v.type.startswith("Float"):
+            result[v] = value
+            continue
+        if not value.is_integer():
             raise ModelError(
                 f"{where}: parameter '{v.name}' is of type {v.type}, and {given!r} is not a whole number"
             )
-        result[v] = value
+        result[v] = whole = int(given)  # all its digits, of which a float may have fewer
+        low, high = WHOLE_RANGES[v.type]
+        if not low <= whole <= high:
+            raise ModelError(
+                f"{where}: parameter '{v.name}' is of type {v.type}, from {low} to {high}, not {given!r}"
+            )
     return result

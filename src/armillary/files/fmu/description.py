@@ -26,6 +26,12 @@ NUMERIC = (
     "Float64", "Float32", "Int8", "UInt8", "Int16", "UInt16", "Int32", "UInt32", "Int64", "UInt64", "Boolean",
     "Enumeration",
 )  # fmt: skip
+WHOLE_RANGES = {
+    "Boolean": (0, 1),
+    "Enumeration": (-(2**63), 2**63 - 1),
+    **{f"Int{n}": (-(2 ** (n - 1)), 2 ** (n - 1) - 1) for n in (8, 16, 32, 64)},
+    **{f"UInt{n}": (0, 2**n - 1) for n in (8, 16, 32, 64)},
+}
 
 
 @dataclass(frozen=True)
@@ -67,7 +73,7 @@ class Exchange:
     identifier: str
     states: tuple[FmuVariable, ...] = ()
     indicators: int = 0
-    completes: bool = True  # the FMU wants to be told the end of every step
+    completes: bool = True  # the FMU needs a call at the end of every step
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,7 +84,7 @@ class Fmu:
     name: str
     version: str  # version of FMI
     token: str
-    identifier: str  # of its library for co-simulation, "" where it has none
+    identifier: str  # of its library for co-simulation, "" if it has none
     variables: dict[str, FmuVariable] = field(default_factory=dict)
     exchange: Exchange | None = None
 
@@ -137,7 +143,7 @@ LONGEST_DESCRIPTION = 64 << 20  # bytes of modelDescription.xml: 20 MiB for a mo
 LARGEST = 2 << 30  # bytes of all unpacked files together
 _CHUNK = 1 << 20
 
-# What reading a damaged archive may raise.
+# Errors that the reading of a damaged archive may raise.
 _DAMAGE = (
     *(zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError, RuntimeError, EOFError, OSError),
     *(ValueError, IndexError, OverflowError),
@@ -244,7 +250,7 @@ def _identifier(element: Element | None) -> str:
 def _exchange(
     root: Element, version: str, listed: list[tuple[Element, list[FmuVariable]]]
 ) -> Exchange | None:
-    """States and event functions of model exchange."""
+    """Return the states and event functions of model exchange, if the FMU has it."""
     element = root.only("ModelExchange")
     if element is None:
         return None
@@ -285,14 +291,14 @@ def _exchange(
 def _variable_at(
     variables: list[tuple[Element, list[FmuVariable]]], index: int, element: Element
 ) -> tuple[Element, list[FmuVariable]]:
-    """Return a variable by its place in the list, from 1 on."""
+    """Return a variable by its index in the list, counted from 1."""
     if not 1 <= index <= len(variables):
         element.fail(f"there is no variable number {index}")
     return variables[index - 1]
 
 
 MOST_ELEMENTS = 10_000  # the largest array that is read
-# Types of FMI 2.0 by those of FMI 3.0.
+# Types of FMI 3.0, by types of FMI 2.0.
 _SECOND = {
     "Real": "Float64", "Integer": "Int32", "Boolean": "Boolean", "String": "String",
     "Enumeration": "Enumeration",
@@ -383,6 +389,9 @@ def _starts(element: Element, kind: str, size: int) -> list[float]:
         found = [known[word] for word in words]
     else:
         found = [_parse_finite(element, "start", word) for word in words]
+        if kind in WHOLE_RANGES:  # all digits, of which a float may have fewer
+            whole = [word.lstrip("+-").isdecimal() for word in words]
+            found = [int(w) if k else x for w, x, k in zip(words, found, whole, strict=True)]
     if len(found) == 1:
         return found * size
     if len(found) != size:
@@ -391,7 +400,7 @@ def _starts(element: Element, kind: str, size: int) -> list[float]:
 
 
 def _read_unit(element: Element) -> FmuUnit:
-    """Return a unit by its base units; by its name where it has none."""
+    """Return a unit by its base units, or by its name if it has none."""
     name = element.text("name", "")
     base = element.only("BaseUnit")
     if base is None:

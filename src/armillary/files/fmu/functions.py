@@ -1,6 +1,6 @@
-"""Imported FMUs as functions of expressions: co-simulation and model exchange.
+"""Imported FMUs as functions of expressions that compiled loops call by address.
 
-An imported FMU as functions of expressions that compiled loops call by address.
+Co-simulation:
 
     start(t, u₁ …)           a handle: the instance of this run, initialised at t (in Python, once per run)
     step(handle, t, u₁ …)    one output, after the step to t with these inputs (compiled)
@@ -8,15 +8,15 @@ An imported FMU as functions of expressions that compiled loops call by address.
 Steps to the same time are taken once, whichever output is computed first. When a call of the FMU
 fails, its outputs are NaN from then on, which ends the run with the FMU's message.
 
-An imported FMU for model exchange as functions of expressions that compiled loops call by address.
+Model exchange:
 
     rate(handle, t, x…, u…)      the rates of its states, its outputs and event functions
     after(handle, t, x…, u…)     states and the time of the next event after an event at t
-    completed(handle, t, x…, u…) the end of a step announced
+    completed(handle, t, x…, u…) announces the end of a step
 
 Values at one time, state and input are computed once, whichever function is called first. Event iterations,
-which are rare, are called from Python (library.py). A state that is not a number, as a step that is tried and
-rejected may give, leads to results that are none; an error of the FMU ends the run with the FMU's message.
+which are rare, are called from Python (library.py). A state that is NaN, as in a step that is tried and
+rejected, gives NaN; an error of the FMU ends the run with the FMU's message.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Stepped:
 
 
 class _Coupled(Instances):
-    """Instances whose first step has the inputs of its end alone."""
+    """Instances whose first step uses the inputs at its end alone."""
 
     def record(self, instance: int, t: float, signals: Sequence[float]) -> ctypes.Structure:
         return super().record(instance, t, [math.nan] * len(signals))
@@ -70,8 +70,8 @@ def make_step_functions(
     outputs: Sequence[FmuVariable],
     coupled: bool = False,
 ) -> Stepped:
-    """Return an FMU's library loaded, and the functions that step it every ``period`` seconds. Inputs of
-    ``coupled`` ones come from other FMUs, and are not known when a run starts.
+    """Load an FMU's library; return the functions that step it every ``period`` seconds. Inputs of a
+    ``coupled`` FMU come from other FMUs, and are not known when a run starts.
     """
     library = load(fmu)
     instances = (
@@ -99,7 +99,7 @@ def _step_code(
     inputs: Sequence[FmuVariable],
     outputs: Sequence[FmuVariable],
 ) -> InstanceModule:
-    """`outputK(handle, t, u…)` for each output, `advance` for all, and `nothing`, never called."""
+    """Emit `outputK(handle, t, u…)` for each output, `advance` for all, and `nothing`, never called."""
     module = InstanceModule(library, InstanceRecord)
     module.entry("nothing", 1 + len(inputs)).fail()
     advance = _advance(module, period, inputs)
@@ -135,7 +135,7 @@ def _advance(module: InstanceModule, period: float, inputs: Sequence[FmuVariable
         with f.when(f["status"] >= DISCARD):
             f.give(f["status"])
     for i, u in enumerate(signals):
-        values[i], old = u, before[i]  # one that is not known stays so until a step was taken
+        values[i], old = u, before[i]  # an unknown input stays unknown until a step is taken
         before[i] = f.choose(due | old.equals(old), u, old)
     f["status"] = f.transfer(put, values)
     f.give(f["status"])
@@ -150,7 +150,7 @@ def _flags(f: InstanceCode) -> list[Raw]:
 
 
 def _output(module: InstanceModule, k: int, advance: InstanceCode, get: InstanceCode, table: int) -> None:
-    """One output by handle; NaN for a handle that is none, and after a failure."""
+    """Emit a function of one output, by handle; NaN for an invalid handle, and after a failure."""
     f = module.entry(f"output{k}", 1 + len(advance.arguments))
     f.find(f.argument(0), table)
     with f.when(f.run(advance, *f.arguments) >= DISCARD):
@@ -163,7 +163,7 @@ def _output(module: InstanceModule, k: int, advance: InstanceCode, get: Instance
     f.give(value[0])
 
 
-NEVER = 1e300  # the time of a next event that there is not
+NEVER = 1e300  # the time of the next event, if there is none
 _DOUBLES = ctypes.POINTER(ctypes.c_double)
 _OCCUR = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)
 
@@ -178,7 +178,7 @@ class _Record(ctypes.Structure):
         ("key", _DOUBLES),  # time, states and inputs of the last evaluation
         ("results", _DOUBLES),
         ("known", ctypes.c_int64),
-        ("event_key", _DOUBLES),  # and of the last event
+        ("event_key", _DOUBLES),  # the same of the last event
         ("event_results", _DOUBLES),
         ("event_known", ctypes.c_int64),
     )
@@ -194,7 +194,7 @@ class Exchanged:
     indicators: tuple[ForeignFunction, ...]
     after: tuple[ForeignFunction, ...]  # states
     next: ForeignFunction  # the time of the next event, after an event
-    first: ForeignFunction  # and at the start
+    first: ForeignFunction  # the same at the start
     completed: ForeignFunction
     initial: tuple[float, ...]  # states at the start, of a first instance
     scheduled: bool  # there may be time events: the first instance had one
@@ -229,7 +229,7 @@ class _Exchange(Instances):
         return found
 
     def begin_instance(self, record: ctypes.Structure) -> None:
-        """The event iteration at the start."""
+        """Iterate the event at the start."""
         self._iterate(record, entered=True)
 
     def _iterate(self, record: ctypes.Structure, entered: bool = False) -> None:
@@ -240,9 +240,7 @@ class _Exchange(Instances):
         record.known = 0
 
     def _occur(self, address: int) -> int:
-        """Return an event of the instance with this record, at the time and state that it has; 0 where it
-        failed.
-        """
+        """Make an event of the instance with this record, at its time and state; return 1, 0 on failure."""
         record = _Record.from_address(address)
         try:
             self._iterate(record)
@@ -263,7 +261,7 @@ def make_exchange_functions(
     inputs: Sequence[FmuVariable],
     outputs: Sequence[FmuVariable],
 ) -> Exchanged:
-    """Return an FMU's library loaded, and its functions; a first instance gives the states at the start."""
+    """Load an FMU's library; return its functions. A first instance gives the states at the start."""
     library = load(fmu, exchange=True)
     exchange = fmu.exchange
     assert exchange is not None
@@ -332,7 +330,7 @@ def _evaluation_code(
     inputs: Sequence[FmuVariable],
     outputs: Sequence[FmuVariable],
 ) -> InstanceCode:
-    """Set time, states and inputs and read everything, unless the last evaluation had the same."""
+    """Emit a function that sets time, states and inputs and reads all results, unless they are unchanged."""
     put, get = transfer(module, "Set", "put", inputs), transfer(module, "Get", "get", outputs)
     n, third = len(exchange.states), module.library.fmu.version == "3.0"
     f = module.function("evaluate", TRUTH, (REAL,) * (1 + n + len(inputs)))
@@ -379,7 +377,7 @@ def _same(f: InstanceCode, known: Value, key: Span) -> Value:
 
 
 def _occur(module: InstanceModule, evaluate: InstanceCode, callback: int) -> InstanceCode:
-    """Return an event at a time, state and input, once."""
+    """Emit a function that makes the event at a time, state and input, once."""
     f = module.function("occur", TRUTH, (REAL,) * len(evaluate.arguments))
     with f.when(~f.run(evaluate, *f.arguments)):
         f.give(f.truth(False))
@@ -390,7 +388,7 @@ def _occur(module: InstanceModule, evaluate: InstanceCode, callback: int) -> Ins
 
 
 def _complete_step(module: InstanceModule, evaluate: InstanceCode, callback: int, table: int) -> None:
-    """The end of a step; where the FMU requests an event, its iteration."""
+    """Emit the function that announces the end of a step, and iterates an event if the FMU requests one."""
     kind = "i8" if module.library.fmu.version == "3.0" else "i32"
     f = _make_evaluator(module, "completed", evaluate, table)
     event, ended = (f.room(1, kind).address for _ in range(2))
@@ -402,14 +400,14 @@ def _complete_step(module: InstanceModule, evaluate: InstanceCode, callback: int
 
 
 def _pick(module: InstanceModule, name: str, worker: InstanceCode, field: str, k: int, table: int) -> None:
-    """One of the values that a worker finds, by handle."""
+    """Emit a function of one of the values that a worker finds, by handle."""
     f = _make_evaluator(module, name, worker, table)
     f.give(f.vector(field)[k])
 
 
 def _make_evaluator(module: InstanceModule, name: str, worker: InstanceCode, table: int) -> InstanceCode:
-    """Return a function of handle, time, states and inputs, after the work on the record; NaN where that
-    failed.
+    """Begin a function of handle, time, states and inputs that runs the worker on the record; NaN if it
+    fails.
     """
     f = module.entry(name, 1 + len(worker.arguments))
     f.find(f.argument(0), table)

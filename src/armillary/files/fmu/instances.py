@@ -1,20 +1,17 @@
 """Instances of an imported FMU in compiled code: their table, their functions and their values.
 
-Values of an FMU's variables in compiled code: a model has doubles, an FMU numbers of many types.
+A model has doubles, an FMU has numbers of many types. Whole numbers are rounded to the nearest; a truth is
+whether a number differs from zero. An array is set and read whole; elements that nothing drives keep their
+start values.
 
-An array is set and read whole; elements that nothing drives keep their start values. Whole numbers are
-rounded to the nearest, truths are zero or not.
+Each thread that runs the model has an instance, in a table that compiled code reads. The thread that starts a
+run frees the instance of its previous run, so that runs in several threads do not share one.
 
-Instances of an imported FMU: one per thread that runs the model, in a table that compiled code reads.
-
-Each run has its own instance: the thread that starts a run frees the instance of its run before, so that runs
-in several threads do not meet.
-
-Functions over the instances of an imported FMU, under construction.
+Functions over instances are built by `InstanceCode`:
 
     f["time"]                       a field of the instance's record, read or written
-    f.answer("DoStep", …)           the status that a function of the FMU's library gives
-    f.find(handle, table)           the record of a handle; the function gives NaN where there is none
+    f.answer("DoStep", …)           the status that a function of the FMU's library returns
+    f.find(handle, table)           the record of a handle; the function gives NaN if there is none
 
 Other code is written with `llvm/building/builder.py`.
 """
@@ -62,7 +59,7 @@ class InstanceModule(IRModule):
         self.fields = {name: (place, kind) for place, (name, kind) in enumerate(kinds.items())}
 
     def function(self, name: str, result: str, arguments: Sequence[str]) -> InstanceCode:
-        """A function that others call, whose first argument is the address of a record or of an instance."""
+        """Begin a function that others call; its first argument is the address of a record or an instance."""
         made = InstanceCode(self, Function(self, FunctionType(result, (ADDRESS, *arguments)), name))
         made.function.linkage = "internal"
         return made
@@ -124,7 +121,9 @@ class InstanceCode(Code):
         return Value(self, self.builder.call(other.function.callee, raw))
 
     def transfer(self, other: InstanceCode, values: Span) -> Value:
-        """Set or read variables of the instance by a function of `values.py`; return the status."""
+        """Set or read variables of the instance by a function that ``transfer`` below made; return the
+        status.
+        """
         return Value(self, self.builder.call(other.function.callee, [self["instance"].raw, values.address]))
 
     def answer(self, name: str, instance: Raw, *operands: Raw) -> Value:
@@ -183,8 +182,8 @@ def kind_of(variable: FmuVariable, version: str) -> ValueKind:
 
 
 def transfer(module: InstanceModule, verb: str, name: str, variables: Sequence[FmuVariable]) -> InstanceCode:
-    """Return a function of (instance, values): variables set to doubles ("Set"), or read as such ("Get"); it
-    gives the worst status.
+    """Return a function of (instance, values) that sets variables to doubles ("Set"), or reads them as
+    doubles ("Get"), and returns the worst status.
     """
     version = module.library.fmu.version
     f = module.function(name, WHOLE, (ADDRESS,))
@@ -271,8 +270,8 @@ class Instances:
         self.lock = threading.Lock()
 
     def start(self, t: float, *signals: float) -> float:
-        """Return the handle of an instance initialised with these values; take one again that has not been
-        stepped yet.
+        """Return the handle of an instance initialised with these values; reuse this thread's own if it has
+        the same values and was not stepped.
         """
         own, given = self._own(), (t, *signals)
         if own is not None and own in self.records:
@@ -329,7 +328,7 @@ class Instances:
             self.library.free(record.instance, record.status)
 
     def release(self) -> None:
-        """Give all instances back."""
+        """Free all instances."""
         for slot in list(self.records):
             self._free(slot)
 
@@ -348,13 +347,13 @@ class InstanceStart(ForeignFunction):
         return self.instances.start(*(float(a) for a in args))
 
     def complaint(self) -> str:
-        """Return the FMU's message when it failed in this thread's last run; empty where it did not."""
+        """Return the FMU's message if it failed in this thread's last run; else ""."""
         return self.instances.complaint()
 
 
 @dataclass(frozen=True, eq=False)
 class InstanceEntry:
-    """An address, and all that has to live as long as it may be called."""
+    """An address, and the objects that must live as long as it may be called."""
 
     address: int
     kept: tuple[object, ...]

@@ -1,7 +1,7 @@
 """The library inside an FMU, loaded into this process, and its instances for co-simulation.
 
-What happens once per run is called from here, through ctypes; what happens at every communication point is
-called by compiled code (functions.py).
+Functions that are called once per run are called from here, through ctypes; compiled code calls those of
+every communication point (functions.py).
 """
 
 from __future__ import annotations
@@ -72,7 +72,9 @@ def _setter(kind: str, version: str) -> tuple[str, LibraryObject]:
 def _convert_value(kind: str, value: float | str) -> float | bytes:
     if kind == "String":
         return str(value).encode()
-    return float(value) if kind.startswith("Float") else round(float(value))
+    if kind.startswith("Float"):
+        return float(value)
+    return value if isinstance(value, int) else round(float(value))  # a float has 53 bits of 64
 
 
 class Library:
@@ -117,7 +119,7 @@ class Library:
         self._logger = _LOG2(self._log2) if fmu.version == "2.0" else _LOG3(self._log3)
 
     def function(self, name: str) -> LibraryObject:
-        """A function of the library; its result is a status."""
+        """Return a function of the library; its result is a status."""
         try:
             return getattr(self.code, f"fmi{self.fmu.version[0]}{name}")
         except AttributeError:

@@ -1,11 +1,7 @@
-"""Systems from checked documents, with their arrays and flexible parts.
-
-Arrays and flexible parts are in the file itself, or in files beside it.
-
-Each entry becomes a call of the verb that it stands for.
-
-Sections are read in the order of ``SECTIONS``, bodies after their parents. Expressions with names of their
-own are read when a text first uses them, so they may stand anywhere and refer to each other.
+"""Systems from checked documents: each entry becomes a call of the verb that it stands for.  Arrays and
+flexible parts are in the file itself, or in files beside it. Sections are read in the order of ``SECTIONS``,
+bodies after their parents. Expressions with names of their own are read when a text first uses them, so they
+may stand anywhere and refer to each other.
 """
 
 from __future__ import annotations
@@ -77,7 +73,7 @@ def beside(document: Document, name: str) -> Path:
 
 
 def load_arrays(path: Path) -> dict[str, np.ndarray]:
-    """Arrays of a .npy or .npz file, by name. Pickled objects, which could run code, are refused."""
+    """Return the arrays of a .npy or .npz file, by name; refuse pickled objects, which could run code."""
     if path.suffix not in (".npy", ".npz"):
         raise ModelError(f"arrays are read from .npy, .npz and .csv files, not from '{path.name}'")
     if not path.is_file():
@@ -128,7 +124,7 @@ _FIELDS = ("first", "inertia", "P", "H", "M", "K", "C", "J1", "J2", "H1", "g", "
 
 
 def part_arrays(part: FlexiblePart, used: Mapping[str, FlexibleNode]) -> DataTable:
-    """Return a ready part as arrays by name, for a .npz file, with the used nodes that are found by place."""
+    """Return a ready part as arrays by name, for a .npz file, with its named nodes and the nodes in use."""
     found: DataTable = {"mass": part.mass}
     found |= {name: value for name in _FIELDS if (value := getattr(part, name)) is not None}
     if part.total_mass is not None:
@@ -195,16 +191,16 @@ _LATER = {v.form.section: tuple(v.form.arguments) for v in VERBS.values() if isi
 
 @dataclass(frozen=True)
 class ModelPart:
-    """A document as a part of a model: its tables with the names that they have in the whole."""
+    """A document as a part of a model: its tables, with their names in the whole model."""
 
     document: Document
     data: DataMapping
     names: Mapping[str, str]  # names in the whole, by names in the file
-    carrier: tuple[Document, str, str] | None = None  # who includes it, on which body, under which label
+    carrier: tuple[Document, str, str] | None = None  # (document that includes it, body, label)
 
     @contextmanager
     def at(self, *keys: str) -> Iterator[None]:
-        """Errors inside get the file and the line of an entry."""
+        """Add the file and the line of an entry to errors inside this context."""
         try:
             yield
         except FileError:
@@ -215,7 +211,7 @@ class ModelPart:
             raise self.document.error(str(error), *(original.get(k, k) for k in keys), *key) from error
 
     def _key_of(self, keys: tuple[str, ...], text: str) -> tuple[str, ...]:
-        """Return the key of an entry whose text an error is about."""
+        """Return the key whose text an error is about, in an entry; empty if there is none."""
         entry: Given = self.data
         for key in keys:
             entry = entry.get(key) if isinstance(entry, Mapping) else None
@@ -229,8 +225,9 @@ def _within(text: str, value: object) -> bool:
 
 
 def build(system: Description, parts: list[ModelPart], *, trust: bool = False) -> None:
-    """Make the system that documents describe together, the first of them the main one;
-    ``trust``: FMUs that they name may be loaded, which is machine code."""
+    """Build the system that documents describe together; the first is the main one. With ``trust`` the FMUs
+    that they name may be loaded, which are machine code.
+    """
     for part in parts:
         _add_parameters(system, part)
         _add_tables(system, part)
@@ -271,7 +268,7 @@ def build(system: Description, parts: list[ModelPart], *, trust: bool = False) -
 
 
 def _call_verb(system: Description, section: str, name: str, entry: Mapping[str, object]) -> None:
-    """The verb that an entry stands for, without the keys that are read later."""
+    """Call the verb that an entry stands for, without the keys that are read later."""
     verb = verb_of(section, entry)
     assert verb is not None  # the document was checked
     form = entry_form(verb)
@@ -284,7 +281,7 @@ def _call_verb(system: Description, section: str, name: str, entry: Mapping[str,
 
 
 def _later(system: Description, part: ModelPart, verb: str) -> None:
-    """Read the keys of entries that may name other entries, once those are there."""
+    """Read the keys of entries that may name other entries, once those exist."""
     form = VERBS[verb].form
     assert isinstance(form, LaterForm)
     for name, entry in part.data.get(form.section, {}).items():
@@ -366,7 +363,7 @@ class TextFunction:
         self.known: dict[tuple[Given, ...], Given] = {}
 
     def __call__(self, *values: Given) -> Given:
-        if values in self.known:  # else functions of functions would take time without bounds
+        if values in self.known:  # else nested functions could take exponential time
             return self.known[values]
         if self.busy:
             raise ExpressionError(f"function '{self.name}' calls itself, without end")
@@ -387,19 +384,13 @@ def _definitions(system: Description, part: ModelPart) -> None:
 
 
 def _bodies(system: Description, parts: list[ModelPart]) -> None:
-    """Bodies in the order of the files, but after their parents."""
+    """Add bodies in the order of the files, but after their parents."""
     waiting = [(part, name, entry) for part in parts for name, entry in part.data.get("bodies", {}).items()]
     to_come = {name for _, name, _ in waiting} - {"ground"}
     while waiting:
         ready = next((item for item in waiting if not _carriers(item[2]) & to_come), None)
         if ready is None:
-            part, name, entry = waiting[0]
-            raise part.document.error(
-                f"body '{name}' hangs on '{_carriers(entry).pop()}', which hangs on '{name}' again; "
-                "one body must hang on the ground",
-                "bodies",
-                name,
-            )
+            raise _cycle_error(waiting)
         part, name, entry = ready
         _check_carrier(system, part, entry)
         with part.at("bodies", name):
@@ -408,8 +399,22 @@ def _bodies(system: Description, parts: list[ModelPart]) -> None:
         to_come.discard(name)
 
 
+def _cycle_error(waiting: list[tuple[ModelPart, str, Given]]) -> ArmillaryError:
+    """Return the error about bodies that hang on each other, found from any body that has no place yet."""
+    carrier = {name: _carriers(entry).pop() for _, name, entry in waiting}
+    chain = [waiting[0][1]]
+    while (after := carrier[chain[-1]]) not in chain:
+        chain.append(after)
+    cycle = chain[chain.index(after) :]
+    part = next(part for part, name, _ in waiting if name == cycle[0])
+    links = ", which hangs on ".join(f"'{name}'" for name in [*cycle[1:], cycle[0]])
+    return part.document.error(
+        f"body '{cycle[0]}' hangs on {links} again; one body must hang on the ground", "bodies", cycle[0]
+    )
+
+
 def _check_carrier(system: Description, part: ModelPart, entry: Mapping[str, object]) -> None:
-    """Raise an error, at the including file's line, if the body that a part shall hang on is not there."""
+    """Raise an error, at the including file's line, if the body that carries a part does not exist."""
     if part.carrier is None:
         return
     outer, on, label = part.carrier
@@ -420,7 +425,7 @@ def _check_carrier(system: Description, part: ModelPart, entry: Mapping[str, obj
 
 
 def _carriers(entry: Mapping[str, object]) -> set[str]:
-    """Return the name of the body that another hangs on; if it hangs on a node, of the node's body."""
+    """Return the name of the body that carries another; for a node, the name of the node's body."""
     carrier = entry.get("parent") or entry.get("wheel_on") or entry.get("gyro_on") or "ground"
     return {str(carrier).partition(".")[0]}
 
@@ -447,7 +452,7 @@ def _add_body(system: Description, part: ModelPart, name: str, entry: DataMappin
 
 
 def _in_model_units(system: Description, variable: str, value: object) -> Given:
-    """Return an initial value; a text such as "10 deg" is converted to the units of starts."""
+    """Return an initial value; a text such as "10 deg" is converted to the units that ``start`` expects."""
     if not isinstance(value, str) or not number_and_unit(value)[1]:
         return value
     node = read_expression(system, variable, "start")

@@ -1,23 +1,14 @@
 """TOML documents of text models: read, and checked against known keys and kinds.
 
-TOML files as checked data: bytes to tables, every fault with its file, line and remedy.
+Each fault is reported with its file, line and remedy. Nothing in a file is ever executed.
 
-Nothing in a file is ever executed.
+The sections of a text model come from the forms of the verbs: which verb an entry means, and the kinds of its
+values. Sections without a verb (parameters, tables, functions, parts of bodies, included models) and objects
+such as beams and plates are described here:
 
-Checks of documents: a text model has known keys only, and values of the right kinds.
+    beam = { length = 2.0, section = { tube = [0.05, 0.002] }, E = 70e9, density = 2700.0 }
 
-The sections, objects and JSON schema of text models.
-
-Beams, plates and their cross-sections in a text model, and how any object is described by a table.
-
-beam = { length = 2.0, section = { tube = [0.05, 0.002] }, E = 70e9, density = 2700.0 }
-
-The sections of a text model, from the forms of the verbs: which verb an entry means, and its kinds.
-
-These tables read and write models, rename included parts and make the published schema. What a section of its
-own kind holds (parameters, tables, functions, parts of bodies, included models) is described here.
-
-The published JSON schema of text models, made from the same tables that read them.
+Models are read and written by these tables, and the published JSON schema is made from them.
 """
 
 from __future__ import annotations
@@ -71,7 +62,7 @@ ALL = (*BEAM_SECTIONS, *JOINTS, *FRICTIONS, *ORBITS, *BEAMS, *PLATES, *FIGURES)
 
 
 def object_form(value: Given) -> ObjectForm | None:
-    """Return the description of an object; None for one that no text can describe."""
+    """Return the form of an object; `None` if it has no form as text."""
     cls = type(value)
     if cls is Joint:
         return next(m for m in JOINTS if m.key == ("translate" if value.translate else "rotate"))
@@ -214,7 +205,7 @@ _DEEPEST = 60  # brackets in brackets; the reader of TOML calls itself once for 
 _HEADER = re.compile(r"\s*\[{1,2}\s*([^\]]+?)\s*\]{1,2}")
 _KEY = re.compile(r"""\s*((?:"[^"]*"|'[^']*'|[\w-]+)(?:\s*\.\s*(?:"[^"]*"|'[^']*'|[\w-]+))*)\s*=""")
 _PART = re.compile(r""""([^"]*)"|'([^']*)'|([^\s.]+)""")
-_DOTTED = re.compile(r"^\s*\[*\s*(?:[\w\"'-]+\s*\.\s*){20}", re.MULTILINE)  # a key of so many parts
+_DOTTED = re.compile(r"^\s*\[*\s*(?:[\w\"'-]+\s*\.\s*){20}", re.MULTILINE)  # a key of more than 20 parts
 _SAID = re.compile(
     r'''"""(?:[^\\]|\\.)*?"""|\'\'\'.*?\'\'\'|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'|#[^\n]*''', re.DOTALL
 )
@@ -235,7 +226,7 @@ class FileError(ModelError):
 
 @dataclass(frozen=True)
 class Document:
-    """The content of a TOML file, and where in it things stand."""
+    """The content of a TOML file, and the lines of its entries."""
 
     path: Path
     text: str
@@ -243,7 +234,7 @@ class Document:
     _lines: dict[tuple[str, ...], int] = field(default_factory=dict)
 
     def line(self, *keys: str) -> int:
-        """Return the line of an entry, or of the nearest one around it; 0 where nothing is known."""
+        """Return the line of an entry, or of the nearest one around it; 0 if unknown."""
         if not self._lines:
             self._lines.update(_lines_of(self.text) or {(): 0})
         while keys and keys not in self._lines:
@@ -294,7 +285,7 @@ def _suggest_quotes(lines: list[str]) -> str:
 
 
 def _nesting(text: str) -> int:
-    """Return the greatest depth of brackets and dotted keys; those in texts and comments do not count."""
+    """Return the greatest depth of brackets and dotted keys outside texts and comments; 0 if it is small."""
     if text.count("[") + text.count("{") <= _DEEPEST and text.count(".") <= _DEEPEST:
         return 0
     if _DOTTED.search(text):
@@ -307,8 +298,9 @@ def _nesting(text: str) -> int:
 
 
 def _lines_of(text: str) -> dict[tuple[str, ...], int]:
-    """Lines of headers and keys, by their paths. Good for errors, where a wrong line would only mislead a
-    little: keys inside of texts and lists over several lines are not distinguished from others."""
+    """Return the lines of headers and keys, by their paths. They are approximate, for errors only: keys
+    inside texts and lists over several lines are not distinguished from others.
+    """
     found: dict[tuple[str, ...], int] = {}
     section: tuple[str, ...] = ()
     for number, line in enumerate(text.split("\n"), start=1):
@@ -331,7 +323,7 @@ FORMAT = 1
 
 
 def read_model(path: str | os.PathLike[str], *, part: bool = False) -> Document:
-    """Return a model file as checked data; ``part``: it is included, and needs no name."""
+    """Return a model file as checked data; a ``part``, which is included, needs no name."""
     document = read_document(path)
     _flatten(document.data)
     check_document(document, part=part)
@@ -343,8 +335,8 @@ def read_model(path: str | os.PathLike[str], *, part: bool = False) -> Document:
 
 
 def _flatten(data: DataTable) -> None:
-    """Variables in [start], [prescribe] and [armature] written with or without quotes: A.q1 = 0.1 is a table
-    to TOML.
+    """Join the keys of variables in [start], [prescribe] and [armature] that are written without quotes:
+    A.q1 = 0.1 is a table to TOML.
     """
     for section in ("start", "prescribe", "armature"):
         table = data.get(section)
@@ -355,7 +347,7 @@ def _flatten(data: DataTable) -> None:
 
 
 def check_document(document: Document, *, part: bool = False) -> None:
-    """An error for the first key or value that is wrong; ``part``: it is included, and needs no name."""
+    """Raise an error for the first wrong key or value; a ``part``, which is included, needs no name."""
     data = document.data
     for key, value in data.items():
         if key in SECTIONS:
@@ -395,7 +387,7 @@ def _check_section(document: Document, section: str, value: object) -> None:
 
 
 def _check_value(document: Document, kind: Kind, value: object, path: tuple[str, ...]) -> None:
-    """The deepest fault of a value: of a table the first key that is wrong."""
+    """Raise an error for the deepest fault of a value; in a table, for its first wrong key."""
     if kind.fits(value):
         return
     if isinstance(kind, KeyedTable) and isinstance(value, Mapping):
@@ -417,15 +409,13 @@ def _check_value(document: Document, kind: Kind, value: object, path: tuple[str,
             if key not in keys:
                 message = f"{_section_name(path)}: unknown key '{key}'{suggestion(key, keys)}"
                 raise document.error(message, *path, key)
-        # The error is that of the form which the table comes nearest to.
+        # Show the error of the form that is nearest to the table.
         _check_value(document, min(forms, key=lambda form: _distance(form, value)), value, path)
     raise document.error(f"{_section_name(path)} must be {kind.words}, not {shown(value)}", *path)
 
 
 def _distance(form: KeyedTable, table: Mapping[str, object]) -> tuple[int, int]:
-    """Return the distance of a table from a form: its number of errors, then of keys that both have,
-    negative.
-    """
+    """Return the distance of a table from a form: its number of errors, then minus that of shared keys."""
     return len(list(form.problems(table))), -len(form.fields.keys() & table.keys())
 
 

@@ -1,19 +1,15 @@
-"""Systems from files of any format, SSP packages among them.
+"""Systems from files of any format, see ``stages.load``; an SSP package becomes a system that runs its FMUs.
 
-A package becomes a system that runs its FMUs.
-
-Systems from files, whatever the format; see ``stages.load``.
-
-Models within models: an axle described once and used twice, each time under another prefix.
+A model may include others: an axle described once and used twice, each time under another prefix.
 
     [include.front]
     file = "axle.toml"
     prefix = "front_"                    # before every name that the axle declares; "front_" by default
     on = "chassis"                       # the body that is the axle's ground; the real one is "world"
-    share = ["g"]                        # names that both mean alike
+    share = ["g"]                        # names of the whole model that the axle uses too
     set = { track = "1.6*w", k = 3e4 }   # its parameters: expressions of the whole, or other defaults
 
-A part may state gravity, so that it runs by itself; the whole's own holds where it has one.
+A part may state gravity, so that it runs by itself; gravity of the whole model, if stated, replaces it.
 """
 
 from __future__ import annotations
@@ -65,7 +61,7 @@ _DEEPEST, _MOST = 20, 1000
 
 
 def parts_of(document: Document) -> list[ModelPart]:
-    """Return a document and all that it includes, each in the names of the whole."""
+    """Return a document and all that it includes, each with the names of the whole model."""
     return _with_one_gravity(_collect_parts(document, (), {}))
 
 
@@ -106,7 +102,7 @@ def _collect_parts(document: Document, above: tuple[str, ...], read: dict[str, D
 
 @dataclass(frozen=True)
 class _NewNames:
-    """The new names of an included whole; dotted ones are points on its ground."""
+    """The new names of an included model and its own parts; dotted ones are points on its ground."""
 
     new: Mapping[str, str]
     prefix: str
@@ -159,7 +155,7 @@ class _NewNames:
 
         def one(found: re.Match[str]) -> str:
             quoted, head, tail, call = found.groups()
-            if quoted == "mass centre":  # no name, but what momentum may be taken about
+            if quoted == "mass centre":  # a point for momenta, not a name of the model
                 return found[0]
             if quoted is not None:
                 return f"`{_WORDS.sub(lambda word: self.quoted.get(word[0], word[0]), quoted)}`"
@@ -177,11 +173,11 @@ class _NewNames:
         return lambda text: _NAMES.sub(one, text)
 
     def _word(self, name: str, called: bool) -> str:
-        """Return a plain name; boom_tip, a node of boom, goes with boom."""
+        """Return the new form of a plain name; boom_tip, a node of boom, follows boom."""
         if name in self.new:
             return self.new[name]
         slope = derivative_name().fullmatch(name)
-        if called and slope and slope[1] in self.called and slope[1] in self.new:  # bump_dx goes with bump
+        if called and slope and slope[1] in self.called and slope[1] in self.new:  # bump_dx follows bump
             return f"{self.new[slope[1]]}{slope[2]}"
         if called or name in _FUNCTIONS:
             return name
@@ -231,7 +227,7 @@ def _place_part(part: ModelPart, entry: DataMapping, names: _NewNames) -> ModelP
 
 
 def _on_carrier(part: ModelPart, data: DataTable, entry: Mapping[str, object], names: _NewNames) -> None:
-    """Bodies without a parent hang on the carrier, and points of the ground are points of it."""
+    """Put bodies without a parent on the carrier, and points of the part's ground among its points."""
     bodies = data.get("bodies", {})
     anchors = (
         bodies.pop(names.new.get("ground", "ground"), None)
@@ -267,14 +263,14 @@ def _entry(section: str, given: Mapping[str, object], names: _NewNames) -> DataT
     renamed = {}
     for key, value in given.items():
         kind = kinds[key]
-        local = tuple(kind.variables) if isinstance(kind, Written) else ()  # those of a law
+        local = tuple(kind.variables) if isinstance(kind, Written) else ()  # variables of a law
         renamed[key] = kind.rename_texts(value, names.renamer(local))
     return renamed
 
 
 def _with_one_gravity(parts: list[ModelPart]) -> list[ModelPart]:
-    """Parts of which one states gravity: the whole, or where it does not the first that does; the others must
-    then have the same in their files.
+    """Return the parts with one statement of gravity: the whole model's, or else that of the first part with
+    one; the files of all others must then state the same.
     """
     stated = [part for part in parts if "gravity" in part.data]
     if not stated:
@@ -356,7 +352,7 @@ def load_system(path: str | os.PathLike[str], make: type[SystemType], **options:
 def _check_options(
     reader: Callable[..., object], options: DataTable, path: str | os.PathLike[str]
 ) -> DataTable:
-    """Options that a format's reader takes."""
+    """Return the options; raise an error if the format's reader does not take one."""
     known = [*inspect.signature(reader).parameters][2:]
     if other := [name for name in options if name not in known]:
         raise FileError(f"its importer takes no option {other[0]}={suggestion(other[0], known)}", str(path))
@@ -364,9 +360,7 @@ def _check_options(
 
 
 def load_text(path: str | os.PathLike[str], make: type[SystemType], *, trust: bool = False) -> SystemType:
-    """Return the system in a text model; with ``trust`` FMUs that it names are loaded, which is
-    machine code.
-    """
+    """Return the system in a text model; with ``trust`` the FMUs that it names are loaded: machine code."""
     document = read_model(path)
     system = make(document.data["name"], document.data.get("units", "SI"))
     build(system, parts_of(document), trust=trust)

@@ -1,9 +1,6 @@
-"""Systems as text models: saved files, and pickles made of them.
+"""Systems as text models: saved files, read back before they are kept, and pickles.
 
-``system.save``: the records of a description as a text model, and the proof that it reads back the
-same.
-
-Systems in pickles: the files of their text models, so that a pickle holds data and nothing that is run.
+A pickle of a system holds the files of its text model: data, and nothing that is run.
 """
 
 from __future__ import annotations
@@ -61,21 +58,21 @@ _HEADERS = {
         ("functions", "expressions", "parameters", "gravity", "prescribe", "armature", "start", "inputs"), 1
     ),
 }
-_INLINE = 200  # numbers in a file beside the model where a flexible part has more
+_INLINE = 200  # arrays of a flexible part with more numbers go to a file beside the model
 
 
 def save(system: Description, path: str | os.PathLike[str]) -> None:
-    """A text model from which ``arm.load`` makes the same system; large arrays go to a .npz file beside it.
+    """Write a text model from which ``arm.load`` makes the same system; large arrays go to a .npz file.
 
-    The file is read back before it takes its place: where something would be lost there is an error, and no
-    file.
+    The file is read back before it takes its place; if something would be lost, no file is written and an
+    error is raised.
     """
     target = file_path(path, "the model", ModelError)
     if target.suffix.lower() != ".toml":
         raise ModelError(f"a text model is saved as .toml, not as '{target.name}'")
     calls = True
     if wrong := _find_loss(system, target, calls=True):
-        # What a call made then may not be what it would make of the whole: total_energy() before gravity().
+        # A recorded call may give another result for the whole description: total_energy() before gravity().
         calls = False
         if _find_loss(system, target, calls=False):
             raise ModelError(f"system '{system.name}' cannot be written as a text model: {wrong}")
@@ -84,9 +81,7 @@ def save(system: Description, path: str | os.PathLike[str]) -> None:
 
 
 def _find_loss(system: Description, target: Path, *, calls: bool) -> str:
-    """Return the part of a description that its text loses when read in another folder; "" where it gives
-    back all.
-    """
+    """Return the part of a description that its text loses when read in another folder; "" if none."""
     with tempfile.TemporaryDirectory() as folder:
         trial = Path(folder) / target.name
         try:
@@ -101,7 +96,7 @@ def _find_loss(system: Description, target: Path, *, calls: bool) -> str:
 
 
 def _write_files(path: Path, written: str, arrays: Mapping[str, Mapping[str, object]]) -> None:
-    """A model and the arrays beside it: all files, or none."""
+    """Write a model and the arrays beside it: all files, or none."""
     with ExitStack() as files:
         files.enter_context(replacing(path)).write_text(written, encoding="utf-8")
         for name, content in arrays.items():
@@ -155,7 +150,7 @@ class Writing:
         return {key: self.data[key] for key in LAYOUT if key in self.data}
 
     def _file(self, path: Given) -> str:
-        """Return a file by its name in the text."""
+        """Return the name of a file for the text."""
         place = Path(path).resolve()
         below = self.folder is not None and place.is_relative_to(self.folder)
         return place.relative_to(self.folder).as_posix() if below and self.folder else str(place)
@@ -224,11 +219,11 @@ class Writing:
             return self.values.value([value])
         return self.values.value(value)
 
-    # ------------------------------------------------------------ what has no entry by itself
+    # ------------------------------------------------------------ records without an entry
 
     def _parameters(self) -> None:
         for name, node in self.system.parameters.items():
-            if "." in name:  # of a body that was given none
+            if "." in name:  # mass or inertia that a body was not given
                 continue
             data = node.data
             table = {"value": data.default, "units": data.units, "about": data.about or None}
@@ -265,7 +260,7 @@ class Writing:
 
     def _trace_function(self, function: Given, arguments: list[Expr]) -> Given:
         """Return the text of a Python function's value, in the names of its arguments."""
-        # A function may use the system that it was described with, even where a snapshot of that is saved.
+        # A function may use the system that it was described with, even if a snapshot of it is saved.
         with undo_always(self.system.identity.system or self.system) as changed:
             try:
                 value = function(*arguments)
@@ -317,7 +312,7 @@ class Writing:
         self._body(record.owner)["flexible"] = table
 
     def _array(self, body: str, key: str, value: Given) -> Given:
-        """Return a value itself, or its place in a file if it has many numbers."""
+        """Return a value for the text; one with many numbers goes to a file, and the text refers to it."""
         if hasattr(value, "toarray"):  # a sparse matrix, of one of SciPy's classes
             value = value.toarray()
         if isinstance(value, str | Path) and key in ("mass_matrix", "stiffness_matrix"):
@@ -346,13 +341,14 @@ def _entry_name(record: Record, form: EntryForm) -> str:
         return given.name
     if given is not None:
         return str(given)
-    # A constraint that was not named has the name that it was given; those of a loop begin with it.
+    # A constraint made without a name has a generated one, with which the names of a loop's constraints
+    # begin.
     made = record.result
     return str(made[0].name.split(" ")[0] if isinstance(made, tuple) else made.name)
 
 
 def _creation_order(order: Mapping[str, int], name: str) -> tuple[int, int]:
-    """Return when the body of an entry was made; for a gyro, before anything is added to its first body."""
+    """Return a key that sorts entries as their bodies were made; a gyro precedes additions to its bodies."""
     if name in order:
         return order[name], len(name)
     first = next((body for body in (f"{name}_gimbal", f"{name}_outer") if body in order), "")
@@ -390,7 +386,7 @@ def to_files(system: Description) -> dict[str, bytes]:
 
 
 def from_files(files: dict[str, bytes], make: type[SystemType]) -> SystemType:
-    """Return the system again."""
+    """Return the system from the files of ``to_files``."""
     with TemporaryDirectory() as folder:
         for name, content in files.items():
             (Path(folder) / Path(name).name).write_bytes(content)

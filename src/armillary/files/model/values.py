@@ -1,7 +1,7 @@
 """Python values of a description as values of a text model: expressions and vectors become texts.
 
-What an expression shares, and what has a name in the equations, becomes a named expression of the file, so
-that its text grows with its graph and reads back as the same graph.
+A part that an expression shares, or that has a name in the equations, becomes a named expression of the file,
+so that the text grows with the graph and reads back as the same graph.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from armillary.model.reading.kinds import PATH
 from armillary.untyped import DataTable, Given
 
 _PLAIN = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*\Z")
-_SHORT = 400  # characters up to which a text repeats what its expression shares
-_INLINE = 12  # characters of a shared part that is repeated in any case
+_SHORT = 400  # characters up to which a text repeats shared parts
+_INLINE = 12  # characters up to which a shared part is always repeated
 
 
 class Values:
-    """Values of one system; ``definitions`` and ``tables`` collect what their texts refer to.
+    """Values of one system; ``definitions`` and ``tables`` collect the entries to which their texts refer.
 
-    With ``calls`` an expression that a call made is written as that call, which is right as long as the call
-    would make the same of the whole description. ``file`` gives the name of a file in the text.
+    With ``calls`` an expression that a call made is written as that call, which is right if the call gives
+    the same for the whole description. ``file`` returns the name of a file in the text.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Values:
         self._known = {f: name for name, (f, _) in system.functions.items() if isinstance(f, Piecewise)}
 
     def value(self, value: Given) -> Given:
-        """Return a value for a file; an error for what a text model cannot hold."""
+        """Return a value for a file; raise an error if a text model cannot hold it."""
         if isinstance(value, bool | str | int):
             return value
         if isinstance(value, Expr):
@@ -109,9 +109,7 @@ class Values:
     # ------------------------------------------------------------ texts
 
     def expression(self, node: Expr, local: Mapping[Expr, str] | None = None) -> Given:
-        """Return an expression as text, or as the number that it is; ``local`` names stand for parts
-        of it.
-        """
+        """Return an expression as text, or a constant as a number; ``local`` names stand for parts of it."""
         if node.kind == "number":
             return float(node.data) if not float(node.data).is_integer() else int(node.data)
         names = {**self._names, **(local or {})}
@@ -138,8 +136,8 @@ class Values:
         return self._text(node, names)
 
     def _nodes_in_text(self, node: Expr, names: dict[Expr, str]) -> list[Expr]:
-        """Return the nodes that a text of the node shows, operands first: nothing of what has a name, or was
-        made by a call.
+        """Return the nodes that a text of the node shows, operands first: not those inside a part that has a
+        name or was made by a call.
         """
         order: list[Expr] = []
         seen: set[Expr] = set()
@@ -175,11 +173,11 @@ class Values:
         return " + ".join(terms).replace("+ -", "- ") if terms else "0*ground.x"
 
     def _call(self, value: Given) -> str:
-        """Return the call that made a value, as text; "" where none is known."""
+        """Return the call that made a value, as text; "" if none is known."""
         made_by = self.system.calls.get(value) if self.calls and id(value) not in self._busy else None
         if made_by is None:
             return ""
-        self._busy.add(id(value))  # dot(c*A.x, A.x) is made of c, which it is
+        self._busy.add(id(value))  # dot(c*A.x, A.x) is c itself: its argument must not call it again
         try:
             arguments = [self._argument(a) for a in made_by.arguments if a is not None]
         finally:
@@ -192,13 +190,13 @@ class Values:
 
     @staticmethod
     def _add_units(shown: str, part: Expr) -> Given:
-        """Return a text with its units, which numbers in it may hide."""
+        """Return a text with its units, which plain numbers in it may lack."""
         return {"value": shown, "units": "" if part.dimension is None else si_text(part.dimension) or "1"}
 
     def _intermediate(self, part: Expr, names: Mapping[Expr, str]) -> Given:
-        """Return an intermediate value, or a number 1 with units times something, as a named expression: with
-        its
-        units where its parts do not imply them."""
+        """Return an intermediate value, or a number 1 with units times something, as a named expression, with
+        its units if its parts do not imply them.
+        """
         alone = part.kind == "let" or part.data == (1, (1,))
         inside = part.args[0] if alone else part
         label = {"label": str(part.data)} if part.kind == "let" else {}
@@ -233,8 +231,9 @@ class Values:
         return name
 
     def _table(self, table: Piecewise) -> None:
-        """A lookup table that expressions call, or whose derivative NAME_dx they call: by its own name, under
-        which the file must hold it."""
+        """Add a lookup table that expressions call, or whose derivative NAME_dx they call, to the file under
+        the table's own name.
+        """
         if table.source is not table:
             if table.name in self.system.functions:
                 raise ModelError(

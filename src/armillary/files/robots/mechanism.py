@@ -1,22 +1,14 @@
-"""Mechanisms of robot files: links and joints, their loads, and the System made of them.
-
-A mechanism as robot files describe it: links on links, joints between them. Both formats become this.
-
-Loads in the joints of an imported mechanism: springs, dampers, armatures, limits, drives.
-
-A mechanism of links and joints as a System, in public verbs only, so that it can be saved as text.
-
-Each joint of a link gets its own body, massless except for the last: loads then act on one coordinate alone
-however the axes lie, and frames without mass cost no operation. A body's origin is at the anchor of its last
-joint.
+"""Mechanisms of robot files: links, joints, loads and visuals of both formats, and the System made of them.
+The System is made by public verbs only, so that it can be saved as text. Each joint of a link gets its own
+body, massless except for the last: loads then act on one coordinate alone however the axes lie, and frames
+without mass cost no operation. A body's origin is at the anchor of its last joint.
 
     R_parent,link(q) = R J₁(q₁) J₂(q₂) …        J = turn about, or slide along, an axis of the link
 
-Visuals of robot files: figures at places of a link, with their colours, and where their meshes are.
-
-Meshes are named by paths relative to the robot's file, or by ``package://name/…``. Both lead to files inside
-a root: the stated one, else the folder of the package above the file or, for relative paths, the folder above
-the file's folder. Nothing is opened here; a picture reads the meshes, and leaves out missing ones.
+Meshes of visuals are named by paths relative to the robot's file, or by ``package://name/…``. Both lead to
+files inside a root: the stated one, else the folder of the package above the file or, for relative paths, the
+folder above the file's folder. Nothing is opened here; a picture reads the meshes, and leaves out missing
+ones.
 """
 
 from __future__ import annotations
@@ -80,9 +72,9 @@ def make_visual(
 
 
 def mesh_file(name: str, robot: Path, root: Path | None) -> Path:
-    """Return the file of a mesh, which need not be there but must be inside the root."""
+    """Return the file of a mesh, which need not exist but must be inside the root."""
     if "\0" in name or len(name) > 1000 or not name.strip():
-        raise ModelError("the name of a mesh is not that of a file")
+        raise ModelError("the name of a mesh is not the name of a file")
     folder = _folder(robot)
     text = name.replace("\\", "/")
     for start in _PACKAGE:
@@ -132,7 +124,7 @@ HINGE, SLIDE, BALL, FREE, PLANE = "hinge", "slide", "ball", "free", "planar"
 class Inertial:
     """Mass, mass centre in the link's axes, and the inertia about it along these axes.
 
-    ``axes`` are those (columns) in which the file gave a diagonal inertia, where it did.
+    ``axes`` (columns) are the axes along which the file gave a diagonal inertia; `None` if it gave none.
     """
 
     mass: float = 0.0
@@ -144,7 +136,7 @@ class Inertial:
     def from_axes(
         cls, mass: float, com: np.ndarray, inertia: np.ndarray, axes: np.ndarray, *, diagonal: bool = False
     ) -> Inertial:
-        """From an inertia along other axes (columns): R I Rᵀ."""
+        """Return an inertia that is given along other axes (columns): R I Rᵀ."""
         turned = axes @ inertia @ axes.T
         return cls(mass, com, (turned + turned.T) / 2, axes if diagonal else None)
 
@@ -167,9 +159,9 @@ def read_direction(element: Element, key: str, default: Sequence[float]) -> np.n
 class RobotFreedom:
     """A joint in the file's terms. ``axis`` and ``anchor`` are in the axes of the link that it moves.
 
-    ``damping`` and ``stiffness`` act on each of its speeds and coordinates, a spring from ``rest``, a value
-    of our coordinate. The file's coordinate is ours plus ``offset``. ``armature`` is added to the diagonal of
-    the mass matrix.
+    ``damping`` and ``stiffness`` act on each of its speeds and coordinates; the spring is free where our
+    coordinate is ``rest``. The file's coordinate is ours plus ``offset``. ``armature`` is added to the
+    diagonal of the mass matrix.
     """
 
     name: str
@@ -219,7 +211,7 @@ class Builder:
     # ------------------------------------------------------------ names
 
     def name(self, wanted: str) -> str:
-        """Return a legal name, not taken, as close to the file's as may be."""
+        """Return a legal and free name, as close to the file's as possible."""
         return self._legal(wanted, "", self._is_new)
 
     def _legal(self, wanted: str, owner: str, is_new: Callable[[str], bool]) -> str:
@@ -264,7 +256,7 @@ class Builder:
         return body
 
     def show(self, link: str, visuals: Sequence[Visual]) -> None:
-        """Visuals of a link as shapes of its body."""
+        """Add the visuals of a link as shapes of its body."""
         body = self.links[link]
         for visual in visuals:
             at, R = float_triple(visual.place - self.shifts[link]), visual.rotation
@@ -339,16 +331,16 @@ class Builder:
                 "check_inertia": False,
             }
             if problem := impossible(inertia):
-                self.record.note(f"the inertia of '{link.name}' is that of no body ({problem}); kept")
+                self.record.note(f"no body can have the inertia of '{link.name}' ({problem}); it is kept")
         return make_body(self.system, name, parent, joint, at=float_triple(at), orient=orient, **given)
 
     def named_point(self, link: str, label: str, where: np.ndarray) -> None:
-        """A point that has its name in the file."""
+        """Add a point that has a name in the file."""
         point = self.point(link, label, where)
         self.record.points[label] = f"{point.body.name}.{point.name}"
 
     def point(self, link: str, label: str, where: np.ndarray) -> Point:
-        """Return a point of a link, by its place from the link's origin."""
+        """Add a point of a link, by its place from the link's origin."""
         body = self.links[link]
         taken = {*body.points, *vars(body)}
 
@@ -360,12 +352,12 @@ class Builder:
         return body.point(name, float_triple(where - self.shifts[link]))
 
     def parameter(self, name: str, value: float, units: str, about: str) -> Expr:
-        """Return a parameter of the file, under a free name."""
+        """Add a parameter of the file, under a free name."""
         return parameter(self.system, self.name(name), value, units=units, about=about)
 
 
 def add_gravity(builder: Builder, vector: np.ndarray) -> None:
-    """Uniform gravity, its strength a parameter ``g``; nothing if it is zero."""
+    """Add uniform gravity with the parameter ``g``; nothing if it is zero."""
     strength = float(np.linalg.norm(vector))
     if strength:
         g = builder.parameter("g", strength, "m/s^2", "gravity")
@@ -373,7 +365,7 @@ def add_gravity(builder: Builder, vector: np.ndarray) -> None:
 
 
 def impossible(inertia: np.ndarray) -> str:
-    """Return the error in an inertia; empty where a body can have it."""
+    """Return the fault of an inertia; "" if a body can have it."""
     low, middle, high = np.linalg.eigvalsh(inertia)
     if low < -1e-9 * abs(high):
         return f"a principal moment is {low:.3g}"
@@ -399,7 +391,7 @@ _STOPS = ("stiffness", "damping", "exponent")
 
 
 def finish_joints(builder: Builder, stops: Mapping[str, float] | None) -> None:
-    """Springs, dampers, armatures and limits of all joints."""
+    """Add the springs, dampers, armatures and limits of all joints."""
     limited: list[str] = []
     if stops is not None:
         stops = _known_stops(stops)
@@ -424,14 +416,14 @@ def finish_joints(builder: Builder, stops: Mapping[str, float] | None) -> None:
 
 
 def units_of(joint: RobotFreedom) -> tuple[str, str]:
-    """Units of the effort and of the coordinate of a joint with one of each, or that turns."""
+    """Return the units of effort and coordinate: of a slider, else of a joint that turns."""
     return ("N", "m") if joint.kind == SLIDE else ("N*m", "rad")
 
 
 def load_joint(
     builder: Builder, name: str, joint: str, values: Sequence[Given], *, in_parent: bool = False
 ) -> None:
-    """A load in a joint for each of its speeds: a force along, or a moment about, the axis of that speed.
+    """Add a load in a joint for each of its speeds: a force along, or a moment about, the axis of the speed.
 
     A free body's translations are along its parent's axes; other motion is along its own, or for a ball along
     its parent's with ``in_parent``.
@@ -455,7 +447,7 @@ def load_joint(
 
 
 def _passive(builder: Builder, name: str, joint: RobotFreedom) -> None:
-    """−k (q − rest) − d u: a load of this size on each speed."""
+    """Add a load −k (q − rest) − d u on each speed."""
     body = builder.moved[name]
     values: list[Given] = [0] * len(body.speeds)
     effort, unit = units_of(joint)
@@ -492,7 +484,7 @@ def rotation_vector(e: Sequence[Expr]) -> list[Expr]:
 
 
 def _armature(builder: Builder, name: str, joint: RobotFreedom) -> None:
-    """The same inertia for each speed of the joint: kg for sliding speeds, kg m² for turning speeds."""
+    """Add the same inertia to each speed of the joint: kg for sliding speeds, kg m² for turning speeds."""
     about = f"armature of joint {name}"
     made: dict[str, Expr] = {}
     for speed in builder.moved[name].speeds:

@@ -1,14 +1,13 @@
 """MJCF models, MuJoCo's XML: from the root to a system, keyframes, actuators and equality constraints.
 
-Actuators of an MJCF file as loads in joints, or at sites, from inputs.
+Actuators become loads in joints, or at sites, driven by inputs:
 
     force = gain · ctrl + b₀ + b₁ · length + b₂ · velocity        effort on speed i = gearᵢ · force
     length = Σ gearᵢ (qᵢ + refᵢ)                                  velocity = Σ gearᵢ uᵢ
 
 A servo is a choice of these numbers: a position servo has gain kp, b₁ = −kp, b₂ = −kv, a velocity servo gain
-kv, b₂ = −kv. All kinds share one set of defaults, as in MuJoCo, so each is read by ``_apply`` into one Drive.
-
-Equality constraints are rigid here, where MuJoCo's are stiff springs.
+kv, b₂ = −kv. All kinds share one set of defaults, as in MuJoCo, so each is read by ``_apply`` into one
+ActuatorDrive.  Equality constraints are rigid here, where MuJoCo's are stiff springs.
 """
 
 from __future__ import annotations
@@ -74,17 +73,17 @@ class ActuatorDrive:
     bias_type: str = "none"
     dynamics: str = "none"
     gear: list[float] = field(default_factory=lambda: [1.0, 0.0, 0.0, 0.0, 0.0, 0.0])
-    control: tuple[float, float] | None = None  # of the input, and of the force, where they hold
+    control: tuple[float, float] | None = None  # limits of the input, and of the force, if they hold
     force: tuple[float, float] | None = None
     ranges: dict[str, tuple[float, float]] = field(default_factory=dict)  # by attribute
     limited: dict[str, str] = field(default_factory=dict)  # by attribute: true, false or auto
-    unknown: str = ""  # what is not supported, in words
+    unknown: str = ""  # the unsupported feature, in words
     servos: dict[str, tuple[float, float]] = field(default_factory=dict)  # defaults of kp and kv by kind
 
     def bounds(self, key: str, element: Element, settings: Settings) -> tuple[float, float] | None:
         """Return a range if it holds: declared so, or given while limits are automatic.
 
-        A range and whether it holds may stand at different places, each in another class.
+        A range, and whether it holds, may come from different classes.
         """
         low, high = self.ranges.get(key, (0.0, 0.0))
         word = self.limited.get(key, "auto")
@@ -136,7 +135,7 @@ def add_actuators(
 
 
 def _apply(drive: ActuatorDrive, element: Element) -> None:
-    """The numbers of one element, an actuator or a default of one, put into a drive."""
+    """Put the numbers of one element, an actuator or a default of one, into a drive."""
     kind = element.tag
     if element.has("gear"):
         gear = element.numbers("gear", (1, 6))
@@ -180,7 +179,7 @@ def _apply(drive: ActuatorDrive, element: Element) -> None:
 
 
 def _keep_gains(drive: ActuatorDrive, level: list[Element]) -> None:
-    """Gains from which servos of inner classes start: gains of their kind, or of a general actuator."""
+    """Keep the gains from which servos of inner classes start: of their kind, or of a general actuator."""
     kind = level[-1].tag if level else ""
     for servo in ("position", "velocity"):
         if kind in (servo, "general"):
@@ -196,7 +195,7 @@ def _set(drive: ActuatorDrive, gain: float, bias: list[float], bias_type: str) -
 def _refusal(
     builder: Builder, element: Element, drive: ActuatorDrive, where: list[str], sites: dict[str, Site]
 ) -> str:
-    """Why an actuator cannot be here, or nothing; what does not exist is an error."""
+    """Return why an actuator cannot be imported, or ""; raise an error if its target does not exist."""
     if len(where) != 1:
         return "it acts on nothing" if not where else f"it acts on {' and '.join(where)}"
     target = element.text(where[0])
@@ -244,7 +243,7 @@ def _add_actuator(
 
 
 def _at_site(builder: Builder, name: str, site: Site, values: list[Given]) -> None:
-    """A force and a moment in the axes of a site."""
+    """Add a force and a moment in the axes of a site."""
     body = builder.links[site.link]
     point = builder.point(site.link, f"{name}_site", site.place)
     for i, value in enumerate(values):
@@ -320,7 +319,7 @@ _UNITS = {ONE: "rad", LENGTH: "m", ONE / TIME: "rad/s", LENGTH / TIME: "m/s", MO
 
 
 def _units_text(dimension: Dimension, per: Dimension | None = None) -> str:
-    """Units as text; of a gain, an effort per coordinate or speed."""
+    """Return units as text; with ``per`` the units of a gain, an effort per coordinate or speed."""
     if per is None:
         return _UNITS[dimension]
     below = {ONE: "/rad", LENGTH: "/m", ONE / TIME: "*s/rad", LENGTH / TIME: "*s/m"}[per]
@@ -328,7 +327,7 @@ def _units_text(dimension: Dimension, per: Dimension | None = None) -> str:
 
 
 def add_equalities(builder: Builder, section: list[Element], tree: MjcfTree, defaults: Defaults) -> None:
-    """Constraints for <connect>, <weld> and <joint>."""
+    """Add the constraints of <connect>, <weld> and <joint>."""
     kinds = {"connect": _connect, "weld": _weld, "joint": _joint}
     count = 0
     for element in (child for part in section for child in part.all(*kinds)):
@@ -347,7 +346,7 @@ def add_equalities(builder: Builder, section: list[Element], tree: MjcfTree, def
 
 
 def _connect(builder: Builder, element: Element, name: str, tree: MjcfTree) -> None:
-    """Two points that stay together: a site of each body, or the one point in which they meet at rest."""
+    """Keep two points together: a site of each body, or the points of both that meet at rest."""
     if element.has("site1"):
         ends = [_site_point(builder, element, key, tree) for key in ("site1", "site2")]
     else:
@@ -364,7 +363,7 @@ def _connect(builder: Builder, element: Element, name: str, tree: MjcfTree) -> N
 
 
 def _weld(builder: Builder, element: Element, name: str, tree: MjcfTree) -> None:
-    """Two frames that stay one: of the first body, at the second's place in it, and of the second."""
+    """Weld two frames: two sites, or the second body and a frame on the first at its relative pose."""
     if element.has("site1"):
         sites = [_site(element, key, tree) for key in ("site1", "site2")]
         first, second = sites[0].link, sites[1].link
@@ -387,7 +386,7 @@ def _weld(builder: Builder, element: Element, name: str, tree: MjcfTree) -> None
 
 
 def _joint(builder: Builder, element: Element, name: str, tree: MjcfTree) -> None:
-    """q₁ = c₀ + c₁ q₂ + c₂ q₂² + … of coordinates counted from rest."""
+    """Add q₁ = c₀ + c₁ q₂ + c₂ q₂² + … for coordinates that are zero in the reference position."""
     names = [element.text(key) for key in ("joint1", "joint2") if element.has(key)]
     for target in names:
         if target not in builder.freedoms or builder.freedoms[target].kind not in SINGLE:
@@ -442,7 +441,7 @@ _COUNTS = {BALL: (4, 3), FREE: (7, 6)}
 
 
 def start_at(builder: Builder, section: list[Element], wanted: str | None) -> None:
-    """Coordinates and speeds at the start of runs from the keyframe of this name."""
+    """Set the coordinates and speeds at the start of runs from the keyframe of this name."""
     keys: dict[str, Element] = {}
     for key in (child for part in section for child in part.all("key")):
         keys[key.text("name", str(len(keys)))] = key
@@ -505,8 +504,8 @@ def load_mjcf(
     exact_angles: bool = False,
     root: str | os.PathLike[str] | None = None,
 ) -> SystemType:
-    """Return a system from an MJCF file. What may change the motion is a warning each; with ``strict`` an
-    error.
+    """Return a system from an MJCF file. Each deviation that may change the motion is a warning; with
+    ``strict`` it is an error.
 
     ``stops`` makes limits bump stops, e.g. ``{"stiffness": 1e4, "damping": 0.1}``, as in ``System.stop``.
     Runs start at rest in the file's reference position, or in the state of ``keyframe``. With
@@ -553,7 +552,7 @@ def load_mjcf(
 
 
 def _options(builder: Builder, option: Element) -> dict[str, int]:
-    """Gravity, the time step, and which parts of the physics are switched on."""
+    """Read gravity and the time step; return which parts of the physics are switched on."""
     on = dict.fromkeys(("gravity", "spring", "damper", "actuation", "equality", "clampctrl"), 1)
     for flags in option.all("flag"):
         for key in on:
@@ -561,7 +560,7 @@ def _options(builder: Builder, option: Element) -> dict[str, int]:
                 on[key] = 0
         if flags.choice("passive", ("enable", "disable"), "enable") == "disable":
             on["spring"] = on["damper"] = 0
-        flags.take_whole()  # the others are about what is left out anyway
+        flags.take_whole()  # other flags concern parts that are left out anyway
     gravity = np.array(option.numbers("gravity", 3, [0, 0, -9.81]))
     if on["gravity"]:
         add_gravity(builder, gravity)

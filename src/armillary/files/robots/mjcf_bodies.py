@@ -1,7 +1,7 @@
 """The tree of an MJCF file as links: places, joints, inertias, sites.
 
 MuJoCo's coordinates are ours except for ``ref``: qpos = q + ref. A body with a free joint is placed by its
-coordinates alone; its pos and quat are where it starts.
+coordinates alone; its pos and quat are its initial pose.
 """
 
 from __future__ import annotations
@@ -112,8 +112,8 @@ def _add_free_joint(link: RobotLink, parent: str, tree: MjcfTree) -> None:
 
 
 def _is_aligned(link: RobotLink, settings: Settings) -> bool:
-    """Return whether a free body without others on it is to move about its mass centre, along
-    principal axes.
+    """Return whether the frame of a free body without others on it moves to its mass centre and principal
+    axes.
     """
     if len(link.joints) != 1 or link.joints[0].kind != FREE or not link.inertial.mass:
         return False
@@ -145,7 +145,7 @@ def _contents(
     tree: MjcfTree,
     record: Imported,
 ) -> list[_Child]:
-    """Joints, inertia and points of a body, read into its link; the bodies on it are returned."""
+    """Read the joints, inertia and points of a body into its link; return the bodies on it."""
     inner: list[_Child] = []
     geoms: list[_Child] = []
     given: Inertial | None = None
@@ -183,7 +183,7 @@ def _contents(
 def _iterate_elements(
     body: Element, childclass: str, settings: Settings, defaults: Defaults
 ) -> Iterator[_Child]:
-    """The elements of a body in order, those inside <frame> elements in their place."""
+    """Yield the elements of a body in order, also those inside its <frame> elements."""
     stack = [_Child(body, np.zeros(3), np.eye(3), childclass)]
     while stack:
         outer = stack.pop()
@@ -209,7 +209,7 @@ def _geom(
     link: RobotLink,
     given: Inertial | None,
 ) -> Inertial | None:
-    """Return the part of a body's inertia that is a shape's; contact is counted."""
+    """Return the inertia of a shape for its body, if it counts; count the shape if it could touch."""
     geom = defaults.apply(child.element, child.childclass)
     touches = geom.number("contype", 1.0) or geom.number("conaffinity", 1.0)
     tree.touching += bool(touches)

@@ -1,30 +1,23 @@
-"""Geoms of MJCF files: mass and inertia of shapes and meshes, and visuals.
-
-Mass and inertia of bodies from the shapes they are made of.
-
-Sizes are MJCF's: radius; radius and half length; or half lengths.
-
-Mass and inertia of meshes as MuJoCo computes them.
-
-A face with corners A, B, C, centre c, area s and normal n makes with a point o a tetrahedron of volume
-s n·(c − o)/3 and second moments, about o,
+"""Geoms of MJCF files: mass and inertia of shapes and meshes, and visuals.  Sizes are MJCF's: radius; radius
+and half length; or half lengths.  Mass and inertia of meshes are computed as by MuJoCo. A face with corners
+A, B, C, centre c, area s and normal n makes with a point o a tetrahedron of volume s n·(c − o)/3 and second
+moments, about o,
 
     ∫ x xᵀ dV = V/20 (2 (AAᵀ + BBᵀ + CCᵀ) + ABᵀ + BAᵀ + ACᵀ + CAᵀ + BCᵀ + CBᵀ).
 
-"exact" counts volumes with their sign; "legacy", MuJoCo's default, without it, from the centre of the
+"exact" counts volumes with their sign; "legacy", MuJoCo's default, without sign, from the centre of the
 surface, so that a mesh that is not convex weighs too much; "convex" takes the convex hull; "shell" puts the
 mass on the surface, where faces take the place of tetrahedra (V/12, and no o).
 
 Source: MuJoCo's documentation of <mesh inertia>, checked against its numbers (tests/files/robots).
 
-Geoms of an MJCF file as visuals: solids, planes and meshes with the colours of materials.
-
-MuJoCo's viewer shows the groups 0 to 2; those above are for collisions. A mesh stands where its file has it,
+Visuals are solids, planes and meshes with the colours of materials. MuJoCo's viewer shows the groups 0 to 2;
+higher groups are for collisions. A mesh is shown in the axes of its file,
 
     x_geom = Rᵀ (S x − p)
 
-with its scale S, refpos p and refquat R: that MuJoCo moves it to its mass centre is undone by the geom's
-place.
+with its scale S, refpos p and refquat R: the geom's place undoes the shift to the mass centre that MuJoCo
+makes.
 """
 
 from __future__ import annotations
@@ -128,7 +121,7 @@ class Meshes:
 
 
 def inline_mesh(element: Element) -> Triangles:
-    """Corners and faces of a mesh whose vertices stand in the file itself."""
+    """Return the corners and faces of a mesh whose vertices are in the file itself."""
     vertices = element.numbers("vertex", (0, sys.maxsize))
     faces = element.numbers("face", (0, sys.maxsize), [])
     if len(vertices) % 3 or len(faces) % 3:
@@ -189,9 +182,9 @@ class _Solid:
         return Inertial(float(weights.sum()), com, np.trace(P) * np.eye(3) - P)
 
 
-SOLIDS = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}  # with how many sizes
-OTHERS = ("plane", "hfield", "mesh", "sdf")  # of these a mesh alone has a mass here
-_WATER = 1000.0  # kg/m³: the density where none is given
+SOLIDS = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}  # with their numbers of sizes
+OTHERS = ("plane", "hfield", "mesh", "sdf")  # of these only a mesh has a mass here
+_WATER = 1000.0  # kg/m³: the default density
 
 
 def solid(kind: str, size: list[float]) -> tuple[float, np.ndarray]:
@@ -286,7 +279,7 @@ def _to_link_axes(
 
 
 def together(parts: Iterable[Inertial]) -> Inertial:
-    """Several as one body: inertias moved to the common mass centre by Steiner's theorem."""
+    """Return the inertia of several parts as one, about their common mass centre by Steiner's theorem."""
     found = [part for part in parts if part.mass > 0]
     mass = sum(part.mass for part in found)
     if not mass:

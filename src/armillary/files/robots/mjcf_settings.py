@@ -74,7 +74,7 @@ def merge_elements(root: Element, tag: str) -> Element:
 
 
 class Settings:
-    """The <compiler> of a file: how angles, orientations, limits and inertias are meant."""
+    """The <compiler> of a file: the meaning of its angles, orientations, limits and inertias."""
 
     def __init__(self, compiler: Element) -> None:
         in_degrees = compiler.choice("angle", ("radian", "degree"), "degree") == "degree"
@@ -98,7 +98,7 @@ class Settings:
         return np.array(element.numbers("pos", 3, [0, 0, 0]))
 
     def rotation(self, element: Element) -> np.ndarray:
-        """R with v_parent = R v_child, from whichever of five attributes is there."""
+        """R with v_parent = R v_child, from the one of five attributes that is given."""
         given = [key for key in ORIENTATIONS if element.has(key)]
         if len(given) > 1:
             element.fail(f"{' and '.join(given)} say the same thing; give one of them")
@@ -158,7 +158,7 @@ class Defaults:
             element.take_whole()
 
     def apply(self, element: Element, childclass: str) -> Element:
-        """Return the element with attributes of its class added where it lacks them."""
+        """Return the element, its missing attributes taken from its class."""
         defaults: Mapping[str, str] = self.classes[self.of(element, childclass)].get(element.tag, {})
         if any(element.has(key) for key in ORIENTATIONS):
             defaults = {key: value for key, value in defaults.items() if key not in ORIENTATIONS}
@@ -170,5 +170,5 @@ class Defaults:
         return self.check_class(element, element.text("class", childclass))
 
     def check_class(self, element: Element, name: str) -> str:
-        """Return a class that exists."""
+        """Return the name of a class; raise an error if there is no such class."""
         return name if name in self.classes else element.fail(f"there is no default class '{name[:60]}'")

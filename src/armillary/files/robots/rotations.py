@@ -1,11 +1,7 @@
-"""Rotations and angles as robot files give them.
-
-Angles whose digits spell a multiple of π/12.
+"""Rotations of robot files as matrices R with v_outer = R v_inner, and angles that spell multiples of π/12.
 
 Robot files write right angles as 1.57079632679 or 3.14159. The residues, 1e-12 to 1e-5, would turn constant
 rotations that only exchange axes into full matrices, and double the operations of the equations.
-
-Fixed rotations as robot files give them, as matrices R with v_outer = R v_inner.
 """
 
 from __future__ import annotations
@@ -20,12 +16,12 @@ import numpy as np
 from armillary.files.xml import Element
 
 _STEP = math.pi / 12
-_DIGITS = 5  # at least: 3.14 may mean 3.14
+_DIGITS = 5  # fewest digits of a multiple: 3.14 may mean 3.14
 _TURNS = 24 * 4
 
 
 def find_multiple(word: str) -> int | None:
-    """k where a number in radians is k π/12, rounded or cut off after its last digit; None elsewhere."""
+    """Return k if a number in radians is k π/12, rounded or cut off after its last digit; else `None`."""
     try:
         written = Decimal(word)
     except InvalidOperation:
@@ -40,8 +36,8 @@ def find_multiple(word: str) -> int | None:
 
 
 def read_angles(element: Element, key: str, count: int, default: list[float] | None = None) -> list[float]:
-    """Angles in radians of an attribute; digits that spell a multiple of π/12 give that multiple, unless
-    ``keep_written_angles``.
+    """Return the angles of an attribute in radians; digits that spell a multiple of π/12 give that multiple,
+    unless ``keep_written_angles``.
     """
     values = element.numbers(key, count, default)
     if not element.has(key) or element.literal:
@@ -54,13 +50,13 @@ def read_angles(element: Element, key: str, count: int, default: list[float] | N
 
 
 def keep_written_angles(root: Element) -> None:
-    """Have the angles of a file read to the digit, as other programs read them."""
+    """Mark the angles of a file to be read exactly as written, as other programs read them."""
     for element in _elements(root):
         element.literal = True
 
 
 def snapped_angles(root: Element) -> str:
-    """Return a sentence on the angles of a file that were read as multiples of π/12; "" where there
+    """Return a sentence on the angles of a file that were read as multiples of π/12; "" if there
     are none.
     """
     found = [(e, *angle) for e in _elements(root) for angle in e.snapped]
@@ -114,7 +110,7 @@ def roll_pitch_yaw(angles: Sequence[float]) -> Array:
 
 
 def quaternion(values: Sequence[float]) -> Array:
-    """From a quaternion w x y z of any length but zero."""
+    """Return the rotation of a quaternion w x y z of any length but zero."""
     length = math.hypot(*values)
     w, x, y, z = (v / length for v in values)
     return tidy(
@@ -145,7 +141,7 @@ def to_quaternion(R: Array) -> list[float]:
 
 
 def euler(angles: Sequence[float], sequence: str) -> Array:
-    """Three turns: about body-fixed axes for small letters, about fixed axes for capital ones."""
+    """Return the rotation by three turns: about body-fixed axes for small letters, fixed for capitals."""
     R = np.eye(3)
     for letter, angle in zip(sequence, angles, strict=True):
         turn = rotation_about(np.eye(3)["xyz".index(letter.lower())].tolist(), angle)
@@ -154,7 +150,7 @@ def euler(angles: Sequence[float], sequence: str) -> Array:
 
 
 def from_z(direction: Sequence[float]) -> Array:
-    """Return the shortest rotation that takes z to a direction; about x where that is −z."""
+    """Return the shortest rotation that takes z to a direction; to −z it is about x."""
     z = unit_vector(direction)
     axis = np.cross((0, 0, 1), z)
     sine = float(np.linalg.norm(axis))
@@ -164,7 +160,7 @@ def from_z(direction: Sequence[float]) -> Array:
 
 
 def from_xy(values: Sequence[float]) -> Array | None:
-    """From the x axis and a y axis that need not be quite across it; `None` if they are parallel."""
+    """Return the rotation with this x axis, and y made perpendicular to it; `None` if they are parallel."""
     x, y = np.array(values[:3]), np.array(values[3:])
     if np.linalg.norm(x) < 1e-14:
         return None
@@ -186,8 +182,8 @@ def principal_axes(inertia: Array) -> Array:
     """Axes (columns) along which an inertia is diagonal, the largest moment first, as MuJoCo chooses them.
 
     Jacobi's method, each turn about the axis across the largest element off the diagonal; then axes are
-    exchanged by right angles. Which of the equivalent triads comes out decides the coordinates of a body that
-    is aligned with it, so the order of the turns is MuJoCo's (``mju_eig3``).
+    exchanged by right angles. The coordinates of an aligned body depend on the choice among equivalent
+    triads, so the order of the turns is MuJoCo's (``mju_eig3``).
     """
     R = np.eye(3)
     for _ in range(500):
@@ -211,11 +207,11 @@ def principal_axes(inertia: Array) -> Array:
 
 
 def tidy(values: Array) -> Array:
-    """Return the same without the last digits where a value is zero or one."""
+    """Return values; those within rounding of a whole number are made whole."""
     near = np.round(values)
     return np.where(np.abs(values - near) < _ROUNDING, near, values) + 0.0
 
 
 def is_identity(R: Array) -> bool:
-    """Return whether a rotation, made of tidy values, is none."""
+    """Return whether a rotation of tidy values is the identity."""
     return bool(np.array_equal(R, np.eye(3)))

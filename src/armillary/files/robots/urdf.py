@@ -1,11 +1,8 @@
-"""URDF robots, with their visuals.
+"""URDF robots: links, joints, inertias, damping and mimics; torques in the joints are inputs.
 
-Visuals of links are solids and meshes with the colours and textures of materials.
-
-Read are links, joints, inertias, damping and mimics; torques in the joints are inputs.
-
-A link's frame is its body's frame, and a joint's coordinate has URDF's sign and zero. What has no effect on
-the motion here, or none yet, is listed in ``system.imported.notes``.
+A link's frame is its body's frame, and a joint's coordinate has URDF's sign and zero. Visuals are solids and
+meshes with the colours and textures of materials. Elements that were left out and may change the motion are
+listed in ``system.imported.notes``.
 """
 
 from __future__ import annotations
@@ -69,13 +66,13 @@ class UrdfLooks:
 
     @property
     def left_out(self) -> list[str]:
-        """Files of textures that materials have, but that no mesh shows."""
+        """Texture files of materials that no mesh shows."""
         used = [t for m in self.materials.values() for t in m.children if t.tag == "texture"]
         names = [texture.attributes.get("filename", "") for texture in used]
         return [name for name in names if name not in self.shown]
 
     def of(self, link: Element, record: Imported) -> list[Visual]:
-        """Return the visuals of a link; what cannot be shown is a remark."""
+        """Return the visuals of a link; add a remark for each that cannot be shown."""
         found = []
         for element in link.all("visual"):
             try:
@@ -131,7 +128,7 @@ class UrdfLooks:
 
 
 def _inner(robot: Element) -> list[Element]:
-    """Materials inside of visuals, which may be named by others."""
+    """Return the materials inside visuals, which other visuals may name."""
     visuals = [v for link in robot.children if link.tag == "link" for v in link.children if v.tag == "visual"]
     return [m for v in visuals for m in v.children if m.tag == "material"]
 
@@ -168,11 +165,11 @@ def load_urdf(
     with ``strict`` it is an error.
 
     ``floating`` leaves the root link free instead of fixed to the ground. ``gravity`` is downwards along −z,
-    or three components. ``torques``: which joints get an input ``tau_joint``: "auto" those with a
-    transmission, and all where the file has none; "all"; or "none". ``stops`` makes limits bump stops, e.g.
+    or three components. ``torques``: which joints get an input ``tau_joint``: "auto" (those with a
+    transmission, or all if the file has none), "all" or "none". ``stops`` makes limits bump stops, e.g.
     ``{"stiffness": 1e4, "damping": 0.1}``, as in ``System.stop``. An rpy of 1.5708 is read as π/2; with
-    ``exact_angles`` as that number, as in other programs. Visuals become shapes; ``root`` is the folder that
-    holds the meshes, and the packages of ``package://`` paths.
+    ``exact_angles`` it is read as written, as in other programs. Visuals become shapes; ``root`` is the
+    folder that holds the meshes, and the packages of ``package://`` paths.
     """
     if torques not in TORQUES:
         raise ModelError(f"load_urdf: torques={torques!r} is not one of {', '.join(TORQUES)}")
@@ -329,7 +326,7 @@ def _freedom(joint: Element) -> RobotFreedom | None:
 
 
 def _mimics(builder: Builder, joints: Mapping[str, Element]) -> None:
-    """q = multiplier · q_other + offset."""
+    """Add the constraints of mimics, q = multiplier · q_other + offset."""
     for name, joint in joints.items():
         mimic = joint.only("mimic") if name in builder.moved else None
         if mimic is None:
@@ -353,9 +350,9 @@ def _mimics(builder: Builder, joints: Mapping[str, Element]) -> None:
 
 
 def _torques(builder: Builder, root: Element, joints: Mapping[str, Element], which: str) -> None:
-    """Inputs ``tau_joint``: the torque or force that a drive has on its joint.
+    """Add inputs ``tau_joint``: the torque or force of a drive on its joint.
 
-    A transmission of a joint that is not there has no effect; Pinocchio does not read transmissions at all.
+    A transmission of a joint that does not exist is noted; Pinocchio does not read transmissions at all.
     """
     driven: list[str] = []
     for transmission in root.all("transmission"):

@@ -291,14 +291,13 @@ def dependent_choices(
             hopeless[tried] = True
             continue
         configuration = wanted[0][0]
+        made_at = [i for i, c in zip(tried, found, strict=True) if c == configuration]
+        hopeless[made_at] = True  # no other choice is made there, whether this one is good or not
         try:
             elimination = choose_elimination(system, sampled, configuration)
         except ModelError:
-            hopeless[tried] = True
             continue
         values = _rate_choice(elimination, sampled, places)
-        made_at = [i for i, c in zip(tried, found, strict=True) if c == configuration]
-        hopeless[made_at] = True  # no other choice is made there, whether this one is good or not
         if np.sum(values[left] >= good) >= _LEAST * len(values):
             chosen[configuration] = elimination
             rated.append(values)

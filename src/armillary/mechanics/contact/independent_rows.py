@@ -168,8 +168,12 @@ def solve_independent_rows(run: Contacts, shared: truth) -> truth:
                             continue
                     if not quiet and abs(left) > 10.0 * PRECISE * entering:
                         # Rounding of a fast row reaches slow ones, as in `measure_motion`.
-                        room: real = ROUNDING_SHARE * sqrt(energy * run.own[i])
-                        holds = holds and abs(left) <= 10.0 * PRECISE * room
+                        room: real = 10.0 * PRECISE * ROUNDING_SHARE * sqrt(energy * run.own[i])
+                        if run.known[i] > 0.5 and run.place[i] == NONE:
+                            # No force changes a redundant row; of one that others nearly contain, all digits
+                            # that these have lost are left.
+                            room = max(room, HOLDS * entering)
+                        holds = holds and abs(left) <= room
                     if is_new:
                         found: whole = 0
                         found = find_direction(run, i, rank, rubs)

@@ -264,13 +264,7 @@ def search_statuses(run: Contacts) -> truth:
         if found:
             read_statuses(run, False)
             found = agrees(run)
-            run.steady = run.force
-            own: truth = False
-            own = find_own_forces(run)
-            if found and not own:  # keep the relaxed forces, though an event will follow at once
-                run.force = run.steady
-                read_statuses(run, False)
-                found = agrees(run)
+            found = take_own_forces(run, found)
             break
         read_statuses(run, True)
         found = try_statuses(run)
@@ -281,7 +275,25 @@ def search_statuses(run: Contacts) -> truth:
         if not found:
             run.force = run.best
             found = is_solved(run)
+            if found:
+                found = take_own_forces(run, True)
     return found
+
+
+def take_own_forces(run: Contacts, solved: truth) -> truth:
+    """Replace improved forces by those of their statuses, which the run will have; return whether forces were
+    found. If those are not admissible, improved forces that are `solved` stay, though an event will follow at
+    once.
+    """
+    run.best = run.force
+    run.steady = run.force
+    own: truth = False
+    own = find_own_forces(run)
+    if solved and not own:
+        run.force = run.steady
+        read_statuses(run, False)
+        own = agrees(run)
+    return own
 
 
 def is_solved(run: Contacts) -> truth:

@@ -122,12 +122,12 @@ def body(
     inertia: Annotated[GivenScalar | GivenTriple | GivenMatrix | None, INERTIA] = None,
     check_inertia: Flag = True,
 ) -> Body:
-    """Add a body on a parent (the ground where none is given).
+    """Add a body on a parent (by default the ground).
 
     ``at``: the joint's place in the parent's axes. ``orient``: how the child's axes are turned at zero
-    coordinates: a 3×3 matrix with v_parent = R v_child, or a sequence with angles such as ("zx", 0.1,
-    0.2). ``com``: mass centre in body axes. ``inertia`` about it: 0, three moments, six elements (11, 22,
-    33, 12, 13, 23) or 3×3. Mass or inertia left out become parameters named after the body.
+    coordinates: a 3×3 matrix with v_parent = R v_child, or a sequence with angles such as ("zx", 0.1, 0.2).
+    ``com``: mass centre in body axes. ``inertia`` about the mass centre: 0, three moments, six elements (11,
+    22, 33, 12, 13, 23) or 3×3. Mass or inertia left out become parameters named after the body.
     """
     check_new_name(system, name, "body")
     base = find_body(system, parent, f"parent of body '{name}'") if parent is not None else system.ground
@@ -191,7 +191,7 @@ def _assemble(
 
 
 def make_acceleration(system: Description, speed: Expr) -> None:
-    """The symbol of the rate of a speed."""
+    """Add a symbol for the rate of a speed."""
     name = speed.data.name
     dimension = speed.dimension / TIME if speed.dimension is not None else None
     dot = symbol(
@@ -224,7 +224,7 @@ def shape(
     colour: Words = "",
     opacity: Number = 1.0,
 ) -> Shape:
-    """Add a figure that pictures show on a body, instead of their own drawing of it, or between points.
+    """Add a figure that pictures show between points, or on a body in place of the default drawing.
 
     ``at`` is its centre and ``orient`` the direction of its axes, both in the body's axes, as for a body.
     ``between`` are the two or more points that a ``Spring``, ``Damper``, ``Rod`` or ``Cable`` is drawn along.
@@ -267,7 +267,7 @@ def shape(
 
 
 def _ends(system: Description, shape: Figure, body: object, between: Given, where: str) -> tuple[Point, ...]:
-    """Return the points of a figure between points; none of one on a body."""
+    """Return the points between which a figure is drawn; none for a figure on a body."""
     called = type(shape).__name__
     if not shape.between:
         if between is not None or body is None:

@@ -1,9 +1,4 @@
-"""Bodies and points, and their frames.
-
-The frames of a body and its place in its parent, from the steps of its joint.
-
-Bodies and points: what moves, and where things attach.
-"""
+"""Bodies and points; the frames of a body and its motion in its parent, from the steps of its joint."""
 
 from __future__ import annotations
 
@@ -43,12 +38,12 @@ if TYPE_CHECKING:
 def build_frames(
     name: str, parent: Frame, place: Triple, steps: Sequence[Step], orient: Matrix | None
 ) -> tuple[Frame, Vector, Vector]:
-    """(frame of the body, displacement of its origin from the parent's, velocity of its origin in the
-    parent).
+    """Return the frame of a body, the displacement of its origin from the parent's, and the velocity of its
+    origin in the parent.
 
     Each turn has its own frame, so that mixed-frame vectors stay short; the last one is also turned by
-    ``orient``: v_parent = R_joint(q) R_orient v_child. A flexible body held at one of its nodes moves in the
-    axes of that node last of all.
+    ``orient``: v_parent = R_joint(q) R_orient v_child. If a flexible body is held at one of its nodes, the
+    last step is its motion in the axes of that node.
     """
     if steps and isinstance(steps[-1], Flexed) and (len(steps) > 1 or orient is not None):
         held, displacement, drift = build_frames(f"{name}'", parent, place, steps[:-1], orient)
@@ -87,7 +82,7 @@ def build_frames(
 
 
 def _modal(columns: Sequence[Triple], step: Flexed, dimension: Dimension) -> list[Scalar]:
-    """Return a velocity by modes, Σ column·speed, with the dimension that its numbers hide."""
+    """Return a velocity by modes, Σ column·speed, with its dimension, which columns of numbers lack."""
     values = combined(columns, step.speeds)
     return [0 if is_zero(x) else with_stated_dimension(x, dimension, "modal") for x in values]
 
@@ -118,7 +113,7 @@ class NoSuchPartError(ModelError, AttributeError):
 
 
 class _Part:
-    """A part of one system: it is copied and sent with that system, never by itself."""
+    """A part of one system; it is copied and pickled only with that system."""
 
     def __copy__(self) -> Self:
         made = object.__new__(type(self))
@@ -129,13 +124,13 @@ class _Part:
         return self
 
     def _from_system(self) -> str:
-        """Return the path by which it is found in a system."""
+        """Return the expression that finds this part in a system, such as ``system.bodies['A']``."""
         raise NotImplementedError
 
     def __reduce__(self) -> NoReturn:
         raise ModelError(
-            f"{self!r} cannot be pickled: it belongs to its system in this process; send the system, which "
-            f"can be, and take it from there, {self._from_system()}"
+            f"{self!r} cannot be pickled: it belongs to its system in this process; send the system and "
+            f"take it from there, {self._from_system()}"
         )
 
 
@@ -156,7 +151,7 @@ class Point(_Part):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Body(_Part):
-    """A rigid body, or a frame where its mass and inertia are zero. Made by ``System.body``.
+    """A rigid body, made by ``System.body``; a mere frame if its mass and inertia are zero.
 
     Its frame's axes are ``x y z``; its origin is the place of its joint. ``inertia`` is about the mass
     centre, in body axes.
@@ -178,12 +173,12 @@ class Body(_Part):
     joint_coordinates: tuple[Expr, ...] = ()
     joint_speeds: tuple[Expr, ...] = ()
     points: dict[str, Point] = field(default_factory=dict)
-    made_at: int = 0  # how much the description held when the body had been made
+    made_at: int = 0  # extent of the description once it held the body
 
     @property
     def flex(self) -> Flexible | None:
-        """The record of a flexible body, its part with the coordinates and speeds of its modes; None for a
-        rigid body, and the part alone is ``body.flex.part``.
+        """The flexible part of the body (``body.flex.part``) with the coordinates and speeds of its modes;
+        `None` for a rigid body.
         """
         return self.system.flexibles.get(self.name)
 
@@ -199,7 +194,7 @@ class Body(_Part):
 
     @verb(NoForm("the entry of the body holds it, as flexible"))
     def flexible(self, source: object = None, *, held: str | None = None, **options: object) -> FlexiblePart:
-        """Modes for this body, in one of these ways; returns the part: frequencies, integrals, ``table()``.
+        """Give this body modes, in one of these ways; return the part: frequencies, integrals, ``table()``.
 
         ============  ====================================================================================
         ``Beam``      modes or frequency_limit (rad/s), damping or damping_matrix, second_order, stiffening
@@ -218,9 +213,9 @@ class Body(_Part):
         all of them   held; spin (rad/s), the steady rotation about which the modes are meant
         ============  ====================================================================================
 
-        Places are counted from the body's origin in its axes. The part's mass and inertia are added to the
-        body's own, which are zero where they were left out. Its modes are the body's last coordinates and
-        speeds. ``held`` names the node at which the joint holds the body where that node moves with the
+        Positions are from the body's origin, in its axes. The part's mass and inertia are added to the
+        body's own, which are zero if they were left out. Its modes are the body's last coordinates and
+        speeds. ``held`` names the node at which the joint holds the body, if that node moves with the
         modes; without it the joint holds the origin.
 
         A part that spins gets *softer*, and diverges where the spin is fast, unless ``stiffening=True`` lets
@@ -232,9 +227,9 @@ class Body(_Part):
         """Return a flexible point: a massless body that moves and turns with the deflection there.
 
         A text is the name of a node. On a beam a number is a place, a distance from its root, and on a plate
-        (x, y); ``boom.node(0.5)`` is the body ``boom_at_0_5``. Elsewhere a whole number is the name of a node
-        that was given without one. Bodies hang on it (``parent=boom.node("tip")``), forces and moments act
-        on it.
+        (x, y); ``boom.node(0.5)`` is the body ``boom_at_0_5``. On other parts a whole number is the name of a
+        node that was given without one. Bodies hang on it (``parent=boom.node("tip")``), forces and moments
+        act on it.
         """
         return self.system._node(self, name)
 
@@ -298,7 +293,8 @@ class Body(_Part):
         return point
 
     def shape(self, shape: object, *, name: str | None = None, **options: object) -> None:
-        """A figure for pictures: ``body.shape(arm.Box(0.4, 0.2, 0.1), at=(0, 0, 0.1), colour="#0072b2")``.
+        """Add a figure for pictures: ``body.shape(arm.Box(0.4, 0.2, 0.1), at=(0, 0, 0.1),
+        colour="#0072b2")``.
 
         ``at``, ``orient``, ``colour`` and ``opacity`` are as in ``System.shape``.
         """
@@ -312,9 +308,9 @@ class Body(_Part):
         return self.points[name]
 
     def __getattr__(self, name: str) -> Any:  # a coordinate, a speed, a point or a node, by its name
-        """Coordinates ``q1…``, speeds ``u1…`` and named points as attributes.
+        """Return a coordinate ``q1…``, a speed ``u1…`` or a named point as an attribute.
 
-        Nodes are not: one is made when it is first used, and ``hasattr`` must make nothing.
+        Nodes are no attributes: a node is made at its first use, and ``hasattr`` must make nothing.
         """
         if name.startswith("__"):
             raise AttributeError(name)
@@ -323,8 +319,8 @@ class Body(_Part):
             raise NoSuchPartError(f"'{name}' is a node of body '{self.name}'; say {self.name}.node('{name}')")
         return self.part(name)
 
-    def part(self, name: str) -> Any:  # likewise
-        """Return the parts of a body that a text may name: axes, mass, points, nodes, coordinates, speeds."""
+    def part(self, name: str) -> Any:  # any of the parts below
+        """Return the axis, mass, point, node, coordinate or speed of a body that a text names."""
         if name in _NAMED:
             return getattr(self, name)
         if _QU.match(name):

@@ -1,35 +1,23 @@
-"""Lines and surfaces as shapes of bodies.
+"""Figures of shapes, with their forms in text models: a kind, sizes about its own centre, further constants.
 
-Lines: one through places of a body, and springs, dampers, rods and cables between points that move.
+Solids; their sizes are numbers or expressions of parameters, in order:
 
-In text models:
+    shape = { box = [0.4, 0.2, 0.1] }    shape = { wheel = ["R", 0.1], axis = "y" }
+
+Surfaces of triangles, from a file, which is read when a picture is made, or from given corners:
+
+    shape = { mesh = "parts/part.stl", scale = 0.001 }
+    shape = { polyhedron = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]] }
+
+Lines through places of a body, and springs, dampers, rods and cables between points that move:
 
     shape = { polyline = [[0, 0, 0], [1, 0, 0], [1, 1, 0]], closed = true }
     shape = { spring = 0.03, coils = 6 }, between = ["upright.foot", "chassis.tower"]
 
-Surfaces around a mechanism: a plane, a grid, a profile of heights, and the Earth with an orbit.
+Surfaces around a mechanism: a plane, a grid, a profile of heights, and the Earth with an orbit:
 
-In text models:
-
-    shape = { plane = [20, 20] }       shape = { heights = "0.1*sin(x)", x = [0, 10], y = [-1, 1] }
-    shape = { grid = [20, 20, 1] }     shape = { earth = 6378137, orbit = { mu = 3.986e14, a = 7e6 } }
-
-Figures of shapes: their data, solids and meshes.
-
-The data of a shape: a kind with sizes about its own centre, and further constants.
-
-Solids that a body can show: each has sizes, numbers or expressions of parameters, about its own centre.
-
-In text models a solid is a table with one key, its sizes in order:
-
-    shape = { box = [0.4, 0.2, 0.1] }          shape = { wheel = ["R", 0.1], axis = "y" }
-
-Surfaces of triangles: from a file, which is read when a picture is made, or from given corners.
-
-In text models:
-
-    shape = { mesh = "parts/part.stl", scale = 0.001 }
-    shape = { polyhedron = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]] }
+    shape = { plane = [20, 20] }    shape = { heights = "0.1*sin(x)", x = [0, 10], y = [-1, 1] }
+    shape = { grid = [20, 20, 1] }  shape = { earth = 6378137, orbit = { mu = 3.986e14, a = 7e6 } }
 """
 
 from __future__ import annotations
@@ -101,7 +89,7 @@ class Figure:
 
 
 def radius_of(given: object, system: Description, where: str) -> DataTable:
-    """Return the detail "radius", where one is given."""
+    """Return the detail "radius"; nothing if no radius is given."""
     if given is None:
         return {}
     radius = constant_reader(system, where, LENGTH)(given)
@@ -194,10 +182,10 @@ _Threes = Annotated[Given, ListOf(ListOf(NUMBER, 3))]
 class Mesh(Figure):
     """Triangles of a file: .stl, .obj, .glb or .dae, in the file's own axes.
 
-    ``scale`` multiplies lengths, by one number or one along each axis: 0.001 for a file in millimetres. Of a
-    .dae file, which states its units, lengths are in metres. ``up="z"`` turns what a .glb or .dae file has
-    upwards to that axis; without it, the axes of the file are used. ``texture`` is an image in place of the
-    colours of the file, for meshes with places in one.
+    ``scale`` multiplies lengths, by one number or one along each axis: 0.001 for a file in millimetres.
+    Lengths of a .dae file, which states its units, become metres. ``up="z"`` turns the upward axis of a .glb
+    or .dae file to that axis; without it, the axes of the file are used. ``texture`` is an image in place of
+    the colours of the file, for meshes with texture coordinates.
     """
 
     kind: ClassVar[str] = "mesh"
@@ -222,7 +210,7 @@ class Mesh(Figure):
                 f"Mesh: scale={self.scale!r} leaves nothing to show; give finite numbers that are not zero"
             )
         object.__setattr__(self, "scale", factors[0] if len(set(factors)) == 1 else factors)
-        # The whole path now, so that another working folder later does not change what is meant.
+        # Make the path absolute now, so that it names the same file after a change of the working folder.
         object.__setattr__(self, "path", str(place.absolute()))
         image = file_path(self.texture, "the texture of a Mesh", ModelError)
         object.__setattr__(self, "texture", str(image.absolute()) if image.name else "")

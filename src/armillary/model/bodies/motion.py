@@ -2,9 +2,7 @@
 
 Velocities come from the generalised speeds, not by differentiating positions, so that they are as short as an
 analyst would write them (Sayers 1990, section 5.3, "Multibody operations"); accelerations are their time
-derivatives.
-
-Mass properties of whole descriptions, and vectors carried from body to body along the tree.
+derivatives. Also mass properties of whole descriptions, and vectors carried from body to body along the tree.
 """
 
 from __future__ import annotations
@@ -82,7 +80,7 @@ def angular_velocity(body: object, relative_to: object = None) -> Vector:
 
 
 def velocity(point: object, relative_to: object = None) -> Vector:
-    """Velocity of a point in the ground; from another point the difference, from a body as seen there."""
+    """Velocity of a point in the ground; less the velocity of another point, or as seen from a body."""
     end = _as_point(point, "velocity")
     absolute = velocity_seen_from(end)
     if relative_to is None:
@@ -116,7 +114,7 @@ def velocity_along_chain(point: object, base: Body | None = None) -> Vector:
     """Velocity of a point in its body's axes, passed on from body to body as intermediate values, as seen
     from the ground or from a body before it.
 
-    What ``velocity`` writes out in full grows with the square of a chain's length; this grows in proportion.
+    The expressions of ``velocity`` grow with the square of a chain's length, these in proportion to it.
     """
     return motion_along_chain(point, base=base)[0]
 
@@ -124,8 +122,8 @@ def velocity_along_chain(point: object, base: Body | None = None) -> Vector:
 def motion_along_chain(
     point: object, axes: Frame | None = None, base: Body | None = None
 ) -> tuple[Vector, Vector]:
-    """Velocity of a point and angular velocity of its body, likewise; in the axes of each body on the way, or
-    all along the same ``axes``.
+    """Velocity of a point and angular velocity of its body, passed on as in ``velocity_along_chain``, in the
+    axes of each body on the way or in the same ``axes`` throughout.
     """
     end = _as_point(point, "velocity")
     w, v = Vector({}), Vector({})
@@ -216,8 +214,9 @@ def mass_centre(system: Description) -> Vector:
 
 
 def composites(system: Description) -> dict[str, tuple[Expr, Triple]]:
-    """(mass, first moment about the origin in own axes) of each body with all that hangs on it, by name;
-    of the whole system by "ground". Summed up from the leaves as intermediate values."""
+    """Return (mass, first moment about the body's origin, in its axes) of each body with its descendants, by
+    name; "ground" has the whole system. Sums run from the leaves, as intermediate values.
+    """
     found: dict[str, tuple[Expr, Triple]] = {}
     nothing: tuple[Expr, Triple] = (ZERO, (ZERO, ZERO, ZERO))
     for body in [*reversed(system.bodies.values()), system.ground]:

@@ -16,6 +16,7 @@ from armillary.model.description import Flexible
 from armillary.model.flexible.deformation import held_step, node_step
 from armillary.model.flexible.part import FlexibleNode, FlexiblePart
 from armillary.model.joints import Assembly, JointType, Maker
+from armillary.model.parameter_meanings import parameter_uses
 from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
@@ -39,11 +40,11 @@ class Nodal(JointType):
 def make_flexible(
     system: Description, body: Body, source: object, held: str | None, options: DataTable
 ) -> FlexiblePart:
-    """Modes for a body; see ``Body.flexible``."""
+    """Give a body modes; see ``Body.flexible``."""
 
     where = f"body '{body.name}'"
     if body.parent is None:
-        raise ModelError("the ground is rigid: give a body of its own to what is flexible")
+        raise ModelError("the ground is rigid; add a body for the flexible part")
     if isinstance(body.joint, Nodal):
         raise ModelError(f"{where} is a node of a flexible body and has no modes of its own")
     if body.flex is not None:
@@ -86,7 +87,7 @@ def _modal_symbol(system: Description, body: Body, letter: str, mode: int) -> Ex
 
 
 def _insert_modes(system: Description, body: Body, eta: tuple[Expr, ...], xi: tuple[Expr, ...]) -> None:
-    """Insert the modes behind the states of the body's joint, before those of bodies added since."""
+    """Insert the modes behind the states of the body's joint, before the states of bodies added since."""
     before = list(system.bodies.values())[: list(system.bodies).index(body.name) + 1]
     q, u = sum(len(b.coordinates) for b in before), sum(len(b.speeds) for b in before)
     system.coordinates[q:q] = eta
@@ -98,7 +99,7 @@ def _insert_modes(system: Description, body: Body, eta: tuple[Expr, ...], xi: tu
 
 
 def _remove_default_masses(system: Description, body: Body) -> None:
-    """Mass and inertia that were left out are the part's, not parameters."""
+    """Remove the parameters of a mass and inertia that were left out: the part has its own."""
     mass = f"{body.name}.mass"
     moments = [f"{body.name}.I{i}{i}" for i in (1, 2, 3)]
     if system.parameters.get(mass) is body.mass:
@@ -112,8 +113,8 @@ def _remove_default_masses(system: Description, body: Body) -> None:
 
 def _remove_parameters(system: Description, names: list[str], body: Body) -> None:
     gone = {system.parameters[name] for name in names}
-    expressions = [load.magnitude for load in system.loads.values()]
-    expressions += [output.expression for output in system.outputs.values()]
+    expressions = [use.expression for use in parameter_uses(system, without=body)]
+    expressions += [given[0] for given in system.definitions.values() if isinstance(given[0], Expr)]
     if used := gone & set(symbols(*expressions)):
         raise ModelError(
             f"body '{body.name}': '{used.pop()}' was left out and has been used already; a flexible "
@@ -180,7 +181,7 @@ _ZERO = (ZERO, ZERO, ZERO)
 
 
 def _set(body: Body, **values: object) -> None:
-    """New values for attributes of a body, before anything has used them."""
+    """Set attributes of a body before anything has used them."""
     for name, value in values.items():
         object.__setattr__(body, name, value)
 

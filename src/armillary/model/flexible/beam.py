@@ -1,19 +1,13 @@
-"""Ready beams: cross-sections, standing waves and the flexible part of a beam.
-
-Cross-sections of beams.
-
-Standing waves of a uniform beam: exact mode shapes of bending, stretching and twisting.
-
-Bending solves w'''' = k⁴ w. Instead of the usual sinh and cosh, whose difference is lost in rounding from
-about the tenth mode on, shapes are written with functions that stay within ±1,
+"""Ready beams: uniform, straight, after Euler and Bernoulli; their cross-sections and exact modes.  The modes
+are standing waves of bending, stretching and twisting. Bending solves w'''' = k⁴ w. Instead of the usual sinh
+and cosh, whose difference is lost in rounding from about the tenth mode on, shapes are written with functions
+that stay within ±1,
 
     w = a cos kx + b sin kx + c e^(−kx) + d e^(−k(L−x))
 
-so the hundredth mode is as accurate as the first. Stretching and twisting solve u'' = −k² u, u = a cos kx +
-b sin kx. What the ends demand gives k and the coefficients; a free tip may carry a mass and an inertia.
+so the hundredth mode is as accurate as the first. Stretching and twisting solve u'' = −k² u, u = a cos kx + b
+sin kx. The conditions at the ends give k and the coefficients; a free tip may carry a mass and an inertia.
 Source of the equations: Blevins (1979), chap. 8.
-
-Ready beams: uniform, straight, after Euler and Bernoulli, with exact modes.
 """
 
 from __future__ import annotations
@@ -164,8 +158,8 @@ def bending_waves(
 
 @lru_cache(maxsize=256)
 def _bending(root: str, tip: str, count: int, mass: float, inertia: float) -> list[tuple[float, Array]]:
-    """kL and coefficients of the first waves, the same for both planes of a beam and for beams of any length;
-    the search takes some 15 ms.
+    """Return kL and the coefficients of the first waves. They are kept, since they are the same in both
+    planes of a beam and for any length, and the search takes some 15 ms.
     """
 
     def conditions(full: Array) -> Array:
@@ -196,8 +190,8 @@ def _bending(root: str, tip: str, count: int, mass: float, inertia: float) -> li
 
 
 def line_waves(length: float, root: str, tip: str, count: int, load: float = 0.0) -> list[Wave]:
-    """Return the first elastic waves of stretching or twisting; ``load`` = tip's share over the
-    beam's own.
+    """Return the first elastic waves of stretching or twisting; ``load`` is the mass, or moment of inertia,
+    of the tip over that of the beam.
     """
     held = root != "free"
 
@@ -218,7 +212,7 @@ def roots(function: Callable[[Array], Array], count: int, start: float) -> list[
     while len(found) < count:
         grid = np.arange(low, low + 10 * np.pi, _STEP)
         values = function(grid)
-        crossed = np.flatnonzero(np.diff(values > 0))  # also where a place of the grid is a root
+        crossed = np.flatnonzero(np.diff(values > 0))  # also if a point of the grid is a root
         left, right, sign = grid[crossed], grid[crossed + 1], np.sign(values[crossed])
         for _ in range(60):
             middle = 0.5 * (left + right)
@@ -231,7 +225,7 @@ def roots(function: Callable[[Array], Array], count: int, start: float) -> list[
 
 ENDS = ("clamped", "pinned", "free")
 MOTIONS = ("y", "z", "axial", "torsion")
-# A tip that outweighs its beam by more is a rigid body on a spring; such small k would drown in rounding.
+# A tip that outweighs its beam by more is a rigid body on a spring; such small k would be lost in rounding.
 _HEAVY = 1e5
 
 
@@ -254,9 +248,9 @@ class Beam:
         EI w'''' + μ ẅ = 0 in the local x-y and x-z planes,   EA u'' = μ ü,   GJ φ'' = ι φ̈
 
     Local x is ``along``, local y ``across`` (its part at right angles to x), local z = x × y. Without
-    ``across`` y is the first of the body's y, z, x that does not stand along: (x, y, z) for along x,
-    (y, z, x) for y, (z, y, −x) for z. Motion "y" is bending along local y, "z" along local z: a beam along y
-    that shall bend along the body's z alone is ``along="y", across="x", motions="z"``.
+    ``across``, local y is the first of the body's y, z, x that is not nearly along local x: (x, y, z) for
+    along x, (y, z, x) for y, (z, y, −x) for z. Motion "y" is bending along local y, "z" along local z: a beam
+    along y that bends along the body's z alone is ``along="y", across="x", motions="z"``.
 
     Rigidities: ``EI`` (one, or about local y and z: EI about z resists motion along y), ``EA``, ``GJ``; with
     ``mass_per_length`` μ and, for torsion, ``polar`` ι, the moment of inertia per length about the axis. Or
@@ -379,7 +373,9 @@ class Beam:
         return found
 
     def _waves(self, motion: str, count: int) -> list[_Mode]:
-        """Return the first modes of one motion, of unit modal mass, with a positive tip or largest end."""
+        """Return the first modes of one motion, of unit modal mass and positive at the tip, or at the root or
+        the middle if the tip hardly moves.
+        """
         own = self.mass_per_length * self.length
         if motion in ("y", "z"):
             inertia = float(self.tip_inertia[2 if motion == "y" else 1])

@@ -1,11 +1,10 @@
 """Motion, present shape and energy of a flexible part as functions of its modes.
 
-The motion of a node of a flexible body by its modes, exactly.
+A node's small rotation b = Θη is taken as the vector of a finite rotation, so that its axes stay orthonormal
+and energy is conserved however large the modes grow. With x = b·b
 
-A node's small rotation b = Θη is the vector of a finite one, so that its axes stay orthonormal and energy is
-conserved however large the modes grow. With x = b·b
-
-    Exp(b) = 1 + A b̃ + B b̃b̃        Jl(b) = 1 + B b̃ + C b̃b̃        ω = Jl(b) ḃ   (in the axes before)
+    Exp(b) = 1 + A b̃ + B b̃b̃        Jl(b) = 1 + B b̃ + C b̃b̃        ω = Jl(b) ḃ   (in the axes before the
+    rotation)
 
     A = sin √x/√x        B = (1 − cos √x)/x        C = (√x − sin √x)/(x √x)
 
@@ -15,17 +14,14 @@ cancellation:
     D = (½ − B)/x        E = (⅙ − C)/x        C = ⅙ − xE        B = ½ − xD        A = 1 − xC
     dB/dx = D − C/2      dC/dx = (3E − D)/2
 
-D and E are power series in x up to 1 rad, without a singular place at zero, and sines and cosines beyond, so
+D and E are power series in x up to 1 rad, without a singularity at zero, and sines and cosines beyond, so
 that a rotation by any angle is exact to rounding. Source: corrected statement of momentum-state dynamics
 (Stoneking 2010), joints at flexible nodes.
 
-A flexible part in its present shape: first moment, inertia and couplings as functions of its modes.
-
-Symbols are defined in ``part.py``; ∂J/∂η_p = J1_p + Σ η_q J2_pq. With A and B the parts of ∂H_p/∂η_q that do
-and do not change sign when p and q are exchanged, 2 Σ ξ_q A_qp makes Coriolis forces on the modes, and Σ ξ_p
-ξ_q B_qp is Ḣξ.
-
-Energy and momentum of flexible parts, in the symbols of ``part.py``.
+First moment, inertia, couplings, energy and momentum of a part in its present shape are functions of its
+modes. Symbols are defined in ``part.py``; ∂J/∂η_p = J1_p + Σ η_q J2_pq. With A and B the parts of ∂H_p/∂η_q
+that do and do not change sign when p and q are exchanged, 2 Σ ξ_q A_qp makes Coriolis forces on the modes,
+and Σ ξ_p ξ_q B_qp is Ḣξ.
 """
 
 from __future__ import annotations
@@ -140,8 +136,8 @@ def held_step(body: str, node: FlexibleNode, eta: Sequence[Expr], xi: Sequence[E
 def _displace_node(
     node: FlexibleNode, eta: Sequence[Expr], xi: Sequence[Expr], label: str
 ) -> tuple[Triple, list[Triple], Triple]:
-    """(place, shapes, what their change adds to the acceleration), where the node's path bends to second
-    order: x = r + Ψη + ½ Σ η_p η_q G_pq.
+    """Return (place, shapes, acceleration by the change of the shapes) on the node's path of second order,
+    x = r + Ψη + ½ Σ η_p η_q G_pq.
     """
     straight = _column_triples(node.shape)
     if node.shortening is None:
@@ -159,7 +155,7 @@ def _displace_node(
 
 
 class _Rates:
-    """Angular velocity per modal speed, and the angular acceleration that remains at steady ones."""
+    """Angular velocity per modal speed, and the angular acceleration at constant modal speeds."""
 
     def __init__(self, columns: tuple[Triple, ...], bias: Triple) -> None:
         self.columns = columns
@@ -286,8 +282,8 @@ def _squared_tilde(b: Triple, x: Scalar) -> Matrix:
 class Deformation:
     """The properties of a part's shape and its rate of change in the equations of motion."""
 
-    first: Triple  # what the deformation adds to the first moment c
-    inertia: Matrix  # and to J
+    first: Triple  # change of the first moment c by the deformation
+    inertia: Matrix  # change of J
     P: tuple[Triple, ...]
     H: tuple[Triple, ...]
     M: tuple[tuple[Scalar, ...], ...]
@@ -300,7 +296,7 @@ class Deformation:
     shift_slopes: tuple[Triple, ...]  # (∂P/∂η_p) ξ
 
     def fields(self, f: ScalarMap) -> DataTable:
-        """Return all of it by name, every scalar passed through a function."""
+        """Return all fields by name, with a function applied to every scalar."""
 
         def deep(x: Any) -> Any:  # a scalar, or tuples of them of any depth
             return tuple(map(deep, x)) if isinstance(x, tuple) else f(x)
@@ -347,7 +343,7 @@ def _exact_zero(x: float) -> Scalar:
 
 
 def _odd_and_even(H1: np.ndarray | None) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """(odd, even) under exchange of the two modes; `None` for a part that is zero."""
+    """Return the parts of H1 that are odd and even under exchange of two modes; `None` for a zero part."""
     if H1 is None:
         return None, None
     other = np.transpose(H1, (2, 1, 0))
@@ -424,8 +420,9 @@ def first_moment(body: Body) -> Triple:
 
 @dataclass(frozen=True, eq=False)
 class Central:
-    """A flexible part about its present mass centre, in body axes: where that is from the body's origin, the
-    inertia, and how both change with the modes."""
+    """A flexible part about its present mass centre, in body axes: the centre's position from the body's
+    origin, the inertia, and the derivatives of both by the modes.
+    """
 
     mass: Expr
     centre: Triple

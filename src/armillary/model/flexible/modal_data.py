@@ -150,8 +150,8 @@ def from_coupling(
 
     ``coupling`` = (P, Δᵀ), both 3 × N: linear momentum and angular momentum about ``about`` per unit of each
     modal rate. The appendage's mass is in the rigid body already, so the part adds none, and inertia does not
-    change with the deformation. Modes have unit modal mass φᵀMφ = 1; with ``total_mass`` it is the
-    reduced one of JPL, φᵀ(M − MΣΣᵀM/m)φ = 1, so that M = 1 + PᵀP/m here.
+    change with the deformation. Modes have unit modal mass φᵀMφ = 1; with ``total_mass`` m they have
+    JPL's reduced modal mass φᵀ(M − MΣΣᵀM/m)φ = 1 instead, so that M = 1 + PᵀP/m here.
     """
     if not isinstance(coupling, list | tuple) or len(coupling) != 2:
         raise ModelError(f"{where}: coupling is the pair (P, Delta), each 3 × N for N modes")

@@ -9,32 +9,26 @@ velocity, η and ξ the modal coordinates and their rates, the kinetic energy is
     J(η) = J + Σ η_p J1_p + ½ Σ η_p η_q J2_pq      H_p(η) = H_p + Σ η_q H1_qp
 
 which is exact to second order in the deformation, and energy is conserved whether the second-order terms g,
-J2 and H1 are there or not. With r a particle's undeformed place and ψ_p its shapes, P = ∫ψ, H = ∫r×ψ, M =
+J2 and H1 are kept or dropped. With r a particle's undeformed place and ψ_p its shapes, P = ∫ψ, H = ∫r×ψ, M =
 ∫ψ·ψ, J1 = ∫(2 r·ψ 1 − rψᵀ − ψrᵀ) and so on (Stoneking 2010; corrected there by the second-order terms).
 
-Modal integrals of computed modes, and the removal of their rounding.
-
-Modal integrals of a part from its mass matrix: one Gram matrix of rigid and deforming motions.
-
+The modal integrals of computed modes are elements of one Gram matrix of rigid and deforming motions.
 Every node s has six displacements, translation and rotation. In axes that turn with the node, the body's
 motion v, ω and the modal rates ξ move it with
 
     translation   v + ω × (r + ψη + ½ηGη) + (ψ + Gη)ξ
     rotation      Rᵀω + J_r θξ,      Rᵀ = 1 − b̃ + ½ b̃b̃,   J_r = 1 − ½ b̃,   b = θη
 
-with ψ, θ the node's shapes and G its foreshortening. Half the square of that in the mass matrix is the
-kinetic energy of `part.FlexiblePart`; every array there is a coefficient of it. For lumped nodes (m 1, I)
-these are the sums over particles and small bodies of Stoneking (2010), with the inertia of each node turned
-by RIRᵀ. For a consistent mass matrix they are exact wherever its interpolation carries ω × u(x) as it carries
-u(x): always with m ⊗ 1₃ (solids), and for bending of beam elements; otherwise second-order terms hold as well
-as the mesh does.
-
-Computed modes without rounding: numbers that are zero, one or equal in exact arithmetic become so.
-
-Integrals and shapes of computed modes carry rounding errors that differ between processors and libraries of
-linear algebra. A coupling of 1e-17 in place of 0 costs a multiplication and an addition, and two moments that
-differ in their last bit cannot share a product; so the generated program, and its count of operations, would
-differ too. The rule, for every coefficient x with its natural size s:
+with ψ, θ the node's shapes and G its foreshortening. Half the square of this motion in the mass matrix is the
+kinetic energy above; every array of `FlexiblePart` is a coefficient of it. For lumped nodes (m 1, I) these
+are the sums over particles and small bodies of Stoneking (2010), with the inertia of each node turned by
+RIRᵀ. For a consistent mass matrix they are exact wherever its interpolation carries ω × u(x) as it carries
+u(x): always with m ⊗ 1₃ (solids), and for bending of beam elements; otherwise second-order terms are as
+accurate as the mesh.  The rounding of computed modes is removed: numbers that are zero, one or equal in exact
+arithmetic become so. Integrals and shapes of computed modes carry rounding errors that differ between
+processors and libraries of linear algebra. A coupling of 1e-17 in place of 0 costs a multiplication and an
+addition, and two moments that differ in their last bit cannot share a product; so the generated program, and
+its count of operations, would differ too. The rule, for every coefficient x with its natural size s:
 
     |x| ≤ 1e-9 s              becomes 0
     ||x| − |y|| ≤ 1e-12 s     in one array, in H and J1, or in M, ½ J2 and H1: both get the same size
@@ -73,7 +67,7 @@ ORTHOGONAL = 1e-9
 class FlexibleNode:
     """A place of a flexible part: its undeformed position, and how the modes move and turn it.
 
-    It stands at r + Ψη + ½ Σ η_p η_q G_pq; the last term, the foreshortening, is zero unless stiffening was
+    It moves to r + Ψη + ½ Σ η_p η_q G_pq; the last term, the foreshortening, is zero unless stiffening was
     requested.
     """
 
@@ -104,11 +98,11 @@ class FlexibleNode:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Lumps:
-    """The masses behind a part, node by node, where it was made from such.
+    """The masses of a part that was made from separate masses or a lumped mass matrix, node by node.
 
     ``stiffness`` couples the six displacements of each node (three translations, three rotations, node after
-    node), and ``shapes`` are the modes in them. Of matrices the nodes that are fixed are left out here (their
-    mass is in the part's own); of separate masses every node is here, whether the modes move it or not.
+    node), and ``shapes`` are the modes in them. A part from matrices has no fixed nodes here (their
+    mass is in the part's mass); a part from separate masses has every node, whether the modes move it or not.
     """
 
     masses: Array  # n
@@ -125,7 +119,7 @@ class Lumps:
 class GivenModes:
     """Complex modes that were given as data, about the part's spin on a free vehicle of its total mass.
 
-    Shapes Ψ + iΓ are in the six displacements of each node. ``whole`` is whether they move in no more real
+    Shapes Ψ + iΓ are in the six displacements of each node. ``whole`` states that they span no more real
     shapes than there are modes, so that the stiffness follows from them.
     """
 
@@ -154,10 +148,8 @@ class FlexiblePart:
     g: Array | None = None  # N × N × 3
     nodes: dict[str, FlexibleNode] = field(default_factory=dict)
     lumps: Lumps | None = None
-    spin: Array | None = (
-        None  # 3: angular velocity about which the part is meant to turn, where one was given
-    )
-    total_mass: float | None = None  # of the free vehicle whose modes these are; None: with the body held
+    spin: Array | None = None  # 3: nominal angular velocity of the part, if one was given
+    total_mass: float | None = None  # of the free vehicle with these modes; None: the body was held
     complex_modes: GivenModes | None = None
     anywhere: Callable[[Given], FlexibleNode] | None = (
         None  # a node at any station of a beam, any (x, y) of a plate
@@ -213,7 +205,7 @@ class FlexiblePart:
         """Return a node: a text is its name; on beams and plates anything else is a place, a station s or (x,
         y).
 
-        Elsewhere a whole number n is the name "n", as nodes are called that were given without names.
+        On other parts a whole number n is the name "n" of a node that was given without a name.
         """
         if self.anywhere is not None and not isinstance(where, str):
             return self.anywhere(where)
@@ -284,7 +276,7 @@ def coherence(matrix: Array) -> tuple[float, int, int]:
     return float(ratio[p, q]), int(p), int(q)
 
 
-# A mass matrix at work: it maps motions of all nodes (n × 6 × k) to their momenta (n × 6 × k).
+# A mass matrix as a function from motions of all nodes (n × 6 × k) to their momenta (n × 6 × k).
 MassTimes = Callable[[Array], Array]
 
 _PERMUTATION = np.zeros((3, 3, 3))
@@ -336,7 +328,7 @@ def modal_integrals(
     turning = momentum[:, :, 3:]  # momenta of a rotation of the whole
     found: DataTable = {
         "mass": float(np.trace(gram[:3, :3]) / 3),
-        "first": 0.5 * np.einsum("abc,bc->a", _PERMUTATION, gram[:3, 3:]),  # there stands −c̃
+        "first": 0.5 * np.einsum("abc,bc->a", _PERMUTATION, gram[:3, 3:]),  # the block is −c̃
         "inertia": _twin(gram[3:, 3:]),
         "P": coupling[:3],
         "H": coupling[3:],
@@ -394,12 +386,12 @@ EQUAL = 1e-12
 
 
 def round_values(values: Array, size: Array | float) -> Array:
-    """Return an array with the rule applied to its elements, which have these natural sizes."""
+    """Return an array without rounding, by the rule above; its elements have these natural sizes."""
     return rounded_together((values, size))[0]
 
 
 def rounded_together(*arrays: tuple[Array, Array | float]) -> list[Array]:
-    """Arrays with the rule applied to all their elements, each array with its natural sizes."""
+    """Return arrays without rounding, by the rule applied to all elements together."""
     sizes = [np.broadcast_to(np.asarray(size, dtype=float), values.shape) for values, size in arrays]
     whole = np.concatenate([values.ravel() for values, _ in arrays])
     size = np.concatenate([each.ravel() for each in sizes])
@@ -427,9 +419,9 @@ def _common(magnitudes: Array, size: Array) -> Array:
 
 
 def settle(part: FlexiblePart, shortening: Array | None = None, *, given: bool = False) -> FlexiblePart:
-    """Return a part with the rule applied to its arrays and nodes; ``shortening`` is b_pq.
+    """Return a part without rounding in its arrays and nodes; ``shortening`` is b_pq.
 
-    ``given``: the modes are the user's, so only their integrals are computed numbers.
+    ``given``: the modes are the user's and stay unchanged, so only their integrals are rounded.
     """
     mass, polar = part.mass, 0.5 * float(np.trace(part.inertia))
     own = np.sqrt(np.diag(part.M))

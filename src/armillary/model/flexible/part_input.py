@@ -1,12 +1,8 @@
-"""Input of flexible parts: numbers, matrices, frames and modal properties, each checked.
+"""Input of flexible parts, read into arrays and checked; errors have the user's names.
 
-Numbers as users give them for flexible parts, read into arrays and checked with the user's names.
-
-Matrices as arrays, sparse matrices or files: .npy, sparse .npz and Matrix Market .mtx.
-
-Where a ready beam or plate stands in its body: an origin, the direction along it, and one across.
-
-Modal mass, stiffness and damping of a part: from frequencies and ratios or from matrices, checked.
+Matrices are arrays, sparse matrices or files: .npy, sparse .npz and Matrix Market .mtx. The axes of a beam or
+plate in its body follow from a direction along it and one across. Modal mass, stiffness and damping come from
+frequencies and ratios, or from matrices.
 """
 
 from __future__ import annotations
@@ -61,7 +57,7 @@ def read_array(value: object, where: str, what: str, shape: tuple[int, ...] | No
 
 
 def no_imaginary(values: Array, where: str, what: str) -> None:
-    """Complex numbers are refused unless all are real; dropping the rest would change the part."""
+    """Raise an error if a number has an imaginary part: dropping it would change the part."""
     if np.iscomplexobj(values) and np.any(values.imag != 0):
         raise ModelError(
             f"{where}: {what} holds complex numbers; only real ones are read: give structural damping with "
@@ -75,7 +71,7 @@ def shape_text(shape: tuple[int, ...]) -> str:
 
 
 def read_positive(value: object, where: str, what: str, *, zero: bool = False) -> float:
-    """One positive number (or zero where that is allowed)."""
+    """Return one positive number, or zero if ``zero`` allows it."""
     found = float(read_array(value, where, what, ()))
     if found < 0 or (found == 0 and not zero):
         raise ModelError(f"{where}: {what} = {found:g} must be {'zero or more' if zero else 'positive'}")
@@ -83,7 +79,7 @@ def read_positive(value: object, where: str, what: str, *, zero: bool = False) -
 
 
 def one_or_more(value: object, count: int, where: str, what: str) -> Array:
-    """``count`` numbers, of which one stands for all."""
+    """Return ``count`` numbers; a single one stands for all."""
     found = read_array(value, where, what)
     if found.shape not in ((), (count,)):
         raise ModelError(f"{where}: {what} must be one number or {count}, not {shape_text(found.shape)}")
@@ -91,7 +87,7 @@ def one_or_more(value: object, count: int, where: str, what: str) -> Array:
 
 
 def poisson(value: object, where: str) -> float:
-    """Poisson's ratio."""
+    """Return Poisson's ratio, between −1 and ½."""
     nu = float(read_array(value, where, "nu", ()))
     if not -1 < nu <= 0.5:
         raise ModelError(f"{where}: Poisson's ratio nu={nu:g} must lie between -1 and 0.5")
@@ -106,7 +102,7 @@ def how_many(modes: object, where: str, least: int = 1) -> int:
 
 
 def station_names(stations: object, taken: Iterable[str], where: str) -> DataTable:
-    """Stations by name; in a sequence they are named "1", "2", …"""
+    """Return stations by name; those of a sequence are named "1", "2", …"""
     if isinstance(stations, str) or not isinstance(stations, Iterable):
         raise ModelError(
             f"{where}: stations={shown(stations)} must be places by name, e.g. {{'middle': …}}, or a list"
@@ -120,13 +116,15 @@ def station_names(stations: object, taken: Iterable[str], where: str) -> DataTab
 
 
 def place_name(*coordinates: float) -> str:
-    """Return a name for a place that a text can hold and no other place has: "at_0_5", "at_0_3_m0_1"."""
+    """Return the name of a place, an identifier that no other place has: "at_0_5", "at_0_3_m0_1"."""
     texts = [repr(float(x)).replace(".", "_").replace("-", "m").replace("+", "") for x in coordinates]
     return "_".join(["at", *texts])
 
 
 def check_symmetric(matrix: Array, where: str, what: str, names: Sequence[str]) -> Array:
-    """Return a square matrix freed of its rounding asymmetry; the worst pair is named when there is more."""
+    """Return the symmetric part of a matrix; raise an error with the worst pair if more than rounding is
+    lost.
+    """
     difference = np.abs(matrix - matrix.T)
     limit = _ASYMMETRY * max(float(np.max(np.abs(matrix), initial=0.0)), np.finfo(float).tiny)
     if np.max(difference, initial=0.0) > limit:
@@ -140,7 +138,7 @@ def check_symmetric(matrix: Array, where: str, what: str, names: Sequence[str]) 
 
 
 def semidefinite(matrix: Array, where: str, what: str, names: Sequence[str]) -> None:
-    """A symmetric matrix without negative eigenvalues; if it has one, the direction is named."""
+    """Raise an error with the direction if a symmetric matrix has a negative eigenvalue."""
     values, vectors = np.linalg.eigh(matrix)
     if values[0] < -1e-9 * max(abs(values[-1]), abs(values[0])):
         worst = int(np.argmax(np.abs(vectors[:, 0])))
@@ -173,7 +171,7 @@ def node_places(value: object, where: str, what: str = "nodes") -> tuple[list[st
 
 
 def per_node(value: object, names: Sequence[str], where: str, what: str) -> Given:
-    """Values in the order of the nodes; a mapping must have exactly their names."""
+    """Return values in the order of the nodes; a mapping must have exactly their names."""
     if not isinstance(value, Mapping):
         return value
     found = _of_nodes(value, names, where, what)
@@ -184,7 +182,7 @@ def per_node(value: object, names: Sequence[str], where: str, what: str) -> Give
 
 
 def known_node(name: str, names: Sequence[str], where: str, what: str) -> int:
-    """Return the number of a node among the names, or an error with the nearest one."""
+    """Return the index of a node among the names; raise an error with the nearest name if it is not there."""
     [known] = _of_nodes([name], names, where, what)
     return names.index(known)
 
@@ -305,9 +303,9 @@ def read_direction(value: object, where: str, what: str) -> Array:
 
 
 def local_axes(along: object, across: object, where: str) -> Array:
-    """Axes as columns: x ``along``, y the part of ``across`` at right angles to it, z = x × y.
+    """Return axes as columns: x ``along``, y the part of ``across`` at right angles to it, z = x × y.
 
-    Without ``across`` it is the first of the body's y, z and x that does not stand along.
+    Without ``across``, y comes from the first of the body's y, z and x that is not nearly along x.
     """
     first = read_direction(along, where, "along")
     if across is None:
@@ -317,7 +315,7 @@ def local_axes(along: object, across: object, where: str) -> Array:
     second = second - first * (first @ second)
     size = float(np.linalg.norm(second))
     if size < 1e-9:
-        raise ModelError(f"{where}: across stands along the same line as along; give another direction")
+        raise ModelError(f"{where}: across is parallel to along; give another direction")
     second = second / size
     return np.column_stack([first, second, np.cross(first, second)])
 
@@ -333,7 +331,7 @@ _THREE_DIGITS = 1e-2
 
 
 def modal_mass(M: Array, where: str) -> Array:
-    """Return a modal mass matrix that is positive definite; the mode that spoils it is named."""
+    """Return a modal mass matrix; raise an error with the mode at fault if it is not positive definite."""
     for p, own in enumerate(np.diag(M)):
         if own <= 0:
             raise ModelError(
@@ -354,7 +352,7 @@ def modal_mass(M: Array, where: str) -> Array:
 def reduced_mass(M: Array, P: Array, total_mass: object, where: str) -> Array:
     """M − PᵀP/m, in which the modes of a whole free vehicle of mass m are orthogonal.
 
-    M itself where ``total_mass`` is left out: modes with the body held. Source: JPL TR 32-1598, sect. II.
+    M itself if ``total_mass`` is left out: modes with the body held. Source: JPL TR 32-1598, sect. II.
     """
     if total_mass is None:
         return M
@@ -405,8 +403,8 @@ def modal_stiffness(M: Array, where: str, *, frequencies: object, stiffness: obj
 def modal_damping(M: Array, K: Array, where: str, *, damping: object, damping_matrix: object) -> Array:
     """C from damping ratios ζ (C_pp = 2 ζ_p ω_p M_pp; one for all, or one per mode) or as a matrix.
 
-    Coupled modes with one ratio get C = M Φ 2ζω Φᵀ M with their own modes Φ. Ratios per mode need modes that
-    are as orthogonal as frequencies need them.
+    Coupled modes with one ratio get C = M Φ 2ζω Φᵀ M with their own modes Φ. Ratios per mode need orthogonal
+    modes, as frequencies do.
     """
     count = len(M)
     if damping is not None and damping_matrix is not None:

@@ -34,7 +34,7 @@ from armillary.model.flexible.part_input import (
 from armillary.model.flexible.reduction import lowest_pairs
 from armillary.model.reading.kinds import NUMBERS, Either, Number, TableOf, Words
 
-# Power of x that holds the edge x = 0, and the rigid motions (lift, two tilts) that it leaves free.
+# Power of x that holds the edge x = 0, and the number of rigid motions (lift, two tilts) that remain free.
 EDGES = {"clamped": (2, 0), "pinned": (1, 1), "free": (0, 3)}
 # Polynomials per direction: more gain nothing in double precision.
 _MOST = 24
@@ -42,7 +42,7 @@ _MOST = 24
 
 @records_arguments
 class Plate:
-    """A thin rectangular plate: ``a`` along local x from the edge held, ``b`` across, z its normal.
+    """A thin rectangular plate: ``a`` along local x from the held edge, ``b`` across, z its normal.
 
         ½ ∫ D [(w_xx + w_yy)² − 2(1−ν)(w_xx w_yy − w_xy²)] = ½ ω² ∫ ρh w²,     D = Eh³ / 12(1−ν²)
 
@@ -51,11 +51,11 @@ class Plate:
     edges worse: for a square cantilever 36 of their products give 3.492 where the limit is 3.471.
 
     Local x is ``along``, local y ``across`` (its part at right angles to x), the normal z = x × y. Without
-    ``across`` y is the first of the body's y, z, x that does not stand along, so that a plate along y has the
-    normal x; ``across="x"`` gives it −z.
+    ``across``, local y is the first of the body's y, z, x that is not nearly along local x, so that a plate
+    along y has the normal x; ``across="x"`` gives it −z.
 
     ``origin`` is the middle of the edge x = 0, which is ``root`` = "clamped", "pinned" or "free"; the other
-    edges are free. It stays in its plane: no in-plane motion, and no inertia of its thickness.
+    edges are free. In-plane motion and rotary inertia are neglected.
     ``stations`` names nodes at (x, y), y counted from the middle; "root", "tip" (middles of the edges at
     x = 0 and x = a) and "corner1" to "corner4" (from (0, −b/2) around) are always there.
     """
@@ -232,5 +232,8 @@ def _legendre(z: Array, count: int) -> list[Array]:
 
 @cache
 def _derivatives(count: int) -> list[Array]:
-    """Coefficients of the first two derivatives of the first Legendre polynomials; half of a node's time."""
+    """Return coefficients of the first two derivatives of the first Legendre polynomials.
+
+    They are kept: they would take half of the time of a node.
+    """
     return [np.polynomial.legendre.legder(np.eye(count), order) for order in (1, 2)]

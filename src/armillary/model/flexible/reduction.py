@@ -1,8 +1,7 @@
-"""Reduction of structures to modes, and the linear algebra that it needs.
+"""Reduction of structures to modes, and its linear algebra: lowest eigenpairs and static solutions, on dense
+or sparse matrices.
 
-Linear algebra of structures: lowest eigenpairs and static solutions, on dense or sparse matrices.
-
-Reduction of a structure to modes: free, fixed and Craig-Bampton bases.
+The bases are
 
 free           elastic modes of the part as it floats; its rigid motions are the body's and are left out
 fixed          modes with some freedoms clamped to the body (a cantilever)
@@ -25,21 +24,21 @@ from armillary.errors import ModelError, shown
 from armillary.model.flexible.part import Array, MatrixLike, rigid_motions
 from armillary.model.flexible.part_input import AXES, how_many, known_node
 
-# Below this many freedoms LAPACK on full matrices is the faster way.
+# Below this many freedoms LAPACK on full matrices is faster.
 _SMALL = 400
 # A pivot of a matrix scaled to a unit diagonal below this is rounding.
 _PIVOT = 1e-13
-# Eigenvalues that differ by a smaller share are one.
+# Eigenvalues that differ by a smaller share count as equal.
 _SAME = 1e-9
 # Entries equal up to rounding, as in symmetric structures: the first that exceeds this share of the largest
 # decides, on every machine.
 _NEARLY = 0.999
-# Modal mass below this share of what it would be if nothing cancelled is rounding.
+# Modal mass below this share of its value without cancellation is rounding.
 _EMPTY = 1e-13
 
 
 class SingularMatrix(Exception):
-    """A matrix that has no inverse, and the row in which that shows."""
+    """A matrix without an inverse, and the row with the vanishing pivot."""
 
     def __init__(self, row: int) -> None:
         super().__init__(row)
@@ -111,9 +110,9 @@ def _alike(squares: Array) -> list[tuple[int, int]]:
 def _separate_vectors(vectors: Array) -> Array:
     """Vectors of one eigenvalue, turned among themselves: any combination of them is an eigenvector too.
 
-    The first is the one that moves the row in which they are largest; the others rest there, the second moves
-    the largest row that is left, and so on. So the two bending modes of a round beam come out as one along y
-    and one along z on every machine, not as some pair at right angles.
+    The first moves the row in which they are largest, and the others are zero there; the second moves the
+    row in which the others are largest, and so on. So the two bending modes of a round beam are one along y
+    and one along z on every machine, not an arbitrary pair at right angles.
     """
     left, found = vectors, []
     while left.shape[1] > 1:
@@ -149,7 +148,7 @@ def _dense_vectors(mass: MatrixLike, stiffness: MatrixLike, shift: float, count:
     import scipy.linalg
 
     mass, shifted = _full(mass), _full(stiffness + shift * mass)
-    _factorize(shifted)  # finds the row at fault where there is one
+    _factorize(shifted)  # raises an error with the row at fault, if there is one
     size = len(mass)
     _, vectors = scipy.linalg.eigh(mass, shifted, subset_by_index=(size - count, size - 1))
     return np.asarray(vectors[:, ::-1])
@@ -236,7 +235,7 @@ def _factorize(matrix: MatrixLike) -> MatrixLike:
     return lambda x: (scale * factors.solve((scale * x.T).T).T).T
 
 
-# Strain energy of a rigid motion is rounding: this share of what its separate elements would have.
+# Strain energy of a rigid motion is rounding: at most this share of its value without cancellation.
 _RIGID = 1e-11
 # Positions and stiffness printed with six digits still fit each other to this.
 _TIED = 1e-7
@@ -355,7 +354,7 @@ def reduce_structure(
 def _rigid(structure: Structure, basis: str) -> Array:
     """Rigid motions as independent columns: six, five for points on a line, three for one point.
 
-    None for an interface of a part whose own stiffness ties it to the body.
+    No column in a Craig-Bampton basis of a part that its own stiffness ties to the body.
     """
     vectors, values, _ = np.linalg.svd(structure.rigid, full_matrices=False)
     rigid = vectors[:, values > 1e-10 * values[0]]
@@ -477,7 +476,7 @@ def _craig_bampton(kept: Kept, ends: Array, modes: int | None, limit: float | No
 
 
 def _check_independent(kept: Kept, ends: Array, mass: Array) -> None:
-    """Static and normal modes that move the masses in different ways; else the freedom at fault is named."""
+    """Raise an error with the freedom at fault if static and normal modes move the masses dependently."""
     own = np.diag(mass)
     if np.min(own) > 0:
         scale = 1 / np.sqrt(own)

@@ -1,8 +1,5 @@
-"""Flexible parts from structures: from nodes, or from matrices of a finite-element program.
-
-Flexible parts from nodes: positions, masses, inertias, and mode shapes or a stiffness between them.
-
-Flexible parts from the mass and stiffness matrices of a finite-element program.
+"""Flexible parts from nodes, with mode shapes or a stiffness between them, or from the mass and stiffness
+matrices of a finite-element program.
 """
 
 from __future__ import annotations
@@ -274,10 +271,10 @@ def from_matrices(
     Matrices are dense, SciPy sparse, or files (.npy, sparse .npz, Matrix Market .mtx). ``positions`` are the
     places of the nodes, by name or in order (then named "1", "2", …). ``fixed`` lists nodes ("root") or
     freedoms of nodes ("root.rz") that the body holds; ``interface`` those whose static modes a Craig-Bampton
-    basis keeps. ``modes`` and ``frequency_limit`` (rad/s) say how many modes; see `bases.reduce_structure`.
+    basis keeps. ``modes`` and ``frequency_limit`` (rad/s) limit the modes; see `reduction.reduce_structure`.
 
     The mass matrix may be consistent: mass, centre, inertia and coupling of the modes come from it exactly;
-    see `integrals` about second-order terms. Freedoms that are fixed still carry their mass.
+    see `part` about second-order terms. Freedoms that are fixed still carry their mass.
     """
     names, places = node_places(positions, where, "positions")
     mass = read_matrix(mass_matrix, where, "mass_matrix")
@@ -311,7 +308,7 @@ def from_matrices(
 
 
 def _mass_times(structure: Structure) -> MassTimes:
-    """Return the mass matrix at work on motions with six freedoms per node."""
+    """Return the mass matrix as a function of motions with six freedoms per node."""
     count, freedoms = len(structure.names), structure.freedoms
 
     def apply(motion: Array) -> Array:
@@ -324,7 +321,7 @@ def _mass_times(structure: Structure) -> MassTimes:
 
 
 def _alike(mass: object, stiffness: object) -> tuple[MatrixLike, MatrixLike]:
-    """Return both sparse where one is."""
+    """Return both matrices sparse if one of them is."""
     from scipy import sparse
 
     if sparse.issparse(mass) == sparse.issparse(stiffness):
@@ -383,7 +380,7 @@ def _check_symmetric_matrix(structure: Structure, matrix: MatrixLike, what: str)
 
 
 def _positive_mass(structure: Structure) -> None:
-    """No motion with negative kinetic energy: what makes one is named, an entry or else the freedom."""
+    """Raise an error with the entry or freedom at fault if a motion has negative kinetic energy."""
     mass, scale = structure.mass, np.sqrt(structure.mass.diagonal())
     if isinstance(mass, np.ndarray):
         rows, columns = np.nonzero(mass)
@@ -410,8 +407,8 @@ def _positive_mass(structure: Structure) -> None:
 
 
 def _lumps(structure: Structure, fixed: Array, shapes: Array) -> Lumps | None:
-    """Return the nodes that move as separate masses, where the mass matrix is lumped and whole nodes are
-    held.
+    """Return the moving nodes as separate masses; `None` if there are too many, if the mass matrix is not
+    lumped, or if a node is held only in part.
     """
     count, freedoms = len(structure.names), structure.freedoms
     held = np.isin(np.arange(count * freedoms), fixed).reshape(count, freedoms)

@@ -90,7 +90,7 @@ class Flexed:
     moving: tuple[Triple, ...]
     turned: Triple
     moved: Triple
-    axis: int | None = None  # where the rotation is about one coordinate axis, by ``angle``
+    axis: int | None = None  # if the rotation is about one coordinate axis, by ``angle``
     angle: Expr | None = None
 
 

@@ -106,7 +106,7 @@ def sequence_rates(
 def _orientation(
     rotation: str, maker: Maker, angular: Sequence[Expr]
 ) -> tuple[Matrix, tuple[Expr, ...], list[Expr]]:
-    """(R, rates of the rotational coordinates, those) for Euler parameters or a sequence of angles."""
+    """Return R, the rates of the rotational coordinates and the coordinates: Euler parameters or angles."""
     w = maker.before_orient(angular)
     if rotation == "quaternion":
         text = f"Euler parameter %d of {maker.body} in {maker.parent}"

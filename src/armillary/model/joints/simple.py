@@ -215,7 +215,7 @@ def _axes(given: Given, name: str) -> tuple[Given, ...]:
 
 
 def _check_independent(axes: Sequence[Given], where: str) -> None:
-    """Axes given by numbers must point in independent directions: else two speeds do the same."""
+    """Raise an error if axes given by numbers are dependent: two speeds would make the same motion."""
     known = [UNIT_AXES[a] if isinstance(a, str) else a for a in axes]
     if not all(isinstance(x, int | float) for axis in known for x in axis):
         return

@@ -2,39 +2,39 @@
 
 All of them keep inequalities by forces, and are made of loads, memories and events.
 
-With a stiffness a compliant law (``laws.py``) takes the place of the condition "not through the wall", and an
-elastic anchor that of "at rest until the friction is overcome". Without one both conditions
+With a stiffness, a compliant law (``laws.py``) replaces the condition "not through the wall", and an elastic
+anchor replaces "at rest until the friction is overcome". Without a stiffness both conditions
 are kept exactly, by forces that the derivation finds (``rigid.py``).
 
-Contact of a solid with a plane, as contacts of the points and balls that can touch it.
+A solid touches a plane by contacts of points and balls:
 
     Sphere      one ball, whose point of contact moves over it as it rolls
     Capsule     a ball at each end, on its axis
     Box         its eight corners
 
-A convex solid touches a plane with these first, whatever its attitude, so nothing of it is ever below the
+A convex solid touches a plane with these first, whatever its attitude, so no part of it is ever below the
 plane. Corners that move alike, as the near and the far ones of a box in planar motion, are one contact.
 
-Dry friction with memory: an elastic anchor that holds at rest and is dragged along in sliding.
+Dry friction has an elastic anchor in memory, which holds at rest and is dragged along in sliding:
 
-    pull      p = k (x − a)                      x: where the mover is, a: its anchor
-    trial     p_L + c v                          ( )_L: shortened to the limit L where it is longer
+    pull      p = k (x − a)                      x: position of the mover, a: of its anchor
+    trial     p_L + c v                          ( )_L: shortened to the limit L if it is longer
     friction  F = −( p_L + c v )_L
 
 It sticks while |p_L + c v| < L = μ_s N, and the anchor does not move: no creep. It slides while that is at
 least L = μ N; the friction is then L against the motion, and the anchor follows at the distance L/k. Friction
-never gives energy: what it returns, p²/2k at most, was put into the surfaces before.
+never adds energy: it returns at most p²/2k, which was stored in the surfaces before.
 
 Sources: Cundall & Strack (1979), A discrete numerical model for granular assemblies, section on the shear
 force, for spring, dashpot and slider; the anchor renewed by radial return as in plasticity, Simo & Hughes
 (1998), section 1.4.
 
-When is the anchor renewed? Inside a step all memory is constant, so that the integrator meets a smooth
-function and may try and reject as it likes. In sliding an anchor left behind does no harm: the friction is L
-whether the pull is L or more, so renewing once per step is enough. What must not wait for the end of a step
-is the change between sticking and sliding: after a reversal with the anchor far behind, friction would drive
-the mover until it is back there. That change is the event |p_L + c v| = L; in one dimension it ends a
-slide exactly at v = 0. It renews the memory as a step does.
+The anchor is renewed once per step, and at events. Inside a step all memory is constant, so that the
+integrator meets a smooth function and may try and reject as it likes. In sliding an anchor left behind does
+no harm: the friction is L whether the pull is L or more, so renewing once per step is enough. The change
+between sticking and sliding must not wait for the end of a step: after a reversal with the anchor far behind,
+friction would drive the mover back to the anchor. The change is the event |p_L + c v| = L; in one dimension
+it ends a slide exactly at v = 0. It renews the memory as the end of a step does.
 """
 
 from __future__ import annotations
@@ -166,12 +166,12 @@ def _drop_alike_parts(
     return list(found.values())
 
 
-OPEN, STICKS, SLIDES = 0, 1, 2  # values of the memory of the status; open: not begun, or nothing presses
+OPEN, STICKS, SLIDES = 0, 1, 2  # values of the memory of the status; open: not begun, or no normal force
 
 
 @dataclass(frozen=True, eq=False)
 class Limits:
-    """The greatest friction while sliding and while sticking; zero or less where nothing presses."""
+    """The greatest friction while sliding and while sticking; zero or less without a normal force."""
 
     sliding: Expr
     sticking: Expr
@@ -186,9 +186,9 @@ def sticking_friction(
     stiffness: Expr,
     damping: Expr,
 ) -> list[Expr]:
-    """Friction on a mover, in one or two directions; makes the memory and the event behind it.
+    """Return the friction on a mover, in one or two directions; add its memory and its event.
 
-    Memories: ``name_status`` and ``name_anchor`` (with a number where there are two). Event: ``name_grip``.
+    Memories: ``name_status`` and ``name_anchor`` (with a number if there are two). Event: ``name_grip``.
     """
     units = system.units.unit_text(place[0].dimension)
     numbers = range(1, len(place) + 1) if len(place) > 1 else [""]
@@ -209,11 +209,12 @@ def sticking_friction(
     excess = fn.named(_vector_length(trial) - limit, f"{name}_excess")
 
     slides = excess >= 0
-    # What both the present and the next status bear: else the pull would jump up to μ_s N where a slide ends.
+    # Neither the present nor the next status may be exceeded: else the pull would jump to μ_s N at the end of
+    # a slide.
     bound = fn.minimum(limit, fn.select(slides, limits.sliding, limits.sticking))
     moved = fn.or_(_vector_length(pull) > bound, status <= OPEN)
     renewed: dict[Expr | str, Expr] = {
-        a: fn.select(moved, x - p / stiffness, a)  # unmoved, the same value: a new one creeps by rounding
+        a: fn.select(moved, x - p / stiffness, a)  # else keep it: a computed value would creep by rounding
         for a, x, p in zip(anchors, place, _limit_length(pull, bound), strict=True)
     }
     renewed[status] = fn.select(limits.sticking > 0, fn.select(slides, SLIDES, STICKS), OPEN)
@@ -252,8 +253,8 @@ def stop(
     law: Annotated[str, choice(*LAWS)] = "newton",
     settle: Number | None = None,
 ) -> Expr:
-    """Add a bump stop at one end of a coordinate's travel, or at both, by ``contact_force``; without a
-    stiffness a rigid one, where the coordinate rebounds with ``restitution`` times its speed (see
+    """Add a bump stop at one end of a coordinate's travel, or at both, by ``contact_force``. Without a
+    stiffness the stop is rigid, and the coordinate rebounds with ``restitution`` times its speed (see
     ``contact``).
 
     Forces, or for an angle moments, act between the body and its parent, and on this coordinate alone.
@@ -338,20 +339,20 @@ def contact(
     law: Annotated[str, choice(*LAWS)] = "newton",
     settle: Number | None = None,
 ) -> Expr:
-    """Contact of a point with a plane: rigid, or with a ``stiffness`` by ``contact_force``.
+    """Add a contact of a point with a plane: rigid, or with a ``stiffness`` by ``contact_force``.
 
-    A rigid contact opens and closes, sticks and slides exactly. ``restitution`` e (0 if left out) is,
-    by ``law``, Newton's (of velocities), Poisson's (of impulses) or the energetic one (of work); ``friction``
+    A rigid contact opens and closes, sticks and slides exactly. ``restitution`` e (0 if left out) is, by
+    ``law``, Newton's (of velocities), Poisson's (of impulses) or the energetic one (of work); ``friction``
     and ``static`` are coefficients while sliding and at rest. With a ``radius`` the point is the centre of a
     ball or disc, which may roll. With a ``shape``, a ``Sphere``, ``Capsule`` or ``Box`` about the point in
     the axes of its body, all corners or balls that can touch are contacts, ``name_1``, ``name_2`` and so on,
-    and ``name`` is the sum of their normal forces. Bounces end where they would all be over within ``settle``
-    seconds, or within 1e-6 of the longest flight. Its memory is ``name_status`` (0 open, 1 closed or
-    sticking, ±2 sliding); its events are ``name_touch`` and ``name_grip``. With a stiffness friction is a
+    and ``name`` is the sum of their normal forces. Bounces end once the rest of them would be over within
+    ``settle`` seconds, or within 1e-6 of the longest flight. Its memory is ``name_status`` (0 open, 1 closed
+    or sticking, ±2 sliding); its events are ``name_touch`` and ``name_grip``. With a stiffness friction is a
     law, ``SmoothFriction`` or ``StickSlip``.
 
     ``plane`` is a point and a normal fixed in that point's body (or the ground), pointing to the free
-    side. The forces act where the point is, and reversed on the plane's body. Returns the normal force;
+    side. The forces act at the point, and reversed on the plane's body. Returns the normal force;
     friction is in the loads ``name_friction``, or ``name_friction1`` and ``name_friction2`` along two
     directions in the plane.
     """
@@ -371,9 +372,7 @@ def contact(
         if shape is None:
             return add_contact(name, foot, radius)
         if radius is not None:
-            raise ModelError(
-                f"{where}: radius= is that of a ball about its point; with a shape= leave it out"
-            )
+            raise ModelError(f"{where}: radius= makes a ball about its point; with a shape= leave it out")
         return figure_contacts(system, name, foot, base, normal, shape, add_contact)
     _check_compliant(restitution, law, settle, where)
     if radius is not None or static is not None or shape is not None:

@@ -124,9 +124,10 @@ def force(
     at: PointLike,
     reaction: PointLike | None = None,
 ) -> Expr:
-    """Add a force of this magnitude along a direction at a point; opposite at the reaction point, or on
-    the reaction body along the same line of action. Without a reaction the ground takes it. ``at`` a body
-    means at its origin. The length of the direction does not count; ``force_vector`` takes whole vectors.
+    """Add a force of this magnitude along a direction at a point; opposite at the reaction point, or on the
+    reaction body along the same line of action. Without a reaction the ground takes it. If ``at`` is a body,
+    the force acts at its origin. The length of the direction does not count; ``force_vector`` takes whole
+    vectors.
 
     A text may use ``x``, the distance of ``at`` along the direction from the reaction (the origin of a
     reaction that is a body; the ground's origin without reaction), ``x0``, its value with all coordinates
@@ -272,7 +273,7 @@ def add_load(system: Description, load: Load) -> Expr:
 
 
 def travel(system: Description, coordinate: object, where: str) -> tuple[Expr, Expr, Body]:
-    """(coordinate, the speed that is its rate, its body)."""
+    """Return (coordinate, the speed that is its rate, its body)."""
     q = read_expression(system, coordinate, where)
     body = next((b for b in system.bodies.values() if q in b.coordinates), None)
     if body is None:
@@ -332,7 +333,7 @@ def _dual(axis: Vector, others: list[Vector]) -> Vector:
 
 
 def read_plane(system: Description, plane: Given, where: str) -> tuple[Point, Vector]:
-    """(a point of the plane, its unit normal in the axes of the point's body)."""
+    """Return a point of the plane, and the unit normal in the axes of the point's body."""
     if item_count(plane) != 2:
         raise ModelError(f"{where}: plane={plane!r} is not a point and a normal, e.g. (ground, ground.z)")
     base = find_point(system, plane[0], f"plane of {where}")
@@ -441,8 +442,8 @@ def armature(system: Description, coordinate: VariableLike, value: ExpressionLik
     """Add the reflected rotor inertia of a joint: a term ``value`` on the diagonal of the mass matrix.
 
     ``coordinate`` is a coordinate of the joint or one of its speeds u; the energy is ½ value u². The
-    value is a number, a text or an expression of parameters, in kg m² for a speed that turns and in kg
-    for one that slides.
+    value is a number, a text or an expression of parameters, in kg m² for a rotational speed and in kg
+    for a translational one.
     """
     speed = find_speed(system, coordinate, "armature")
     where = f"armature of '{speed}'"

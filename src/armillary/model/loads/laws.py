@@ -16,13 +16,14 @@ from armillary.model.reading.kinds import ExpressionLike, ObjectForm, OneOf
 def contact_force(
     penetration: object, rate: Operand, stiffness: Operand, damping: Operand = 0, exponent: float = 1
 ) -> Operand:
-    """Force by which two bodies that touch push each other apart; it never pulls and does not jump at touch.
+    """Force with which two bodies in contact push each other apart; it never pulls and does not jump at
+    touch.
 
         F = k δⁿ max(1 + a δ̇, 0)   for δ > 0, else 0
 
     ``penetration`` δ in m, its ``rate`` δ̇ in m/s, ``stiffness`` k in N/mⁿ, ``damping`` a in s/m,
-    ``exponent`` n (1 a spring, 3/2 two spheres of Hertz). What meets a fixed wall at the speed v leaves it at
-    e v, whatever its mass, k and n:
+    ``exponent`` n (1 a spring, 3/2 two spheres of Hertz). A body that meets a fixed wall at the speed v
+    leaves it at e v, whatever its mass, k and n:
 
         a v − ln(1 + a v) = −a e v − ln(1 − a e v),        e = 1 − (2/3) a v + (4/9) (a v)² − …
 
@@ -48,13 +49,13 @@ def friction_force(
     static: Operand = None,
     stribeck: Operand = None,
 ) -> Operand:
-    """Smooth dry friction on what slides at this speed: against it, and zero at rest, so that a load creeps.
+    """Smooth dry friction against a sliding speed; it is zero at rest, so that a load creeps.
 
         F = −N μ(v) v / √(v² + v₀²),        μ(v) = μ + (μ_s − μ) exp(−(v / v_s)²)
 
     ``normal`` N in N, ``coefficient`` μ, ``transition`` v₀ in the units of ``speed``: at v₀ friction has 0.71
     of its full size, at 10 v₀ 0.995. With ``static`` μ_s the coefficient rises towards rest below the
-    ``stribeck`` speed v_s, which should be several times v₀. With moments in place of forces, N μ is one.
+    ``stribeck`` speed v_s, which should be several times v₀. For a moment of friction, N μ is a moment.
 
     Source: Stribeck's curve in the form of Armstrong-Hélouvry et al. (1994), section 2; the root in place of
     sign v makes it smooth.

@@ -54,7 +54,7 @@ class Rebound(NamedTuple):
 
 class Slip(NamedTuple):
     """Velocities of a slip, the symbols of the forces along them, coefficients of sliding and at rest, and
-    what the velocities are rates of, where they are.
+    expressions of coordinates with these velocities as rates, if there are any.
     """
 
     sliding: tuple[Expr, ...]
@@ -77,8 +77,8 @@ def unilateral(
     law: Annotated[str, choice(*LAWS)] = "newton",
     settle: Number | None = None,
 ) -> Expr:
-    """Return an expression of coordinates and time that cannot become negative, such as the distance of two
-    balls less the sum of their radii. Returns the force that opens it. Friction acts along ``slip``, a
+    """Keep an expression of coordinates and time from becoming negative, such as the distance of two balls
+    less the sum of their radii. Return the force that opens the gap. Friction acts along ``slip``, a
     velocity that is linear in the speeds. For the other arguments see ``contact``.
     """
     where = f"unilateral '{name}'"
@@ -131,7 +131,7 @@ def clutch(
     static: ExpressionLike | None = None,
     ratio: ExpressionLike = 1,
 ) -> Expr:
-    """Dry friction between two coordinates, which turn as one where it holds: u₁ = ratio·u₂.
+    """Add dry friction between two coordinates, which move as one while it holds: u₁ = ratio·u₂.
 
     ``capacity`` is the greatest force or moment while sliding, and may vary; ``static`` the one it bears at
     rest. Returns the load on the first coordinate; the second has −ratio times it. Its memory is
@@ -165,7 +165,7 @@ def lock(
     effort: Dimension,
     where: str,
 ) -> Expr:
-    """Dry friction on a sum of speeds, Σ factor·u, that holds it at zero; returns the load on the first."""
+    """Add dry friction that holds a sum of speeds, Σ factor·u, at zero; return the load on the first."""
     drag = _force(system, name, effort)
     friction = friction_limit(system, capacity, f"capacity of {where}", effort)
     held = (
@@ -197,7 +197,7 @@ def rigid_stop(
     ends: tuple[Expr | None, Expr | None],
     rebound: Rebound,
 ) -> Expr:
-    """Ends of a coordinate's travel; returns the force on the coordinate."""
+    """Add rigid ends of a coordinate's travel; return the force on the coordinate."""
     where = f"stop '{name}'"
     sides = [(end, sign) for end, sign in zip(ends, (1, -1), strict=True) if end is not None]
     total: Scalar = 0
@@ -222,7 +222,7 @@ def rigid_contact(
     static: object,
     radius: object,
 ) -> Expr:
-    """Contact of a point, or of a ball or disc about it, with a plane; returns the normal force."""
+    """Add a contact of a point, or of a ball or disc about it, with a plane; return the normal force."""
     where = f"contact '{name}'"
     apart, moving = motion.position(foot, base), motion.velocity(foot, base.body)
     gap = as_expr(dot(apart, normal))
@@ -330,7 +330,7 @@ def _add(
 
 
 def _slip_record(slip: Slip | None) -> dict[str, Given]:
-    """Return the part of a contact's record that friction has."""
+    """Return the fields of a contact's record that belong to friction."""
     if slip is None:
         return {}
     rates = tuple(motion.time_derivative(v) for v in slip.sliding)
@@ -356,7 +356,7 @@ def _displacements(system: Description, velocities: Sequence[Expr]) -> tuple[Exp
 
 
 def _status(system: Description, name: str, text: str) -> Expr:
-    """Return the memory of a status; with the first, those of all contacts."""
+    """Add and return the memory of a contact's status; with the first, add those that contacts share."""
     if FAILED not in system.memories:
         failed = "no admissible forces 1, no admissible impulses 2"
         for label, about in ((FAILED, failed), (AMBIGUOUS, ""), (JAMMED, ""), (WITHOUT_REBOUND, "")):
@@ -398,7 +398,7 @@ def _coefficient(system: Description, value: object, where: str) -> Expr:
 
 
 def friction_limit(system: Description, value: object, where: str, dimension: Dimension) -> Expr:
-    """Return a value that may vary and counts as zero where it is negative."""
+    """Return a limit that may vary; negative values of it count as zero."""
     node = read_expression(system, value, where, dimension)
     check_sign(node, where)
     return node if known_value(node) is not None else fn.maximum(node, 0)
@@ -407,4 +407,6 @@ def friction_limit(system: Description, value: object, where: str, dimension: Di
 def check_static(sliding: Expr, held: Expr, where: str) -> None:
     low, high = known_value(sliding), known_value(held)
     if low is not None and high is not None and high < low:
-        raise ModelError(f"{where}: static friction {high:g} is less than {low:g}, that of sliding")
+        raise ModelError(
+            f"{where}: static friction {high:g} is less than {low:g}, the friction while sliding"
+        )

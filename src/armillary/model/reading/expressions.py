@@ -1,12 +1,5 @@
-"""Names, numbers, texts and expressions as users write them, each checked.
-
-Names of a description: parameters and functions, and whether a new name is free.
-
-Reading of what users write: texts, numbers and expressions become expressions, each checked.
-
-Functions that texts may call besides the mathematical ones, and how many arguments a function takes.
-
-Mass and inertia as users give them, checked against what a body can have.
+"""Names, numbers, texts and expressions as users write them, read and checked; mass and inertia of bodies;
+functions that texts may call besides the mathematical ones.
 """
 
 from __future__ import annotations
@@ -122,7 +115,7 @@ def _check_symmetric(matrix: list[list[Expr]], body: str) -> None:
 
 
 def _check_possible(six: list[Expr], body: str) -> None:
-    """Principal moments of a real body are not negative and satisfy the triangle inequality."""
+    """Raise an error if principal moments are negative or violate the triangle inequality."""
     known = [_numeric_value(e) for e in six]
     if any(v is None for v in known):
         return
@@ -155,9 +148,7 @@ def _numeric_value(value: Expr) -> float | None:
 
 
 def finite_number(value: object, what: str) -> float:
-    """Return a plain number; an error for NaN and infinity, which no quantity can be, and for
-    anything else.
-    """
+    """Return a finite plain number; raise an error for NaN, infinity and anything else."""
     found = plain_float(value)
     if found is None:
         raise ModelError(f"{what} is {value!r}; give a number")
@@ -192,8 +183,8 @@ MODEL_FUNCTIONS: dict[str, tuple[AnyFunction, Given]] = {
 
 
 def giving_nodes(function: Callable[..., object]) -> AnyFunction:
-    """Return the function with plain numbers made expressions: the dot product of two axes of one body is 0
-    or 1.
+    """Return the function with its plain numbers turned into expressions, such as the dot product 0 or 1 of
+    two axes of one body.
     """
 
     def call_with_nodes(*arguments: object) -> Given:
@@ -204,7 +195,7 @@ def giving_nodes(function: Callable[..., object]) -> AnyFunction:
 
 
 def count_arguments(function: Callable[..., object]) -> Given:
-    """Number of arguments, or the least and the greatest number."""
+    """Return the number of arguments, or the least and the greatest number."""
     known = getattr(function, "arity", None)
     if known is not None:
         return known
@@ -238,7 +229,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
 
 
 def check_new_name(system: Description, name: str, kind: str) -> None:
-    """An error for a name that is not a name, reserved or taken."""
+    """Raise an error if a name is no identifier, reserved or taken."""
     if not isinstance(name, str) or not _NAME.match(name):
         near = re.sub(r"\W+", "_", name.strip(), flags=re.ASCII).strip("_") if isinstance(name, str) else ""
         hint = f"; write '{near}'" if _NAME.match(near) else ""
@@ -317,8 +308,8 @@ def make_parameter(system: Description, name: str, dimension: Dimension, about: 
 def function(
     system: Description, name: str, function: Callable[..., object], arity: int | None = None
 ) -> AnyFunction:
-    """A function for use in text expressions: a Python function of expressions (traced, so that it becomes
-    part of the program), a lookup table or a foreign compiled function. Return it unchanged, for use in
+    """Name a function for use in texts: a Python function of expressions (traced, so that it becomes part
+    of the program), a lookup table or a foreign compiled function. Return it unchanged, for use in
     Python.
     """
     check_new_name(system, name, "function")
@@ -344,12 +335,12 @@ def expression(
     try:
         return _read_scalar(system, value, where, dimension, local or {})
     except BaseException:
-        while len(system.parameters) > known:  # those that a text has made, which is refused
+        while len(system.parameters) > known:  # parameters made by the refused text
             system.parameters.popitem()
         raise
 
 
-# For functions with a parameter of that name.
+# A second name, for functions with a parameter ``expression``.
 read_expression = expression
 
 
@@ -407,7 +398,7 @@ def check_dimension(system: Description, node: Expr, dimension: Dimension | None
 
 
 def _slopes_of_tables(system: Description, text: str) -> dict[str, tuple[AnyFunction, Given]]:
-    """Functions NAME_dx and NAME_dy for derivatives of tables that a text names."""
+    """Return functions NAME_dx and NAME_dy for derivatives of tables that a text names."""
     if "_d" not in text:
         return {}
 
@@ -490,8 +481,8 @@ def lookup(system: Description, name: str) -> Given:
 
 
 def _find_quoted(system: Description, name: str) -> Given:
-    """Return a variable by a name that is no plain one: a rate such as A.u1', the force of a constraint."""
-    if name == "mass centre":  # what energy and momentum may be taken about
+    """Return a variable by a name that texts quote: a rate such as A.u1', the force of a constraint."""
+    if name == "mass centre":  # a point about which energy and momentum may be taken
         return name
     known = {s.data.name: s for s in variables(system)}
     [name] = checked_names([name], known, "there is no variable", ModelError)
@@ -502,9 +493,9 @@ def _find_quoted(system: Description, name: str) -> Given:
 def define(
     system: Description, name: str, value: object, *, label: str = "", units: str | None = None
 ) -> None:
-    """A name for an expression or vector in texts, read when a text first uses it. Text models need it; in
+    """Name an expression or vector for texts; it is read when a text first uses it. Text models need it; in
     Python a variable does the same. ``label`` keeps the value whole in the equations, under that name;
-    ``units`` are the units of an expression whose numbers hide them, "" if unknown.
+    ``units`` are the units of an expression whose plain numbers lack them, "" if unknown.
     """
     check_new_name(system, name, "expression")
     if not isinstance(value, str | Expr | Vector | Dyadic | Body | Point):
@@ -524,7 +515,7 @@ def _find_definition(system: Description, name: str) -> Given:
     try:
         where = f"expression '{name}'"
         read = value
-        if isinstance(value, str):  # where units are stated, numbers hide them, and sums cannot be checked
+        if isinstance(value, str):  # if units are stated, plain numbers lack them, and sums cannot be checked
             read = parse_text(system, value, where, {}, checked=checked)
         made = (
             _intermediate(read_expression(system, read, where), label, dimension)
@@ -547,7 +538,7 @@ def _intermediate(node: Expr, label: str, dimension: Dimension | None) -> Expr:
 
 
 def refuse_equation(expression: object, where: str, remedy: str) -> None:
-    """An error for a text with an equals sign where an expression is needed whose zero matters."""
+    """Raise an error for a text with an equals sign: only an expression, with its zero, is meant here."""
     if isinstance(expression, str) and _EQUALS.search(expression):
         left, right = _EQUALS.split(expression, maxsplit=1)
         raise ModelError(

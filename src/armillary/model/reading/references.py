@@ -1,8 +1,6 @@
-"""References of users to bodies, points, directions and orientations, each checked.
+"""References of users to bodies, points, directions, speeds and constants, as objects or texts, each checked.
 
-Bodies, points, directions, speeds and constants are given as objects or as texts.
-
-Fixed orientations as users give them: a matrix, or a sequence of turns about body-fixed axes.
+A fixed orientation is a matrix, or a sequence of turns about body-fixed axes.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def find_body(system: Description, body: object, where: str) -> Body:
-    """Return a body of the system, given as such or by name, or by the name of a node."""
+    """Return a body of the system, given as a body, by its name, or as "body.node"."""
     if isinstance(body, str):
         if body in ("ground", "world") and body not in system.bodies:
             return system.ground
@@ -46,7 +44,7 @@ def find_body(system: Description, body: object, where: str) -> Body:
     if not isinstance(body, Body):
         raise ModelError(f"{where}: {body!r} is not a body")
     if body.system is not system and body.system.identity is system.identity:
-        return find_body(system, body.name, where)  # the one of a snapshot
+        return find_body(system, body.name, where)  # the same body in another copy of the system
     if body.system is not system:
         raise ModelError(
             f"{where}: body '{body.name}' belongs to system '{body.system.name}', not to '{system.name}'"
@@ -91,7 +89,7 @@ def unit_direction(system: Description, value: object, where: str) -> Vector:
 
 
 def triple(system: Description, values: Given, where: str, units: str = "m") -> ExprTriple:
-    """Three constant scalars with the dimension of ``units``."""
+    """Return three constant scalars with the dimension of ``units``."""
     if item_count(values) != 3:
         raise ModelError(f"{where}: three values are needed, e.g. (0, 0, 1), not {values!r}")
     reader = constant_reader(system, where, LENGTH if units == "m" else parse_unit(units).dimension)
@@ -139,12 +137,12 @@ def find_speed(system: Description, thing: object, where: str) -> Expr:
 
 
 def find_speeds(system: Description, things: object, where: str) -> tuple[Expr, ...]:
-    """One or several speeds."""
+    """Return the speeds that one value or a list of values names."""
     return tuple(find_speed(system, thing, where) for thing in several(things))
 
 
 def several(things: object) -> list[Given]:
-    """One thing or several as a list."""
+    """Return a list, from a list, one item or `None`."""
     if things is None:
         return []
     return list(things) if isinstance(things, list | tuple) else [things]
@@ -183,7 +181,7 @@ def function_of_time(system: Description, value: object, where: str, dimension: 
 
 
 def ground_place(system: Description, value: Given, where: str, dimension: Dimension = LENGTH) -> ExprTriple:
-    """Three functions of time and parameters in the ground's axes, from three values or a vector."""
+    """Return three functions of time and parameters in the ground's axes, from three values or a vector."""
     if isinstance(value, Vector):
         frames = {frame for frame, _ in value.terms}
         if frames - {system.ground.frame}:

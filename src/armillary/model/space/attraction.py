@@ -1,21 +1,13 @@
-"""Attracting bodies: their gravity on every body of a system, also on those added later.
-
-Nothing is made when an attractor is declared: ``all_gravities`` and ``all_loads`` give what acts on the
-bodies that there are when they are called. What all bodies share is a uniform field, which lets relative
-motion be free of it; to a body far from the mass centre comes the difference, in the body's own axes.
-
-Attracting bodies and their fields of gravity.
-
-Gravity of attracting bodies: potentials, accelerations and their gradients, over any scalar.
-
-A place r leads from the attracting body's centre, in any axes; a is the unit axis of its oblateness in the
-same axes. Potentials are per unit mass, with acceleration g = −∇U:
+"""Attracting bodies: their gravity on every body of a system, also on bodies added later.  A declaration
+makes no load: ``all_gravities`` and ``all_loads`` return the effects on the bodies that exist when they are
+called. The part that all bodies share is a uniform field, of which relative motion is free; the difference at
+each body's mass centre is a load in the body's own axes.  Formulas hold for any scalars. A place r leads from
+the attracting body's centre, in any axes; a is the unit axis of its oblateness in the same axes. Potentials
+are per unit mass, with acceleration g = −∇U:
 
     U = −μ/r + k (3 z² r⁻⁵ − r⁻³)         z = r·a,   k = ½ μ J₂ R²
 
 Source: Montenbruck & Gill (2000), Satellite Orbits, sections 3.1 and 3.2.
-
-A body outside of a system that attracts the bodies of it.
 """
 
 from __future__ import annotations
@@ -91,7 +83,7 @@ class GravitySource:
 
     @property
     def round(self) -> bool:
-        """Whether nothing is known of an oblateness."""
+        """Whether the source has no oblateness."""
         return is_zero(self.oblateness)
 
 
@@ -212,7 +204,7 @@ def _extended_oblate(
     z = fn.named(inner(r, a), "z")
     Ia = named(matrix_vector(inertia, a), "Ia")
     A, B = inner(a, Ia), fn.named(inner(r, Ia), "aIr")
-    s = fn.named(term(1, z, z, n2), "latitude")  # sin² of it
+    s = fn.named(term(1, z, z, n2), "latitude")  # sin² of the latitude
     k5 = fn.named(term(0.5, source.oblateness, n5), "oblate")
     k7 = fn.named(k5 * n2, "oblate7")
     in_brackets = sum_of_terms(
@@ -259,7 +251,7 @@ def _nearness(r: Triple) -> Operand:
     square = inner(r, r)
     if is_zero(square):
         raise ModelError(
-            "an attractor stands where a mass centre always is, and attracts without bounds; move one"
+            "an attractor is where a mass centre always is, so its attraction is infinite; move one of them"
         )
     return fn.named(square**-0.5, "near")
 
@@ -296,9 +288,8 @@ GRAVITATION = LENGTH**3 / TIME**2
 
 @dataclass(frozen=True, eq=False)
 class _Spot:
-    """A mass centre in its body's axes: from the attractor's centre to the reference point, and from there.
-
-    It is the mass centre of the body or of its flexible part.
+    """The mass centre of a body or of its flexible part, in the body's axes: ``base`` leads from the
+    attractor's centre to the reference point, ``step`` from there to the mass centre.
     """
 
     body: Body
@@ -337,10 +328,10 @@ def attractor(
     field: Words = "mass centre",
     indirect: Flag = False,
 ) -> None:
-    """A planet, moon or star that attracts all bodies, with gravitational parameter ``mu`` in m³/s².
+    """Add a planet, moon or star that attracts all bodies, with gravitational parameter ``mu`` in m³/s².
 
     ``at``: its centre in the ground's axes, which may be a function of time. ``J2`` with the equatorial
-    ``radius`` is its oblateness about ``axis`` (the ground's z where left out). ``field``:
+    ``radius`` is its oblateness about ``axis`` (by default the ground's z). ``field``:
 
     - "mass centre": the field at the system's mass centre acts uniformly on all bodies, so that orbit and
       attitude do not mix.
@@ -349,7 +340,7 @@ def attractor(
     - "bodies": the field at each body's mass centre alone.
 
     ``indirect`` subtracts the acceleration that the ground's origin has in this field: for third bodies,
-    where the ground falls with the planet at its origin. Several attractors add up.
+    if the ground falls with the planet at its origin. Several attractors add up.
     """
     where = f"attractor '{name}'"
     check_new_name(system, name, "attractor")
@@ -370,7 +361,7 @@ def attractor(
     place = ground_place(system, at, f"'at' of {where}")
     if indirect and all(is_zero(x) for x in place):
         raise ModelError(
-            f"{where} is at the ground's origin, whose fall in its field is without bounds; "
+            f"{where} is at the ground's origin, where its field is infinite; "
             "indirect= is for attractors elsewhere"
         )
     system.attractors[name] = Attractor(name, strength, place, field, bool(indirect), oblateness, size, own)
@@ -387,7 +378,7 @@ def all_gravities(system: Description) -> list[Gravity]:
 
 
 def all_loads(system: Description) -> list[Load]:
-    """Return the user's loads, and what attractors give to each body besides their uniform part."""
+    """Return the user's loads, and the loads of attractors on each body besides their uniform fields."""
     found = list(system.loads.values())
     for attractor in system.attractors.values():
         for spot in _spots(system, attractor):
@@ -405,7 +396,7 @@ def all_loads(system: Description) -> list[Load]:
 def modal_forces(system: Description) -> dict[Expr, Expr]:
     """Forces of attractors on modes besides their uniform part, by modal speed.
 
-    Q_p = −∂V/∂η_p: the force times the mass centre's way, less the energy of the inertia's change.
+    Q_p = −∂V/∂η_p: the force times ∂(mass centre)/∂η_p, less the energy by ∂(inertia)/∂η_p.
     """
     found: dict[Expr, Scalar] = {}
     for attractor in system.attractors.values():
@@ -424,7 +415,7 @@ def modal_forces(system: Description) -> dict[Expr, Expr]:
 
 
 def attraction_energy(system: Description, attractor: Attractor) -> Operand:
-    """Return the energy whose gradient the field is; with moving attractors it depends on time."""
+    """Return the potential energy in the field; with moving attractors it depends on time."""
     source, parts = attractor.source, []
     if attractor.field == "mass centre":
         place = add(_mass_place(system), scaled(attractor.place, -1))
@@ -455,7 +446,7 @@ def _common_acceleration(system: Description, attractor: Attractor) -> Triple:
 
 
 def _spots(system: Description, attractor: Attractor) -> Iterator[_Spot]:
-    """Bodies that feel more than the uniform part, each with its place in its own axes."""
+    """Yield the mass centres that may have a load besides the uniform field, each in its body's axes."""
     if attractor.field == "mass centre":
         return
     for body in system.bodies.values():
@@ -494,7 +485,7 @@ def _spots(system: Description, attractor: Attractor) -> Iterator[_Spot]:
 
 
 def _check_together(system: Description, attractor: Attractor) -> None:
-    """An error for bodies that fly apart from each other: one mass centre does not stand for both."""
+    """Raise an error if several bodies are free in the ground: their common mass centre represents none."""
     flying = [b for b in system.bodies.values() if b.parent is system.ground and isinstance(b.joint, Free)]
     if len(flying) > 1:
         raise ModelError(
@@ -522,7 +513,7 @@ def _extends(inertia: Matrix) -> bool:
 
 
 def _own_load(attractor: Attractor, spot: _Spot) -> tuple[Triple, Triple]:
-    """(force, moment) on a body besides its share of the uniform field, in its own axes."""
+    """Return (force, moment) on a body besides the uniform field, in its own axes."""
     force, moment = NOWHERE, NOWHERE
     if any(not is_zero(x) for x in spot.step):
         force = scaled(acceleration_change(spot.source, spot.base, spot.step, spot.square), spot.mass)

@@ -1,7 +1,5 @@
 """Orbits by classical elements, the initial motion of a mass centre, and attitudes as expressions.
 
-Orbits about an attracting body by their classical elements, in numbers.
-
 With periapsis direction and normal given by raan Ω, inclination i and argument of periapsis ω (the turns z,
 x, z of the ground's axes), true anomaly ν and semi-latus rectum p:
 
@@ -9,13 +7,11 @@ x, z of the ground's axes), true anomaly ν and semi-latus rectum p:
 
 Source: Montenbruck & Gill (2000), Satellite Orbits, section 2.2.
 
-An orbit is that of a spacecraft's mass centre, not of its hub. A description only records the requested
+An orbit is the path of a spacecraft's mass centre, not of its hub. A description only records the requested
 motion of a mass centre. When a run starts and all other initial values are known, the joint of the body is
-set so that the mass centre of the body with all that hangs on it has that motion.
-
-Attitudes as expressions: Euler parameters, modified Rodrigues parameters, angles of any sequence.
-
-All describe R with v_reference = R v_body, the turn that takes the reference's axes to the body's:
+set so that the mass centre of the body with all that hangs on it has that motion.  Attitudes are Euler
+parameters, modified Rodrigues parameters (MRP) or angles of any sequence. All describe R with v_reference = R
+v_body, the turn that takes the reference's axes to the body's:
 
     Euler parameters      e = (cos φ/2, a sin φ/2), scalar first
     MRP                   σ = a tan φ/4 = (e₁, e₂, e₃)/(1 + e₀), of the short turn: |σ| ≤ 1
@@ -167,7 +163,7 @@ class Orbit:
 
     @property
     def period(self) -> float:
-        """Time of one revolution; infinite where the path is not closed."""
+        """Time of one revolution; infinite if the path is not closed."""
         return 2 * math.pi / self.mean_motion if self.e < 1 else math.inf
 
     @property
@@ -232,7 +228,7 @@ def _semilatus_rectum(
         raise ModelError(f"Orbit: give one of a, p, periapsis or altitude, not {found}")
     ((name, size),) = given.items()
     if (name == "altitude") != (radius is not None):
-        raise ModelError("Orbit: altitude= and radius=, that of the attracting body, go together")
+        raise ModelError("Orbit: altitude= and radius= (of the attracting body) go together")
     if name == "altitude":
         size = size + _read_number(radius, "radius")
     if name == "a":
@@ -240,7 +236,9 @@ def _semilatus_rectum(
             need = (
                 "a parabola has none; give p or periapsis"
                 if e == 1
-                else ("give a positive one for an ellipse" if e < 1 else "that of a hyperbola is negative")
+                else (
+                    "give a positive one for an ellipse" if e < 1 else "give a negative one for a hyperbola"
+                )
             )
             raise ModelError(f"Orbit: the semi-major axis a={size:g} does not go with e={e:g}: {need}")
         return size * (1 - e * e)
@@ -286,7 +284,8 @@ def _true_from_mean(mean: float, e: float) -> float:
 
 
 def _near_a_parabola(nu: float, e: float, later: float) -> float | None:
-    """True anomaly after a time in units of √(p³/μ); None far from a parabola: use Kepler's equation there.
+    """True anomaly after a time in units of √(p³/μ); `None` far from a parabola, where Kepler's equation is
+    exact enough.
 
     With w = tan ν/2 and λ = (1 − e)/(1 + e) the time since periapsis is 2/(1 + e)² times
 
@@ -409,7 +408,7 @@ def start_orbit(
         rate = add(rate, [motion.time_derivative(as_expr(x)) for x in centre])
     elif len(system.attractors) == 1:
         (only,) = system.attractors.values()
-        if all(is_zero(x) for x in only.place):  # the one that the orbit must be about
+        if all(is_zero(x) for x in only.place):  # the orbit can only be about this one
             _check_strength(orbit, only)
     start_mass_centre(system, body, position=place, velocity=rate)
 
@@ -449,7 +448,7 @@ def _check_not_started(system: Description, body: Body, where: str) -> None:
 
 
 def _check_strength(orbit: Orbit, attractor: Attractor) -> None:
-    """Raise an error if μ differs from the attractor's; a μ in km³/s², 10⁹ times too small, is usual."""
+    """Raise an error if μ differs from the attractor's, as one in km³/s², 10⁹ times too small, does."""
     strength = known_value(attractor.mu)
     if strength is not None and abs(orbit.mu - strength) > _ALIKE * orbit.mu:
         raise ModelError(
@@ -536,7 +535,7 @@ def attitude_output(
     relative_to: BodyLike | None = None,
     units: UnitText | None = None,
 ) -> None:
-    """Outputs ``name 1``, ``name 2``, … of a body's attitude; see ``arm.attitude`` for the kinds. Angles
+    """Add outputs ``name 1``, ``name 2``, … of a body's attitude; see ``arm.attitude`` for the kinds. Angles
     are in rad, or in ``units`` such as "deg"."""
     found = find_body(system, body, f"attitude output '{name}'")
     base = None if relative_to is None else find_body(system, relative_to, f"attitude output '{name}'")
@@ -570,8 +569,8 @@ def _quaternion(body: Body, base: Body) -> tuple[Expr, ...]:
 def _sequence_angles(R: Matrix, sequence: str) -> tuple[Expr, Expr, Expr]:
     """Angles of three turns about body-fixed axes.
 
-    The first is read off R; where both its sine and its cosine are lost it is whatever atan2 gives, and the
-    third is taken from the rest R₁ᵀ R = R₂ R₃, in which it is well determined always.
+    The first follows from R; in gimbal lock, where its sine and cosine vanish, it is the result of atan2. The
+    third follows from the rest, R₁ᵀ R = R₂ R₃, which always determines it.
     """
     i, j, k = ("xyz".index(letter) for letter in sequence)
     rows = [[as_expr(x) for x in row] for row in R]

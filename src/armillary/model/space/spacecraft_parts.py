@@ -1,23 +1,12 @@
-"""Ready parts of spacecraft: reaction wheels, control moment gyros and panels.
-
-Ready rotors: reaction wheels and control moment gyros, balanced, on the joints that everyone uses.
-
-A wheel with equal moments of inertia across its axis costs little: regrouping gives its mass and transverse
-inertia to its carrier before anything is derived.
-
-Arrays of hinged panels in one line: solar arrays that flex on springs, or unfold and latch.
-
-Forces on spacecraft: thrusters and solar radiation pressure.
-
-Thrusters: forces fixed in a body that are switched on and off at given times.
-
-Inside a step thrust must not jump, so what counts is not the time but a hidden clock memory, which events set
-to each switching time when it is reached: steps end and begin exactly there.
-
-Solar radiation pressure on flat plates and spheres.
-
-For a plate with area A, unit normal n, and unit vector s towards the Sun, with c = n·s > 0 and the shares ρ
-of light reflected specularly and δ diffusely:
+"""Ready parts of spacecraft: wheels, control moment gyros, panels, thrusters and solar radiation pressure.
+Wheels and gyros are balanced rotors on ordinary joints. A wheel with equal moments of inertia across its axis
+costs little: regrouping gives its mass and transverse inertia to its carrier before the derivation.  Panels
+are hinged in one line: solar arrays that flex on springs, or unfold and latch.  Thrusters are forces fixed in
+a body that are switched on and off at given times. Inside a step thrust must not jump, so it depends not on
+the time but on a clock memory, which an event at each switching time sets to that time: steps end and begin
+exactly there.  Solar radiation pressure acts on flat plates and spheres. For a plate with area A, unit normal
+n, and unit vector s towards the Sun, with c = n·s > 0 and the shares ρ of light reflected specularly and δ
+diffusely:
 
     F = −P A c [ (1 − ρ) s + 2 (ρ c + δ/3) n ]            sphere: F = −P A (1 + 4/9 δ) s
 
@@ -133,10 +122,10 @@ def reaction_wheel(
 ) -> Body:
     """Add a balanced rotor that spins about an axis of its carrier, at its mass centre ``at``.
 
-    ``inertia`` is about the axis, ``transverse`` across it: half of it, a thin disc's, where left out.
+    ``inertia`` is about the axis, ``transverse`` across it, by default half of it, as of a thin disc.
     ``drive``: "free"; "torque", a motor's ``torque`` on the wheel and against it on the carrier (load
     ``name_motor``); or "constant", spinning at ``speed`` relative to the carrier. Otherwise ``speed`` is
-    the one at the start, in rad/s. Its angle is ``name.q1``, its relative speed ``name.u1``.
+    the speed at the start, in rad/s. Its angle is ``name.q1``, its relative speed ``name.u1``.
     """
     where = f"wheel '{name}'"
     chosen = drive if drive is not None else ("free" if torque is None else "torque")
@@ -247,7 +236,7 @@ def _at_right_angles(a: Given, b: Given) -> bool:
 
 
 def _one_each(value: object, count: int, where: str) -> list[Given]:
-    """One value for each gimbal; a list is one by one."""
+    """Return one value for each gimbal; a list has them in order."""
     nothing = value is None or (isinstance(value, int | float) and value == 0)
     values = value if isinstance(value, list) else [value] * (count if nothing else 1)
     if len(values) != count:
@@ -286,12 +275,12 @@ def panels(
     Any value that differs from panel to panel is a list of ``n`` (or an array, except for ``inertia``);
     anything else holds for all of them.
 
-    ``length`` is that from hinge to hinge along the direction ``along`` of the panel's axes, ``com`` the
-    distance of the mass centre from the inner hinge (half the length where left out), ``inertia`` about it.
+    ``length`` is from hinge to hinge along the direction ``along`` of the panel's axes, ``com`` the distance
+    of the mass centre from the inner hinge (half the length if left out), ``inertia`` about the mass centre.
     ``axis`` is the axis of the hinges in the panels' axes; ``at`` and ``orient`` are the place of the first
     hinge on the parent and how the panels' axes are turned there at zero angles.
 
-    A hinge has the moment −k (q − rest) − c q̇ (load ``panel1_hinge``) where it has ``stiffness`` or
+    A hinge has the moment −k (q − rest) − c q̇ (load ``panel1_hinge``) if it has ``stiffness`` or
     ``damping``. ``start`` are angles at the start, or "folded": the first panel a quarter turn from its
     deployed direction, the others folded on it like an accordion. ``latch`` is the angle at which a hinge
     locks for good when it first passes there (event ``panel1 latches``); None leaves it free.
@@ -345,7 +334,7 @@ def panels(
 
 
 def _spring(system: Description, panel: Body, own: DataTable, axis: Triple) -> None:
-    """The moment of a hinge's spring and damper."""
+    """Add the moment of a hinge's spring and damper, if it has any."""
     where = f"hinge of panel '{panel.name}'"
     stiffness = bounded_constant(system, own["stiffness"], f"stiffness of {where}", MOMENT)
     damping = bounded_constant(system, own["damping"], f"damping of {where}", MOMENT * TIME)
@@ -357,7 +346,7 @@ def _spring(system: Description, panel: Body, own: DataTable, axis: Triple) -> N
 
 
 def _start_angles(system: Description, start: object, n: int) -> Given:
-    """Return the angles at the start, given or from the word for a folded array."""
+    """Return the angles at the start, also of a "folded" array."""
     if not isinstance(start, str):
         return start
     if start == "folded":
@@ -370,8 +359,8 @@ def _start_angles(system: Description, start: object, n: int) -> Given:
 
 
 def _each(value: object, n: int, word: str) -> Sequence[Given]:
-    """One value per panel: a list one by one, anything else for all. Three moments of one inertia may be an
-    array or tuple too; elsewhere these are lists.
+    """Return one value per panel, from a list of n or from one value for all. An array or tuple counts as a
+    list, except for ``inertia``, where it is one inertia for all panels.
     """
     if word != "inertia" and isinstance(value, tuple | np.ndarray):
         value = list(value) if np.ndim(value) else value
@@ -403,9 +392,9 @@ def thruster(
 
     ``on``: pairs of times (start, stop), at which steps of integration begin and end; or an expression that
     multiplies the thrust, such as a memory that events switch; always on if left out. With a
-    ``specific_impulse`` in seconds the output ``name propellant`` is what constant thrust has used since its
-    first pulse. Masses do not change: a burn that uses much of a vehicle's mass is not modelled. Returns the
-    force.
+    ``specific_impulse`` in seconds the output ``name propellant`` is the propellant that constant thrust has
+    used since its first pulse. Masses do not change: a burn that uses much of a vehicle's mass is not
+    modelled. Returns the force.
     """
     where = f"thruster '{name}'"
     check_new_name(system, name, "thruster")
@@ -441,7 +430,7 @@ def thruster(
 
 
 def _switch(system: Description, name: str, pulses: list[tuple[Expr, Expr]]) -> Expr:
-    """1 in a pulse and 0 elsewhere, by a clock that stands at the last switching time."""
+    """Return 1 in a pulse and 0 elsewhere, by a clock memory with the last switching time."""
     clock = symbol(f"{name} clock", "memory", dimension=TIME, owner=system.identity, units="s")
     system.memories[clock.name] = Memory(clock, 0.0, None, f"last switching of {name}", 0.0)
     system.rates[clock] = ZERO
@@ -493,15 +482,15 @@ def solar_pressure(
     two_sided: Flag = False,
     shadow: Annotated[str | None, NAME] = None,
 ) -> Expr:
-    """Force of sunlight on a plate with this normal, or on a sphere without one, at a point (of a body: at
-    its origin).
+    """Add the force of sunlight on a plate with this normal, or on a sphere if no normal is given, at a
+    point (if a body is given, at its origin).
 
-    ``sun``: the direction towards the Sun as a vector, or the name of an attractor that is the Sun; then
-    the pressure falls with the square of the distance. ``specular`` and ``diffuse`` are the shares of
-    light reflected so. ``pressure`` is that on a black surface, 4.54e-6 N/m² where left out, for an
-    attractor at one astronomical unit. A plate is lit on the side of its normal, or ``two_sided``.
-    ``shadow`` names an attractor with a radius whose cylindrical shadow is met as an event, with the
-    memory ``name_light`` (1 lit, 2 dark). Returns the force's size.
+    ``sun``: the direction towards the Sun as a vector, or the name of an attractor that is the Sun; then the
+    pressure falls with the square of the distance. ``specular`` and ``diffuse`` are the shares of light
+    reflected so. ``pressure`` is the pressure on a black surface, 4.54e-6 N/m² if left out; if the Sun is an
+    attractor, at one astronomical unit. A plate is lit on the side of its normal, or ``two_sided``.
+    ``shadow`` names an attractor with a radius whose cylindrical shadow is met as an event, with the memory
+    ``name_light`` (1 lit, 2 dark). Returns the force's size.
     """
     where = f"solar pressure '{name}'"
     check_new_name(system, name, "solar pressure")
@@ -535,7 +524,7 @@ def solar_pressure(
 
 
 def _sunlight(system: Description, sun: object, point: Point, light: Expr, where: str) -> tuple[Vector, Expr]:
-    """(unit vector towards the Sun, pressure)."""
+    """Return (unit vector towards the Sun, pressure)."""
     if not isinstance(sun, str) or "." in sun:
         return unit_direction(system, sun, f"sun of {where}"), light
     star = find_attractor(system, sun, f"sun of {where}")

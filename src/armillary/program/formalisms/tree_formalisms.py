@@ -92,8 +92,7 @@ from armillary.model.joints import Drift
 from armillary.program.equations import Considered, DerivedEquations
 from armillary.program.formalisms import recursive
 from armillary.program.formalisms.formalism import Clock, Derivation, DerivedConvertedEquations, Formalism
-from armillary.program.passes import Constants, Graph, hoist
-from armillary.program.passes.sequence import Gain
+from armillary.program.passes import Constants, Gain, Graph, hoist
 from armillary.program.program import critical_path
 from armillary.program.targets.targets import (
     Judged,

@@ -518,8 +518,9 @@ def _keep_others_above(
 ) -> Loads:
     """Return a shift of closed contacts onto their surfaces that moves no open contact below its surface.
 
-    A contact closes up to TOUCH above its surface, which levers may make ten times as much elsewhere. The
-    shift is zero if nearly dependent rows would make it more than FARTHER times as long.
+    A contact closes up to TOUCH above its surface, which levers may make ten times as much elsewhere. One
+    that is below already has come there by its motion and is about to close. The shift is zero if nearly
+    dependent rows would make it more than FARTHER times as long.
     """
     ways = row_changes(rows, shift.changes)
     with_others = list(held)
@@ -527,8 +528,9 @@ def _keep_others_above(
     for state in states:
         if state.normal is not None:
             way = ways[state.normal]
-            low = plus(plus(state.gap, way), times(SUNK, state.length)) < 0
-            sinks = fn.named(fn.and_(state.open, fn.and_(low, way < 0)), f"{state.name}_sinks")
+            spare = plus(state.gap, times(SUNK, state.length))
+            low = fn.and_(spare >= 0, plus(spare, way) < 0)
+            sinks = fn.named(fn.and_(state.open, low), f"{state.name}_sinks")
             with_others[state.normal] = fn.select(sinks, 1, held[state.normal])
             some = fn.or_(some, sinks)
     some = fn.named(some, "contact_sinks")

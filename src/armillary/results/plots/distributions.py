@@ -197,7 +197,7 @@ def _runs_and_samples(values: Given, time: np.ndarray, name: str) -> tuple[int, 
 
 
 def _quantiles(part: np.ndarray, levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Quantiles of each column, of its finite values; and how many those are."""
+    """Return quantiles of the finite values of each column, and the numbers of these values."""
     finite = np.isfinite(part)
     known = finite.sum(axis=0)
     if known.min() == part.shape[0]:
@@ -210,7 +210,7 @@ def _quantiles(part: np.ndarray, levels: np.ndarray) -> tuple[np.ndarray, np.nda
 
 
 def _edges(values: np.ndarray, bins: int | None) -> np.ndarray:
-    """Edges of bins of equal width; by Freedman and Diaconis' rule if no number is given."""
+    """Return the edges of bins of equal width; by Freedman and Diaconis' rule if no number is given."""
     if np.ptp(values) == 0:
         room = 0.05 * abs(values[0]) or 0.5
         return np.linspace(values[0] - room, values[0] + room, 12)
@@ -239,7 +239,7 @@ def _cloud(axes: Axes, x: np.ndarray, y: np.ndarray) -> None:
 
 
 def _tint(strength: float) -> tuple[float, float, float]:
-    """Our blue on white paper; opaque, so that it looks the same in the legend as over other things."""
+    """Return our blue mixed with white; opaque, so that it looks the same in the legend and over curves."""
     red, green, blue = (1 - strength * (1 - part) for part in matplotlib("colors").to_rgb(BLUE))
     return red, green, blue
 

@@ -1,15 +1,13 @@
 """Plots of runs: their charts as data, as figures and as HTML pages.
 
-A chart says which curves of which runs stand in which panel, for any way of drawing them. There is one panel
-per unit, or per output of several runs. Figures have one look and need no display.
+A chart states which curves of which runs are in which panel, for any way of drawing them. There is one panel
+per unit, or per output of several runs. Figures have one look and need no display.  A page is one
+self-contained HTML file: curves to zoom into, values under the cursor, no network. It carries its numbers
+(64-bit floats in base 64), its style and its script, all in the folder `page`. A curve of more than `LONG`
+samples is thinned to the first, last, lowest and highest of each of `BUCKETS` equal stretches (the "M4" of
+Jugel et al., 2014), which draws the same picture on any narrower screen.
 
-Charts as one self-contained HTML page: curves to zoom into, values under the cursor, no network.
-
-The page carries its numbers (64-bit floats in base 64), its style and its script, all in the folder `page`.
-A curve of more than `LONG` samples is thinned to the first, last, lowest and highest of each of `BUCKETS`
-equal stretches (the "M4" of Jugel et al., 2014), which draws the same picture on any narrower screen.
-
-Runs as notebooks show them: a table of outputs with a small curve, the extremes and the last value.
+Notebooks show a run as a table of outputs with a small curve, the extremes and the last value.
 """
 
 from __future__ import annotations
@@ -44,11 +42,11 @@ if TYPE_CHECKING:
 
     from armillary.results.run import Run
 
-_NAMED = 2  # parameters that a label names, where runs differ in more
+_NAMED = 2  # parameters that a label names, if runs differ in more
 
 
 class Curve(NamedTuple):
-    """Samples `y` over `x`; `place` is its number among its like, from which colour and dashes follow."""
+    """Samples `y` over `x`; `place` is its index, which chooses its colour and dashes."""
 
     label: str
     x: np.ndarray
@@ -105,7 +103,7 @@ def chart_of(
 
 
 def run_labels(runs: Sequence[Run]) -> list[str]:
-    """Short texts that distinguish runs: their systems, else the parameters they differ in, else numbers."""
+    """Return short texts that distinguish runs: systems, else parameters that differ, else numbers."""
     systems = [run.system for run in runs]
     if len(set(systems)) == len(runs):
         return systems
@@ -124,7 +122,7 @@ def _parameter_text(run: Run, name: str) -> str:
 
 
 def _select_names(runs: Sequence[Run], patterns: Sequence[str]) -> list[str]:
-    """Names in the order requested; a pattern must match in one run at least."""
+    """Return names in the order requested; a pattern must match in one run at least."""
     found: dict[str, None] = {}
     if not patterns:
         own = list(dict.fromkeys(name for run in runs for name in run.outputs))
@@ -209,7 +207,7 @@ STYLE = {
 
 
 def matplotlib(module: str = "") -> ModuleType:
-    """Matplotlib, or a module of it."""
+    """Return Matplotlib, or a module of it."""
     return require(f"matplotlib.{module}" if module else "matplotlib", extra="plot", purpose="Plots")
 
 
@@ -223,17 +221,17 @@ def check_suffix(path: str | os.PathLike[str], known: tuple[str, ...] = FIGURES)
 
 @contextmanager
 def use_style(style: DataTable, *, interactive: bool) -> Iterator[None]:
-    """Figures made meanwhile have this look."""
-    if interactive:  # before the look: what a notebook's backend sets as it is imported has to stay
+    """Give figures that are made within this context this look."""
+    if interactive:  # imported first: settings of a notebook's backend must outlast the context
         matplotlib("pyplot")
     with matplotlib().rc_context(style):
         yield
 
 
 def new_figure(size: tuple[float, float], *, interactive: bool, shown: bool = False) -> Figure:
-    """Return an empty figure. Pyplot would hold on to one that is only saved, and a notebook would show a
-    figure of pyplot at the end of the cell, beside the one that a call returns; a figure that is ``shown`` at
-    once needs pyplot.
+    """Return an empty figure. Pyplot would keep a figure that is only saved, and a notebook would show a
+    figure of pyplot at the end of the cell, beside the figure that a call returns; a figure that is ``shown``
+    at once needs pyplot.
     """
     shape: DataTable = {"figsize": size, "layout": LAYOUT}
     notebook = interactive and not shown and "inline" in str(matplotlib("pyplot").get_backend())
@@ -247,7 +245,7 @@ def new_figure(size: tuple[float, float], *, interactive: bool, shown: bool = Fa
 
 @cache
 def _notebook_figure() -> type[Figure]:
-    """Return the class of figures that a notebook shows where they are the value of a cell."""
+    """Return the class of figures that a notebook shows if they are the value of a cell."""
 
     # mypy: matplotlib is imported at its first use.
     class NotebookFigure(matplotlib("figure").Figure):  # type: ignore[misc]
@@ -260,7 +258,7 @@ def _notebook_figure() -> type[Figure]:
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """The figure in a file of the kind of its suffix."""
+    """Save a figure in the format of the file's suffix."""
     suffix = check_suffix(path)
     with replacing(path) as temporary:
         figure.savefig(temporary, format=suffix[1:])
@@ -274,8 +272,8 @@ def open_figure(
     show: bool = False,
     ax: Axes | None = None,
 ) -> Iterator[Figure]:
-    """A figure in our look, or the one of given axes in its own; at the end it is saved at the path, if there
-    is one, and shown with ``show``.
+    """Open a figure in our look, or the figure of given axes in its own; at the end, save it at the path, if
+    there is one, and show it with ``show``.
     """
     flag(show, "show=")
     if ax is not None:
@@ -302,14 +300,14 @@ def can_show() -> bool:
 
 
 def literal(text: str) -> str:
-    """Text without mathematics: a dollar sign in a name is a dollar sign."""
+    """Return text without mathematics: a dollar sign in a name is a dollar sign."""
     return arguments.text(text, "a title").replace("$", r"\$")
 
 
 _PAGES = (".html", ".htm")
 
 # A panel whose values differ by less than this part of the largest is drawn as constant, with room of _ROOM
-# of the largest on either side (what matplotlib gives to equal values): an energy kept to 1e-11 is a
+# of the largest on either side (as matplotlib does for equal values): an energy kept to 1e-11 is a
 # straight line, not the noise of its last digits.
 _CONSTANT = 1e-6
 _ROOM = 0.05
@@ -333,12 +331,11 @@ def plot(
         arm.plot([slow, fast], "r", "Ay", path="steer.html")
         arm.plot(run, "NRB.q2", x="NRB.q1", path="path.png")
 
-    Names may be patterns (`A.*`); without any, the model's own outputs are plotted (`Run.outputs`), or all
-    where it has none. Of one run, outputs of equal units share a panel; of several each
-    output has its own, and each run a colour and a label (by default its system, or the parameters in which
-    the runs differ). With `path` it is saved as PNG, SVG, PDF, or as one HTML page to zoom in, of which no
-    figure is returned. With `ax` everything goes there. Without a path, or with `show`, the window system is
-    used.
+    Names may be patterns (`A.*`); without any, the model's own outputs are plotted (`Run.outputs`), or all if
+    it has none. Of one run, outputs of equal units share a panel; of several each output has its own, and
+    each run a colour and a label (by default its system, or the parameters in which the runs differ). With
+    `path` it is saved as PNG, SVG, PDF, or as one HTML page to zoom in, for which no figure is returned. With
+    `ax` everything is drawn there. Without a path, or with `show`, the window system is used.
     """
     suffix = None if path is None else check_suffix(path, (*FIGURES, *_PAGES))
     # By hasattr, since the module of runs imports this one.
@@ -424,7 +421,7 @@ _HEIGHTS = {1: 420, 2: 280, 3: 220}  # pixels of a panel, by their number
 
 
 def write_page(path: str | Path, chart: Chart) -> None:
-    """The page of a chart, written whole or not at all."""
+    """Write the page of a chart, whole or not at all."""
     with replacing(path) as temporary:
         temporary.write_text(page_of(chart), encoding="utf-8")
 
@@ -442,7 +439,7 @@ def page_of(chart: Chart) -> str:
 
 
 def _json_of_chart(chart: Chart) -> str:
-    """Curves as JSON that cannot end the element it stands in."""
+    """Return the curves as JSON that cannot end the HTML element around it."""
     store = _Arrays()
     thinned = 0
     panels = []
@@ -484,7 +481,7 @@ class _Arrays:
 
 
 def _thin_rows(curve: Curve) -> np.ndarray | None:
-    """Indices of the samples that are kept; None for all."""
+    """Return the indices of the samples that are kept; `None` for all."""
     samples = curve.y.size
     if samples <= LONG:
         return None
@@ -511,9 +508,7 @@ _WIDTH, _HEIGHT = 120, 24  # pixels of a curve
 
 
 def run_html(run: Run) -> str:
-    """Return a heading and a table; the model's own outputs come first, and of the rest as many as there is
-    room.
-    """
+    """Return a heading and a table of outputs, the model's own first, with at most ``_SHOWN`` rows."""
     span = f"t = {run.time[0]:g} to {run.time[-1]:g} s" if len(run) else "empty"
     facts = [counted(len(run), "sample"), counted(len(run.names), "output"), span]
     facts += [str(run.info[key]) for key in ("method", "status") if key in run.info]
@@ -559,7 +554,7 @@ def sparkline(x: np.ndarray, y: np.ndarray) -> Html:
 
 
 def _extreme_rows(y: np.ndarray) -> np.ndarray:
-    """Indices of all samples or, of many, of the lowest and highest of each stretch as wide as a pixel."""
+    """Return the indices of all samples; of many, the lowest and highest for each pixel of width."""
     if len(y) <= 2 * _WIDTH:
         return np.arange(len(y))
     stretches = np.array_split(np.arange(len(y)), _WIDTH)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ctypes import addressof, memmove, sizeof
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -200,11 +200,11 @@ def _prepare_runs(
 ) -> _PreparedRuns:
     """Prepare runs with given settings.
 
-    The functions keep the last result for the next run with the same settings; equal settings are one object,
-    see `complete_settings`.
+    The functions keep the last result of each method for the next run with the same settings; equal settings
+    are one object, see `complete_settings`. A run by `auto` has two methods.
     """
     figures = None if changes is None else changes.figures
-    kept: _PreparedRuns | None = functions.plans.get(None)
+    kept: _PreparedRuns | None = functions.plans.get(settings.integrator.name)
     if (
         kept is not None
         and kept.settings is settings
@@ -250,7 +250,7 @@ def _prepare_runs(
         control,
         times,
     )
-    functions.plans[None] = made
+    functions.plans[settings.integrator.name] = made
     return made
 
 
@@ -338,7 +338,7 @@ class CompiledRun:
         """
         return CompiledRun(
             self._functions,
-            self.settings if method is None else replace(self.settings, method=method),
+            self.settings if method is None else self.settings.with_method(method),
             state=np.zeros(self._functions.n_states),
             memory=np.zeros(self._functions.n_memory),
             constants=self._constants,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
@@ -77,7 +76,7 @@ def integrate(
     constants = np.ascontiguousarray(constants, dtype=float)
     begins = settings.integrator.begins_with
     run = CompiledRun(
-        functions, replace(settings, method=begins) if begins else settings, state=state, memory=memory,
+        functions, settings.with_method(begins) if begins else settings, state=state, memory=memory,
         constants=constants, stepping=stepping, stops=stops, changes=changes, watched=bool(begins),
     )  # fmt: skip
     if begin is not None:

@@ -200,6 +200,16 @@ class IntegrationSettings(RunSettings):
         return replace(self, sample=np.maximum(self.row_times, self.t0))
 
     @cached_property
+    def _by_method(self) -> dict[str, IntegrationSettings]:
+        return {}
+
+    def with_method(self, name: str) -> IntegrationSettings:
+        """Return these settings with another method; each call with one name returns one object."""
+        if name not in self._by_method:
+            self._by_method[name] = replace(self, method=name)
+        return self._by_method[name]
+
+    @cached_property
     def summary(self) -> dict[str, str | int | float]:
         """The settings of a run for its ``info``."""
         tolerances: dict[str, str | float] = {"rtol": self.rtol, "atol": str(self.atol)}

@@ -53,8 +53,7 @@ from armillary.runtime.models.parameters import check_physical
 from armillary.runtime.models.run_record import blank_run, recorded_run, run_info
 from armillary.runtime.progress import progress_line
 from armillary.runtime.start.derivatives import Along, StartDerivatives
-from armillary.runtime.start.initial import Place, initial_memory, vector
-from armillary.runtime.start.mass_centres import OnStart, values_from_hook
+from armillary.runtime.start.initial import OnStart, Place, initial_memory, values_from_hook, vector
 from armillary.runtime.start.redundant import RedundantStart
 from armillary.settings import Initial, RunSettings
 from armillary.solver.llvm import contact_code as contact_code  # implements blocks of programs

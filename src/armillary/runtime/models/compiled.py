@@ -34,8 +34,14 @@ from armillary.runtime.models.run_record import (
     run_info,
 )
 from armillary.runtime.progress import progress_line
-from armillary.runtime.start.initial import initial_memory, initial_states, vector
-from armillary.runtime.start.mass_centres import OnStart, decided_statuses, values_from_hook
+from armillary.runtime.start.initial import (
+    OnStart,
+    decided_statuses,
+    initial_memory,
+    initial_states,
+    values_from_hook,
+    vector,
+)
 from armillary.settings import Initial, RunSettings
 from armillary.untyped import DataMapping, Given
 

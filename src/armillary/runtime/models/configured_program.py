@@ -22,8 +22,10 @@ from armillary.runtime.models.compiled_program import CompiledProgram
 from armillary.runtime.models.failures import energy_function, masses_and_constraints
 from armillary.runtime.models.instance import ChangeCode, Instance, RatedChoices, rated_choices
 from armillary.runtime.start.assembly import LoopStart
-from armillary.runtime.start.initial import Place, initial_values, whole_start
-from armillary.runtime.start.mass_centres import (
+from armillary.runtime.start.initial import (
+    Place,
+    initial_values,
+    whole_start,
     with_decided_contacts,
     with_mass_centres,
     with_started_memory,

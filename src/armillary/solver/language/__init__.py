@@ -1,1 +1,1 @@
-"""The small language of the solver: names (language.py), records (fields.py), reader (translator.py)."""
+"""The small language of the solver: names (language.py), the reader of its files (translator.py)."""

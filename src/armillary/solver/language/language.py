@@ -1,19 +1,19 @@
-"""The names of the small language in which the exported solver is written, for readers and type checkers.
+"""The names of the small language in which the solver is written, for readers and type checkers.
 
-The solver (record.py, steps.py, events.py, rows.py) is a subset of Python that translator.py reads. A
-printer of each language writes it, and machine_code.py compiles it for this process. None of it runs here.
+The solver (record.py, steps.py, events.py, rows.py, …) is a subset of Python that translator.py reads.
+Printers write it in each language, and machine_code.py compiles it for this process. None of it runs here.
 The subset:
 
     types        real, whole, truth; vectors over states, memory, outputs (reals) and over events
     statements   assignment (a local with its type where it first appears), if, while, for k in range(count)
-                 or range(first, count) (from the number `first` to that of the last of `count` elements),
+                 or range(first, count) (the numbers of `count` elements, from `first` on),
                  break, continue, return, a call; conditions on the features below are decided while printing
     vectors      v = a + h * b works element by element; single elements are v[k]
     functions    abs, min, max, floor, sqrt, power, isnan, differs (of two reals), agree (of two truth
-                 values), is_finite, first_nonfinite; at (index of an element of a table) and below
-                 (whether a number is one of the first n): indices begin with 0 or 1, as the language has it
-    the model    a vector that a section of the program gives is assigned: run.k0 = derivatives(t, run.state)
-    choices      `a if c else b` is the whole right-hand side of an assignment
+                 values), is_finite, first_nonfinite; at (index of an element of a table) and below (whether
+                 an index is among the first n): indices begin with 0 or 1, depending on the language
+    the model    the result of a section of the program is assigned: run.k0 = derivatives(t, run.state)
+    conditional  `a if c else b` is the whole right-hand side of an assignment
 
 A call of a function that changes the run is a separate statement, so that languages without references can
 return the run. Conditions do not rely on the order of `and` and `or`, for Fortran may evaluate both sides.
@@ -46,40 +46,40 @@ Motion = np.ndarray  # all coordinates, all speeds and the user's own states
 Speeds = np.ndarray  # all speeds
 Ratings = np.ndarray  # one real per configuration with the same locks
 Locks = np.ndarray  # one truth value per speed that may be locked
-Geometry = np.ndarray  # what constraints are made of; see mechanics/constraints/loop_closing.py
+Geometry = np.ndarray  # figures from which constraints are made; see mechanics/constraints/loop_closing.py
 Jacobian = np.ndarray  # one real per row of constraints and speed, row after row
 RowNumbers = np.ndarray  # one whole number per row of constraints
 SpeedNumbers = np.ndarray  # one whole number per speed
-Slopes = np.ndarray  # one real per stage and state, of a step across a place where rank is lost
+Slopes = np.ndarray  # one real per stage and state, of a step across a singular configuration
 Nests = np.ndarray  # one real per state and per coefficient of its dense output beyond the cubic polynomial
 OutputFlags = np.ndarray  # one truth value per output
-# Of loops that are closed at the start; see assembly.py.
+# For loops that are closed at the start; see assembly.py.
 Places = np.ndarray  # one real per coordinate
 PlaceFlags = np.ndarray  # one truth value per coordinate
 SpeedFlags = np.ndarray  # one truth value per speed
 Figures = np.ndarray  # gaps, elements of J and of N, sizes of gaps
 Rates = np.ndarray  # one real per coordinate and speed, coordinate after coordinate
 RowReals = np.ndarray  # one real per row of constraints
-# Of roots; see numerics/language.py.
+# For roots; see numerics/language.py.
 Equations = np.ndarray
 Sides = np.ndarray
 Steps = np.ndarray
 StepNumbers = np.ndarray
 StepFlags = np.ndarray
 Square = np.ndarray
-# Of operating points and paths of mechanisms; see analysis/operating and analysis/kinematics.
-Position = np.ndarray  # states and inputs, and as many numbers of a direction
+# For operating points and paths of mechanisms; see analysis/operating and analysis/kinematics.
+Position = np.ndarray  # states and inputs, then a direction of the same length
 Conditions = np.ndarray  # one real per condition
 ConditionSlopes = np.ndarray  # one real per condition and state or input, condition after condition
-Results = np.ndarray  # what a function of the model gives
+Results = np.ndarray  # results of a function of the model
 Path = np.ndarray  # positions, one after the other
-Targets = np.ndarray  # a time and the targets of each row
+Targets = np.ndarray  # for each row, a time and the targets
 PathReals = np.ndarray  # one real per position
 PathNumbers = np.ndarray  # one whole number per position
-# Of linearly implicit steps; see linearly_implicit.py.
+# For linearly implicit steps; see linearly_implicit.py.
 Partials = np.ndarray  # a column of reals over the states for each state, and one for the time
 StateNumbers = np.ndarray  # one whole number per state
-# Of redundant coordinates; see solver/llvm/layout.py.
+# For redundant coordinates; see solver/llvm/layout.py.
 SchemeWork = np.ndarray
 SchemeAnswer = np.ndarray
 SchemeGaps = np.ndarray
@@ -87,7 +87,7 @@ SchemeSettings = np.ndarray
 Entries = np.ndarray  # one real per element of sparse equations, and one per state
 Factors = np.ndarray  # one real per element of their factors outside the diagonal
 Unknowns = np.ndarray  # one real per unknown of them
-# Of contacts; see mechanics/contact/language.py.
+# For contacts; see mechanics/contact/language.py.
 ContactRows = ContactReals = ContactTerms = ContactSquare = ContactSpeeds = np.ndarray
 
 # Sizes, and the properties of events.
@@ -104,7 +104,7 @@ KIND: Wholes = np.zeros(0, dtype=int)
 PIVOT_OF: Wholes = np.zeros(0, dtype=int)
 DIRECTION: Wholes = np.zeros(0, dtype=int)
 ENDS_STATUS = -2  # in DIRECTION: an event that ends a status; its function is positive until it happens
-FINDS_LOWEST = 2  # in DIRECTION: a gap's rate, which shows where in a step the gap is lowest; never happens
+FINDS_LOWEST = 2  # in DIRECTION: the rate of a gap, whose zero locates the lowest gap; it never happens
 STOPS: Truths = np.zeros(0, dtype=bool)
 LANDS: Truths = np.zeros(0, dtype=bool)  # whether a step is taken again to end at an event
 
@@ -113,29 +113,28 @@ EVENTS = UPDATE = NORMALISE = ADAPTIVE = ALWAYS_DENSE = JUMPS = MASSES = LANDING
 CONFIGURATIONS = RATED = RECLOSING = REDUNDANT = AGREEMENT = UNITS = CONTACTS = True
 LOCKING_EVENTS = SETTINGS = ADJUSTING = CHOICES = True
 PROCESS = True  # this process, not an exported program
-STEPS_ONLY = True  # this process, where rows are at the ends of steps: nothing inside of a step is needed
-PARTITIONED = True  # this process alone, which derives what it chooses
-GUARDED = (
-    True  # one choice of dependent speeds, with an event that shows whether it is good: the run ends if not
-)
-FURTHER_TERMS = True  # a method has dense output beyond the cubic polynomial; methods decide it
-MULTISTEP = True  # a method needs the rates of the step before; methods decide it
+STEPS_ONLY = True  # this process, with rows at the ends of steps only: values inside a step are not needed
+PARTITIONED = True  # this process alone, which derives the configurations that it chooses
+# One choice of dependent speeds, with an event that shows whether it is good: if not, the run ends.
+GUARDED = True
+FURTHER_TERMS = True  # a method has dense output beyond the cubic polynomial; set by the methods
+MULTISTEP = True  # a method needs the rates of the step before; set by the methods
 IMPLICIT = True  # linearly implicit methods
 DIFFERENTIATED = True  # the program has a section of its partial derivatives; else differences are taken
-SPARSE = True  # and it gives the elements of sparse equations
-WATCHED = True  # stiffness is watched, for a change between two methods; this process alone
-DRIVEN = True  # inputs are read from data, whose slopes over time only differences show
-PASSING = True  # places where constraints lose rank are passed
-BETWEEN_EVENTS = True  # on lanes: a run is left before a step in which something may happen
+SPARSE = True  # this section gives the elements of sparse equations
+WATCHED = True  # stiffness is watched, to change between two methods; this process alone
+DRIVEN = True  # inputs are read from data, whose slopes over time are found by differences only
+PASSING = True  # runs pass configurations at which constraints lose rank
+BETWEEN_EVENTS = True  # run lanes: a run leaves its lane before a step in which something may happen
 LATE_SEARCH = True  # a step is searched for events in the next turn, by one piece of code; not with MASSES
-KINKS = True  # states include derivatives of the motion, whose rates jump where the motion has a kink
+KINKS = True  # states include sensitivities, whose rates jump where the motion has a kink
 CHORDS = BOUNDED = COMPLETE = True  # of numerics/language.py
-CLOCKED = True  # and the caller has a clock, which a step across must not leave behind
+CLOCKED = True  # the caller has a clock, and a step across must not run ahead of it
 
-# Configurations. ROLE: what each event does to the present one. LOCKED, LOCKED_IN: which speeds are locked,
-# in the present one and in all, one after the other. LOCKS, UNLOCKS: what events of the user's own lock and
-# unlock, event after event. STRIKES: whether impulses act in a configuration. CHOICE_EVENT, RANK_EVENT: the
-# numbers of its internal events, or NONE.
+# Configurations. ROLE: the effect of each event on the present one. LOCKED, LOCKED_IN: which speeds are
+# locked, in the present one, and in all, one after the other. LOCKS, UNLOCKS: speeds that the user's events
+# lock and unlock, event after event. STRIKES: whether impulses act in a configuration. CHOICE_EVENT,
+# RANK_EVENT: the numbers of its internal events, or NONE.
 ORDINARY, LOCKING, CHOOSES, WEAKENS, ELSEWHERE, ADJUSTS = range(6)
 ROLE: Wholes = np.zeros(0, dtype=int)
 RECLOSES: Truths = np.zeros(0, dtype=bool)  # whether the process closes loops after an event
@@ -143,26 +142,26 @@ LOCKED: Truths = np.zeros(0, dtype=bool)
 LOCKED_IN: Truths = np.zeros(0, dtype=bool)
 LOCKS: Truths = np.zeros(0, dtype=bool)
 UNLOCKS: Truths = np.zeros(0, dtype=bool)
-SETS: Truths = np.zeros(0, dtype=bool)  # speeds that events of the user's own set
-MOVES: Truths = np.zeros(0, dtype=bool)  # speeds that these set to a value other than zero
-# SETTING_…: of each speed that an event sets and that may be no state before, the event, the number of the
-# speed among all, and whether it is no state in the present configuration. A motion holds, after all else,
-# the values of these speeds, and last a number for each speed: 0 if it stays while others are adjusted.
+SETS: Truths = np.zeros(0, dtype=bool)  # speeds that the user's events set
+MOVES: Truths = np.zeros(0, dtype=bool)  # speeds that they set to a value other than zero
+# SETTING_…, for each speed that an event sets and that may not be a state before: the event, the number of
+# the speed among all, and whether it is no state in the present configuration. At its end, a motion holds the
+# values of these speeds, and then a number for each speed: 0 if it stays while others are adjusted.
 SETTING_EVENT: Wholes = np.zeros(0, dtype=int)
 SETTING_SPEED: Wholes = np.zeros(0, dtype=int)
 SETTING_ACTS: Truths = np.zeros(0, dtype=bool)
 STRIKES: Truths = np.zeros(0, dtype=bool)
 CHOICE_EVENT: Wholes = np.zeros(0, dtype=int)
 RANK_EVENT: Wholes = np.zeros(0, dtype=int)
-# GROUP_SIZE: how many configurations of the table have the same locks as each, if several (-1 if no run has
-# needed the table yet). MEMBER: their numbers in the order of ratings; NONE for one that is not at hand.
+# GROUP_SIZE: the number of configurations of the table with the same locks, if several (-1 if no run has
+# needed the table yet). MEMBER: their numbers in the order of ratings; NONE for one that is not available.
 GROUP_SIZE: Wholes = np.zeros(0, dtype=int)
 MEMBER: Wholes = np.zeros(0, dtype=int)
-# ELEMENTS, FIRST_ELEMENT: how many elements the J of each configuration has, and the index of the first in
-# its geometry. Of the present one, ROW_OF, SPEED_OF: rows and speeds of the elements; SPEED_OF_ROW: the
-# dependent speed of each row, or NONE. ROW_OF_STEP, SPEED_OF_STEP: rows and dependent speeds of all
-# configurations, in the order of elimination. SPEED_KIND: of each speed, the first one that has the same
-# unit. STATE_SIZE: of each state of the present configuration, the size, which takes the place of its unit.
+# ELEMENTS, FIRST_ELEMENT: the number of elements of each configuration's J, and the index of the first in its
+# geometry. Of the present one, ROW_OF, SPEED_OF: rows and speeds of the elements; SPEED_OF_ROW: the dependent
+# speed of each row, or NONE. ROW_OF_STEP, SPEED_OF_STEP: rows and dependent speeds of all configurations, in
+# the order of elimination. SPEED_KIND: for each speed, the first one with the same unit. STATE_SIZE: for each
+# state of the present configuration, the size that replaces its unit.
 ELEMENTS: Wholes = np.zeros(0, dtype=int)
 FIRST_ELEMENT: Wholes = np.zeros(0, dtype=int)
 ROW_OF: Wholes = np.zeros(0, dtype=int)
@@ -171,21 +170,21 @@ SPEED_OF_ROW: Wholes = np.zeros(0, dtype=int)
 ROW_OF_STEP: Wholes = np.zeros(0, dtype=int)
 SPEED_OF_STEP: Wholes = np.zeros(0, dtype=int)
 SPEED_KIND: Wholes = np.zeros(0, dtype=int)
-IS_MODAL: Truths = np.zeros(0, dtype=bool)  # of each speed, whether it is that of a mode
+IS_MODAL: Truths = np.zeros(0, dtype=bool)  # of each speed, whether it belongs to a mode
 STATE_SIZE: Reals = np.zeros(0)
 TURNS_ROWS: Reals = np.zeros(0)  # of each state, 1 if rows of constraints change with it, else 0
 
-# The step across a place where rank is lost. STAGE_TIME, STAGE_WEIGHT: of its stages, the last ones at its
-# end and for its dense output. ERROR_WEIGHT, LOW_ERROR_WEIGHT, NEST_WEIGHT: of its error estimates and dense
-# output. LOOK: the parts of the step at which rows and events are sound. NEAR_PLACE: what becomes of each
-# event near the place.
+# The step across a singular configuration. STAGE_TIME, STAGE_WEIGHT: its stages, the last ones at its end and
+# for its dense output. ERROR_WEIGHT, LOW_ERROR_WEIGHT, NEST_WEIGHT: its error estimates and dense output.
+# LOOK: the fractions of the step at which rows and events are accurate. NEAR_PLACE: what an event does near
+# the singularity.
 STAGE_TIME: Reals = np.zeros(0)
 STAGE_WEIGHT: Reals = np.zeros(0)
 ERROR_WEIGHT: Reals = np.zeros(0)
 LOW_ERROR_WEIGHT: Reals = np.zeros(0)
 NEST_WEIGHT: Reals = np.zeros(0)
 LOOK: Reals = np.zeros(0)
-# Of the step from beside such a place (solver/methods/gauss.py).
+# The step from beside a singular configuration (solver/methods/gauss.py).
 GAUSS_TIME: Reals = np.zeros(0)
 GAUSS_WEIGHT: Reals = np.zeros(0)
 GAUSS_END: Reals = np.zeros(0)
@@ -194,13 +193,14 @@ GAUSS_LAST_RATE: Reals = np.zeros(0)
 GAUSS_NEST: Reals = np.zeros(0)
 AT_END: Truths = np.zeros(0, dtype=bool)  # of each stage
 NEAR_PLACE: Wholes = np.zeros(0, dtype=int)
-HAPPENS, PASSES, REFUSED, FLIPS = range(4)  # the last: a place that the step has jumped over
+# FLIPS: an internal event that shows that the step has jumped over a singular configuration.
+HAPPENS, PASSES, REFUSED, FLIPS = range(4)
 
 # Closing of loops. ELEMENT_…, RATE_…: rows or coordinates, and speeds, of the elements of J and of N.
 # UNIT_FROM: where Euler parameters begin. DEPENDENT, HOLDING: speeds that move in the first attempt and in
-# others, when coordinates are closed; …_SPEED: when speeds are. IS_KEPT: rows that are not redundant.
-# KNOWN_OF: of each row, the figure that is its known part. AT_…: after how many figures the elements and the
-# sizes of gaps begin.
+# later ones, when coordinates are closed; …_SPEED: when speeds are. IS_KEPT: rows that are not redundant.
+# KNOWN_OF: for each row, the index of its known part among the figures. AT_…: offsets of the elements and of
+# the sizes of gaps.
 ELEMENT_ROW: Wholes = np.zeros(0, dtype=int)
 ELEMENT_SPEED: Wholes = np.zeros(0, dtype=int)
 RATE_PLACE: Wholes = np.zeros(0, dtype=int)
@@ -208,14 +208,14 @@ RATE_SPEED: Wholes = np.zeros(0, dtype=int)
 UNIT_FROM: Wholes = np.zeros(0, dtype=int)
 DEPENDENT: Truths = np.zeros(0, dtype=bool)
 HOLDING: Truths = np.zeros(0, dtype=bool)
-SETS_PLACE: Truths = np.zeros(0, dtype=bool)  # coordinates that events of the user's own set
+SETS_PLACE: Truths = np.zeros(0, dtype=bool)  # coordinates that the user's events set
 DEPENDENT_SPEED: Truths = np.zeros(0, dtype=bool)
 HOLDING_SPEED: Truths = np.zeros(0, dtype=bool)
 IS_KEPT: Truths = np.zeros(0, dtype=bool)
 KNOWN_OF: Wholes = np.zeros(0, dtype=int)
 AT_JACOBIAN = AT_RATES = AT_SIZES = 0
 
-# Of sparse equations; see SparseStructure in program/sparse_rates.py. EXTENT has the numbers of
+# Sparse equations; see SparseStructure in program/sparse_rates.py. EXTENT has the numbers of
 # unknowns and of entries.
 EXTENT: Wholes = np.zeros(0, dtype=int)
 ROW_START: Wholes = np.zeros(0, dtype=int)
@@ -226,7 +226,7 @@ ENTRY_COLUMN: Wholes = np.zeros(0, dtype=int)
 STATE_OF: Wholes = np.zeros(0, dtype=int)
 FORWARD: Wholes = np.zeros(0, dtype=int)
 
-ROW_TIME: Reals = np.zeros(0)  # of a run in this process, of all rows that are due
+ROW_TIME: Reals = np.zeros(0)  # times of all rows of a run in this process
 
 # Times at which data of inputs bend, in order (the last is infinity), and whether they jump there. FIRST: the
 # index of the first element of vectors and tables, 0 or 1.
@@ -234,16 +234,16 @@ JUMP_TIME: Reals = np.zeros(0)
 JUMP_HARD: Truths = np.zeros(0, dtype=bool)
 FIRST = 0
 
-GUARD = 0  # how many events come before the one for the choice of dependent speeds
+GUARD = 0  # number of events before the event for the choice of dependent speeds
 
 INFINITY, NAN = np.inf, np.nan
 EPSILON = 2.0**-52
-NONE = -1  # in place of the number of an event or state
+NONE = -1  # stands for no event or state
 
-# How a run stands, the phase of its loop, and what a turn of the loop found.
+# The status of a run, the phase of its loop, and the result of a turn of the loop.
 RUNNING, FINISHED, EVENT, DIVERGED, TOO_SMALL, ACCUMULATES, TOO_MANY, SINGULAR, LACKING = range(9)
-PAUSED, FULL = 6, 7  # of a call in this process: its steps are spent, or there is no room for a row
-LOGGED = 3  # most entries of a turn in the log beside events: a change of configuration, a step across (two)
+PAUSED, FULL = 6, 7  # status of a call in this process: its steps are used up, or there is no room for a row
+LOGGED = 3  # most log entries of a turn beside events: a change of configuration, a step across (two)
 READY, SETTLED, ARRIVED = range(3)
 STEP, ROW, END, PAUSE = range(4)
 # What a run in this process lacks for a change of configuration (changes.py), in the order of the names:
@@ -252,12 +252,12 @@ STEP, ROW, END, PAUSE = range(4)
 # closed loops; events that do not contradict each other.
 LACKS_NOTHING, LACKS_SECTIONS, LACKS_LOCKS, LACKS_HELD_LOCKS, LACKS_RATINGS, LACKS_MEMBER = range(6)
 LACKS_CHOICE, LACKS_RANK, LACKS_CLOSING, LACKS_AGREEMENT = range(6, 10)
-# What became of loops and speeds.
+# Results of closing loops and of adjusting speeds.
 CLOSED, OPEN, NOT_REDUNDANT, CONTRADICTED = range(4)
 
 
-# Functions of numbers. `agree`: whether both hold or neither; `at`: the place of element j of row i in a
-# table with rows of n; `below`: whether number i is one of the first n.
+# Functions of numbers. `agree`: whether both hold or neither; `at`: the index of element j of row i in a
+# table with rows of n; `below`: whether i is among the first n.
 floor: Callable[[real], real]
 sqrt: Callable[[real], real]
 power: Callable[[real, real], real]
@@ -269,7 +269,7 @@ below: Callable[[whole, whole], truth]  # i, n
 is_finite: Callable[[States], truth]
 first_nonfinite: Callable[[States], whole]
 
-# The sections of the program, at a time and a state; fire gives memory and state after the event of a number.
+# The sections of the program, at a time and a state; fire: memory and state after an event, by its number.
 derivatives: Callable[[real, States], States]
 outputs: Callable[[real, States, Memory], Outputs]
 events: Callable[[real, States], Reals]
@@ -279,7 +279,7 @@ pivot_shares: Callable[[real, States], Pivots]
 partial_rates: Callable[[real, States], Partials]
 fire: Callable[[whole, real, States], tuple[Memory, States]]
 
-# The sections of changes of configuration; see changes.py. A whole number is that of a configuration.
+# The sections of changes of configuration; see changes.py. A whole number is the number of a configuration.
 leave: Callable[[real, States], Motion]
 enter: Callable[[whole, real, Motion], States]
 impulse: Callable[[whole, real, Motion], Speeds]
@@ -293,7 +293,7 @@ condition_values: Callable[[real, Position], Conditions]
 condition_slopes: Callable[[real, Position], Results]
 path_figures: Callable[[real, Position], Results]
 
-# What each language does in its own way. `close_again`: closes the loops at the state but keeps the
+# Functions that each language writes itself. `close_again`: closes the loops at the state but keeps the
 # coordinates in `set_now`; the run ends if they cannot be closed. `install`: a configuration becomes the
 # present one, with its sections and its number of states; the state stays.
 report: Callable[[RunRecord, whole], None]  # an event, for the user: counted, logged or marked
@@ -301,7 +301,7 @@ report_change: Callable[[RunRecord], None]  # the present configuration, for the
 report_time: Callable[[RunRecord], None]  # the time of a row at the end of a step, in this process
 close_again: Callable[[RunRecord], None]
 install: Callable[[RunRecord, whole], None]
-report_passage: Callable[[RunRecord], None]  # a step across a place where rank is lost, for the user
+report_passage: Callable[[RunRecord], None]  # a step across a singular configuration, for the user
 
 # Written from the tableaux of the exported methods; see methods/method_text.py.
 adaptive: Callable[[RunRecord], truth]
@@ -311,12 +311,12 @@ stages: Callable[[RunRecord, real, real], None]  # t, h
 error_ratios: Callable[[RunRecord, real], None]  # h
 set_control: Callable[[RunRecord], None]
 dense_terms: Callable[[RunRecord], None]
-dense_state: Callable[[RunRecord, real], None]  # θ, the part of the step
+dense_state: Callable[[RunRecord, real], None]  # θ, the fraction of the step
 
-# Of lanes alone: whether a step may lead too near to a place where rank is lost; see ensembles/engines.
+# For run lanes: whether a step may lead too near to a loss of rank; see ensembles/engines.
 rank_may_fall: Callable[[RunRecord, real, real], truth]  # the time after the step, and its length
 
-# Of redundant coordinates, which runs in this process alone have; see solver/llvm/redundant.py.
+# For redundant coordinates, which only runs in this process have; see solver/llvm/redundant.py.
 begin: Callable[[RunRecord], None]
 project: Callable[[RunRecord, real], None]  # t
 straighten: Callable[[RunRecord, real], None]  # h

@@ -1,8 +1,8 @@
-"""The solver, read from its files in solver.
+"""Reader of the solver's files, written in the small language, and of the fields of its records.
 
-`read_solver` takes the functions that a program needs, decides what depends on its features, and finds what
-printers need: the types of locals, which functions change the run, and an order in which every function
-stands before its callers.
+`read_solver` selects the functions that a program needs, decides conditions on its features, and finds what
+printers need: the types of locals, the functions that change the run, and an order in which every function
+comes before its callers.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import tokenize
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from importlib.resources import files
 
 import numpy as np
 
@@ -22,7 +23,6 @@ from armillary.mechanics.contact import contact_thresholds
 from armillary.numerics import roots_thresholds
 from armillary.solver import thresholds
 from armillary.solver.language import language
-from armillary.solver.language.fields import Field, read_fields, read_source
 from armillary.solver.methods.method_text import exported_methods, fields, source
 from armillary.solver.methods.tableau import Method
 
@@ -31,7 +31,7 @@ MODEL = (
     *("leave", "enter", "impulse", "adjust", "geometry", "ratings", "loop_figures"),
     *("condition_values", "condition_slopes", "path_figures"),
 )
-# Features of the solver; those that a system decides are words of export/text/source.py.
+# Features of the solver; a system's features are words of export/text/source.py.
 FEATURES = tuple(name for name, value in vars(language).items() if value is True)
 _OF_SYSTEMS = (
     *("events", "update", "normalise", "jumps", "masses", "configurations", "landing_events", "rated"),
@@ -40,7 +40,7 @@ _OF_SYSTEMS = (
 )
 OF_METHODS = ("adaptive", "end_enters_error", "has_two_errors")  # false for all fixed steps
 VECTORS = tuple(name for name, value in vars(language).items() if value is np.ndarray)
-# What is described: the file of its record, and those of its functions.
+# For each description: the file of its record, and the files of its functions.
 _RUN = (
     *("record.py", "step_control.py", "choices.py", "forecasts.py", "events.py", "passages.py", "changes.py"),
     *("armillary.numerics:elimination.py", "linearly_implicit.py", "steps.py", "rows.py"),
@@ -56,7 +56,7 @@ _CONTACTS = (
     "armillary.mechanics.contact:statuses.py",
     "armillary.mechanics.contact:status_search.py",
 )
-# Constants, as numbers of the same names in other places: reals, but for counts of events.
+# Constants that exported programs repeat by name: reals, except counts of events.
 _COUNTS = ("CASCADE", "MOST_STUCK", "LONGEST_STREAK")
 CONSTANTS: dict[str, float] = {}
 for module in (
@@ -74,7 +74,7 @@ for module in (
     if twice := CONSTANTS.keys() & named.keys():
         raise TypeError(f"{module.__name__}: {sorted(twice)} would replace constants of other files")
     CONSTANTS |= named
-# Of single precision: the rounding, and thresholds that are larger there.
+# Constants of single precision: the rounding, and thresholds that are larger there.
 SINGLE = (
     closing_thresholds.SINGLE
     | thresholds.SINGLE
@@ -85,7 +85,7 @@ SINGLE = (
 
 @dataclass(frozen=True)
 class Description:
-    """Files of a method: those of its record, whose fields are joined, and those of its functions."""
+    """Files of a method: the files of its record, whose fields are joined, and the files of its functions."""
 
     record: tuple[str, ...]
     functions: tuple[str, ...]
@@ -133,10 +133,10 @@ def solver_for(
     guard: int | None = None,
     given: Collection[str] = (),
 ) -> Solver:
-    """Return the solver of a system that ``has`` these things, with the exported methods or some of them; it
-    keeps every step's dense output, or decides in each run whether it is needed, unless ``facts`` decide it.
-    ``guard``: the event for the only choice of dependent speeds that it holds. ``given``: functions that the
-    program has from elsewhere.
+    """Return the solver of a system with the features ``has``, and with the exported methods or ``methods``.
+    It keeps every step's dense output, or decides in each run whether it is needed, unless ``facts`` decide
+    it. ``guard``: the number of the event that guards the only choice of dependent speeds. ``given``:
+    functions that the program defines elsewhere.
     """
     features = {word.upper() for word in _OF_SYSTEMS if word in has}
     features |= {"ADAPTIVE"} if adaptive else set()
@@ -158,9 +158,9 @@ def read_solver(
 ) -> Solver:
     """Read the functions `wanted` and the functions they call, for a program with these features and methods.
 
-    ``facts`` are functions of the method, fields of the run and tables whose values are decided; functions
-    that are ``given`` are not read. Without comments, reading takes half of the time. A solver is kept once
-    it is read, since reading takes 20 ms.
+    ``facts`` are functions of the method, fields of the run and tables with a known value; functions named in
+    ``given`` are not read. Without comments, reading takes half of the time. A solver is kept once it is
+    read, since reading takes 20 ms.
     """
     decided = tuple(sorted((facts or {}).items()))
     return _read(
@@ -174,7 +174,7 @@ def read_assembly(features: Collection[str], wanted: Sequence[str], *, commented
 
 
 def loop_fields(features: Collection[str]) -> list[Field]:
-    """Return the fields of the record of loops that are closed."""
+    """Return the fields of the record for closing loops."""
     return [f for f in read_fields(_LOOPS[0]) if f.is_there(features)]
 
 
@@ -190,7 +190,7 @@ def read_described(description: Description, features: Collection[str], wanted: 
 
 
 def described_sources() -> str:
-    """Return the text that decides the code of contacts."""
+    """Return the source text on which the code of contacts depends."""
     thresholds = _CONTACTS[0].replace("problem", "contact_thresholds")
     return "".join(read_source(name) for name in (*_CONTACTS, thresholds))
 
@@ -212,9 +212,7 @@ def _read(
     texts = _function_texts(described[1:]) | _method_functions(methods)
 
     def nodes_of(name: str) -> list[ast.AST] | None:
-        """Return the nodes of a function as this program has it; only functions that are needed
-        are parsed.
-        """
+        """Return the nodes of a function in this program; only functions that are needed are parsed."""
         if name in given or name not in texts:
             return None
         tree = ast.parse(texts[name])
@@ -235,7 +233,7 @@ def _read(
 
 @cache
 def _function_texts(names: tuple[str, ...]) -> dict[str, str]:
-    """Return the text of each function of some files."""
+    """Return the text of each function in some files."""
     texts = [read_source(name) for name in names]
     return {name: text for each in texts for name, text in _functions(each).items()}
 
@@ -247,9 +245,7 @@ def _method_functions(methods: tuple[Method, ...]) -> dict[str, str]:
 
 
 def _functions(text: str) -> dict[str, str]:
-    """Return the text of each function of a module: from its first line to the next that begins
-    a statement.
-    """
+    """Return the text of each function of a module, which ends at the module's next statement."""
     pieces = re.split(r"^(?=[A-Za-z_@\"#])", text, flags=re.MULTILINE)
     return {found[1]: piece for piece in pieces if (found := re.match(r"def (\w+)", piece))}
 
@@ -341,7 +337,7 @@ def _order_functions(
 
 
 def _find_changing_functions(definitions: Mapping[str, Sequence[ast.AST]]) -> set[str]:
-    """Return the functions that change the run, themselves or through others; callees must come first."""
+    """Return the functions that change the run, directly or through others; callees must come first."""
     found = {"report", "close_again"}
     for name, nodes in definitions.items():
         for node in nodes:
@@ -370,7 +366,7 @@ def _function(nodes: Sequence[ast.AST], changes: bool) -> SolverFunction:
 
 
 def _comments(tree: ast.Module, text: str) -> dict[ast.stmt, str]:
-    """Comments by the statement on whose line they stand, or before which."""
+    """Return comments by statement: on the statement's line, or on the line before it."""
     by_line = dict(_comment_lines(text))
     found: dict[ast.stmt, str] = {}
     statements = [n for n in _statements(tree) if n.col_offset]
@@ -391,7 +387,63 @@ def _comment_lines(text: str) -> dict[int, str]:
 
 
 def _statements(block: ast.AST) -> Iterator[ast.stmt]:
-    """The statements of a block and of those within it."""
+    """Yield the statements of a block and of nested blocks."""
     for node in (*getattr(block, "body", ()), *getattr(block, "orelse", ())):
         yield node
         yield from _statements(node)
+
+
+_FILES = "armillary.solver"
+
+
+@dataclass(frozen=True)
+class Field:
+    """A part of a run: its type and meaning, and the conditions under which it is declared."""
+
+    name: str
+    type: str
+    about: str
+    conditions: tuple[ast.expr, ...] = ()
+
+    def is_there(self, features: Collection[str]) -> bool:
+        """Return whether a program with some features has the field."""
+        return all(_holds(condition, features) for condition in self.conditions)
+
+
+def read_source(name: str) -> str:
+    """Read a file of the solver; a name `package:file` is a file of another package."""
+    package, _, file = name.rpartition(":")
+    return files(package or _FILES).joinpath(file).read_text(encoding="utf-8")
+
+
+@cache
+def read_fields(name: str = "record.py") -> tuple[Field, ...]:
+    """Read all fields of the first class of a file, in order; ``name`` may list files, with commas."""
+    found: list[Field] = []
+    for text in map(read_source, name.split(",")):
+        record = next(n for n in ast.parse(text).body if isinstance(n, ast.ClassDef))
+        found += _fields_of(record.body, text.splitlines(), ())
+    return tuple(found)
+
+
+def _fields_of(body: list[ast.stmt], lines: list[str], conditions: tuple[ast.expr, ...]) -> list[Field]:
+    found = []
+    for node in body:
+        if isinstance(node, ast.If):
+            found += _fields_of(node.body, lines, (*conditions, node.test))
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            about = lines[node.lineno - 1].partition("#")[2].strip()
+            found.append(Field(node.target.id, ast.unparse(node.annotation), about, conditions))
+    return found
+
+
+def _holds(condition: ast.expr, features: Collection[str]) -> bool:
+    match condition:
+        case ast.Name(id=name):
+            return name in features
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            return not _holds(inner, features)
+        case ast.BoolOp(op=operator, values=values):
+            found = [_holds(value, features) for value in values]
+            return any(found) if isinstance(operator, ast.Or) else all(found)
+    raise AssertionError(ast.unparse(condition))

@@ -1,7 +1,7 @@
-"""Loops closed by machine code: the description of solver/assembly.py, compiled for this process.
+"""Closing of kinematic loops by machine code: solver/assembly.py, compiled for this process.
 
 One code serves all systems: sizes are fields of a record, and the geometry of a system is called by its
-address. Many starts are as many records, one after the other.
+address. Several starts are several records, one after the other.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from armillary.solver.llvm.compiled_loop import loop_sources
 from armillary.untyped import Given
 
 _PLACE, _COUNT = ctypes.c_void_p, ctypes.c_int64
-_MAKING = threading.Lock()  # a second code would be freed while it runs
+_MAKING = threading.Lock()  # without it, two threads compile, and one code would be freed while it runs
 
 
 class LoopCode:
     """The compiled functions; their code is freed with them. ``close`` takes the addresses of records and of
-    workspace, the number of records and their length; ``check`` takes the addresses for one record. The
-    others are the loops of llvm/building/routines.py.
+    the workspace, the number of records and their length; ``check`` takes the addresses for one record. The
+    other functions are loops of llvm/building/routines.py.
     """
 
     def __init__(self) -> None:

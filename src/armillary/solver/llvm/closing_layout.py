@@ -1,4 +1,4 @@
-"""Where the compiled code that closes loops finds its numbers: a record with eight bytes per field."""
+"""The layout of the record with which loops are closed: eight bytes per field."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ REALS = tuple(name for name, kind in _FIELDS.items() if kind == "real")
 SIZES = (
     *("N_COORDINATES", "N_SPEEDS", "N_GAPS", "N_ROWS", "N_ELEMENTS", "N_RATES", "N_UNITS"),
     *("N_JACOBIAN", "N_RATE_PLACES", "AT_JACOBIAN", "AT_RATES", "AT_SIZES"),
-    *("scaled", "figures", "sides"),  # figures that the geometry gives, and with the sizes of gaps; equations
+    *("scaled", "figures", "sides"),  # figures of the geometry; also with the sizes of gaps; equations
 )
 WHOLES = (
-    "patience",  # looks at the geometry that are left: without any, gaps are not numbers, and this ends soon
+    "patience",  # evaluations of the geometry that are left; after them gaps are NaN, which ends the search
     *(name for name, kind in _FIELDS.items() if kind == "whole"),
     *("redundant", *SIZES),
-    "agreeing",  # whether speeds are found, too
+    "agreeing",  # whether speeds are adjusted, too
 )
-# Tables of the system, and vectors of the workspace by kind: fields that say where they begin.
+# Offsets of the system's tables, and of the vectors of the workspace by kind.
 TABLES = (
     *("ELEMENT_ROW", "ELEMENT_SPEED", "RATE_PLACE", "RATE_SPEED", "UNIT_FROM", "KNOWN_OF"),
     *("DEPENDENT", "HOLDING", "DEPENDENT_SPEED", "HOLDING_SPEED", "IS_KEPT"),
 )
 WHOLE_TABLES = TABLES[:6]
 VECTORS = {name: kind for name, kind in _FIELDS.items() if kind in KINDS}
-# Outside: the tables, the function of the geometry and what it takes; factors of figures, sizes of speeds and
-# of gaps; coordinates and speeds, which are changed; what of both is given; what remains where that fails.
+# Addresses outside: the tables, the function of the geometry, its constants and memory; factors of figures,
+# sizes of speeds and of gaps; coordinates and speeds, which are changed; flags of given ones; remaining gaps.
 ADDRESSES = ("tables", "geometry", "constants", "memory", "scales", "q", "u", "flags", "left_over")
 FIELDS = {name: k for k, name in enumerate((*REALS, *WHOLES, *TABLES, *VECTORS, *ADDRESSES))}

@@ -1,4 +1,4 @@
-"""The LLVM code behind loop_code.py, made only if the cache does not have it."""
+"""The LLVM code of closing_code.py, made only if the cache does not have it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def loop_module() -> RecordModule:
         tables={name: _table_entry(name) for name in TABLES},
         model={"loop_figures": _figures},
         given={},
-        rare=solver.functions.keys(),  # inlined, they would take LLVM five times the time,
+        rare=solver.functions.keys(),  # inlining them would take LLVM five times the time
     )
     close, redundant, agree, hold = (code.function(name) for name in _WANTED)
     _emit_many(program, _emit_start(program, close, redundant, agree))
@@ -59,7 +59,7 @@ def _table_entry(name: str) -> Callable[[RecordFunction, Value], Value]:
 
 
 def _figures(f: RecordFunction, targets: Sequence[Span], given: Sequence[Value | Span]) -> None:
-    """The geometry of the system, in terms of sizes."""
+    """Compute the geometry of the system, in terms of sizes."""
     t, place = given
     assert isinstance(t, Value) and isinstance(place, Span)
     arguments = (t.raw, place.address, f["constants"].raw, f["memory"].raw, targets[0].address)
@@ -75,7 +75,7 @@ def _figures(f: RecordFunction, targets: Sequence[Span], given: Sequence[Value |
 def _emit_start(
     program: RecordModule, close: RecordFunction, redundant: RecordFunction, agree: RecordFunction
 ) -> RecordFunction:
-    """One start: loops, redundant rows, speeds where they are needed; the status is the stage reached."""
+    """Emit one start: close loops, check redundant rows, adjust speeds if needed; `status` is the outcome."""
     f: RecordFunction = program.function("start")
     n, m, gaps = f["N_COORDINATES"], f["N_SPEEDS"], f["N_GAPS"]
     q, u, flags, sizes = (f.outside(name) for name in ("q", "u", "flags", "scales"))
@@ -108,7 +108,7 @@ def _emit_start(
 
 
 def _emit_check(program: RecordModule, hold: RecordFunction) -> None:
-    """Whether all constraints hold at coordinates and speeds: the status is CLOSED or OPEN."""
+    """Emit a check whether all constraints hold at coordinates and speeds: the status is CLOSED or OPEN."""
     f: RecordFunction = program.function("check")
     f.function.linkage = ""
     q, u, sizes = (f.outside(name) for name in ("q", "u", "scales"))
@@ -123,7 +123,7 @@ def _emit_check(program: RecordModule, hold: RecordFunction) -> None:
 
 
 def _emit_many(program: RecordModule, start: RecordFunction) -> None:
-    """As many starts as there are records, one after the other."""
+    """Emit a loop over records, which starts one after the other."""
     f: RecordFunction = program.function("close_many", arguments=(WHOLE, WHOLE))
     f.function.linkage = ""
     with f.each(f.argument(2)) as r:

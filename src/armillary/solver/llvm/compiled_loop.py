@@ -21,7 +21,7 @@ from armillary.llvm.jit import (
 from armillary.solver.llvm.layout import Control, LoopShape, Reason
 
 _REASONS = tuple(Reason)
-# Files of other packages that define numbers of the loop's functions.
+# Files of other packages with constants of the loop's functions.
 CONSTANTS_FROM = (
     "numerics/roots_thresholds.py",
     "mechanics/constraints/dependent_speeds.py",
@@ -31,8 +31,8 @@ CONSTANTS_FROM = (
     "program/sparse_rates.py",
     "program/targets/targets.py",
 )
-# Functions of dense equations: with LLVM's vectors they take 0.7 of the time (40 unknowns). All functions
-# with these vectors take 1.9 s to compile in place of 0.5, and sparse equations gain nothing from them.
+# Functions of dense equations: vectorised by LLVM they take 0.7 of the time (40 unknowns). All functions
+# vectorised take 1.9 s to compile instead of 0.5, and sparse equations gain nothing.
 _OVER_MATRICES = ("set_system", "eliminate_columns", "solve_columns", "solve_unknowns")
 
 
@@ -42,7 +42,7 @@ class Loop:
     def __init__(self, shape: LoopShape, model: str = "") -> None:
         def texts() -> list[str]:
             from armillary.llvm.building.builder import (
-                power_text,  # neither is needed where the code is in the cache
+                power_text,  # neither import is needed if the code is in the cache
             )
             from armillary.solver.llvm.loop import emit_loop
 
@@ -83,7 +83,7 @@ class Loop:
 
 @cache
 def loop_sources() -> str:
-    """Return a digest of the files from which loops are made, and of files with their constants."""
+    """Return a digest of the files from which loops are made, including files with their constants."""
     package = Path(__file__).parents[2]
     files = [
         file for folder in ("llvm", "numerics", "solver") for file in sorted((package / folder).rglob("*.py"))
@@ -105,7 +105,7 @@ def compiled_loop(shape: LoopShape, model: str = "") -> Loop:
         dopri5, general    550   1270   1272   3480
 
     `model` is LLVM text that defines the generated functions, to be linked with the loop instead of called by
-    address; where nothing is optimised, calls cost less than compiling the functions once more.
+    address. Without optimisation, calls cost less than compiling the functions again, so `model` is ignored.
     """
     return _load_loop(shape.any_size(), "" if quick() else model, machine_settings())
 

@@ -1,8 +1,8 @@
 """Changes of configuration in a loop: the tables they read, and the installation of another configuration.
 
 A run holds, for each configuration, addresses of its sections (`SECTIONS` of layout.py) and figures
-(`ChangeShape.figures`). States and events that the present configuration lacks keep their places: the states
-are zero and have no rates, the event functions are one.
+(`ChangeShape.figures`). States and events beyond those of the present configuration stay in the vectors: the
+states are zero and have no rates, the event functions are one.
 """
 
 from __future__ import annotations
@@ -52,8 +52,7 @@ TABLES: dict[str, Table] = {
 
 def emit_install(program: LoopModule) -> LoopFunction:
     """Emit `install(c)`, which gives the run the sections of configuration c. The state stays: if no
-    configuration fits, the run ends in the previous one, at this state; else the state in `stage` replaces
-    it.
+    configuration fits, the run ends in the previous one at this state; otherwise `stage` replaces it.
     """
     shape = program.shape
     f = program.function("install", arguments=(WHOLE,), rare=True)

@@ -1,8 +1,8 @@
-"""Numerical methods of the small language as machine code, one code of each for all systems.
+"""Numerical methods of the small language as machine code, compiled once for all systems.
 
-A `DescribedMethod` compiles some functions of a description over a record of eight bytes per field. Scalars
-are in the record; vectors are parts of one workspace; tables of whole numbers and the functions of a model
-are found by their addresses. Python sets all of them in a `MethodWork`, and reads its vectors afterwards.
+A `DescribedMethod` compiles functions of a description over a record with eight bytes per field. Scalars are
+in the record; vectors are parts of one workspace; tables of whole numbers and the functions of a model are
+called and read by address. Python fills a `MethodWork` with all of these, and reads its vectors afterwards.
 """
 
 from __future__ import annotations
@@ -19,21 +19,26 @@ from armillary.llvm.building.builder import Span, Value
 from armillary.llvm.building.emitter import ADDRESS, NOTHING, REAL, WHOLE, Callee, FunctionType
 from armillary.llvm.building.routines import RecordFunction, RecordModule
 from armillary.llvm.jit import Passes, engine
-from armillary.solver.language.fields import read_fields, read_source
-from armillary.solver.language.translator import VECTORS, Description, read_described
+from armillary.solver.language.translator import (
+    VECTORS,
+    Description,
+    read_described,
+    read_fields,
+    read_source,
+)
 from armillary.solver.llvm.compiled_loop import loop_sources
 from armillary.solver.llvm.machine_code import SolverCode
 from armillary.untyped import Given
 
 _LEVEL, _PASSES = 2, Passes(2)
-_LAYOUTS = 64  # that are kept
+_LAYOUTS = 64  # number of layouts that are kept
 _SECTION = FunctionType(NOTHING, (REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS))
 
 
 class DescribedMethod:
     """Compiled entries of a description; their code is freed with it.
 
-    ``tables`` are the names of tables of whole numbers, ``functions`` those of a model's functions.
+    ``tables`` are the names of tables of whole numbers, ``functions`` the names of a model's functions.
     """
 
     def __init__(
@@ -45,7 +50,7 @@ class DescribedMethod:
         tables: Sequence[str],
         functions: Sequence[str],
     ) -> None:
-        # The functions are not read where the cache has their code: reading takes 30 ms.
+        # Reading takes 30 ms, so the functions are read only if the cache does not have their code.
         self._read = partial(read_described, description, features, entries)
         self.tables, self.functions = tuple(tables), tuple(functions)
         kinds = {f.name: f.type for f in read_fields(",".join(description.record)) if f.is_there(features)}
@@ -82,8 +87,8 @@ class DescribedMethod:
         return [str(program.module)]
 
     def layout(self, lengths: tuple[int, ...]) -> tuple[np.ndarray, dict[str, slice], int]:
-        """Return a record with these lengths of vectors by kind and where vectors begin; the span of each
-        vector in the workspace; and the length of all.
+        """Return a record with the lengths of vectors by kind and the offset of each vector; the span of each
+        vector in the workspace; and the total length.
         """
         if lengths not in self._layouts:
             of_kind = dict(zip(self.kinds, lengths, strict=True))
@@ -105,10 +110,10 @@ class DescribedMethod:
 
 
 class MethodWork:
-    """The record and the workspace of one call; ``lengths`` are those of vectors by kind.
+    """The record and the workspace of one call; ``lengths`` gives the lengths of vectors by kind.
 
-    ``arrays`` are tables, and constants and memory of the model, which are read where they are; ``given`` are
-    the first elements of vectors. What is not given is zero.
+    ``arrays`` are tables, and the constants and memory of the model, which are read in place; ``given`` are
+    the first elements of vectors. All other numbers are zero.
     """
 
     def __init__(

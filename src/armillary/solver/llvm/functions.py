@@ -1,4 +1,4 @@
-"""Functions of a loop under construction, with their view of a run: fields, vectors, and the generated code.
+"""Functions of a loop under construction, with access to a run: fields, vectors, and the generated code.
 
 Every function here takes the addresses of a run's `Control` and workspace first. In their code
 
@@ -7,9 +7,9 @@ Every function here takes the addresses of a run's `Control` and workspace first
     f.size("events")    a size
     f.derivatives(…)    a call of the generated function
 
-A `Stepper` is such a function that makes steps of one run, or of as many as there are lanes. What a step is,
-solver says: machine code of it is written over any such function. Sums over states are here, in one
-order for all of them.
+A `Stepper` is such a function that makes steps of one run, or of several on lanes. The package solver
+describes a step; its machine code is written over any such function. Sums over states are here, in one order
+for all.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from armillary.solver.llvm.layout import ADDRESSES, FIELDS, FUNCTIONS, HEAD, REA
 class Stepper(Code):
     """A function under construction with access to a run: its sizes, its numbers, and its derivatives."""
 
-    shared: Collection[str] = ()  # on lanes: numbers that are alike in all runs that go on
+    shared: Collection[str] = ()  # on lanes: numbers that are equal in all runs that go on
 
     @property
     def states(self) -> int:
         raise NotImplementedError
 
     def each_state(self) -> Iterator[Value]:
-        """A loop over all states, one or several at a time."""
+        """Yield the indices of all states, one or several at a time, in a loop."""
         with self.each(self.states) as m:
             yield m
 
@@ -59,7 +59,7 @@ class Stepper(Code):
         raise NotImplementedError
 
     def keeps(self, name: str) -> bool:
-        """Return whether the loop has a place for a number of the run."""
+        """Return whether the loop stores a number of the run."""
         raise NotImplementedError
 
     def vector(self, name: str) -> Span:
@@ -69,22 +69,22 @@ class Stepper(Code):
         raise NotImplementedError
 
     def normalise_where(self, where: Value | None, t: Value, state: str) -> None:
-        """A vector normalised, in lanes where a condition holds."""
+        """Normalise a vector, on lanes only where a condition holds."""
         raise NotImplementedError
 
     def rates(self, name: str, m: Value) -> Value:
-        """Of the state m in a vector of derivatives computed just before."""
+        """Return element m of a vector of derivatives computed just before."""
         return self.vector(name)[m]
 
 
 def not_finite(f: Stepper, *vectors: Span) -> Value:
-    """Return whether some number of the vectors, each of as many as there are states, is not finite."""
+    """Return whether any number in these vectors of states is not finite."""
     found = f.total_of_states(lambda m: 0.0 * sum((v[m] for v in vectors[1:]), vectors[0][m]))
     return found.differs(0.0)
 
 
 def squares(f: Stepper, values: Span) -> Value:
-    """Sum of (value / tolerated error)² over the states."""
+    """Return the sum of (value / tolerated error)² over the states."""
     tolerated = f.vector("tolerated")
 
     def square(m: Value) -> Value:
@@ -94,7 +94,7 @@ def squares(f: Stepper, values: Span) -> Value:
     return f.total_of_states(square)
 
 
-SHORT = "i32"  # of tables, which are read in every step: half of the memory of whole numbers
+SHORT = "i32"  # integers of tables that every step reads: half the memory of other whole numbers
 _ORDINARY = (REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS)  # t, state, constants, memory, result
 SIGNATURES = {name: FunctionType(NOTHING, _ORDINARY) for name in FUNCTIONS} | {
     "fire": FunctionType(NOTHING, (WHOLE, *_ORDINARY, ADDRESS)),
@@ -105,7 +105,8 @@ SIGNATURES = {name: FunctionType(NOTHING, _ORDINARY) for name in FUNCTIONS} | {
 class LoopModule(RecordModule):
     """The module of one loop: its shape, its workspace and its functions.
 
-    `linked` calls the generated functions by name, to be linked in, instead of by the addresses in Control.
+    If `linked`, it calls the generated functions by name, to be linked in, instead of by address from
+    Control.
     """
 
     def __init__(self, shape: LoopShape, linked: bool = False) -> None:
@@ -114,7 +115,7 @@ class LoopModule(RecordModule):
         self.linked = linked
         self.offsets = {} if shape.general else shape.layout()[0]
         self.sizes = {} if shape.general else shape.sizes()
-        # Of a general loop: how many vectors of each size come before a vector.
+        # In a general loop, for each vector: the number of vectors of each size before it.
         self.before: dict[str, list[tuple[str, int]]] = {}
         passed: Counter[str] = Counter()
         for name, size in shape.lengths().items():
@@ -187,7 +188,7 @@ class LoopFunction(RecordFunction, Stepper):
         return self._vectors[name]
 
     def structure(self, table: str, index: Value) -> Value:
-        """Return an entry of a table of sparse equations; the places of the tables stand before them."""
+        """Return an entry of a table of sparse equations; the offsets of the tables come before them."""
         if table not in self._tables:
             with self.builder.on_entry():
                 head = self["structure"].raw
@@ -223,7 +224,7 @@ class LoopFunction(RecordFunction, Stepper):
         self["evaluations"] = self["evaluations"] + 1
 
     def partial_rates(self, t: Value, state: Span, result: Span) -> None:
-        """∂f/∂y column after column, then ∂f/∂t."""
+        """Evaluate ∂f/∂y, column after column, then ∂f/∂t."""
         self._ordinary("partial_rates", t, state, "memory", result.address)
 
     def outputs(self, t: Value, state: Span, memory: Span, result: Span) -> None:
@@ -235,7 +236,7 @@ class LoopFunction(RecordFunction, Stepper):
             self.expect_stores(result, self.size("outputs"))
 
     def events(self, t: Value, state: Span) -> None:
-        """The event functions at a point, into the vector g."""
+        """Evaluate the event functions at a state, into the vector g."""
         self._ordinary("events", t, state, "memory", self.vector("g").address)
 
     def update(self, t: Value, state: Span) -> None:
@@ -249,22 +250,22 @@ class LoopFunction(RecordFunction, Stepper):
         )
 
     def solve(self, t: Value, work: Span, answer: Span) -> None:
-        """Accelerations and multipliers of redundant coordinates."""
+        """Compute accelerations and multipliers of redundant coordinates."""
         self._ordinary("solve", t, work, "memory", answer.address)
         self["evaluations"] = self["evaluations"] + 1
 
     def residuals(self, t: Value, work: Span, gaps: Span) -> None:
-        """Positions, then speeds, of all constraints on redundant coordinates."""
+        """Evaluate the gaps of all constraints on redundant coordinates, then those of speeds."""
         self._ordinary("residuals", t, work, "memory", gaps.address)
 
     def normalise(self, t: Value, state: Span) -> None:
-        """The state back to where its constraints hold: unit Euler parameters, closed loops."""
+        """Correct the state so that its constraints hold: unit Euler parameters, closed loops."""
         if self.shape.normalise:
             memory = self.vector("memory").address
             self._call_generated("normalise", t.raw, state.address, self["constants"].raw, memory)
 
     def of_configuration(self, name: str, c: Value, t: Value, given: Span, result: Span) -> None:
-        """A section of the changes of a configuration."""
+        """Call a section of the changes of a configuration."""
         table, first = self.outside("sections"), c * len(SECTIONS)
         own = {"ratings": "rating_constants", "geometry": "constants"}.get(name, "change_constants")
         function, constants = (

@@ -1,11 +1,12 @@
-"""The small language in line, over runs on lanes: both sides of a choice are computed.
+"""The small language in line, for runs on lanes: both sides of a branch are computed.
 
 A function of the solver has its statements written where it is called, in any function under construction
 that makes steps (solver/llvm/functions.py). It sets numbers of a run, and vectors that the loop keeps from
-step to step, only in lanes where a condition holds; other vectors are work, set in all lanes. A choice may
-end with a return, after which the function goes on in the other lanes; a result is given at the end. Whole
-numbers and truth values of a run are reals. Numbers that a loop has no place for are not set. Numbers that
-are alike in all lanes that go on (`Stepper.shared`) are one number each, as are locals that are made of them.
+step to step, only on lanes where a condition holds; other vectors are temporary and set on all lanes. A
+branch may end with a return, after which the function goes on for the other lanes; results are returned at
+the end only. Whole numbers and truth values of a run are reals. Numbers that a loop does not store are not
+set. Numbers that are equal on all active lanes (`Stepper.shared`) are one scalar each, and so are locals
+computed from them.
 """
 
 from __future__ import annotations
@@ -15,14 +16,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from armillary.llvm.building.builder import Local, Span, Value
 from armillary.llvm.building.emitter import WHOLE, Block, is_vector
-from armillary.solver.language.fields import read_fields
-from armillary.solver.language.translator import MODEL, SolverFunction, called, read_solver
+from armillary.solver.language.translator import MODEL, SolverFunction, called, read_fields, read_solver
 from armillary.solver.llvm.functions import Stepper, squares
 from armillary.solver.llvm.loop import SECTIONS
 from armillary.solver.llvm.machine_code import SolverCode, Statements
 from armillary.solver.methods.tableau import Method
 
-Given = Callable[..., Value | None]  # of a function under construction, the condition on lanes, arguments
+Given = Callable[..., Value | None]  # arguments: function under construction, condition on lanes, arguments
 
 
 def _squares(f: Stepper, where: Value | None, values: Value) -> Value:
@@ -37,7 +37,7 @@ class LaneSolver:
     """Functions of the solver with one method, for a loop over lanes.
 
     ``facts`` are decided fields of the run. ``kept`` are vectors that the loop keeps from step to step,
-    ``sizes`` those of vectors by kind, ``given`` functions that it has in another way.
+    ``sizes`` the lengths of vectors by kind, ``given`` functions that the loop writes in another way.
     """
 
     def __init__(
@@ -77,11 +77,11 @@ class LaneSolver:
         self.code.kinds |= {f.name: f.type for f in read_fields()}
 
     def __call__(self, name: str, *arguments: Value, where: Value | None = None) -> Value:
-        """What a function gives, if anything; it sets numbers of a run in lanes where a condition holds."""
+        """Return the result of a function, if any; numbers of a run are set only where a condition holds."""
         return _InLine(self, self.code.solver.functions[name], arguments, where).result
 
     def evaluates(self, node: ast.AST) -> bool:
-        """Return whether code calls a section of the program, itself or through others."""
+        """Return whether code calls a section of the program, directly or through other functions."""
         functions = self.code.solver.functions
         calls = {called(n) for n in ast.walk(node) if isinstance(n, ast.Call)}
         inner = [s for name in calls & functions.keys() for s in functions[name].body]
@@ -89,17 +89,16 @@ class LaneSolver:
 
 
 class _InLine(Statements):
-    """The statements of a function, of which both sides of a choice are computed."""
+    """The statements of a function, with both sides of each branch computed."""
 
     def __init__(
         self, solver: LaneSolver, function: SolverFunction, arguments: Sequence[Value], where: Value | None
     ) -> None:
         super().__init__(solver.code, function, solver.frame, arguments)
-        self.solver, self.lanes, self.where = solver, solver.frame, where  # None: in all
-        self.inner: Value | None = (
-            None  # of that, conditions in this function: its locals matter only in them
-        )
-        self.result = self.lanes.real(0.0)  # of a function that gives nothing
+        self.solver, self.lanes, self.where = solver, solver.frame, where  # None: on all lanes
+        # The part of this condition that arises in this function: its locals matter on these lanes only.
+        self.inner: Value | None = None
+        self.result = self.lanes.real(0.0)  # for a function without a result
         self.end: Block | None = None  # where all lanes return at once
         self.statements(function.body)
         if self.end is not None:
@@ -123,7 +122,7 @@ class _InLine(Statements):
         if not is_vector(test.raw.type):
             self.choose_for_all(test, body, node.orelse, ends)
         elif ends and outside is not None and not node.orelse:
-            # Lanes rarely return early. Where none does, the others do not wait for the test.
+            # Lanes rarely return early. If none does, the others do not wait for the test.
             left = Local(self.lanes, outside)
             with self.lanes.when(self.lanes.any(outside & test)):
                 self.branch(test, body)
@@ -139,7 +138,7 @@ class _InLine(Statements):
     def choose_for_all(
         self, test: Value, body: Sequence[ast.stmt], others: Sequence[ast.stmt], ends: bool
     ) -> None:
-        """A choice that is the same in all lanes: a branch, which may end the function."""
+        """Write a branch on a condition that is the same on all lanes; it may end the function."""
         with self.lanes.when(test):
             self.statements(body)
             if ends:
@@ -150,7 +149,7 @@ class _InLine(Statements):
                 self.statements(others)
 
     def branch(self, test: Value, body: Sequence[ast.stmt]) -> None:
-        """Statements in lanes where a condition holds; sections are called if it does in some lane."""
+        """Write statements for lanes where a condition holds; sections are called if it holds on any lane."""
         self.where, self.inner = where, _ = _both(self.where, test), _both(self.inner, test)
         if any(self.solver.evaluates(node) for node in body):
             with self.lanes.when(self.lanes.any(where)):

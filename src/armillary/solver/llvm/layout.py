@@ -1,13 +1,13 @@
-"""The sizes for which a loop is compiled, and the places of its numbers.
+"""The sizes for which a loop is compiled, and the offsets of its numbers.
 
 Everything that a loop keeps between two calls is in two blocks of memory that the caller owns: `Control`, a
 record of scalars and addresses, and a workspace of reals. Both are made from the record from which exported
-programs are printed, too (solver/record.py): a new field is one line there. So a run can be left
-after any step and taken up again, bit for bit, and many runs can share one compiled loop. A `general` loop
-reads its sizes from `Control` too, so that one serves all models: it is compiled once for a method and what
-the models have (events, memory, …), and then lies in the cache.
+programs are printed, too (solver/record.py): a new field is one line there. So a run can be left after any
+step and resumed, bit for bit, and many runs can share one compiled loop. A `general` loop reads its sizes
+from `Control` too, so that one loop serves all models: it is compiled once for each method and set of
+features (events, memory, …), and then kept in the cache.
 
-The layout of a redundant model's state, and of the work vector that its sections read; see
+For redundant models, this is the layout of the state, and of the work vector that their sections read; see
 program/formalisms/redundant.py.
 
     state   coordinates d, e of each part | joints' coordinates | speeds v, w of each part |
@@ -20,13 +20,14 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from functools import cache
 from itertools import accumulate
 
-from armillary.solver.language.fields import read_fields
+from armillary.solver.language.translator import read_fields
 from armillary.solver.methods.tableau import Rosenbrock, Tableau
 from armillary.solver.tables import ACROSS, NESTS, STAGES, TABLES
 
-# σ that leaves a multiplier where it is: so much larger than all else in a matrix that the rest is rounding.
+# σ that keeps a multiplier at λ₀: so large that all other terms of the matrix are rounding.
 RIGID = 1e60
 
 
@@ -35,13 +36,13 @@ class Scheme:
     """The scheme of a redundant model: with "staggered" or "projected" steps."""
 
     kind: str
-    translations: tuple[int, ...]  # how many translations each part has
+    translations: tuple[int, ...]  # number of translations of each part
     joints: int  # coordinates of joints
     joint_speeds: int
     rows: int
-    own: int = 0  # states of the user's own
+    own: int = 0  # the user's own states
     passes: int = 1
-    implicit: bool = False  # translations by the mid-point rule in place of central differences
+    implicit: bool = False  # translations by the mid-point rule instead of central differences
 
     @property
     def coordinates(self) -> int:
@@ -57,7 +58,7 @@ class Scheme:
 
     @property
     def first_own(self) -> int:
-        """Where the user's own states start."""
+        """Index of the first of the user's own states."""
         return self.first_speed + self.speeds
 
     @property
@@ -71,7 +72,7 @@ class Scheme:
 
     @property
     def answer(self) -> int:
-        """Length of what `solve` gives: accelerations, multipliers, rates of the user's own states."""
+        """Length of the result of `solve`: accelerations, multipliers, rates of the user's own states."""
         return self.speeds + self.rows + self.own
 
     @property
@@ -80,7 +81,7 @@ class Scheme:
 
     @property
     def first_rate(self) -> int:
-        """Where the rates of the user's own states start."""
+        """Index of the first rate of the user's own states."""
         return self.first_multiplier + self.rows
 
     @property
@@ -89,7 +90,7 @@ class Scheme:
 
     @property
     def first_given(self) -> int:
-        """Where λ₀ starts in the work vector."""
+        """Index of λ₀ in the work vector."""
         return self.states + self.joint_speeds
 
     @property
@@ -106,14 +107,14 @@ class Scheme:
         return self.weight + 3
 
     def parts(self) -> list[tuple[int, int, int]]:
-        """(first coordinate, first speed, number of translations) of each part."""
+        """Return (first coordinate, first speed, number of translations) of each part."""
         places = accumulate((k + 4 for k in self.translations), initial=0)
         speeds = accumulate((k + 3 for k in self.translations), initial=self.first_speed)
         return list(zip(places, speeds, self.translations, strict=False))
 
 
 class Reason(IntEnum):
-    """Why a call of the loop came back. The first group ends a run; after the second it is called again."""
+    """The reason why a call of the loop returned; after the second group, it is called again."""
 
     RUNNING = 0
     FINISHED = 1
@@ -124,11 +125,11 @@ class Reason(IntEnum):
 
     PAUSED = 6  # the budget of steps is spent
     FULL = 7  # no room for another row, or for another set of events
-    LACKING = 8  # a change of configuration needs what the tables do not have: see solver/changes.py
+    LACKING = 8  # a change of configuration needs entries that the tables lack: see solver/changes.py
 
 
 class Phase(IntEnum):
-    """Where the loop stands at its present time; see loop.py."""
+    """The phase of the loop at its present time; see loop.py."""
 
     READY = 0  # to take the next step
     SETTLED = 1  # the row at this time is due
@@ -147,7 +148,7 @@ _NUMBERS: dict[str, _Number] = {
     "real": ctypes.c_double, "whole": ctypes.c_int64, "count": ctypes.c_int64, "truth": ctypes.c_int64,
     "address": ctypes.c_void_p,
 }  # fmt: skip
-# The name of the size of each type of vectors; whole numbers and truth values are reals in the workspace.
+# For each type of vectors, the name of its size; whole numbers and truth values are reals in the workspace.
 VECTOR_SIZES = {
     **dict.fromkeys(("States", "StateNumbers"), "states"), "Partials": "partials", "Memory": "memory",
     **dict.fromkeys(("Reals", "Wholes", "Truths"), "events"),
@@ -160,7 +161,7 @@ VECTOR_SIZES = {
     **dict.fromkeys(("Outputs", "OutputFlags"), "outputs"),
 }  # fmt: skip
 _SIZES = [*dict.fromkeys(VECTOR_SIZES.values())]
-_TYPES = {"atol": "States"}  # other than in exported programs
+_TYPES = {"atol": "States"}  # types that differ from exported programs
 _SCALARS = {
     f.name: f.type
     for f in read_fields()
@@ -178,11 +179,11 @@ FIELDS = {name: place for place, name in enumerate(_SCALARS)}
 class Control(ctypes.Structure):
     """The scalars of one run; every field takes eight bytes."""
 
-    __slots__ = ()  # an error where a name that is no field is set
+    __slots__ = ()  # setting a name that is no field raises an error
     _fields_ = [(name, _NUMBERS[kind]) for name, kind in _SCALARS.items()]
 
 
-# What a configuration brings: the addresses that become those of Control, and those of its changes.
+# Addresses of a configuration: those that are copied into Control, and those for its changes.
 INSTALLED = (
     *("constants", "derivatives", "outputs", "events", "update", "fire", "normalise"),
     *("partial_rates", "structure"),
@@ -191,31 +192,31 @@ SECTIONS = (
     *(*INSTALLED, "geometry", "leave", "enter", "impulse", "adjust", "change_constants"),
     *("ratings", "rating_constants"),
 )
-ROOM_FOR_CONFIGURATIONS = 64  # in the tables of a run, or twice as many, and so on
-PASSED = -1000  # the number by which a step across a place where rank is lost is logged
+ROOM_FOR_CONFIGURATIONS = 64  # number in the tables of a run; doubled when they are full
+PASSED = -1000  # the number by which a step across a singular configuration is logged
 
 
 @dataclass(frozen=True)
 class ChangeShape:
-    """Sizes of what all configurations of a system have in common."""
+    """Sizes that all configurations of a system share."""
 
     coordinates: int
     speeds: int
     motion: int
-    settings: int  # speeds that events set and that may be no states before, at the end of a motion
-    adjusting: int  # after them, a number for each speed, where events may set dependent ones; else zero
+    settings: int  # speeds that events set and that may not be states before, at the end of a motion
+    adjusting: int  # after them, a number for each speed if events may set dependent ones; else zero
     lockable: int
-    own_events: int  # of the user's own: they come first in every configuration
+    own_events: int  # the user's events, which come first in every configuration
     members: int  # configurations of the table with the same locks, at most
-    rows: int  # of constraints, where choices beyond the table are made; else zero, as the next two
+    rows: int  # of constraints, if choices beyond the table are made; else zero, as the next two
     elements: int  # of their matrix, at most
-    geometry: int  # numbers that constraints are made of, at most
-    passing: int  # states of runs that may pass places where constraints lose rank; else zero
+    geometry: int  # figures of the constraints, at most
+    passing: int  # states of runs that may pass singular configurations; else zero
     listed: int = 0  # configurations of a table that has all of them; 0: others may follow
     room: int = ROOM_FOR_CONFIGURATIONS  # of a table to which others may be added
 
     def any_size(self) -> ChangeShape:
-        """This shape without sizes."""
+        """Return this shape without sizes."""
         sizes = dict.fromkeys(vars(self), 0)
         return ChangeShape(**(sizes | {"listed": min(self.listed, 1), "adjusting": min(self.adjusting, 1)}))
 
@@ -225,8 +226,8 @@ class ChangeShape:
         return {**found, "own_motion": self.motion - self.settings - self.adjusting}
 
     def figures(self, events: int) -> tuple[dict[str, int], int]:
-        """Where each table of numbers by configuration begins, and the length of all. The first has sizes and
-        these places, in the order of `HEAD`.
+        """Return the offset of each table of numbers by configuration, and the total length. The first table
+        has sizes and these offsets, in the order of `HEAD`.
         """
         many, sizes = self.listed or self.room, {**self.sizes(), "events": events}
         lengths = {"head": len(HEAD), **{t.name: t.length(sizes, many) for t in TABLES}}
@@ -235,7 +236,7 @@ class ChangeShape:
         return _offsets(lengths | {name: length if self.passing else 0 for name, length in ACROSS.items()})
 
     def first_size(self, events: int, configuration: int) -> int:
-        """Where the sizes of the states of a configuration begin."""
+        """Return the offset of the sizes of a configuration's states."""
         return self.figures(events)[0]["state_size"] + configuration * self.sizes()["own_motion"]
 
     def head(self, events: int) -> list[int]:
@@ -255,6 +256,15 @@ def _offsets(lengths: dict[str, int]) -> tuple[dict[str, int], int]:
     for name, length in lengths.items():
         offsets[name], end = end, end + length
     return offsets, end
+
+
+@cache
+def _vector_sizes(features: frozenset[str], method_vectors: tuple[str, ...]) -> dict[str, str]:
+    """Return the vectors of a workspace, each with the name of its size; see `LoopShape.lengths`."""
+    declared = {f.name: _TYPES.get(f.name, f.type) for f in read_fields() if f.is_there(features)}
+    found = {name: VECTOR_SIZES[kind] for name, kind in declared.items() if kind in VECTOR_SIZES}
+    found |= dict.fromkeys(method_vectors, "states")
+    return dict(sorted(found.items(), key=lambda item: _SIZES.index(item[1])))
 
 
 @dataclass(frozen=True)
@@ -277,14 +287,14 @@ class LoopShape:
     stops: bool = False  # whether inputs over time jump: no step leads across such a time
     changes: ChangeShape | None = None  # of configuration
     general: bool = False
-    differentiated: bool = False  # of linearly implicit methods: the program has its partial derivatives
-    sparse: tuple[int, int, int] | None = None  # unknowns, entries, factors, where its equations are sparse
-    driven: bool = False  # and reads inputs from data over time
-    watched: bool = False  # stiffness is watched, for a change between two methods
-    kinks: bool = False  # whether derivatives of the motion follow its states
+    differentiated: bool = False  # for linearly implicit methods: the program has its partial derivatives
+    sparse: tuple[int, int, int] | None = None  # numbers of unknowns, entries, factors of sparse equations
+    driven: bool = False  # for linearly implicit methods: the program reads inputs from data over time
+    watched: bool = False  # stiffness is watched, to change between two methods
+    kinks: bool = False  # whether the states are followed by their sensitivities
 
     def any_size(self) -> LoopShape:
-        """This shape with sizes that only say whether there is something; itself where they matter."""
+        """Return this shape with sizes reduced to 0 or 1 (none or some); unchanged unless `general`."""
         if not self.general:
             return self
         outputs, events = min(self.outputs, 1), min(self.events, 1)
@@ -301,12 +311,12 @@ class LoopShape:
 
     @property
     def passing(self) -> bool:
-        """Whether places of lost rank are passed."""
+        """Whether runs pass singular configurations."""
         return self.partitioned or (self.changes is not None and self.changes.passing > 0)
 
     @property
     def plain(self) -> bool:
-        """Whether steps are of one size and nothing happens between them but rows."""
+        """Whether steps have a fixed size and only rows come between them."""
         return not (self.implicit or self.adaptive or self.events or self.scheme or self.changes)
 
     @property
@@ -349,18 +359,14 @@ class LoopShape:
         """Return the vectors of the workspace in their order, each with the name of its size; states come
         first.
 
-        Vectors of one size are side by side, frequently used sizes first: in a general loop the place of a
-        vector is a sum over the sizes before it, which each function computes (events last: rk4 of a
+        Vectors of one size are side by side, frequently used sizes first: in a general loop each function
+        computes the offset of a vector as a sum over the sizes before it (with events first, rk4 of a
         slider-crank took 1.12 times as long).
         """
-        features = self.features
-        declared = {f.name: _TYPES.get(f.name, f.type) for f in read_fields() if f.is_there(features)}
-        found = {name: VECTOR_SIZES[kind] for name, kind in declared.items() if kind in VECTOR_SIZES}
-        found |= dict.fromkeys(self.method_vectors, "states")
-        return dict(sorted(found.items(), key=lambda item: _SIZES.index(item[1])))
+        return dict(_vector_sizes(self.features, tuple(self.method_vectors)))
 
     def sizes(self) -> dict[str, int]:
-        """Sizes by name."""
+        """Return sizes by name."""
         found = {"states": 4 * self.fours if self.general else self.states, "used": self.states}
         found |= {"memory": self.memory, "events": self.events, "outputs": self.outputs}
         found["partials"] = found["states"] * (found["states"] + 1)

@@ -2,21 +2,20 @@
 
 At each time it reaches, the loop passes through three phases:
 
-    ARRIVED   rows requested inside the step just taken, from its dense output;
-              then what happens at this time: events, the end, `update`, the derivative for the next step
+    ARRIVED   rows requested inside the step just taken, from its dense output; then the actions at this time:
+              events, the end, `update`, the derivative for the next step
     SETTLED   the row at this time, if one is due: it shows the state and memory the next step begins with
     READY     the next step
 
-and it can return to its caller at every turn, for there is nothing in it that is not in Control and
-workspace.
+and it can return to its caller at every turn, since all of its numbers are in Control and the workspace.
 
 `update` is called at the start of every step: at t₀ and wherever a step ends (with a fixed step: at grid
 points, not where an event splits a step), but not at the end of the run, so that a run continued from the
-final state and memory calls it there exactly once. The row at the end still shows the memory a further step
-would begin with.
+final state and memory calls it there exactly once. The row at the end still shows the memory that a further
+step would begin with.
 
-The loop itself is written in the package solver. This module adds what depends on the program: which
-functions of the solver are compiled, their sizes and tables, and the sections of the program that they call.
+The loop itself is written in the package solver. This module adds the parts that depend on the program: the
+functions of the solver to compile, their sizes and tables, and the sections of the program that they call.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ _RARE = (
 
 
 def emit_loop(shape: LoopShape, linked: bool = False) -> LoopModule:
-    """Return the whole loop. These functions alone are visible:
+    """Return the whole loop. Only these functions are visible:
 
     armillary_drive(Control*, workspace*) -> Reason
     armillary_choose_start(Control*, workspace*)          if a table has all configurations
@@ -73,9 +72,9 @@ def emit_loop(shape: LoopShape, linked: bool = False) -> LoopModule:
 
 
 def _emit_may_jump(program: LoopModule) -> None:
-    """Emit the test whether speeds of some kind in a row may be far above those in all earlier rows, rows at
-    rest not counted; see models/failures.py. Its argument ``kinds`` holds the number of kinds, then of each
-    kind the number of its columns and the columns.
+    """Emit a test whether the speeds of some kind in a row may be far above the speeds in all earlier rows,
+    ignoring rows at rest; see models/failures.py. Its argument ``kinds`` holds the number of kinds, then for
+    each kind the number of its columns and the columns.
     """
     f = program.function("may_jump", WHOLE, (ADDRESS,))
     f.function.linkage = ""
@@ -99,8 +98,8 @@ def _emit_may_jump(program: LoopModule) -> None:
 
 
 def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
-    """Return `drive` and what it calls. If runs can change their configuration, also return `choose_start`,
-    or `choose_for_motion` if the table does not have all configurations.
+    """Return `drive` and the functions that it calls. If runs can change their configuration, also return
+    `choose_start`, or `choose_for_motion` if the table does not have all configurations.
     """
     shape, tableau = program.shape, program.shape.tableau
     facts = {
@@ -129,8 +128,8 @@ def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
 
 
 def given_functions(program: LoopModule) -> dict[str, LoopFunction]:
-    """Return the functions of the solver that are not in the small language: those of redundant coordinates,
-    `install`, and `squares`, whose sums are in the order of the lanes of a vector.
+    """Return the functions of the solver that are not in the small language: functions of redundant
+    coordinates, `install`, and `squares`, whose sums have the order of a vector's lanes.
     """
     shape = program.shape
     found: dict[str, LoopFunction] = {}
@@ -156,7 +155,7 @@ def _emit_squares(program: LoopModule) -> LoopFunction:
 
 
 def _idle(program: LoopModule) -> LoopFunction:
-    """`project(t)` where a scheme needs none."""
+    """Return a `project(t)` that does nothing, for schemes without a projection."""
     f = program.function("project", arguments=(REAL,))
     f.give()
     return f
@@ -188,7 +187,7 @@ TABLES: dict[str, Table] = {
 
 
 def _at_state(call: Callable[[LoopFunction, Value, Span, Span], None]) -> Model:
-    """Return a section at a time and a state, with the vector that it gives."""
+    """Return a call of a section at a time and a state, with one vector as its result."""
 
     def called_at(f: LoopFunction, targets: Sequence[Span], given: Sequence[Value | Span]) -> None:
         t, state = given
@@ -213,7 +212,7 @@ def _fire(f: LoopFunction, targets: Sequence[Span], given: Sequence[Value | Span
 
 
 def _report(f: LoopFunction, targets: Sequence[Span], given: Sequence[Value | Span]) -> None:
-    """An event into the log; it has been counted."""
+    """Log an event, which has been counted."""
     (k,) = given
     assert isinstance(k, Value)
     _log(f, k.to_real())
@@ -226,7 +225,7 @@ def _log(f: LoopFunction, number: Value) -> None:
 
 
 def _report_change(f: LoopFunction, targets: Sequence[Span], given: Sequence[Value | Span]) -> None:
-    """The number of a configuration into the log, as −1 − c."""
+    """Log the number of a configuration, as −1 − c."""
     f["firings"] = f["firings"] + 1
     _log(f, -1.0 - f["configuration"].to_real())
 
@@ -247,7 +246,7 @@ def _of_configuration(name: str) -> Model:
 
 
 def _report_passage(f: LoopFunction, targets: Sequence[Span], given: Sequence[Value | Span]) -> None:
-    """Log the time and the length of a step across a place where rank is lost, as two entries."""
+    """Log the time and the length of a step across a singular configuration, as two entries."""
     log = f.outside("log")
     for number in ("singular", "h_taken"):
         f["firings"] = f["firings"] + 1

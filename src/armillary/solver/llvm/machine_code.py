@@ -1,4 +1,4 @@
-"""The small language as LLVM code: functions of the solver in the loop of a process.
+"""The small language as LLVM code: functions of the solver in the loop of this process.
 
 A function of the solver becomes a function of (Control, workspace, *arguments). Scalars of the run are fields
 of Control. Vectors are parts of the workspace, which stores whole numbers and truth values as reals. Vectors
@@ -43,7 +43,7 @@ _OPERATORS: dict[type, Callable[[Value, Value], Value]] = {
 _NUMBERS = ("Wholes", "RowNumbers", "SpeedNumbers", "StateNumbers", "StepNumbers", "PathNumbers")
 _FLAGS = ("Truths", "Locks", "PlaceFlags", "SpeedFlags", "OutputFlags", "StepFlags")
 _INLINED = ("sign_of", "closeness", "find_events", "turn", "keep_row", "keep_row_inside", "advance")
-_APART = ("probe",)  # never inlined, so that locating and firing an event compute the same bits
+_APART = ("probe",)  # never inlined, so that locating an event and its firing compute the same bits
 # Derivatives that the caller computes just before it calls a function.
 _JUST_COMPUTED = {"stages": "k0", "error_ratios": "k_end"}
 _REPORTS = ("report", "report_change", "report_passage", "report_time")
@@ -59,7 +59,7 @@ class SolverCode:
     ``sizes``: lengths of vectors by kind and other whole numbers by name, each a number or the name of a size
     of the loop. ``known``: fields of the run that are constants. ``tables``: entries of constant vectors.
     ``model``: calls of the program's sections. ``given``: functions that the loop has already written.
-    ``rare``: functions that LLVM should not optimise much. Without a ``program`` no function is written;
+    ``rare``: functions that LLVM should optimise little. Without a ``program`` no function is written;
     the caller writes statements in line.
     """
 
@@ -83,7 +83,7 @@ class SolverCode:
         self.made: dict[str, Frame] = dict(given)
 
     def function(self, name: str) -> Frame:
-        """The function of this name."""
+        """Return the function of this name, written on first request."""
         if name not in self.made:
             self.made[name] = self._write(self.solver.functions[name])
         return self.made[name]
@@ -124,10 +124,10 @@ class Statements:
                 self.vectors[name] = Span(f, value.raw)
             else:
                 self.locals[name] = Local(f, value)
-        self.loops: list[tuple[Block, Block]] = []  # where `continue` and `break` lead
+        self.loops: list[tuple[Block, Block]] = []  # targets of `continue` and `break`
         self.element: Value | None = None
         self.numbers: dict[str, Value] = {}  # scalars of the run, in a loop over states
-        self.fresh = _JUST_COMPUTED.get(function.name, "")  # the vector of derivatives computed last
+        self.fresh = _JUST_COMPUTED.get(function.name, "")  # the last computed vector of derivatives
 
     # ---------------------------------------------------------------- statements
 
@@ -248,8 +248,8 @@ class Statements:
             self.element = None
 
     def each_state(self, nodes: Sequence[ast.stmt]) -> None:
-        """Write assignments of vectors state by state, in one loop. Scalars of the run are loaded before the
-        loop: LLVM cannot prove them constant if they share memory with the vectors.
+        """Write consecutive assignments of vectors in one loop over states. Scalars of the run are loaded
+        before the loop: LLVM cannot prove them constant if they share memory with the vectors.
         """
         for inner in (n for node in nodes for n in ast.walk(node)):
             if isinstance(inner, ast.Attribute) and self.code.kinds[inner.attr] not in VECTORS:
@@ -275,7 +275,7 @@ class Statements:
         return self.frame.internal(self.code.function(called(call)), *self.argument_values(call))
 
     def argument_values(self, call: ast.Call) -> list[Value]:
-        """Return the values of a call's arguments, without the run; of vectors, their addresses."""
+        """Return the values of a call's arguments, without the run; for vectors, their addresses."""
         found = [self.argument(a) for a in call.args if not (isinstance(a, ast.Name) and a.id == "run")]
         return [Value(self.frame, a.address) if isinstance(a, Span) else a for a in found]
 
@@ -376,7 +376,7 @@ class Statements:
         return f.whole(_ENUMERATED[name])
 
     def size(self, name: str) -> Value:
-        """Return a size, which is a constant or a size of the run."""
+        """Return a size: a constant, or a size of the run."""
         size = self.code.sizes[name]
         return self.frame.size(size) if isinstance(size, str) else self.frame.whole(size)
 
@@ -388,7 +388,7 @@ class Statements:
         kind = self.code.kinds[name]
         if kind in VECTORS:
             assert self.element is not None, (
-                f"the vector '{name}' stands for its elements only where one is assigned"
+                f"the vector '{name}' can be used without an index only in a vector assignment"
             )
             if name == self.fresh:
                 return self.frame.rates(name, self.element)

@@ -1,40 +1,39 @@
-"""Projection of redundant coordinates and speeds onto their constraints, and accelerations that keep them.
+"""Steps of redundant coordinates: projection onto their constraints, and the staggered stabilised scheme.
 
-After each Runge–Kutta step, with everything at its end,
+After each Runge–Kutta step, with all matrices at its end,
 
     [ M Bᵀ ; B 0 ] (Δ, ·) = (0, −gap)         d += Δ_d,  e += A(Δ_w) e, made unit
     [ M Bᵀ ; B 0 ] (Δ, ·) = (0, −speed)       v += Δ
 
-the smallest changes in the metric of kinetic energy. The first is repeated until the gaps are below CLOSED,
-which is after one step of Newton's method as a rule: they are of the order of the local error, and it leaves
-their square. Constraints of speeds alone take no part in it (σ is scheme.RIGID).
+are the smallest changes in the metric of kinetic energy. The first is repeated until the gaps are below
+CLOSED, usually after one step of Newton's method: gaps have the order of the local error, and the step
+reduces them to their square. Constraints on speeds alone have no part in it (their σ is layout.RIGID).
 
 Source: Eich (1993), Convergence results for a coordinate projection method; Hairer & Wanner (1996), Solving
 Ordinary Differential Equations II, VII.2. Not taken: Baumgarte's terms, whose constants depend on the step,
-and stabilised index two (Gear, Gupta, Leimkuhler), which carries a second set of multipliers through every
-stage.
+and stabilised index two (Gear, Gupta, Leimkuhler), which needs a second set of multipliers in every stage.
 
 The second method is one step of the staggered, stabilised solution of constrained motion.
 
-With δ = h/2, and "½" for the middle of the step:
+With δ = h/2, and "½" for the middle of the step, one step is
 
     1  translations  v½ = v + δ a,  d½ = d + δ v½            (central differences; implicit: a½ in place of a)
     2  rotations     (1 − δA(w½) − δ²A(ẇ½)) e½ + μ e½ = (1 − δA(w½) + δA(w)) e,  e½·e½ = 1
                      (1 − δA(w½)) ė½ + μ e½ = ė + δA(ẇ½) e½,  e½·ė½ = 0;  w½ from both
     3  multipliers   (ε + δ B M⁻¹Bᵀ) λ½ = δ r + ε λ  with all matrices at the middle;  a½, ẇ½ from the motion
-    4  again from 1 or 2, ``passes`` times, with the new w½ and ẇ½
+    4  repeat from 1 or 2, ``passes`` times, with the new w½ and ẇ½
     5  e' = 2 e½ − e and ė' = 2 ė½ − ė, unit and orthogonal;  d' = d + h v½;  λ' = 2 λ½ − λ
     6  accelerations at the end from the motion equation with λ';  v' = v½ + δ a'
 
-States z of the user's own take part by the mid-point rule, z½ = z + δ ż½ in step 1, with ż½ of the pass
+The user's own states z are integrated by the mid-point rule: z½ = z + δ ż½ in step 1, with ż½ of the pass
 before (ż in the first), and z' = z + h ż½ in step 5.
 
-Step 3 is the bordered system with σ = ε/δ, step 6 the same with λ held (scheme.RIGID). Without a pass w is
-advanced with the old ẇ, which makes it first order; with one, all is second order.
+Step 3 is the bordered system with σ = ε/δ, step 6 the same with λ held (layout.RIGID). Without a pass, w is
+advanced with the old ẇ and is of first order; with one, everything is of second order.
 
 Sources: Park & Chiou (1987), sections 4 to 6, with A(ẇ) in place of A(w) on the right of eqs. 5.7b, 5.10 and
-6.5 and with q, not q̇, as the border of 5.16; v(n + ½) of eq. 6.4 is written v + δ a, which is the same and
-lets a step have any length.
+6.5 and with q, not q̇, as the border of 5.16; v(n + ½) of eq. 6.4 is written v + δ a, which is equal and
+allows steps of any length.
 
 Both use the arithmetic of Euler parameters,
 
@@ -58,7 +57,7 @@ TRIES = 3
 
 
 def emit_projection(program: LoopModule) -> LoopFunction:
-    """`project(t)`: the trial state onto its constraints, with accelerations and multipliers there."""
+    """Emit `project(t)`: project the trial state onto its constraints; find accelerations and multipliers."""
     move = _emit_move(program)
     rows = scheme_of(program).rows
     f = program.function("project", arguments=(REAL,))
@@ -79,7 +78,7 @@ def emit_projection(program: LoopModule) -> LoopFunction:
 
 
 def _emit_move(program: LoopModule) -> LoopFunction:
-    """`move(t)`: the trial state after one step of Newton's method, from the gaps at the work vector."""
+    """Emit `move(t)`: one step of Newton's method on the trial state, from the gaps at the work vector."""
     scheme = scheme_of(program)
     f = program.function("move", arguments=(REAL,))
     t, trial, answer = f.argument(2), f.vector("trial"), f.vector("answer")
@@ -100,7 +99,7 @@ def _emit_move(program: LoopModule) -> LoopFunction:
 
 
 def emit_begin(program: LoopModule) -> LoopFunction:
-    """`begin()`: speeds that keep the constraints, accelerations and multipliers at a new beginning."""
+    """Emit `begin()`: at a start, find speeds that satisfy the constraints, accelerations and multipliers."""
     f = program.function("begin", rare=True)
     settle_speeds(f, f["t"], f.vector("state"))
     f.give()
@@ -108,7 +107,7 @@ def emit_begin(program: LoopModule) -> LoopFunction:
 
 
 def emit_straighten(program: LoopModule) -> LoopFunction:
-    """`straighten(h)`: accelerations and multipliers follow a straight line between the ends of a step."""
+    """Emit `straighten(h)`: make accelerations and multipliers linear between the ends of a step."""
     f = program.function("straighten", arguments=(REAL,))
     scheme, base, end = scheme_of(program), f.vector("base"), f.vector("finish")
     first, last = f.vector("k0"), f.vector("k_end")
@@ -121,7 +120,7 @@ def emit_straighten(program: LoopModule) -> LoopFunction:
 
 
 def settle_speeds(f: LoopFunction, t: Value, state: Span) -> None:
-    """The speeds of a state onto their constraints; its accelerations and multipliers."""
+    """Project the speeds of a state onto their constraints, and find its accelerations and multipliers."""
     scheme = scheme_of(f.program)
     work, answer, soft = f.vector("work"), f.vector("answer"), f.vector("settings")[1]
     f.copy(f.shape.states, state, work)
@@ -143,7 +142,7 @@ def settle_speeds(f: LoopFunction, t: Value, state: Span) -> None:
 
 
 def _aim(f: LoopFunction, first: int) -> None:
-    """Targets that take away the gaps from ``first`` on, and λ₀ = 0."""
+    """Set targets that remove the gaps from ``first`` on, and λ₀ = 0."""
     scheme, work, gaps = scheme_of(f.program), f.vector("work"), f.vector("gaps")
     with f.each(scheme.rows) as i:
         work[i + scheme.first_given] = 0.0
@@ -157,7 +156,7 @@ def scheme_of(program: LoopModule) -> Scheme:
 
 
 def request_corrections(f: LoopFunction, *, weight: float, soft: Value, soft_speeds: Value) -> None:
-    """The last inputs of `solve`: motion (1) or a projection (0), and how soft the constraints are."""
+    """Set the last inputs of `solve`: motion (1) or a projection (0), and the softness of the constraints."""
     work, scheme = f.vector("work"), scheme_of(f.program)
     work[scheme.weight] = weight
     work[scheme.weight + 1] = soft
@@ -165,7 +164,7 @@ def request_corrections(f: LoopFunction, *, weight: float, soft: Value, soft_spe
 
 
 def emit_staggered(program: LoopModule) -> LoopFunction:
-    """`advance(t, h)`: the trial state after a step."""
+    """Emit `advance_staggered(t, h)`, which computes the trial state after a step."""
     scheme, states = scheme_of(program), program.shape.states
     half, finish = _emit_half(program), _emit_finish(program)
     f = program.function("advance_staggered", arguments=(REAL, REAL))
@@ -213,7 +212,7 @@ def emit_staggered(program: LoopModule) -> LoopFunction:
 
 
 def _give(f: LoopFunction, scheme: Scheme, source: Span, first: int) -> None:
-    """λ₀ from a state, and no targets."""
+    """Set λ₀ from a state, and zero targets."""
     work = f.vector("work")
     with f.each(scheme.rows) as i:
         work[i + scheme.first_given] = source[i + first]
@@ -221,7 +220,7 @@ def _give(f: LoopFunction, scheme: Scheme, source: Span, first: int) -> None:
 
 
 def _emit_half(program: LoopModule) -> LoopFunction:
-    """`half(t, delta)`: steps 1 to 3 with what the work vector holds of the middle; it leaves more there."""
+    """Emit `half_staggered(t, delta)`: steps 1 to 3, from and into the values of the middle in `work`."""
     scheme = scheme_of(program)
     turn = _emit_turn(program)
     f = program.function("half_staggered", arguments=(REAL, REAL))
@@ -247,7 +246,7 @@ def _emit_half(program: LoopModule) -> LoopFunction:
 
 
 def _emit_turn(program: LoopModule) -> LoopFunction:
-    """`turn(e, w, delta)`: step 2 for the part whose Euler parameters and spin are at these places."""
+    """Emit `turn_staggered(e, w, delta)`: step 2 for the part with these indices of its e and w."""
     f = program.function("turn_staggered", arguments=(WHOLE, WHOLE, REAL))
     place, first, delta = f.argument(2), f.argument(3), f.argument(4)
     state, work = f.vector("state"), f.vector("work")
@@ -266,7 +265,7 @@ def _emit_turn(program: LoopModule) -> LoopFunction:
 
 
 def _emit_finish(program: LoopModule) -> LoopFunction:
-    """`finish(e, w)`: step 5 for the part at these places."""
+    """Emit `finish_staggered(e, w)`: step 5 for the part with these indices."""
     f = program.function("finish_staggered", arguments=(WHOLE, WHOLE))
     place, first = f.argument(2), f.argument(3)
     state, work, trial = (f.vector(name) for name in ("state", "work", "trial"))
@@ -285,7 +284,7 @@ Values = Sequence[Value]
 
 
 def take(vector: Span, first: Value, count: int) -> list[Value]:
-    """Consecutive entries of a vector."""
+    """Return consecutive entries of a vector."""
     return [vector[first + i] for i in range(count)]
 
 
@@ -312,7 +311,7 @@ def times(factor: Value | float, a: Values) -> list[Value]:
 
 
 def rate(w: Values, e: Values) -> list[Value]:
-    """A(w) e."""
+    """Rates of Euler parameters, ė = A(w) e."""
     x, y, z = times(0.5, w)
     e0, e1, e2, e3 = e
     return [
@@ -332,8 +331,8 @@ def solve_midpoint(p: Values, right: Values) -> list[Value]:
 def solved_unit(f: LoopFunction, p: Values, right: Values) -> list[Value]:
     """Return the unit e of (1 − A(p)) e + μ e = r, with the multiplier μ of its length.
 
-    (1 + μ)² = r·r − ¼ p·p,  e = ( (1 + μ) + A(p) ) r / r·r; where p is so large that there is no such μ, e is
-    made unit after all.
+    (1 + μ)² = r·r − ¼ p·p,  e = ( (1 + μ) + A(p) ) r / r·r. If p is so large that no such μ exists, e is
+    scaled to unit length.
     """
     size = dot(right, right)
     stretch = f.root(f.most(size - 0.25 * dot(p, p), 0.0))
@@ -341,8 +340,8 @@ def solved_unit(f: LoopFunction, p: Values, right: Values) -> list[Value]:
 
 
 def solved_across(p: Values, right: Values, e: Values) -> list[Value]:
-    """Return the ė of (1 − A(p)) ė + μ e = r that is orthogonal to a unit e, with the multiplier μ
-    of that.
+    """Return the ė of (1 − A(p)) ė + μ e = r that is orthogonal to a unit e, with μ as the multiplier of this
+    condition.
     """
     free = solve_midpoint(p, right)
     beside = solve_midpoint(p, e)
@@ -350,17 +349,17 @@ def solved_across(p: Values, right: Values, e: Values) -> list[Value]:
 
 
 def unit(f: LoopFunction, e: Values) -> list[Value]:
-    """e made unit."""
+    """Return e scaled to unit length."""
     return times(1.0 / f.root(dot(e, e)), e)
 
 
 def across(e: Values, e_dot: Values) -> list[Value]:
-    """ė made orthogonal to a unit e."""
+    """Return the part of ė that is orthogonal to a unit e."""
     return minus(e_dot, times(dot(e, e_dot), e))
 
 
 def spin(e: Values, e_dot: Values) -> list[Value]:
-    """w = 2 (e₀ ġ − g × ġ − ė₀ g) with e = (e₀, g)."""
+    """Angular velocity from Euler parameters and their rates: w = 2 (e₀ ġ − g × ġ − ė₀ g), e = (e₀, g)."""
     e0, x, y, z = e
     d0, dx, dy, dz = e_dot
     return [

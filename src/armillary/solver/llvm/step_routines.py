@@ -1,7 +1,7 @@
-"""Steps of one method inside of a routine: what a step is, the described solver says.
+"""Steps of one method inside a routine, written from the described solver.
 
 A `StepRoutine` is a routine over fields (llvm/building/routines.py) that makes steps of one motion at a time.
-Its layout has the vectors ``slopes``, of all stages one after the other, and ``stage``.
+Its layout has the vectors ``slopes`` (the rates of all stages, one after the other) and ``stage``.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ STEP_WORK = ("slopes", "stage")
 
 
 def step_work(method: Method, width: int) -> dict[str, np.ndarray]:
-    """Return the work vectors of steps of so many numbers."""
+    """Return the work vectors for steps of ``width`` numbers."""
     return {"slopes": np.zeros(method.coefficients.stages * width), "stage": np.zeros(width)}
 
 
 class StepRoutine(Routine, Stepper):
-    """A routine with steps. ``width``: how many numbers a motion has, where they are not the states alone."""
+    """A routine with steps. Override ``width`` if a motion has more numbers than its states."""
 
-    states = 0  # known when it runs
+    states = 0  # known at run time only
 
     def __init__(
         self, module: IRModule, layout: RoutineLayout, method: Method, name: str, *arguments: str
@@ -39,7 +39,7 @@ class StepRoutine(Routine, Stepper):
         self.vectors: dict[str, Span] = {}
 
     def width(self) -> Value:
-        """Return how many numbers are integrated."""
+        """Return the number of values that are integrated."""
         return self["states"]
 
     def rates(self, name: str, m: Value) -> Value:
@@ -50,7 +50,7 @@ class StepRoutine(Routine, Stepper):
             yield m
 
     def step(self, t: Value, h: Value, here: Span, after: Span) -> None:
-        """Emit a step of length ``h`` from ``here`` to ``after``, which may be the same."""
+        """Emit a step of length ``h`` from ``here`` to ``after``, which may be one vector."""
         self.integrated = self.width()
         slopes = Routine.vector(self, "slopes")
         self.vectors = {"state": here, "trial": after, "stage": Routine.vector(self, "stage")}

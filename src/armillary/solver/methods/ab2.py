@@ -2,13 +2,14 @@
 
     y₁ = y + h (3/2 f(t, y) − 1/2 f(t − h, y before))
 
-A step of another length than the one before takes the line through both rates; the first step, that after an
-event, a jump of data or a change of memory, and one longer than LONGEST_RATIO times the one before are steps
-of the midpoint method. The error of a step is 5/12 h³ y‴, against 1/6 h³ y‴ of midpoint on linear systems;
-real rates are stable up to 1/h, half of midpoint's; an oscillation without damping grows by h⁴ ω⁴/4 a step.
+A step of another length than the one before takes the line through both rates. The first step, the first
+after an event, a jump of data or a change of memory, and a step longer than LONGEST_RATIO times the one
+before are steps of the midpoint method. The error of a step is 5/12 h³ y‴, against 1/6 h³ y‴ of midpoint on
+linear systems; it is stable for real rates up to 1/h, half of midpoint's; an undamped oscillation grows by h⁴
+ω⁴/4 a step.
 
 Reference: Hairer, Nørsett, Wanner (1993), Solving Ordinary Differential Equations I, III.1 and III.5.
-Programs for cars in real time take it, since one evaluation is all that a step has time for. Inside a step:
+Real-time programs for cars use it, since a step has time for one evaluation only. Inside a step:
 cubic Hermite.
 
 Not taken: AB3, stable up to 0.55/h only; a corrector, whose second evaluation makes midpoint the better one.

@@ -1,9 +1,9 @@
-"""The parts of the solver that come from the tableaux of methods, in the small language.
+"""Functions of the solver that are generated from the tableaux of methods, in the small language.
 
 This file writes the stages of a method, its error estimate and its dense output from the tableau, and the
 functions that choose among a program's methods: the one description of a Runge-Kutta step, for runs in the
-process, lanes of many runs and exported programs. A method is exported if its `Method` is marked so
-(runtime/integrators).
+process, lanes of many runs and exported programs. A `Method` is exported if its field `exported` is true
+(registry.py).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _COMMON = ("k0", "k_end", "nest0", "nest1", "nest2")  # vectors of all methods: 
 
 
 def exported_methods(adaptive: bool, stiff: bool = False, multistep: bool = True) -> list[Method]:
-    """Return the methods of exported programs, in the order of their numbers, with or without adaptive,
-    linearly implicit ones, and those that need the rates of the step before.
+    """Return the methods of exported programs, in the order of their numbers, with or without adaptive
+    methods, linearly implicit methods, and multistep methods.
     """
     known = [m for m in METHODS.values() if adaptive or not m.adaptive]
     known = [m for m in known if multistep or not m.coefficients.multistep]
@@ -31,7 +31,7 @@ def exported_methods(adaptive: bool, stiff: bool = False, multistep: bool = True
 def method_names(
     adaptive: bool, quote: str = "", joint: str = "or", stiff: bool = False, multistep: bool = True
 ) -> str:
-    """Return the names of the exported methods in a sentence."""
+    """Return the names of the exported methods, joined as in a sentence."""
     *first, last = [f"{quote}{m.name}{quote}" for m in exported_methods(adaptive, stiff, multistep)]
     return f"{', '.join(first)} {joint} {last}" if first else last
 
@@ -48,23 +48,23 @@ def source(methods: Sequence[Method]) -> str:
     parts = [_stages(m, "stages" if alone else f"{m.name}_stages") for m in methods]
     if not alone:
         chosen = [m.name for m in methods]
-        about = "The stages of a step and the trial state."
+        about = "Compute the stages of a step and the trial state."
         calls = {name: [f"{name}_stages(run, t, h)"] for name in chosen}
         parts.append(_function("stages(run: RunRecord, t: real, h: real)", about, _cases(chosen, calls)))
     own = [m for m in methods if m.adaptive]
     if own:
         own_names = [m.name for m in own]
         errors = {m.name: _errors(m.coefficients) for m in own}
-        about = "The error estimate of a step."
+        about = "Compute the error estimate of a step."
         parts.append(_function("error_ratios(run: RunRecord, h: real)", about, _cases(own_names, errors)))
         parts.append(
-            _function("set_control(run: RunRecord)", "Constants of the step-size control.", _control(own))
+            _function("set_control(run: RunRecord)", "Set the constants of step-size control.", _control(own))
         )
-        parts.append(_method_test("adaptive", "Whether the method chooses its steps.", own))
+        parts.append(_method_test("adaptive", "Return whether the method chooses its steps.", own))
         ending = [m for m in own if m.coefficients.end_enters_error]
-        about = "Whether the error estimate needs the derivative at the end of a step."
+        about = "Return whether the error estimate needs the derivative at the end of a step."
         parts.append(_method_test("end_enters_error", about, ending))
-        about = "Whether the method has two error estimates (HNW I, II.10)."
+        about = "Return whether the method has two error estimates (HNW I, II.10)."
         parts.append(
             _method_test("has_two_errors", about, [m for m in own if len(m.coefficients.errors) > 1])
         )
@@ -72,10 +72,10 @@ def source(methods: Sequence[Method]) -> str:
 
 
 def _dense(methods: Sequence[Method]) -> list[str]:
-    """Return the dense output beyond the cubic Hermite polynomial, which every method has."""
+    """Return the functions of the dense output; every method has at least its cubic Hermite polynomial."""
     further = [m for m in methods if m.coefficients.dense]
     terms = {m.name: _dense_terms(m.coefficients) for m in further}
-    about = "The further coefficients of the dense output, and the stages that they need."
+    about = "Compute the further coefficients of the dense output, and the stages that they need."
     alone = len(methods) == 1
     parts = (
         [_function("dense_terms(run: RunRecord)", about, _cases(list(terms), terms, last=alone))]
@@ -85,7 +85,7 @@ def _dense(methods: Sequence[Method]) -> list[str]:
     values = {m.name: [f"run.point = {_nested_polynomial(_nests(m.coefficients))}"] for m in further}
     if not alone or not values:
         values["other"] = [f"run.point = {_nested_polynomial(0)}"]
-    about = "The state at a part theta of the step just taken, from its coefficients."
+    about = "Compute the state at the fraction theta of the step just taken, from its coefficients."
     return [
         *parts,
         _function("dense_state(run: RunRecord, theta: real)", about, _cases(list(values), values)),
@@ -101,12 +101,12 @@ def _nested_polynomial(terms: int) -> str:
 
 
 def _nests(t: Tableau | Rosenbrock) -> int:
-    """Terms of the dense output beyond the cubic ones."""
+    """Return the number of terms of the dense output beyond the cubic ones."""
     return len(t.dense) - 2 if isinstance(t, Rosenbrock) else len(t.dense)
 
 
 def _method_test(name: str, about: str, methods: Sequence[Method]) -> str:
-    """Return a function: whether the method of a run is one of these."""
+    """Return a function that tests whether the method of a run is one of these."""
     found = " or ".join(f"run.method == METHOD_{m.name.upper()}" for m in methods) or "False"
     return f'def {name}(run: RunRecord) -> truth:\n    """{about}"""\n    return {found}\n'
 
@@ -190,7 +190,7 @@ def _implicit_stages(t: Rosenbrock) -> list[str]:
 
 
 def _increments(weights: Row, first: int = 0) -> str:
-    """Return a sum of stages of a linearly implicit method, of those from a number on."""
+    """Return a weighted sum of the increments w of a linearly implicit method, from the number `first` on."""
     terms = [(weight, f"run.w{first + j + 1}") for j, weight in enumerate(weights) if weight]
     text = " + ".join(name if weight == 1 else f"{fraction(weight)} * {name}" for weight, name in terms)
     return text.replace("+ -", "- ").replace("+ (-", "- (")
@@ -217,7 +217,7 @@ def _control(methods: Sequence[Method]) -> list[str]:
 
 
 def _advance(t: Tableau, row: Row, h: str) -> str:
-    """h Σⱼ wⱼ kⱼ, a single term as (h wⱼ) kⱼ: its factor is the same for all states."""
+    """Return h Σⱼ wⱼ kⱼ; a single term as (h wⱼ) kⱼ, whose factor is the same for all states."""
     own = [j for j, weight in enumerate(row) if weight]
     if len(own) > 1:
         return f"{h} * ({_sum(t, row)})"

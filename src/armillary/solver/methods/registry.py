@@ -1,8 +1,8 @@
-"""The methods of integration, by name; which one is usual, and which replaces a former one.
+"""The methods of integration by name, the default method, and replacements of former names.
 
-Which to use: "rk4" for a given step, "midpoint" and "ab2" where speed matters more than accuracy, "dopri5"
-for tolerances down to about 1e-7, "dop853" below, "rodas5p" for stiff systems, "rodas3" for those with a
-given step, "auto" where a run may be stiff.
+Which to use: "rk4" for a given step, "midpoint" and "ab2" if speed matters more than accuracy, "dopri5" for
+tolerances down to about 1e-7, "dop853" below, "rodas5p" for stiff systems, "rodas3" for stiff systems with a
+given step, "auto" if a run may be stiff.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ _METHODS = (
 )  # fmt: skip
 STIFF = "rodas5p"  # takes over while a run by "auto" is stiff
 METHODS: dict[str, Method] = {method.name: method for method in _METHODS}
-# Names by which versions before 0.2 called SciPy's solvers, and the compiled methods that take their place:
-# of the same tableau, or for the same systems. SciPy's called Python at every evaluation and had rules for
-# events of their own; they took 50 to 1200 times as long at equal error.
+# Names of SciPy's solvers in versions before 0.2, and the compiled methods that replace them: with the same
+# tableau, or for the same systems. SciPy's solvers called Python at every evaluation and had their own rules
+# for events; they took 50 to 1200 times as long at equal error.
 FORMER_METHODS = {
     "scipy:RK45": "dopri5",
     "scipy:DOP853": "dop853",
@@ -62,8 +62,8 @@ def replace_former_method(name: str) -> str:
     if new is None:
         return name
     warnings.warn(
-        f"method '{name}' is no longer there and '{new}' takes its place: it is compiled, more accurate and "
-        f"far faster; write method='{new}'",
+        f"method '{name}' was removed and is replaced by '{new}', which is compiled, more accurate and far "
+        f"faster; write method='{new}'",
         FutureWarning,
         stacklevel=outside(),
     )
@@ -71,7 +71,7 @@ def replace_former_method(name: str) -> str:
 
 
 def family_methods(family: str) -> list[Method]:
-    """Return the methods of a family; the usual one comes first, except in the family of most equations."""
+    """Return the methods of a family, the default first (the empty family has no default)."""
     return [m for m in METHODS.values() if m.family == family]
 
 
@@ -86,4 +86,4 @@ def check_family(method: Method, family: str) -> None:
         return
     fitting = ", ".join(m.name for m in family_methods(family))
     kind = family or f"equations without {method.family}"
-    raise ArmillaryError(f"method '{method.name}' is not for {kind}; there are {fitting}")
+    raise ArmillaryError(f"method '{method.name}' is not for {kind}; use one of: {fitting}")

@@ -4,7 +4,7 @@ Reference: Kutta (1901); Hairer, Nørsett, Wanner (1993), Solving Ordinary Diffe
 Inside a step: cubic Hermite, order 3, at no cost: the derivative at the end is the next step's first.
 
 Not taken: Kutta's 3/8 rule, with somewhat smaller error constants but three more multiply-adds per state and
-step, and not what reference programs run.
+step; reference programs do not use it.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Rodas3: a linearly implicit method of order 3 with a fixed step, L-stable, for stiff systems in real time.
 
 A step takes three evaluations, the partial derivatives of the rates, one factorisation and four solutions
-with it: the same number of operations wherever it leads. Source: Sandu et al. (1997), Benchmarking stiff ODE
+with it: always the same number of operations. Source: Sandu et al. (1997), Benchmarking stiff ODE
 solvers for atmospheric chemistry problems II: Rosenbrock solvers, Atmospheric Environment 31:3459–3472.
 Values inside a step are of order 2, F₁ = Σ dᵢwᵢ with Σ dᵢγᵢ = 0 and Σ dᵢγᵢⱼβⱼ = −1/2: the rates of the
 stiffest components at the end of a step are mostly errors, so that a cubic polynomial would be worse.
 
 Not taken: the linearly implicit Euler method, of order 1 with a third of the evaluations; Rodas4, of order 4
-with six, which falls to order 2 on stiff parts.
+with six evaluations, which falls to order 2 on stiff parts.
 """
 
 from __future__ import annotations

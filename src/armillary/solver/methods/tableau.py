@@ -9,7 +9,7 @@ Dense output between the ends, θ = (t' − t)/h, is one nested form for every m
     y(θ) = y + θ(F₀ + (1−θ)(F₁ + θ(F₂ + (1−θ)(F₃ + θ(F₄ + …)))))
     F₀ = y₁ − y,   F₁ = h k₀ − F₀,   F₂ = F₀ − h kₛ − F₁,   F₃₊ᵢ = h Σⱼ dᵢⱼ kⱼ
 
-whose first three terms are the cubic Hermite polynomial; methods differ only in the rows d, and in further
+The first three terms are the cubic Hermite polynomial; methods differ only in the rows d, and in the further
 stages kₛ₊₁ … that some of them need. Source: Hairer, Nørsett, Wanner (1993), Solving Ordinary Differential
 Equations I, II.6, and their codes dopri5.f and dop853.f.
 """
@@ -29,7 +29,7 @@ def row(entries: dict[int, float]) -> Row:
 
 @dataclass(frozen=True)
 class StepControl:
-    """Step-size control from the error norm e of a step, with PI memory of the one before.
+    """Step-size control from the error norm e of a step and the error of the step before (PI control).
 
         h' = h / clip( e^exponent / e_before^beta / safety,  1/most,  1/least )
 
@@ -44,8 +44,9 @@ class StepControl:
 
 
 class ChainedStage(NamedTuple):
-    """A stage of a method whose stages need only the rates k of the stage before: a step keeps one rate and
-    one sum. The stage is at t + h·time, adds h·weight·k to the sum, and puts the next stage at y + h·ahead·k.
+    """A stage of a method whose stages need only the rates k of the stage before, so that a step keeps one
+    rate and one sum. The stage is at t + h·time, adds h·weight·k to the sum, and puts the next stage at y +
+    h·ahead·k.
     """
 
     time: float
@@ -57,8 +58,8 @@ class ChainedStage(NamedTuple):
 class Tableau:
     """An explicit Runge–Kutta method; only adaptive methods have `control` and `errors`.
 
-    Each method has one tableau object, so tableaux are compared by identity: every run looks up its loop by
-    its tableau.
+    Each method has one tableau object and tableaux are compared by identity, so that runs find their compiled
+    loop by the tableau.
     """
 
     order: int
@@ -108,8 +109,8 @@ class Rosenbrock:
         ( I/(hγ) − ∂f/∂y ) wᵢ = f( t + cᵢ h, y + Σⱼ aᵢⱼ wⱼ ) + Σⱼ cᵢⱼ wⱼ / h + h dᵢ ∂f/∂t
         y₁ = y + Σᵢ bᵢ wᵢ,   error Σᵢ eᵢ wᵢ,   nest F₁₊ᵢ = Σⱼ dᵢⱼ wⱼ
 
-    `couplings` are the cᵢⱼ, `slopes` the dᵢ. The dense output has the nested form above with F₀ = y₁ − y and
-    all further coefficients from the stages: a rate at the end of a stiff step amplifies the error there.
+    `couplings` are the cᵢⱼ, `slopes` the dᵢ. The dense output has the nested form above with F₀ = y₁ − y; all
+    further coefficients come from the stages, since a rate at the end of a stiff step amplifies its error.
     Source: Hairer, Wanner (1996), Solving Ordinary Differential Equations II, IV.7.
     """
 
@@ -148,9 +149,9 @@ def rate_name(tableau: Tableau, i: int) -> str:
 
 @dataclass(frozen=True)
 class Method:
-    """A way to integrate: a tableau for the compiled loops, explicit or linearly implicit (``rosenbrock``). A
-    method integrates only equations whose ``method_family`` is its ``family``, "" for most. Exported programs
-    have the ``exported`` methods.
+    """An integration method: a tableau for the compiled loops, explicit or linearly implicit
+    (``rosenbrock``). It integrates only equations whose ``method_family`` is its ``family``, "" for most.
+    Exported programs have the ``exported`` methods.
     """
 
     name: str
@@ -165,7 +166,7 @@ class Method:
 
     @property
     def coefficients(self) -> Tableau | Rosenbrock:
-        """The tableau, of whichever kind."""
+        """The tableau, explicit or linearly implicit."""
         found = self.tableau or self.rosenbrock
         assert found is not None
         return found

@@ -1,8 +1,8 @@
 """Variations of a study: distributions of parameters and initial values, and designs of runs.
 
 Enters: names and their distributions, the kind of design, a number of runs, a seed. Leaves: `Design`, which
-gives the values of any block of runs. Read `design.py` first, then `distributions.py`; `points.py` holds the
-kinds of design and the random numbers that are found by their number.
+returns the values of any block of runs. Read `design.py` first, then `distributions.py`; `points.py` holds
+the kinds of design, and random numbers that are computed from their position.
 """
 
 from __future__ import annotations

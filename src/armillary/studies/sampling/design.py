@@ -1,4 +1,4 @@
-"""Designs: which values the varied quantities have in which run."""
+"""Designs: the values of the varied quantities in each run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from armillary.studies.sampling.points import (
 )
 from armillary.untyped import DataMapping, DataTable, Given
 
-# Distributions as a user or a file gives them.
+# Distributions in the forms that users and files give.
 
 _BY_WORD: dict[str, type[Distribution]] = {
     kind.word: kind for kind in (Uniform, Normal, LogNormal, Triangular, Choice)
@@ -47,9 +47,7 @@ _OPTIONS = {
 
 
 def as_distribution(value: Given, name: str) -> Distribution:
-    """Return the distribution that a user means: one of ours, data, a list of values, or code of
-    their own.
-    """
+    """Return a distribution from a user's value: a distribution, data, a list of values, or code."""
     try:
         if isinstance(value, Distribution):
             return value
@@ -103,7 +101,7 @@ def _keys(data: Mapping[str, object]) -> str:
 
 # Quantities that vary together.
 
-_SYMMETRIC = 1e-12  # a matrix typed or computed as symmetric differs by no more
+_SYMMETRIC = 1e-12  # tolerance of symmetry, for typed or computed matrices
 
 
 class Correlated:
@@ -111,8 +109,8 @@ class Correlated:
 
         zᵢ = Φ⁻¹(uᵢ),   xᵢ = Fᵢ⁻¹(Φ((L z)ᵢ)),   L Lᵀ = correlation
 
-    so that each quantity keeps its own distribution. Between normal distributions `correlation` is theirs;
-    between others it is the correlation of the underlying normal variables, which comes close.
+    so that each quantity keeps its own distribution. For normal distributions `correlation` is the
+    correlation of the quantities; for others, of the underlying normal variables, which is close to it.
 
         arm.Correlated({"Cf": arm.Normal(80e3, 5e3), "Cr": arm.Normal(90e3, 5e3)}, [[1, 0.8], [0.8, 1]])
     """
@@ -127,7 +125,7 @@ class Correlated:
 
     @staticmethod
     def from_data(data: Mapping[str, object]) -> Correlated:
-        """From {"correlated": {name: distribution, …}, "correlation": [[…]]}."""
+        """Return an object from {"correlated": {name: distribution, …}, "correlation": [[…]]}."""
         if set(data) != {"correlated", "correlation"} or not isinstance(data["correlated"], Mapping):
             raise ParameterError("what varies together needs a table 'correlated' and a matrix 'correlation'")
         return Correlated(data["correlated"], data["correlation"])
@@ -137,11 +135,11 @@ class Correlated:
         return tuple(self.distributions)
 
     def mixed(self, u: np.ndarray) -> np.ndarray:
-        """Correlated uniform numbers (names, runs) from independent ones."""
+        """Return correlated uniform numbers (names, runs) from independent ones."""
         from scipy.special import ndtr, ndtri
 
         z = ndtri(u)
-        # Term by term: a matrix product rounds by the number of runs in the block.
+        # Term by term: the rounding of a matrix product would depend on the number of runs in the block.
         found: np.ndarray = ndtr(
             [sum(row[j] * z[j] for j in range(i + 1)) for i, row in enumerate(self._factor)]
         )
@@ -175,7 +173,7 @@ def _check_correlation(correlation: object, names: tuple[str, ...]) -> np.ndarra
             if abs(matrix[i, j]) >= 1:
                 raise ParameterError(
                     f"{where}: the correlation of {pair} is {matrix[i, j]:g}; it must lie between -1 and 1, "
-                    "and what depends on another entirely should be computed from it in the model"
+                    "and quantities that depend entirely on others should be computed in the model"
                 )
     smallest = float(np.linalg.eigvalsh(matrix)[0])
     if smallest <= _SYMMETRIC:
@@ -188,8 +186,8 @@ def _check_correlation(correlation: object, names: tuple[str, ...]) -> np.ndarra
 
 
 KINDS = ("random", "lhs", "sobol", "grid", "list", "morris", "saltelli")
-OPEN_ENDED = ("random", "sobol", "morris", "saltelli")  # more runs of them begin with those of fewer
-MOST = 2**30  # runs: what a Sobol' sequence of SciPy's and a permutation here can number
+OPEN_ENDED = ("random", "sobol", "morris", "saltelli")  # kinds in which more runs begin with the same runs
+MOST = 2**30  # runs: the limit of SciPy's Sobol' sequence and of our permutations
 _LEVELS = 4  # of Morris' grid, his own choice
 
 
@@ -203,16 +201,16 @@ class Design:
     | kind | runs |
     | --- | --- |
     | `random` | independent |
-    | `lhs` | Latin hypercube: each of `runs` equally likely slices of each distribution is met once |
+    | `lhs` | Latin hypercube: one run in each of `runs` equally likely slices of each distribution |
     | `sobol` | the scrambled sequence of Sobol', spread more evenly; best in powers of two |
     | `grid` | every combination, the last name fastest: of lists, or of `levels` between bounds |
-    | `list` | lists of one length, run by run |
+    | `list` | lists of equal length, run by run |
     | `morris` | trajectories for Morris screening on `levels` levels; runs in groups of names + 1 |
     | `saltelli` | for Sobol' indices; runs in groups of names + 2, or 2 names + 2 for `second_order` |
 
-    The values of a run depend on the seed and the run's number alone: any block can be made by itself, on any
-    machine. In `random` and `lhs` a name keeps its numbers whatever else varies.
-    `units` gives the units of names, in which values are; only distributions that bring units need it.
+    The values of a run depend only on the seed and the run's number: any block can be made alone, on any
+    machine. In `random` and `lhs` a name keeps its numbers if other names change. `units` gives the units of
+    values by name; it is needed only for distributions with units.
     """
 
     def __init__(
@@ -245,7 +243,7 @@ class Design:
 
     @property
     def group(self) -> int:
-        """Runs that belong together: of a trajectory, or of two points and their mixtures; else 1."""
+        """Number of runs that belong together: a trajectory, or two points and their mixtures; else 1."""
         return group_size(self.kind, len(self.names), self.second_order)
 
     @property
@@ -255,11 +253,11 @@ class Design:
 
     @property
     def portable(self) -> bool:
-        """Whether the design can be written as data: it holds no code of the user's."""
+        """Whether the design can be written as data, since it has no code of the user."""
         return not any(isinstance(each, UserDistribution) for each in self.distributions.values())
 
     def block(self, i0: int, i1: int) -> dict[str, np.ndarray]:
-        """Values by name of the runs i0 up to, not including, i1."""
+        """Return values by name, of the runs from i0 up to, not including, i1."""
         self._check_runs(i0, i1)
         if self.kind == "list":
             # mypy: the distributions of a list are all lists.
@@ -274,15 +272,15 @@ class Design:
         return {name: each.ppf(u[name]) for name, each in self.distributions.items()}
 
     def values(self, run: int) -> dict[str, float]:
-        """Values by name of one run."""
+        """Return the values of one run, by name."""
         if not isinstance(run, int | np.integer) or not 0 <= run < self.runs:
             raise ParameterError(f"there is no run {run}: the design has runs 0 to {self.runs - 1}")
         return {name: float(values[0]) for name, values in self.block(run, run + 1).items()}
 
     def points(self, i0: int, i1: int) -> np.ndarray:
-        """Points in the unit cube, (names, runs), that the runs' values are made from."""
+        """Return the points in the unit cube, (names, runs), from which the runs' values are made."""
         if self._points is None:
-            raise ParameterError(f"a {self.kind} has values, no points in the unit cube")
+            raise ParameterError(f"a {self.kind} design has values, but no points in the unit cube")
         self._check_runs(i0, i1)
         return self._points(i0, i1)
 
@@ -298,7 +296,7 @@ class Design:
         return self._as_data({name: _data_of(name, each) for name, each in self.distributions.items()})
 
     def identity(self) -> DataTable:
-        """Plain data that differ where designs differ, for digests."""
+        """Return plain data that identify the design, for digests."""
         data = self._as_data({name: each.identity() for name, each in self.distributions.items()})
         return data | {"names": list(self.names)}  # in their order: other keys may be sorted
 
@@ -318,7 +316,7 @@ class Design:
     def _as_data(self, members: DataTable) -> DataTable:
         vary: DataTable = {}
         labels = {name: label for label, each in self.correlated.items() for name in each.names}
-        for name in self.names:  # the order counts: a sequence's coordinates differ, a grid's last is fastest
+        for name in self.names:  # the order matters, for sequences and for grids
             if name not in labels:
                 vary[name] = members[name]
             else:
@@ -334,13 +332,13 @@ class Design:
 
     def _check(self, levels: object, second_order: bool) -> None:
         if levels is not None and self.kind not in ("grid", "morris"):
-            raise ParameterError(f"levels are of the designs grid and morris, not of {self.kind}")
+            raise ParameterError(f"levels are for the designs grid and morris, not for {self.kind}")
         if second_order and self.kind != "saltelli":
-            raise ParameterError(f"second_order is of the design saltelli, not of {self.kind}")
+            raise ParameterError(f"second_order is for the design saltelli, not for {self.kind}")
         if self.correlated and self.kind in ("grid", "list", "morris", "saltelli"):
             together = next(iter(self.correlated.values()))
             raise ParameterError(
-                f"{together!r}: a {self.kind} design takes each quantity by itself; use random, lhs or sobol"
+                f"{together!r}: a {self.kind} design varies each quantity alone; use random, lhs or sobol"
             )
         for name, each in self.distributions.items():
             if self.kind == "list" and (not isinstance(each, Choice) or each.weights is not None):
@@ -376,7 +374,7 @@ class Design:
         return axes
 
     def _count(self, runs: object) -> int:
-        """Return the number of runs: as requested, or as many as grid and list have."""
+        """Return the number of runs: as requested, or the number of a grid or list."""
         if self.kind == "list":
             found = _common_length(self.distributions)
         elif self.kind == "grid":
@@ -399,7 +397,7 @@ class Design:
         if rest or (not groups and self.group > 1):
             best = self._powers(groups) if self.kind == "saltelli" else (groups, groups + 1)
             near = " or ".join(f"{self.group * count}" for count in best if count)
-            hint = ", best as many of them as a power of two" if self.kind == "saltelli" else ""
+            hint = ", best with a power of two of groups" if self.kind == "saltelli" else ""
             raise ParameterError(
                 f"runs of a {self.kind} design of {len(self.names)} names come in groups of {self.group}"
                 f"{hint}: {runs} is not a multiple; use {near}"
@@ -414,7 +412,7 @@ class Design:
 
     @staticmethod
     def _powers(count: int) -> tuple[int, int]:
-        """Return the powers of two around a number; 0 and 1 around none."""
+        """Return the powers of two around a number; 0 and 1 around zero."""
         return (0, 1) if count == 0 else (2 ** (count.bit_length() - 1), 2 ** count.bit_length())
 
     def _unit_points(self) -> Points | None:
@@ -467,7 +465,7 @@ def _common_length(distributions: Mapping[str, Distribution]) -> int:
     for name, other in others:
         if other != length:
             raise ParameterError(
-                f"the lists of a design are of one length: '{first}' has {length} values, '{name}' {other}"
+                f"lists of a design must have equal lengths: '{first}' has {length} values, '{name}' {other}"
             )
     return length
 
@@ -482,7 +480,7 @@ def _data_of(name: str, distribution: Distribution) -> DataTable:
 def _remedy(distribution: Distribution) -> str:
     if isinstance(distribution, Normal | LogNormal):
         return "; give it low and high"
-    return "; use one that has bounds, such as Uniform"
+    return "; use a distribution with bounds, such as Uniform"
 
 
 def _whole_number(value: Given, what: str, *, least: int) -> int:

@@ -1,4 +1,4 @@
-"""Distributions of one varied quantity: the inverse of the distribution function, bounds and units."""
+"""Distributions of one varied quantity: the inverse distribution function, bounds and units."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from armillary.errors import ArmillaryError, ParameterError, UnitsError, shorten
 from armillary.model.units import about_value, arithmetic, number_and_unit
 from armillary.untyped import DataTable, Given
 
-# Numbers that a distribution is given: plain, as text, or with units; all brought to one unit.
+# Numbers of a distribution: plain, as text, or with units; all converted to one unit.
 
 
 def in_one_unit(given: Mapping[str, object], units: str, where: str) -> tuple[DataTable, str]:
     """Return floats and arrays of floats by name, and their common unit.
 
     A number may be plain, a text ("pi/2", "55 mile/hour") or a Pint quantity. Plain numbers are in `units`.
-    If `units` is empty, either all numbers bring units or none does; plain ones are then in the units of the
+    If `units` is empty, either all numbers have units or none has; plain numbers are then in the units of the
     varied quantity.
     """
     read = {name: _read_value(value, f"{where}: {name}") for name, value in given.items()}
@@ -42,7 +42,7 @@ def in_one_unit(given: Mapping[str, object], units: str, where: str) -> tuple[Da
 
 
 def unit_factor(source: str, target: str, where: str) -> float:
-    """Return the factor from one unit to another."""
+    """Return the conversion factor from one unit to another."""
     one, other = parse_unit(source), parse_unit(target)
     if one.dimension is not other.dimension:
         raise UnitsError(f"{where} is given in {source}, but is in {target or 'no units'}")
@@ -90,7 +90,7 @@ def _number_from_text(value: str, where: str) -> tuple[float, str | None]:
 
 
 def _list(values: list[Given] | tuple[object, ...], where: str) -> tuple[np.ndarray, str | None]:
-    if all(type(value) is float or type(value) is int for value in values):  # a million of them are quick
+    if all(type(value) is float or type(value) is int for value in values):  # fast for a million numbers
         return _finite_array(np.asarray(values), where), None
     if any(isinstance(value, list | tuple | np.ndarray) for value in values):
         raise ParameterError(f"{where} needs a plain list of numbers, not lists in a list")
@@ -112,7 +112,7 @@ def _finite_array(values: np.ndarray, where: str) -> np.ndarray:
     return numbers
 
 
-_SHOWN = 6  # numbers of a list that a message or a digest shows; of longer lists the length
+_SHOWN = 6  # most numbers of a list in a message or a digest; of longer lists, the length
 
 
 class Distribution:
@@ -123,16 +123,16 @@ class Distribution:
     the parameter or initial value.
     """
 
-    word: ClassVar[str]  # its name as data
-    main: ClassVar[tuple[str, ...]]  # fields that always are given, in order
-    sized: ClassVar[tuple[str, ...]]  # fields that have the units of the quantity
+    word: ClassVar[str]  # name of the distribution in data
+    main: ClassVar[tuple[str, ...]]  # required fields, in order
+    sized: ClassVar[tuple[str, ...]]  # fields with the units of the quantity
 
     low: float
     high: float
     units: str
 
     def ppf(self, u: object) -> np.ndarray:
-        """Values at the probabilities u."""
+        """Return the values at the probabilities u."""
         raise NotImplementedError
 
     @property
@@ -150,14 +150,14 @@ class Distribution:
         return {self.word: self._numbers()} | {k: _plain_value(value) for k, value in self._options().items()}
 
     def identity(self) -> DataTable:
-        """Plain data that differ where distributions differ, for digests; long lists by their checksum."""
+        """Return plain data that identify the distribution, for digests; long lists by their checksum."""
         return {name: _digest(value) for name, value in self.as_data().items()}
 
     def _numbers(self) -> list[float]:
         return [getattr(self, name) for name in self.main]
 
     def _options(self) -> DataTable:
-        """Fields that were given beyond the main ones."""
+        """Return optional fields that were given."""
         # mypy: all subclasses are dataclasses.
         own = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in self.main}  # type: ignore[arg-type]
         return {name: value for name, value in own.items() if _is_given(value)}
@@ -174,26 +174,26 @@ class Distribution:
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def _settle(self, **changed: object) -> None:
-        """Fields set once, while a frozen object is being made."""
+        """Set fields while a frozen object is being made."""
         for name, value in changed.items():
             object.__setattr__(self, name, value)
 
     def _read(self) -> None:
-        """The fields with units as plain numbers in one unit."""
+        """Replace the fields with units by plain numbers in one unit."""
         given = {name: getattr(self, name) for name in self.sized}
         given = {name: value for name, value in given.items() if name == "values" or not _infinite(value)}
         numbers, units = in_one_unit(given, self.units, type(self).__name__)
         self._settle(**self._one_each(numbers), units=units)
 
     def _bounds_or_none(self) -> None:
-        """A bound given as None is none."""
+        """Replace bounds given as None by infinite ones."""
         self._settle(
             low=-math.inf if self.low is None else self.low,
             high=math.inf if self.high is None else self.high,
         )
 
     def _one_each(self, numbers: DataTable) -> DataTable:
-        """Return the numbers, if each is one; except for lists of values and weights."""
+        """Return the numbers after a check: lists of values and weights, and single numbers otherwise."""
         for name, number in numbers.items():
             is_list = name in ("values", "weights")
             if np.ndim(number) != is_list:
@@ -237,7 +237,7 @@ class Uniform(Distribution):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Normal(Distribution):
-    """The normal distribution; with `low` or `high`, truncated there (not heaped up at the bounds)."""
+    """The normal distribution; with `low` or `high`, truncated there, without atoms at the bounds."""
 
     mean: float
     sd: float
@@ -256,11 +256,11 @@ class Normal(Distribution):
         self._require_order()
 
     def ppf(self, u: object) -> np.ndarray:
-        """With a and b the bounds in standard deviations from the mean, and p between Φ(a) and Φ(b):
+        """Quantile function, with a and b the bounds in standard deviations from the mean:
 
             x = mean + sd·Φ⁻¹(p),   p = (1 − u) Φ(a) + u Φ(b)
 
-        in logarithms and in the lower tail, so that bounds far from the mean keep their digits.
+        computed with logarithms and in the lower tail, so that bounds far from the mean do not lose digits.
         """
         from scipy.special import log_ndtr, ndtri, ndtri_exp
 
@@ -272,7 +272,7 @@ class Normal(Distribution):
         side = 1.0
         if a > 0:
             side, a, b, u = -1.0, -b, -a, 1 - u
-        with np.errstate(divide="ignore"):  # log 0 at the ends themselves
+        with np.errstate(divide="ignore"):  # log 0 at the ends
             p = np.logaddexp(log_ndtr(a) + np.log1p(-u), log_ndtr(b) + np.log(u))
         found: np.ndarray = np.clip(
             self.mean + side * self.sd * ndtri_exp(np.minimum(p, 0.0)), self.low, self.high
@@ -282,15 +282,15 @@ class Normal(Distribution):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LogNormal(Distribution):
-    """A positive quantity whose logarithm is normal: half the values below `median`, and about two thirds
-    of them between median/exp(sigma) and median·exp(sigma).
+    """A positive quantity whose logarithm is normal: half of the values are below `median`, and about two
+    thirds between median/exp(sigma) and median·exp(sigma).
 
-    With `low` or `high` it is truncated there; `median` and `sigma` describe it before truncation.
+    With `low` or `high` it is truncated there; `median` and `sigma` are those before truncation.
     """
 
     median: float
     sigma: float
-    low: float = -math.inf  # none: 0
+    low: float = -math.inf  # -inf: no bound, the same as 0
     high: float = math.inf
     units: str = ""
     word = "lognormal"
@@ -312,7 +312,7 @@ class LogNormal(Distribution):
         return {name: value for name, value in super()._options().items() if name != "low" or value > 0}
 
     def ppf(self, u: object) -> np.ndarray:
-        with np.errstate(divide="ignore"):  # log 0 of no lower bound
+        with np.errstate(divide="ignore"):  # log 0 without a lower bound
             low, high = np.log([self.low / self.median, self.high / self.median]).tolist()
         values = self.median * np.exp(Normal(0.0, self.sigma, low, high).ppf(u))
         found: np.ndarray = np.clip(values, self.low, self.high)
@@ -348,7 +348,7 @@ class Triangular(Distribution):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Choice(Distribution):
-    """One of several values, equally likely or by `weights`; in a grid, all of them in turn."""
+    """One of several values, equally likely or with `weights`; a grid takes each of them."""
 
     values: Given
     weights: Given = None
@@ -361,7 +361,7 @@ class Choice(Distribution):
         self._read()
         if self.weights is not None:
             self._settle(**self._one_each(in_one_unit({"weights": self.weights}, "", "Choice")[0]))
-        self._require(self.values.size > 0, "there must be one value at least")
+        self._require(self.values.size > 0, "there must be at least one value")
         likely = self.values
         if self.weights is not None:
             self._require(
@@ -380,7 +380,7 @@ class Choice(Distribution):
         return found
 
     def ppf(self, u: object) -> np.ndarray:
-        """In the order of the list, which need not rise: equal weights give each an equal part of u."""
+        """Return values in the order of the list, which need not increase; equal weights divide u equally."""
         u = np.asarray(u, dtype=float)
         if self.weights is None:
             places = np.minimum((u * self.values.size).astype(np.intp), self.values.size - 1)
@@ -393,7 +393,7 @@ class Choice(Distribution):
 
 
 def _is_given(value: object) -> bool:
-    """Return whether an option was given: not "", None or an infinite bound."""
+    """Return whether an option was given: not "", not None, not an infinite bound."""
     return bool(value) if value is None or isinstance(value, str) else not _infinite(value)
 
 
@@ -421,17 +421,17 @@ def _short_text(value: object) -> str:
     return f"{value:g}"
 
 
-# The user's own distributions: SciPy's, or a function of a uniform number.
+# The user's own distributions: objects of SciPy, or functions of a uniform number.
 
-_PROBES = np.linspace(0.03, 0.97, 17)  # where a function shows what it is
+_PROBES = np.linspace(0.03, 0.97, 17)  # where a function is evaluated to examine it
 
 
 class UserDistribution(Distribution):
-    """A distribution from whatever has `ppf`, as SciPy's frozen ones do, or from a function of a number
-    between 0 and 1; either may take arrays, or one number at a time.
+    """A distribution from an object with `ppf`, such as SciPy's frozen distributions, or from a function of a
+    number between 0 and 1; either may take arrays, or one number at a time.
 
-    SciPy's `support()` gives its bounds, or else the function's values at 0 and 1, if it has any there. A
-    function is code and no data: a study that holds one cannot be described in a file.
+    SciPy's `support()` gives the bounds, otherwise the values at 0 and 1, if they are finite. A function is
+    code and not data: a study with one cannot be described in a file.
     """
 
     word = "own"
@@ -449,10 +449,10 @@ class UserDistribution(Distribution):
         self._takes_arrays = self._agrees_on_arrays(single)
         if not np.array_equal(single, [self._single(u) for u in _PROBES]):
             raise ParameterError(
-                f"{self!r} gives other values when asked again: it must depend on the uniform number alone"
+                f"{self!r} gives other values when evaluated again: it must depend only on the uniform number"
             )
         self._values = single
-        if hasattr(given, "support"):  # likewise
+        if hasattr(given, "support"):  # SciPy's frozen distributions
             self.low, self.high = (float(bound) for bound in given.support())
         else:
             ends = self._end(0.0), self._end(1.0)
@@ -476,7 +476,7 @@ class UserDistribution(Distribution):
         )
 
     def identity(self) -> DataTable:
-        """Its values at some places, in nine digits: equal on machines that round differently."""
+        """Return its values at some points, with nine digits, so that rounding does not matter."""
         return {"own": [f"{value:.8e}" for value in self._values]}
 
     def __repr__(self) -> str:
@@ -496,7 +496,7 @@ class UserDistribution(Distribution):
     def _agrees_on_arrays(self, single: np.ndarray) -> bool:
         try:
             together = np.asarray(self._function(_PROBES.copy()), dtype=float)
-        except Exception:  # a function of numbers may say in any words that it takes no arrays
+        except Exception:  # a function of numbers may raise any error for an array
             return False
         return together.shape == single.shape and np.allclose(together, single, rtol=1e-12, atol=0)
 

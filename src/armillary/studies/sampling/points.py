@@ -1,7 +1,7 @@
 """Points in the unit cube: one coordinate for each varied name, by the kind of design.
 
-Each kind gives any stretch of its points alone: `points(i0, i1)` has shape (names, i1 − i0), and a point
-depends on its number, the seed and the names, never on the stretch it is asked in.
+Each kind computes any range of its points alone: `points(i0, i1)` has shape (names, i1 − i0). A point depends
+only on its number, the seed and the names, not on the requested range.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ import numpy as np
 
 from armillary.untyped import DataTable, Given
 
-# Random numbers that are found by their number: any stretch of a sequence alone, on any machine.
+# Random numbers that are computed from their position: any range of a sequence alone, on any machine.
 #
-# A sequence belongs to a seed and a name, so that a quantity keeps its values whatever else varies.
+# A sequence belongs to a seed and a name, so that a quantity keeps its values if other quantities change.
 
-_WORDS = 4  # of 64 bits that each step of Philox's counter gives
-_ROUNDS = 12  # of a permutation; 100,000 of length 4 to 32 then had places, pairs and triples as random ones
+_WORDS = 4  # of 64 bits, from each step of Philox's counter
+_ROUNDS = 12  # of a permutation; then positions, pairs and triples in 100,000 of length 4 to 32 looked random
 
 
 def uniform(seed: int, name: str, i0: int, i1: int) -> np.ndarray:
-    """Numbers i0 to i1 of a sequence of uniform ones, all above 0 and below 1.
+    """Return numbers i0 to i1 of a sequence of uniform numbers, all above 0 and below 1.
 
-    From the counter-based generator Philox 4x64 of Salmon et al. (2011), which is advanced to the place.
+    They come from the counter-based generator Philox 4x64 of Salmon et al. (2011), which is advanced to i0.
     """
     generator = _generator(seed, name)
     generator.advance(i0 // _WORDS)
@@ -34,11 +34,11 @@ def uniform(seed: int, name: str, i0: int, i1: int) -> np.ndarray:
 
 
 def permute_range(seed: int, name: str, size: int, i0: int, i1: int) -> np.ndarray:
-    """Places i0 to i1 of a permutation of range(size), without the rest of it.
+    """Return elements i0 to i1 of a permutation of range(size), without the other elements.
 
-    A bijection of the numbers with as many bits as `size` needs, by rounds of an addition, a multiplication
-    by an odd number and x ^= x >> half the bits, each of which can be undone. A number outside the range goes
-    through once more (cycle walking) until it is back. A million take about 20 ms.
+    It is a bijection of the numbers with as many bits as `size` needs: rounds of an addition, a
+    multiplication by an odd number and x ^= x >> half the bits, all of which are invertible. Numbers outside
+    the range are mapped again until they are inside (cycle walking). A million numbers take about 20 ms.
     """
     keys = _generator(seed, name).random_raw(2 * _ROUNDS).astype(np.uint32).reshape(_ROUNDS, 2)
     bits = max((size - 1).bit_length(), 2)
@@ -79,11 +79,11 @@ class Random:
 
 
 class LatinHypercube:
-    """Points of which each of `runs` equal slices of each coordinate holds exactly one.
+    """Points such that each of `runs` equal slices of each coordinate contains exactly one.
 
         uᵢ = (π(i) + rᵢ) / runs
 
-    with a permutation π for each name, itself found by number.  Source: McKay, Beckman, Conover (1979).
+    with a permutation π for each name, also computed by position.  Source: McKay, Beckman, Conover (1979).
     """
 
     def __init__(self, names: tuple[str, ...], runs: int, seed: int) -> None:
@@ -95,12 +95,12 @@ class LatinHypercube:
     def _coordinate(self, name: str, i0: int, i1: int) -> np.ndarray:
         slices = permute_range(self.seed, f"slices of {name}", self.runs, i0, i1)
         u = (slices + uniform(self.seed, name, i0, i1)) / self.runs
-        found: np.ndarray = np.minimum(u, 1 - 2.0**-53)  # the sum may have been rounded up to runs
+        found: np.ndarray = np.minimum(u, 1 - 2.0**-53)  # rounding may have given 1
         return found
 
 
 class Sobol:
-    """Points of the Sobol' sequence as SciPy has it, scrambled by the seed."""
+    """Points of SciPy's Sobol' sequence, scrambled by the seed."""
 
     def __init__(self, dimensions: int, seed: int) -> None:
         self.dimensions, self.seed = dimensions, seed
@@ -111,8 +111,8 @@ class Sobol:
         self._lock = threading.Lock()
 
     def __call__(self, i0: int, i1: int) -> np.ndarray:
-        # One engine goes on through blocks in turn; going back starts it again. Skipping a million points of
-        # 20 coordinates takes 12 ms.
+        # One engine serves consecutive blocks; a block before the last restarts it. Skipping a million points
+        # of 20 coordinates takes 12 ms.
         with self._lock:
             if self._engine is None:
                 from scipy.stats import qmc
@@ -124,7 +124,7 @@ class Sobol:
             if self._engine.num_generated < i0:
                 self._engine.fast_forward(i0 - self._engine.num_generated)
             parts = []
-            if i0 == 0 and i1 > 1:  # SciPy warns where the first draw is no power of two; blocks need not be
+            if i0 == 0 and i1 > 1:  # SciPy warns if the first draw is no power of two; blocks need not be
                 parts.append(self._engine.random(1))
             parts.append(self._engine.random(i1 - i0 - len(parts)))
         found: np.ndarray = np.clip(
@@ -141,13 +141,13 @@ class Sobol:
 
 
 class Saltelli:
-    """Groups of points from which Sobol' indices are estimated: of each group two points A and B are
-    independent, the others mixtures.
+    """Groups of points from which Sobol' indices are estimated. In each group two points A and B are
+    independent, and the others mixtures:
 
         A,  A with the first coordinate of B,  A with the second, …,  (B with the first of A, …,)  B
 
-    The middle part is there for second-order indices. In the order in which SALib reads them; made here
-    because its sampler makes all at once, and slowly.  Source: Saltelli (2002), Saltelli et al. (2010).
+    The part in brackets is for second-order indices only. The order is the one that SALib reads; its own
+    sampler is slow and makes all points at once.  Source: Saltelli (2002), Saltelli et al. (2010).
     """
 
     def __init__(self, names: tuple[str, ...], seed: int, second_order: bool) -> None:
@@ -193,7 +193,7 @@ class Morris:
         lower = np.floor(draw_uniform("level") * half)[..., None]
         upwards = (draw_uniform("direction") < 0.5)[..., None]
         turn = np.argsort(np.argsort(draw_uniform("turn"), axis=0), axis=0)[..., None]
-        stepped = turn < np.arange(self.group)  # names, trajectories, points of one
+        stepped = turn < np.arange(self.group)  # names, trajectories, points of a trajectory
         points = (lower + half * (stepped == upwards)) / (self.levels - 1)
         found: np.ndarray = points.reshape(len(self.names), -1)[
             :, i0 - g0 * self.group : i1 - g0 * self.group
@@ -202,5 +202,5 @@ class Morris:
 
 
 def group_size(kind: str, count: int, second_order: bool = False) -> int:
-    """Runs that are evaluated together: 1 but in "saltelli" and "morris"."""
+    """Return the number of runs that are evaluated together: 1 except for "saltelli" and "morris"."""
     return {"saltelli": 2 * count + 2 if second_order else count + 2, "morris": count + 1}.get(kind, 1)

@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 
 import armillary as arm
+from armillary.limited_files import replacing
 from armillary.vehicles.cars import OVERTURNED
 
 PLOTTED = ("steer angle", "yaw velocity", "lateral acceleration", "sideslip angle", "roll angle", "speed")
@@ -106,12 +107,13 @@ def write_report(title: str, result: Reported, path: str | os.PathLike[str], *, 
     words = f"{run.system}, {run.info.get('method', '')}" + (
         f", steps of {1e3 * float(step):g} ms" if step else ""
     )
-    made.write_text(
+    text = (
         f"<!doctype html><html lang='en'><meta charset='utf-8'><title>{html.escape(title)}</title>"
         f"<style>{STYLE}</style><h1>{html.escape(title)}</h1><p>{html.escape(words)}</p>{_figures(result)}"
-        f"{track}<div class='p'>{''.join(plots)}</div>{moving}\n",
-        encoding="utf-8",
+        f"{track}<div class='p'>{''.join(plots)}</div>{moving}\n"
     )
+    with replacing(made) as temporary:
+        temporary.write_text(text, encoding="utf-8")
     return made
 
 

@@ -11,10 +11,11 @@ import os
 import re
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import armillary as arm
+from armillary.limited_files import replacing
 from armillary.vehicles.tyres.coefficients import NEEDED, complete, find_impossible, missing_names
 from armillary.vehicles.tyres.magic_formula import MagicFormula
 
@@ -114,7 +115,8 @@ class TyreFile:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write a .tir file in SI units, from which `read_tir` returns exactly the same values."""
-        Path(path).write_text(self.to_text(), encoding="utf-8")
+        with replacing(path) as temporary:
+            temporary.write_text(self.to_text(), encoding="utf-8")
 
     def to_text(self) -> str:
         """Return the text that `write` writes."""
@@ -300,9 +302,7 @@ def _version(
     given: str | None,
 ) -> str:
     if given is not None:
-        if given not in VERSIONS.values():
-            raise arm.ModelError(f"version={given!r} is not known; use '5.2', '6.1' or '6.2'")
-        return given
+        return _known_version(given)
     remedy = "known are 5.2 (PAC2002, MF_05), 6.1 and 6.2; give version='6.1', for example, if it is alike"
     name = texts.get("PROPERTY_FILE_FORMAT", "")
     by_format = FORMATS.get(name.upper().strip(), None if name else "")
@@ -321,6 +321,12 @@ def _version(
             f"{where}:{lines['FITTYP']}: FITTYP = {fit:g} is a version that is not known; {remedy}"
         )
     return VERSIONS[int(fit)]
+
+
+def _known_version(given: str) -> str:
+    if given not in VERSIONS.values():
+        raise arm.ModelError(f"version={given!r} is not known; use '5.2', '6.1' or '6.2'")
+    return given
 
 
 def _to_si(
@@ -375,7 +381,10 @@ def read_tyre(
     One warning names the coefficients of forces that the file lacks, with the values used for them; see
     `TyreFile.taken`.
     """
-    found = file if isinstance(file, TyreFile) else read_tir(file, version=version)
+    if isinstance(file, TyreFile):
+        found = file if version is None else replace(file, version=_known_version(version))
+    else:
+        found = read_tir(file, version=version)
     values = {**found.values, **(changes or {})}
     require_needed(found, values)
     wrong = find_impossible(values)

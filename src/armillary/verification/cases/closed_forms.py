@@ -65,7 +65,7 @@ _TILT = math.radians(30.0)
 
 
 def _nutation(model: Model) -> Iterator[float]:
-    """Elliptic functions, from slow tops that swing deep to fast ones that tremble."""
+    """Compare with elliptic functions, from slow tops that nod far to fast ones that nod little."""
     top, drifts = example("spinning_top"), []
     for spin in (60.0, 125.0, 400.0):
         run = model.simulate(2.0, sample=0.005, initial=top.tilted(_TILT) | {"top.u3": spin}, **TIGHT)
@@ -214,7 +214,7 @@ def measure_gyrostat() -> Iterator[float]:
     model = s.derive().compile()
     start = {"bus.u4": 0.3, "bus.u6": -0.7}
     run = model.simulate(20.0, sample=0.05, initial=start, **TIGHT)
-    along, across = C + J, A + J / 2  # with the wheel's, a thin disc's
+    along, across = C + J, A + J / 2  # with the wheel, a thin disc
     rate = ((along - across) * -0.7 + J * spin) / across
     yield largest_difference(run["bus.u4"], 0.3 * np.cos(rate * run.time))
     yield largest_difference(run["bus.u5"], 0.3 * np.sin(rate * run.time))
@@ -329,7 +329,7 @@ def _measure_bowling_ball() -> Iterator[float]:
 
 
 def largest_step(run: Callable[[float], object]) -> float:
-    """Return the last of the steps tried before the first with which a run diverges; 0 if none ends."""
+    """Return the largest of the steps tried before one with which a run diverges; 0 if the first does."""
     reached = 0.0
     for h in _STEPS:
         try:
