@@ -37,7 +37,7 @@ COPIED = (
 
 def copy_tree(folder: Path) -> Path:
     """A copy of what the tests need."""
-    ignored = shutil.ignore_patterns("_build", "build", "node_modules")
+    ignored = shutil.ignore_patterns("__pycache__", "_build", "build", "node_modules")
     for name in COPIED:
         source = ROOT / name
         if source.is_dir():
