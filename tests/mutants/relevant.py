@@ -20,6 +20,7 @@ from tests.mutants.planting import ROOT
 LEFT_OUT = ("test_project", "test_cited_names", "test_untyped", "test_release", "test_docs", "test_firefox")
 FILES = 16  # of tests for a fault
 FIRST, FEW = 4, 16  # files that are run before others are imported, and their tests that are run first
+_CASES = "tests/verification/test_cases.py::test_every_case_meets_its_source"
 _BESIDE = 0.5  # likelihood of a test for a file that uses another, for the other
 # Numbers, prints and signatures of all packages.
 KEPT = tuple(f"tests/test_kept_{name}.py" for name in ("signatures", "numbers", "prints"))
@@ -117,7 +118,7 @@ def relevant_groups(file: str, line: int) -> list[Sequence[str]]:
     files = relevant_tests(file, FILES, line)
     own = words_of(definition_at(file, line))
     shared = {test: _weigh(own & words) for one in files[:FIRST] for test, words in _functions(one)}
-    likeliest = sorted(shared, key=lambda test: -shared[test])[:FEW]
+    likeliest = [*_of_cases(file), *sorted(shared, key=lambda test: -shared[test])[:FEW]]
     return [likeliest, [test for test in shared if test not in likeliest], [*files[FIRST:], *KEPT]]
 
 
@@ -181,6 +182,11 @@ def _importers() -> dict[str, list[tuple[str, set[str]]]]:
             if isinstance(node, ast.ImportFrom) and node.module:
                 found.setdefault(node.module, []).append((file, {alias.name for alias in node.names}))
     return found
+
+
+def _of_cases(file: str) -> list[str]:
+    """The tests of the published cases that a file defines."""
+    return [f"{_CASES}[{name}]" for name in re.findall(r'\bCase\(\s*"(\w+)"', parsed(file)[0])]
 
 
 def _weigh(words: Iterable[str]) -> float:
