@@ -14,6 +14,7 @@ import pytest
 
 import armillary as arm
 from armillary.algebra.units import Dimension
+from armillary.files.fmu.library import Library
 from tests.export.fmi.fmu_models import strut
 
 START = {"m.q1": 0.05}
@@ -69,6 +70,26 @@ def test_runs_start_afresh_and_threads_do_not_meet(strut_unit: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
         for mass, found in zip(masses, pool.map(run, masses), strict=True):
             assert np.array_equal(found, alone[mass])
+
+
+def test_starts_with_the_same_values_share_an_instance_until_it_is_stepped(
+    strut_unit: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+    instance = Library.instance
+
+    def count(library: Library, name: str) -> int:
+        made.append(name)
+        return instance(library, name)
+
+    monkeypatch.setattr(Library, "instance", count)
+    model = coupled(strut_unit, 1e-3, outputs=["F"]).derive().compile()
+    for x, instances in ((0.05, 1), (0.05, 1), (0.06, 2), (0.06, 2)):
+        run = model.simulate(0.0, initial={"m.q1": x}, parameters={"mass": 10.0})
+        assert run["strut_F"][0] == pytest.approx(40.8e3 * x) and len(made) == instances
+    for instances in (2, 3):
+        model.simulate(0.01, step=1e-3, initial={"m.q1": 0.06}, parameters={"mass": 10.0})
+        assert len(made) == instances
 
 
 def test_units_are_converted_at_the_border(strut_unit: Path) -> None:
