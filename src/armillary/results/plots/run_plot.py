@@ -31,7 +31,7 @@ import numpy as np
 from armillary.algebra import arguments
 from armillary.algebra.arguments import file_path, flag, text
 from armillary.errors import ArmillaryError, UnitsError, require, shown
-from armillary.limited_files import replacing
+from armillary.limited_files import replacing, write_file
 from armillary.results.record import TIME, UNKNOWN, conversion, label_units
 from armillary.text_tables import Html, counted, html_table, html_text
 from armillary.untyped import DataTable
@@ -60,6 +60,7 @@ class Panel(NamedTuple):
     title: str
     units: str
     curves: tuple[Curve, ...]
+    noise: float  # values up to this are rounding, and drawn as zero
 
 
 class Chart(NamedTuple):
@@ -148,6 +149,7 @@ def _by_units(run: Run, names: Sequence[str], x: str | None) -> tuple[Panel, ...
             axis_label(group[0], units) if len(group) == 1 else units or _unitless(run, group[0]),
             units,
             tuple(Curve(name, over, run[name], place) for place, name in enumerate(group)),
+            _noise([run], units),
         )
         for units, group in groups.items()
     )
@@ -163,7 +165,17 @@ def _by_output(runs: Sequence[Run], labels: Sequence[str], name: str, x: str | N
         if x is not None:
             over = run[x] * conversion(x, run.units[x], x_units)
         curves.append(Curve(label, over, run[name] * conversion(name, run.units[name], units), place))
-    return Panel(axis_label(name, units), units, tuple(curves))
+    return Panel(axis_label(name, units), units, tuple(curves), _noise(runs, units))
+
+
+def _noise(runs: Sequence[Run], units: str) -> float:
+    """Return the size up to which values in some units are rounding, beside all others in these units.
+
+    A car that drives straight on for 100 m is 1e-14 m beside its path, which is no motion to be seen.
+    """
+    named = [run[n] for run in runs for n in run.names if units and label_units(run.units[n]) == units]
+    largest = max((float(np.max(np.abs(y), initial=0.0, where=np.isfinite(y))) for y in named), default=0.0)
+    return max(_ROUNDING * largest, _NOTHING)
 
 
 def _units(runs: Sequence[Run], name: str) -> str:
@@ -282,7 +294,7 @@ def open_figure(
         check_suffix(path)
     interactive = ax is None and (path is None or show)
     with use_style(STYLE if ax is None else {}, interactive=interactive):
-        # Axes may also lie in a SubFigure, which has what is used of a Figure.
+        # Axes may also lie in a SubFigure, which has the methods of a Figure that are used here.
         figure: Any = new_figure(size, interactive=interactive, shown=show) if ax is None else ax.figure
         yield figure
         if ax is None:
@@ -311,6 +323,9 @@ _PAGES = (".html", ".htm")
 # straight line, not the noise of its last digits.
 _CONSTANT = 1e-6
 _ROOM = 0.05
+# As in plots of moving pages (viewer/web/scripts/controls/axes.js):
+_ROUNDING = 1e-12  # of the largest value in the same units: smaller values are no curve
+_NOTHING = 1e-14  # in an output's units: zero, if no other output has these units
 
 _DASHES = ("-", "--", ":", "-.")
 
@@ -387,13 +402,15 @@ def _draw_panel(panel: Panel, axes: Axes, *, legend: bool) -> None:
         axes.legend(loc="best")
     axes.grid(True)
     axes.set_axisbelow(True)
-    _show_constants_as_such(axes)
+    _show_constants_as_such(axes, panel.noise)
 
 
-def _show_constants_as_such(axes: Axes) -> None:
+def _show_constants_as_such(axes: Axes, noise: float) -> None:
     low, high = axes.dataLim.intervaly
     largest = max(abs(low), abs(high))
-    if axes.get_autoscaley_on() and 0 < high - low < _CONSTANT * largest < np.inf:
+    if axes.get_autoscaley_on() and largest <= noise:
+        axes.set_ylim(-1.0, 1.0, auto=None)
+    elif axes.get_autoscaley_on() and 0 < high - low < _CONSTANT * largest < np.inf:
         middle = (low + high) / 2
         axes.set_ylim(middle - _ROOM * largest, middle + _ROOM * largest, auto=None)
 
@@ -422,8 +439,7 @@ _HEIGHTS = {1: 420, 2: 280, 3: 220}  # pixels of a panel, by their number
 
 def write_page(path: str | Path, chart: Chart) -> None:
     """Write the page of a chart, whole or not at all."""
-    with replacing(path) as temporary:
-        temporary.write_text(page_of(chart), encoding="utf-8")
+    write_file(path, page_of(chart))
 
 
 def page_of(chart: Chart) -> str:
@@ -451,7 +467,8 @@ def _json_of_chart(chart: Chart) -> str:
             x, y = (curve.x, curve.y) if rows is None else (curve.x[rows], curve.y[rows])
             place = {"colour": curve.place % _STYLE_COLOURS, "dash": curve.place // _STYLE_COLOURS}
             curves.append({"label": curve.label, "x": store.add(x), "y": store.add(y), **place})
-        panels.append({"title": panel.title, "units": panel.units, "curves": curves})
+        found = {"title": panel.title, "units": panel.units, "curves": curves, "noise": panel.noise}
+        panels.append(found)
     note = f"Curves of more than {LONG:,} samples are drawn from their extremes." if thinned else ""
     data: DataTable = {
         "x": axis_label(chart.x_name, chart.x_units),
