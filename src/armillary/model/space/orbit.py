@@ -426,7 +426,7 @@ def mass_centre_starts(system: Description) -> list[MassCentreStart]:
         _check_not_started(system, body, f"start_mass_centre of body '{name}'")
         mass, moment = masses[name]
         if mass.kind == "number" and mass.data == 0:
-            raise ModelError(f"body '{name}' and what hangs on it have no mass, so no mass centre to place")
+            raise ModelError(f"body '{name}' and the bodies on it have no mass, so no mass centre to place")
         coordinates, speeds = _translations(body, name)
         # The displacement by the joint without its translations: the place of the joint, and the offset of a
         # node that holds the body.
