@@ -259,52 +259,52 @@ def _even_powers(x: Expr) -> bool:
 
 
 def sin(x: Operand) -> Operand:
-    """Sine; argument in radians."""
+    """Return the sine; the argument is in radians."""
     return _unary("sin", x)
 
 
 def cos(x: Operand) -> Operand:
-    """Cosine; argument in radians."""
+    """Return the cosine; the argument is in radians."""
     return _unary("cos", x)
 
 
 def tan(x: Operand) -> Operand:
-    """Tangent; argument in radians."""
+    """Return the tangent; the argument is in radians."""
     return _unary("tan", x)
 
 
 def tanh(x: Operand) -> Operand:
-    """Hyperbolic tangent."""
+    """Return the hyperbolic tangent."""
     return _unary("tanh", x)
 
 
 def asin(x: Operand) -> Operand:
-    """Inverse sine, in radians."""
+    """Return the inverse sine, in radians."""
     return _unary("asin", x)
 
 
 def acos(x: Operand) -> Operand:
-    """Inverse cosine, in radians."""
+    """Return the inverse cosine, in radians."""
     return _unary("acos", x)
 
 
 def atan(x: Operand) -> Operand:
-    """Inverse tangent, in radians."""
+    """Return the inverse tangent, in radians."""
     return _unary("atan", x)
 
 
 def exp(x: Operand) -> Operand:
-    """Exponential."""
+    """Return the exponential."""
     return _unary("exp", x)
 
 
 def log(x: Operand) -> Operand:
-    """Natural logarithm."""
+    """Return the natural logarithm."""
     return _unary("log", x)
 
 
 def absolute(x: Operand) -> Operand:
-    """Absolute value."""
+    """Return the absolute value."""
     return _unary("abs", x)
 
 
@@ -346,12 +346,14 @@ def hypot(x: Operand, y: Operand) -> Operand:
 
 
 def sqrt(x: Operand) -> Operand:
-    """Square root."""
+    """Return the square root."""
     return power(x, 0.5) if isinstance(x, Expr) else _of_numbers("sqrt", np.sqrt, x)
 
 
 def atan2(y: Operand, x: Operand) -> Operand:
-    """Angle of the point (x, y), from −π to π; common factors that cannot be negative are divided out."""
+    """Return the angle of the point (x, y), from −π to π; common factors that cannot be negative are divided
+    out.
+    """
     if not isinstance(y, Expr) and not isinstance(x, Expr):
         return _of_numbers("atan2", np.arctan2, y, x)
     y, x = as_expr(y), as_expr(x)

@@ -102,13 +102,14 @@ class NeglectedTerms:
     __repr__ = __str__
 
 
-# Small and large quantities: negligible terms are dropped while expressions are made. Every expression has an
-# order of smallness: a symbol's is declared (1 small, −1 large, else 0), a product's is the total of its
-# factors' orders, a sum's the lowest of its terms' orders. In a sum, terms that stand ``keep`` + 1 or more
-# orders above the lowest are dropped; functions of small arguments become series, cut by the same rule
-# (Sayers 1990, section 5.3). An intermediate value counts with its lowest order, so a sum that uses it keeps
-# the value's terms of higher order too. ``drop_small_terms`` removes these later: it walks from the results
-# backwards, where the highest order needed of each value is known.
+# Small and large quantities: negligible terms are dropped while expressions are made.
+#
+# Every expression has an order of smallness: a symbol's is declared (1 small, −1 large, else 0), a product's
+# is the total of its factors' orders, a sum's the lowest of its terms' orders. In a sum, terms that stand
+# ``keep`` + 1 or more orders above the lowest are dropped; functions of small arguments become series, cut by
+# the same rule (Sayers 1990, section 5.3). An intermediate value counts with its lowest order, so a sum that
+# uses it keeps the value's terms of higher order too. ``drop_small_terms`` removes these later: it walks from
+# the results backwards, where the highest order needed of each value is known.
 
 Terms = list[tuple[Expr, float]]
 

@@ -49,7 +49,7 @@ class Dimension:
         return Dimension, self.exponents
 
     def __str__(self) -> str:
-        """The dimension in SI base units, e.g. ``kg·m/s²`` written ``kg*m/s^2``."""
+        """Return the dimension in SI base units, e.g. ``kg·m/s²`` written ``kg*m/s^2``."""
         above = [unit_power(u, e) for u, e in zip(BASE_UNITS, self.exponents, strict=True) if e > 0]
         below = [unit_power(u, -e) for u, e in zip(BASE_UNITS, self.exponents, strict=True) if e < 0]
         if not above and not below:

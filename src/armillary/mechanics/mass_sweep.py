@@ -331,7 +331,8 @@ def _sizes_at_parent(made_of: np.ndarray, place: LinkArrays, width: int) -> np.n
 def null_motion(
     links: LinkInertias, pivots: list[Pivot], first: int, rates: np.ndarray, place: int
 ) -> tuple[dict[int, float], dict[int, np.ndarray]]:
-    """(speeds by index, twists by link) of a motion in which the freedoms of link ``first`` have these rates.
+    """Return (speeds by index, twists by link) of a motion in which the freedoms of link ``first`` have these
+    rates.
 
     All links before it rest, and links beyond it move so that there is no momentum along their freedoms.
     """

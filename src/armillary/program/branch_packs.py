@@ -129,14 +129,16 @@ def strip_lets(node: Expr) -> Expr:
     return node
 
 
-# Nodes of a section that are the same operation in several branches. Let σ map the states of each branch to
-# the states of the next branch that is alike, and the states of the last to the states of the first. Every
-# node and its images under σ, σ², … get numbers: equal numbers mean equal expressions, up to the values of
-# numbers, signs, constants and other given values. A node and the nodes with the numbers of its images may be
-# a pack. Equal numbers mean equal height above the leaves, so no node of a pack depends on another, and no
-# packs depend on each other in a circle.  If several nodes have the same number (they differ in constants),
-# their users decide: nodes are visited from the results on, and corresponding operands of a pack become
-# packs.
+# Nodes of a section that are the same operation in several branches.
+#
+# Let σ map the states of each branch to the states of the next branch that is alike, and the states of the
+# last to the states of the first. Every node and its images under σ, σ², … get numbers: equal numbers mean
+# equal expressions, up to the values of numbers, signs, constants and other given values. A node and the
+# nodes with the numbers of its images may be a pack. Equal numbers mean equal height above the leaves, so no
+# node of a pack depends on another, and no packs depend on each other in a circle.
+#
+# If several nodes have the same number (they differ in constants), their users decide: nodes are visited from
+# the results on, and corresponding operands of a pack become packs.
 
 # Calls that have vector instructions or, for sines and cosines, vector functions.
 CALLS = frozenset(("sin", "cos", "abs", "min", "max", "select", "lt", "le", "gt", "ge", "eq", "ne"))

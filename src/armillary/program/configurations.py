@@ -5,7 +5,7 @@ All configurations share the *motion* of the system,
     [coordinates, all speeds in the order of the system, the user's own states]
 
 which includes locked, given and dependent speeds, but not prescribed coordinates. The program of a
-configuration has these sections besides the others:
+configuration has these additional sections:
 
     leave      the motion from the state, then the values of the speeds that events set and that may not be
                states: speeds that events release and, in systems with constraints, all speeds; with

@@ -30,6 +30,7 @@ from armillary.program.passes.graph import Operations, sum_operations
 from armillary.program.sparse_rates import SparseStructure
 
 # The order in which a program's nodes are computed.
+#
 # A narrow program (few operations per cycle of its longest chain of dependent operations) waits for results:
 # among the nodes whose operands are ready, the node with the longest chain behind it goes first, on a model
 # machine that starts two operations per cycle. Measured against an operands-first order: as fast on the arm,

@@ -112,7 +112,7 @@ def partial_rates(equations: DerivedEquations) -> list[Expr]:
 #     L D Lᵀ x = g          ẋ_r = Σ T_rk x_k + a_r
 #
 # L has a unit diagonal, T is the identity except for a few rows, and every column has its own right side g
-# and addends a. All columns take the same steps, so compiled code makes these for several columns at once, in
+# and addends a. All columns take the same steps, so compiled code takes them for several columns at once, in
 # vector registers (``llvm/column_solution.py``). M⁻¹ is symmetric, so half of the elements of its columns are
 # enough. ``expressions()`` writes the columns out.
 

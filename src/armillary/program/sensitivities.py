@@ -111,14 +111,16 @@ def quotient(units: str, by: str) -> str:
     return f"{above or '1'}/{below if _ONE_UNIT.fullmatch(below) else f'({below})'}"
 
 
-# The search for jumps of expressions, by evaluation on both sides of each switch.  A choice such as select(x
-# > 0, k x, 0) has a kink where its condition changes, which does not harm derivatives. select(t > T, F, 0)
-# jumps, and then the derivative of a motion by T does not follow from the derivatives of its rates.
-# Evaluation decides between them: one variable of a switch is varied until its condition changes, and the
-# expressions are computed just before, just after and a little farther off on both sides. An expression jumps
-# if it changes across the switch by at least _SHARE of its change beside it.  This is a search from typical
-# values, not a proof: a jump that hides behind other conditions, or lies farther off than the search goes, is
-# not seen.
+# The search for jumps of expressions, by evaluation on both sides of each switch.
+#
+# A choice such as select(x > 0, k x, 0) has a kink where its condition changes, which does not harm
+# derivatives. select(t > T, F, 0) jumps, and then the derivative of a motion by T does not follow from the
+# derivatives of its rates. Evaluation decides between them: one variable of a switch is varied until its
+# condition changes, and the expressions are computed just before, just after and a little farther off on both
+# sides. An expression jumps if it changes across the switch by at least _SHARE of its change beside it.
+#
+# This is a search from typical values, not a proof: a jump hidden by other conditions, or beyond the range of
+# the search, is not found.
 
 Evaluator = Callable[[Values], Sequence[NumericValue]]
 _COMPARED = ("lt", "le", "gt", "ge")

@@ -157,7 +157,7 @@ class Evaluate(Protocol):
         """The evaluation at places farther away, if the first place is singular."""
 
     def __call__(self, expressions: Sequence[Scalar]) -> list[np.ndarray]:
-        """Values of expressions at the places, with the default parameters."""
+        """Return the values of expressions at the places, with the default parameters."""
 
     def sized(self, expressions: Sequence[Scalar], place: int | None = None) -> list[Scalar]:
         """Return expressions as constants of the parameters: at a place, by default each at its maximum."""
@@ -282,7 +282,7 @@ def _remainder_size(
 
 
 def _varying_factors(result: Elimination) -> list[tuple[int, int, Expr]]:
-    """(d, r, A_dr) for the factors A_dr that vary.
+    """Return (d, r, A_dr) for the factors A_dr that vary.
 
     Speeds with constant pivots are left out: a wheel normally spins many times as fast as its car turns.
     """

@@ -47,7 +47,7 @@ KnownSizes = Mapping[Dimension | None, float]
 
 
 def unit_sizes(system: Description) -> Sizes:
-    """One unit of the SI for every kind of coordinate, in the units of the system."""
+    """Return one unit of the SI for every kind of coordinate, in the units of the system."""
     kinds = {q.dimension for q in system.coordinates} | {speed_kind(u) for u in system.speeds}
     return {kind: 1.0 if kind is None else 1.0 / system.units.scale(kind) for kind in kinds}
 
@@ -314,9 +314,10 @@ _FUNCTIONS = python_functions(
 )
 
 
-# A few places of a motion with its loops closed, at which expressions are evaluated. Parameters have their
-# defaults, or arbitrary values if they have none; the first place has the coordinates as described, the
-# others are a little away from it.
+# A few places of a motion with its loops closed, at which expressions are evaluated.
+#
+# Parameters have their defaults, or arbitrary values if they have none; the first place has the coordinates
+# as described, the others are a little away from it.
 
 _AWAY = 0.2  # distance of the other places from the first, in sizes
 _FAR = 1.0  # the same, if the constraints lose rank at the first place
@@ -447,7 +448,7 @@ class MotionSample:
         return {s: ZERO + round(v, _DIGITS) * self._units.get(s, 1.0) for s, v in found.items()}
 
     def __call__(self, expressions: Sequence[Scalar]) -> list[np.ndarray]:
-        """Values of expressions, an array each, one number per place."""
+        """Return the values of expressions, an array each, one number per place."""
         nodes = [e if isinstance(e, Expr) else ZERO + e for e in expressions]
         with np.errstate(all="ignore"):  # a place may be singular for some of the choices
             known = [np.broadcast_to(v, (len(_TIMES),)) for v in evaluate_all(nodes, self.values)]

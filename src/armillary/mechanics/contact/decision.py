@@ -388,7 +388,7 @@ def _impact(
 
 
 def _velocity_after(velocity: Scalar, change: Scalar) -> Scalar:
-    """Return a velocity after a change; zero where only rounding is left of it."""
+    """Return a velocity after a change; zero if the result is only rounding."""
     after = plus(velocity, change)
     size = plus(fn.absolute(velocity), fn.absolute(change))
     return fn.named(fn.select(fn.absolute(after) <= times(1e-10, size), 0, after), "contact_after")

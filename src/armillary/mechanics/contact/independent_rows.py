@@ -133,7 +133,7 @@ def solve_independent_rows(run: Contacts, shared: truth) -> truth:
     while not holds and turn < MOST_PASSES:
         turn = turn + 1.0
         holds = True
-        for part in range(2):  # normals, then slips: their softness must not hide in that of normals
+        for part in range(2):  # normals, then slips: normals must not hide the softness of slips
             for c in range(N_CONTACTS):
                 if turn < 1.5 and rank == N_CONTACT_SPEEDS and not every:
                     holds = False  # no more row can be independent: check all in another pass
@@ -169,8 +169,8 @@ def solve_independent_rows(run: Contacts, shared: truth) -> truth:
                         # Rounding of a fast row reaches slow ones, as in `measure_motion`.
                         room: real = 10.0 * PRECISE * ROUNDING_SHARE * sqrt(energy * run.own[i])
                         if run.known[i] > 0.5 and run.place[i] == NONE:
-                            # No force changes a redundant row; of one that others nearly contain, all digits
-                            # that these have lost are left.
+                            # No force changes a redundant row; a row that others nearly contain keeps
+                            # all digits that they have lost.
                             room = max(room, HOLDS * entering)
                         holds = holds and abs(left) <= room
                     if is_new:
@@ -254,7 +254,7 @@ def measure_row(run: Contacts, i: whole) -> truth:
 
 
 def find_direction(run: Contacts, row: whole, rank: whole, rubs: truth) -> whole:
-    """Find the direction of a row; return 1 if the row is independent of those with directions, 0 if it is
+    """Find the direction of a row; return 1 if the row is independent of rows with directions, 0 if it is
     redundant, and −1 if this is in doubt.
 
     Without friction of slides the matrix is symmetric: u is a row of L, and no directions are needed to find

@@ -312,7 +312,7 @@ def _motion(link: Link, parent: Motion, tree: Tree) -> Motion:
 
 
 def _flexible_motion(link: Link, parent: Motion, tree: Tree) -> Motion:
-    """Motion of a link that is moved by modes.
+    """Return the motion of a link that is moved by modes.
 
     α = Rᵀα_p + (Rᵀω_p) × ω_r + Θ̇ξ        a = Rᵀ(a_p + U_p r) + 2 (Rᵀω_p) × v_r + v̇_r
 
@@ -370,7 +370,7 @@ def drift_correction(link: Link, relative: Triple, tree: Tree) -> Triple:
 
 
 def _drift(link: Link, parent: Motion, relative: Triple, carried: Triple, tree: Tree) -> Triple:
-    """Acceleration remainder of a drifting link's origin.
+    """Return the acceleration remainder of a drifting link's origin.
 
     Along free directions of a body on the ground it is zero (relative to free fall); along directions without
     a free speed the whole acceleration is known. The correction is subtracted from known rates, but not for

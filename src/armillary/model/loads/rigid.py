@@ -381,7 +381,7 @@ def _restitution(system: Description, value: object, where: str) -> Expr:
 
 
 def _coefficients(system: Description, friction: object, static: object, where: str) -> tuple[Expr, Expr]:
-    """Coefficients of friction while sliding and at rest."""
+    """Return the coefficients of friction while sliding and at rest."""
     mu = _coefficient(system, friction, f"friction of {where}")
     held = mu if static is None else _coefficient(system, static, f"static friction of {where}")
     check_static(mu, held, where)

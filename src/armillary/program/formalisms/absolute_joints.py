@@ -280,7 +280,7 @@ def aligned_coordinates(parts: AbsoluteBodies, index: int, rates: dict[Expr, Exp
     return {q: q + substitute(rate, step) for q, rate in rates.items()} | modal
 
 
-# Absolute coordinates and speeds from those of the joints, at the start of a run and after events.
+# Absolute coordinates and speeds from joint coordinates and speeds, at the start of a run and after events.
 
 
 def absolute_states(system: Description, parts: AbsoluteBodies, plain: Undimensioned) -> dict[Expr, Expr]:

@@ -101,14 +101,19 @@ def _plain(matrix: np.ndarray) -> list[list[Scalar]]:
     return [[float(x) if x else 0 for x in row] for row in matrix]
 
 
-# Appendages of MBDYFR from the flexible parts of a description: complex modes about a nominal spin. Complex
-# modes may be given as data. Otherwise one is computed for each real mode of the part, from the masses and
-# inertias of its nodes, the spin and the stiffness between the nodes. If a part has only shapes and a modal
-# stiffness, its complex modes are in the span of the shapes. Each gets the damping ratio of the real mode of
-# the same number, counted from the lowest frequency.  The values of the part's coordinates and speeds are
-# then the states δ and η. In expressions of the description the symbols mean amplitudes and rates of the
-# part's own shapes φ,      y = W q        ẏ = W q̇        W = (φᵀ Mn φ)⁻¹ φᵀ Mn  which is exact if these
-# shapes span the complex ones: always, unless some were left out.
+# Appendages of MBDYFR from the flexible parts of a description: complex modes about a nominal spin.
+#
+# Complex modes may be given as data. Otherwise one is computed for each real mode of the part, from the
+# masses and inertias of its nodes, the spin and the stiffness between the nodes. If a part has only shapes
+# and a modal stiffness, its complex modes are in the span of the shapes. Each gets the damping ratio of the
+# real mode of the same number, counted from the lowest frequency.
+#
+# The values of the part's coordinates and speeds are then the states δ and η. In expressions of the
+# description the symbols mean amplitudes and rates of the part's own shapes φ,
+#
+#     y = W q        ẏ = W q̇        W = (φᵀ Mn φ)⁻¹ φᵀ Mn
+#
+# which is exact if these shapes span the complex ones: always, unless some were left out.
 
 _APART = 1e-9  # coherence of damping between two modes that counts as rounding
 

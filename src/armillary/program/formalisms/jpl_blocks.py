@@ -141,7 +141,7 @@ class Blocks:
         return add(*(matrix_vector(self.X[k][r], s) for r, s in enumerate(gained)))
 
     def hinge_rows(self, E: Sequence[Triple]) -> dict[int, Scalar]:
-        """Right sides B_0 = Σ E_k and B_h = g_h·Σ e(h,k) E_k + τ_h."""
+        """Return the right sides B_0 = Σ E_k and B_h = g_h·Σ e(h,k) E_k + τ_h."""
         whole = add(*E)
         found: dict[int, Scalar] = dict(enumerate(whole))
         for h, (k, hinge) in enumerate(self.vehicle.hinges):

@@ -42,19 +42,26 @@ from armillary.mechanics.tree.mass_matrix import Composite, ImplicitEquations, m
 from armillary.mechanics.tree.tree import ANGULAR, LINEAR, Link, Tree, deformed_link
 from armillary.program.formalisms import recursive
 
-# Momenta as states: one per degree of freedom, conjugate to its speed.  With ω and v the angular velocity of
-# a link and the velocity of its origin, and (n, f) the angular momentum about that origin and the momentum of
-# all links from its joint outwards, all in the link's axes,      p_d = s_d·(n, f) + a_d u_d
-# s_d: the link's direction of freedom d, constant in its axes;
-# a_d: the armature of its joint     p_d' = s_d·( N − ω × n − v × f,  F − ω × f ) + τ_d  N, F are the external
-# loads on the links beyond the joint, about the same origin, and τ_d is the generalised force along the
-# freedom. Constraint forces have no component along s_d. Modes have momenta too, see below.  The momenta are
-# linear in the speeds, p = A u + b, with A the symmetric mass matrix and b from the prescribed speeds. u is
-# solved for, so A is never differentiated. Either A is written out and factorised; or, since A is also the
-# matrix of the equations of motion, u is found joint by joint, like accelerations at rest under the forces p
-# − b. Source: Stoneking (2010), momentum state dynamics (slides); added here are the rotation of the
-# composite's axes and the rates of the axes, which the slides leave out. All joint reactions drop out, and A
-# is symmetric, because p is conjugate to u.
+# Momenta as states: one per degree of freedom, conjugate to its speed.
+#
+# With ω and v the angular velocity of a link and the velocity of its origin, and (n, f) the angular momentum
+# about that origin and the momentum of all links from its joint outwards, all in the link's axes,
+#
+#     p_d = s_d·(n, f) + a_d u_d                s_d: the link's direction of freedom d, constant in its axes;
+#                                               a_d: the armature of its joint
+#     p_d' = s_d·( N − ω × n − v × f,  F − ω × f ) + τ_d
+#
+# N, F are the external loads on the links beyond the joint, about the same origin, and τ_d is the generalised
+# force along the freedom. Constraint forces have no component along s_d. Modes have momenta too, see below.
+#
+# The momenta are linear in the speeds, p = A u + b, with A the symmetric mass matrix and b from the
+# prescribed speeds. u is solved for, so A is never differentiated. Either A is written out and factorised;
+# or, since A is also the matrix of the equations of motion, u is found joint by joint, like accelerations at
+# rest under the forces p − b.
+#
+# Source: Stoneking (2010), momentum state dynamics (slides); added here are the rotation of the composite's
+# axes and the rates of the axes, which the slides leave out. All joint reactions drop out, and A is
+# symmetric, because p is conjugate to u.
 
 WAYS = ("matrix", "recursion")  # of solving for the speeds
 
@@ -231,7 +238,7 @@ def flexed_velocity(tree: Tree, link: Link) -> Velocity:
 
 
 def added_momentum(link: Link) -> Wrench:
-    """(Hξ, Pξ): the part of a link's momentum from its modal speeds."""
+    """Return (Hξ, Pξ): the part of a link's momentum from its modal speeds."""
     modes = link.modes
     if modes is None:
         return ZEROS, ZEROS
