@@ -73,6 +73,7 @@ GROUPS = {
     "armillary.files.fmu": "Models and runs in files",
     "armillary.files.ssp": "Models and runs in files",
     "armillary.run_files": "Models and runs in files",
+    "armillary.limited_files": "Models and runs in files",
     "armillary.runtime.inputs": "Inputs over time",
     "armillary.results": "Results",
     "armillary.viewer": "Pictures",

@@ -23,7 +23,7 @@ def figure(f: LoopFunction, name: str, index: Value) -> Value:
     return f.table(name)[index]
 
 
-def _reader(table: tables.Table) -> Table:
+def _entry_reader(table: tables.Table) -> Table:
     """Return a function that reads an entry, as a real, a whole number or a truth value."""
 
     def entry(f: LoopFunction, i: Value) -> Value:
@@ -36,15 +36,15 @@ def _reader(table: tables.Table) -> Table:
     return entry
 
 
-def _real(name: str) -> Table:
+def _figure_reader(name: str) -> Table:
     return lambda f, i: figure(f, name, i)
 
 
 # The tables by their words in the small language.
 TABLES: dict[str, Table] = {
-    **{table.word: _reader(table) for table in tables.TABLES},
-    "LOCKED": _reader(tables.Table("locked_in", "truth", ("lockable",), present=True)),
-    **{name.upper(): _real(name) for name in tables.ACROSS},
+    **{table.word: _entry_reader(table) for table in tables.TABLES},
+    "LOCKED": _entry_reader(tables.Table("locked_in", "truth", ("lockable",), present=True)),
+    **{name.upper(): _figure_reader(name) for name in tables.ACROSS},
     "AT_END": lambda f, i: i.equals(tables.AT_END),
 }
 
