@@ -193,9 +193,9 @@ def parameter_uses(system: Description, without: Body | None = None) -> Iterator
     for contact in system.contacts.values():
         parts = {"friction": contact.friction, "friction at rest": contact.held}
         parts |= {"restitution": contact.restitution, "gap": contact.gap}
-        for part, value in parts.items():
-            if value is not None:
-                yield ParameterUse(value, f"{part} of {contact.name}")
+        for part, found in parts.items():
+            if found is not None:
+                yield ParameterUse(found, f"{part} of {contact.name}")
 
 
 def _body_places(body: Body) -> Iterator[ParameterUse]:
