@@ -74,7 +74,7 @@ def test_damaged_files(tmp_path, suffix, files):
 
 
 def test_a_damaged_root_of_a_netcdf_file_leaves_nothing_that_complains_later(tmp_path, monkeypatch):
-    """H5netcdf's file, half made, raised an error when it was collected, which was printed with its traceback."""
+    """H5netcdf's file, half made, raised an error when it was collected: its traceback was printed."""
     path, complaints = tmp_path / "run.nc", []
     example().save(path)
     whole = bytearray(path.read_bytes())
