@@ -42,9 +42,9 @@ from armillary.model.flexible.part import FlexiblePart
 from armillary.program.configurations import ConfigurationTable, ListedConfiguration
 from armillary.program.formalisms.hubs import Contribution
 from armillary.program.passes.graph import Operations
+from armillary.results import Comparison, Difference, Event
 from armillary.stages.equations import Equations, MomentumEquations
 from armillary.stages.model import Model, MomentumModel
-from armillary.results import Comparison, Difference, Event
 from armillary.studies import StudyStatus
 from armillary.studies.sensitivity import Sensitivity
 
@@ -77,6 +77,7 @@ GROUPS = {
     "armillary.files.fmu": "Models and runs in files",
     "armillary.files.ssp": "Models and runs in files",
     "armillary.run_files": "Models and runs in files",
+    "armillary.limited_files": "Models and runs in files",
     "armillary.runtime.inputs": "Inputs over time",
     "armillary.results": "Results",
     "armillary.viewer": "Pictures",

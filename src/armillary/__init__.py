@@ -56,6 +56,7 @@ from armillary.errors import (
     SimulationError,
     UnitsError,
 )
+from armillary.limited_files import write_file
 from armillary.model.bodies.body import Body, Point
 from armillary.model.bodies.figures import (
     Box,
@@ -358,6 +359,7 @@ __all__ = [
     "time_derivative",
     "velocity",
     "view",
+    "write_file",
     "write_ssp",
 ]
 

@@ -258,7 +258,7 @@ def test_a_dependent_speed_cannot_be_set_to_an_acceleration(how: dict[str, Any])
     turning = arm.dot(arm.angular_acceleration(s.bodies["A"]), s.ground.z)
     s.event("late", "t - 0.05", direction=1, set={"C.u1": s.parameter("T", 1.0, units="s") * turning})
     with pytest.raises(
-        arm.ArmillaryError, match=r"'late' sets 'C.u1', which is not a state.*earlier event keep"
+        arm.ArmillaryError, match=r"'late' sets 'C.u1', which is not a state.*earlier event store"
     ):
         s.derive().compile().simulate(0.1, **how)
 

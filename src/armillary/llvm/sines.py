@@ -27,7 +27,7 @@ def within_limit(v: Instructions, x: str) -> str:
 
 
 def reduce_angle(v: Instructions, x: str, third: Operand = PI_OVER_2[2]) -> tuple[str, str, str]:
-    """Emit ROUND + n, whose last bits are those of n; r; and e."""
+    """Emit ROUND + n, which has the last bits of n; r; and e."""
     shifted = v.fma(x, TWO_OVER_PI, ROUND)
     n = v.sub(shifted, ROUND)
     first, second, _ = PI_OVER_2
@@ -61,7 +61,7 @@ def odd(v: Instructions, n: str) -> str:
 # An angle x = m·2ᴱ, with a whole m below 2⁵³, is x/2π turns. Only the bits of 1/2π from 2⁻ᴱ on determine the
 # fraction of a turn; the product of 192 of them with m has 128 correct bits. The angle within its turn (from
 # 3/8 of a turn on, so that it is at least two quarters) is a double x' plus a rest e. The rest is put into
-# the third part of π/2: sines of x' then use n·third − e in place of n·third. So the usual case needs no
+# the third part of π/2: sines of x' then use n·third − e instead of n·third. So the usual case needs no
 # further operation.
 
 _WORDS = 21  # of 64 bits: a zero, then those of 1/2π, up to the largest exponent
@@ -264,7 +264,7 @@ def sine_cosine_function(name: str, lanes: int) -> str:
 
 
 def sine_cosine(v: Instructions, x: str, third: Operand = PI_OVER_2[2]) -> tuple[str, str]:
-    """Emit sin x and cos x: those of r, exchanged if n is odd, with signs from the last two bits of n.
+    """Emit sin x and cos x: sine and cosine of r, exchanged if n is odd, with signs from n's last two bits.
 
     ``third``: the third part of π/2.
     """
@@ -313,7 +313,7 @@ def near_sine(v: Instructions, x: str) -> str:
 
 def near_cosine(v: Instructions, x: str) -> str:
     """Emit cos x within 2.2 ulp for |x| up to HALF_TURNS."""
-    shifted = v.add(v.fma(x, TWO_OVER_PI / 2, 0.5), ROUND)  # n + 1, so that the sign is that of the sine
+    shifted = v.add(v.fma(x, TWO_OVER_PI / 2, 0.5), ROUND)  # n + 1, so that the sign is the sine's
     return _half_turn_sine(v, x, shifted, v.sub(v.sub(shifted, ROUND), 0.5))
 
 

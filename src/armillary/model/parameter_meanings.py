@@ -108,7 +108,7 @@ def _space_demands(system: Description) -> list[tuple[Expr, Dimension | None, st
 
 
 _AXES = "xyz"
-_UNNAMED = ("origin", "com")  # points that every body has, described as what they are
+_UNNAMED = ("origin", "com")  # points that every body has, described by their meaning
 
 
 class ParameterUse(NamedTuple):
@@ -193,9 +193,9 @@ def parameter_uses(system: Description, without: Body | None = None) -> Iterator
     for contact in system.contacts.values():
         parts = {"friction": contact.friction, "friction at rest": contact.held}
         parts |= {"restitution": contact.restitution, "gap": contact.gap}
-        for part, found in parts.items():
-            if found is not None:
-                yield ParameterUse(found, f"{part} of {contact.name}")
+        for part, expression in parts.items():
+            if expression is not None:
+                yield ParameterUse(expression, f"{part} of {contact.name}")
 
 
 def _body_places(body: Body) -> Iterator[ParameterUse]:
@@ -267,7 +267,7 @@ def _inner(node: Expr) -> Expr:
 
 
 def _holders(parameter: Expr, root: Expr) -> set[Expr]:
-    """Nodes of an expression that hold the parameter."""
+    """Return the nodes of an expression that hold the parameter."""
     found = {parameter}
     for node in operands_first([root]):
         if any([a in found for a in node.args]):
@@ -299,7 +299,7 @@ def _as_factor(
     whole = FORCE if place.load.kind == "force" else MOMENT
     if dimension is whole / (SPEED if whole is FORCE else RATE):
         return "damping in"
-    # A moment per angle has the dimension of a moment: what it multiplies decides.
+    # A moment per angle has the dimension of a moment: the other factor decides.
     roles = {s.data.role for a in partners for s in symbols(a)} - {"parameter"}
     stiff = dimension is FORCE / LENGTH if whole is FORCE else dimension is MOMENT and roles == {"coordinate"}
     return "stiffness in" if stiff else "coefficient in"

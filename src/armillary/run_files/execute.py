@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError, ParameterError, alternatives, shown
-from armillary.limited_files import replacing
+from armillary.limited_files import write_file
 from armillary.results.files import FORMATS
 from armillary.results.run import Run
 from armillary.run_files.resolve import (
@@ -54,8 +54,7 @@ _WIDEST = 36  # columns up to which comments are aligned
 
 def write_echo(path: str | os.PathLike[str], text: str) -> None:
     """Write an echo file, whole or not at all."""
-    with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    write_file(path, text)
 
 
 def echo_text(file: RunFile, system: System, values: RunValues, run: Run, *, folder: Path) -> str:

@@ -15,7 +15,7 @@ from armillary.program.formalisms.momentum import DerivedMomentumEquations
 from armillary.program.formalisms.redundant import DerivedRedundantEquations
 from armillary.program.formalisms.tree_formalisms import DerivedFreeSpeedEquations
 from armillary.program.sensitivities import DerivedSensitiveEquations, Direction
-from armillary.stages.shared import MotionPictures, OtherStages
+from armillary.stages.shared import CoreValue, MotionPictures, OtherStages, core_verb
 
 if TYPE_CHECKING:
     from armillary.algebra.textbook_form import ExpressionMatrix, ExpressionVector
@@ -53,60 +53,23 @@ class Equations(OtherStages):
         """The description from which the equations were derived."""
         return cast("System", self._core.system)
 
-    @property
-    def formalism(self) -> str:
-        """Name of the formalism."""
-        return self._core.formalism
-
-    @property
-    def program(self) -> Program:
-        """The program: sections of assignments, constants, states and memory."""
-        return self._core.program
-
-    @property
-    def parameter_units(self) -> dict[str, str]:
-        """Units of the parameters: stated, or deduced if none were stated."""
-        return self._core.parameter_units
-
-    @property
-    def parameters(self) -> dict[str, float | None]:
-        """Parameters with their defaults, in their stated units; `None` if a parameter has no default."""
-        return self._core.parameters
-
-    @property
-    def coordinates(self) -> tuple[str, ...]:
-        """Names of the coordinates, in the order of the state."""
-        return self._core.coordinates
-
-    @property
-    def speeds(self) -> tuple[str, ...]:
-        """Names of the speeds that are states (prescribed ones are not), in the order of the state."""
-        return self._core.speeds
-
-    @property
-    def states(self) -> tuple[str, ...]:
-        """Names of the states of the user's own, which follow the speeds in the state."""
-        return self._core.states
-
-    @property
-    def freedom(self) -> str:
-        """The degrees of freedom, in words."""
-        return self._core.freedom
-
-    @property
-    def dependents(self) -> dict[str, str]:
-        """Dependent speeds, with the names of the constraints that eliminate them."""
-        return self._core.dependents
-
-    @property
-    def redundant_constraints(self) -> tuple[str, ...]:
-        """Names of the redundant constraints, which follow from others."""
-        return self._core.redundant_constraints
-
-    @property
-    def configuration(self) -> Configuration:
-        """The configuration in which the equations hold: locked speeds and dependent speeds."""
-        return self._core.configuration
+    formalism: CoreValue[str] = CoreValue("Name of the formalism.")
+    program: CoreValue[Program] = CoreValue(
+        "The program: sections of assignments, constants, states and memory."
+    )
+    parameter_units: CoreValue[dict[str, str]] = CoreValue(
+        "Units of the parameters: stated, or deduced if none were stated."
+    )
+    parameters: CoreValue[dict[str, float | None]] = CoreValue(DerivedEquations)
+    coordinates: CoreValue[tuple[str, ...]] = CoreValue(DerivedEquations)
+    speeds: CoreValue[tuple[str, ...]] = CoreValue(DerivedEquations)
+    states: CoreValue[tuple[str, ...]] = CoreValue(DerivedEquations)
+    freedom: CoreValue[str] = CoreValue(DerivedEquations)
+    dependents: CoreValue[dict[str, str]] = CoreValue(DerivedEquations)
+    redundant_constraints: CoreValue[tuple[str, ...]] = CoreValue(DerivedEquations)
+    configuration: CoreValue[Configuration] = CoreValue(
+        "The configuration in which the equations hold: locked speeds and dependent speeds."
+    )
 
     @property
     def configurations(self) -> ConfigurationTable:
@@ -127,53 +90,21 @@ class Equations(OtherStages):
 
     # ------------------------------------------------------------ how they were derived, and what they cost
 
-    @property
-    def operations(self) -> Operations:
-        """Operations of one evaluation of all derivatives; precomputed constants not counted."""
-        return self._core.operations
+    operations: CoreValue[Operations] = CoreValue(DerivedEquations)
+    paired: CoreValue[Operations] = CoreValue(DerivedEquations)
+    neglected: CoreValue[NeglectedTerms] = CoreValue(DerivedEquations)
+    stages: CoreValue[tuple[Stage, ...]] = CoreValue(
+        "The stages of the derivation, with their seconds and operations."
+    )
+    gains: CoreValue[tuple[Gain, ...]] = CoreValue("The operations that each pass saved.")
+    considered: CoreValue[tuple[Considered, ...]] = CoreValue(
+        'The formalisms that "auto" chose from, in the order of trying.'
+    )
+    searched: CoreValue[tuple[Gain, ...]] = CoreValue('The operations that ``effort="high"`` saved.')
+    contributions: CoreValue[dict[str, Contribution]] = CoreValue(DerivedEquations)
 
-    @property
-    def paired(self) -> Operations:
-        """Operations of the derivatives that machine code computes two at a time, in the lanes of vectors."""
-        return self._core.paired
-
-    @property
-    def neglected(self) -> NeglectedTerms:
-        """Terms left out because quantities were declared small or large: printable and iterable."""
-        return self._core.neglected
-
-    @property
-    def stages(self) -> tuple[Stage, ...]:
-        """The stages of the derivation, with their seconds and operations."""
-        return self._core.stages
-
-    @property
-    def gains(self) -> tuple[Gain, ...]:
-        """The operations that each pass saved."""
-        return self._core.gains
-
-    @property
-    def considered(self) -> tuple[Considered, ...]:
-        """The formalisms that "auto" chose from, in the order of trying."""
-        return self._core.considered
-
-    @property
-    def searched(self) -> tuple[Gain, ...]:
-        """The operations that ``effort="high"`` saved."""
-        return self._core.searched
-
-    @property
-    def contributions(self) -> dict[str, Contribution]:
-        """The contribution of each branch to the equations of its hub, by name; of back substitution."""
-        return self._core.contributions
-
-    def show(self, section: str = "derivatives") -> str:
-        """Return a section of the program as text, one assignment per line."""
-        return self._core.show(section)
-
-    def report(self) -> str:
-        """Return a text with bodies, coordinates, operations and the seconds of each stage."""
-        return self._core.report()
+    show = core_verb(DerivedEquations.show)
+    report = core_verb(DerivedEquations.report)
 
     # ------------------------------------------------------------ pieces, with rows named after speeds
 
@@ -183,45 +114,30 @@ class Equations(OtherStages):
 
         return pieces_of(self._core)
 
-    @property
-    def mass_matrix(self) -> ExpressionMatrix:
-        """M of Kane's equations in the independent speeds, M u̇ = f, whatever the formalism."""
-        return self._pieces.mass_matrix
-
-    @property
-    def forcing(self) -> ExpressionVector:
-        """f of M u̇ = f: −c + g + elastic forces + Σ forces of loads."""
-        return self._pieces.forcing
-
-    @property
-    def coriolis(self) -> ExpressionVector:
-        """c of M u̇ + c = Q: terms of velocities, and of given accelerations."""
-        return self._pieces.coriolis
-
-    @property
-    def coriolis_matrix(self) -> ExpressionMatrix:
-        """C with C u = c, by Christoffel's symbols, where all speeds are rates of coordinates."""
-        return self._pieces.coriolis_matrix
-
-    @property
-    def gravity_forces(self) -> ExpressionVector:
-        """g, generalised forces of gravity that acts uniformly on all bodies."""
-        return self._pieces.gravity_forces
-
-    @property
-    def elastic_forces(self) -> ExpressionVector:
-        """Generalised forces of stiffness and damping of flexible bodies."""
-        return self._pieces.elastic_forces
-
-    @property
-    def load_forces(self) -> dict[str, ExpressionVector]:
-        """Generalised forces of each load by its name."""
-        return self._pieces.load_forces
-
-    @property
-    def input_map(self) -> ExpressionMatrix:
-        """B of f = f₀ + B w for the declared inputs w (``s.input``), which must enter linearly."""
-        return self._pieces.input_map
+    mass_matrix: CoreValue[ExpressionMatrix] = CoreValue(
+        "M of Kane's equations in the independent speeds, M u̇ = f, whatever the formalism.", of="_pieces"
+    )
+    forcing: CoreValue[ExpressionVector] = CoreValue(
+        "f of M u̇ = f: −c + g + elastic forces + Σ forces of loads.", of="_pieces"
+    )
+    coriolis: CoreValue[ExpressionVector] = CoreValue(
+        "c of M u̇ + c = Q: terms of velocities, and of given accelerations.", of="_pieces"
+    )
+    coriolis_matrix: CoreValue[ExpressionMatrix] = CoreValue(
+        "C with C u = c, by Christoffel's symbols, where all speeds are rates of coordinates.", of="_pieces"
+    )
+    gravity_forces: CoreValue[ExpressionVector] = CoreValue(
+        "g, generalised forces of gravity that acts uniformly on all bodies.", of="_pieces"
+    )
+    elastic_forces: CoreValue[ExpressionVector] = CoreValue(
+        "Generalised forces of stiffness and damping of flexible bodies.", of="_pieces"
+    )
+    load_forces: CoreValue[dict[str, ExpressionVector]] = CoreValue(
+        "Generalised forces of each load by its name.", of="_pieces"
+    )
+    input_map: CoreValue[ExpressionMatrix] = CoreValue(
+        "B of f = f₀ + B w for the declared inputs w (``s.input``), which must enter linearly.", of="_pieces"
+    )
 
     def jacobian(self, of: Point | Body | str, axes: Body | str | None = None) -> ExpressionMatrix:
         """Return the Jacobian of a point's velocity by the independent speeds, along the axes of the ground
@@ -304,7 +220,7 @@ class Equations(OtherStages):
         kind: str = "expressions",
         parameters: Sequence[str] | None = None,
     ) -> CasadiFunctions:
-        """CasADi functions of (t, x, v, p): the states' rates and the outputs.
+        """Return CasADi functions of (t, x, v, p): the states' rates and the outputs.
 
         ``inputs`` names the inputs of ``s.input`` in v (left out: all; others keep their defaults),
         ``outputs`` as for ``with_sensitivities``. Numbers are in the model's own units.
@@ -318,7 +234,7 @@ class Equations(OtherStages):
         return to_casadi(self._core, inputs, outputs, kind, parameters)
 
     def inverse(self, rates: Values) -> dict[str, Expr]:
-        """Efforts that give the speeds these rates, as expressions by the names of speeds.
+        """Return the efforts that give the speeds these rates, as expressions by the names of speeds.
 
         ``rates`` has expressions or numbers by speed; those left out are zero. The efforts come on top of all
         loads and can stand in the description, as moments of motors: a controller by inverse dynamics.
@@ -377,24 +293,11 @@ class MomentumEquations(Equations):
 
     _core: DerivedMomentumEquations
 
-    @property
-    def momenta(self) -> tuple[str, ...]:
-        """Names of the momenta, in the order of the state."""
-        return self._core.momenta
-
-    @property
-    def conjugate(self) -> tuple[Expr, ...]:
-        """Momenta conjugate to the free speeds, over coordinates and speeds."""
-        return self._core.conjugate
-
-    @property
-    def momentum_matrix(self) -> tuple[tuple[Expr, ...], ...]:
-        """A, with p = A u + b for the momenta p conjugate to the free speeds u: ∂p/∂u, row by row.
-
-        It is the mass matrix, found from momenta alone. Its symmetry is not built in but follows from the
-        momenta being conjugate.
-        """
-        return self._core.momentum_matrix
+    momenta: CoreValue[tuple[str, ...]] = CoreValue(DerivedMomentumEquations)
+    conjugate: CoreValue[tuple[Expr, ...]] = CoreValue(
+        "Momenta conjugate to the free speeds, over coordinates and speeds."
+    )
+    momentum_matrix: CoreValue[tuple[tuple[Expr, ...], ...]] = CoreValue(DerivedMomentumEquations)
 
 
 class RedundantEquations(Equations):
@@ -402,10 +305,7 @@ class RedundantEquations(Equations):
 
     _core: DerivedRedundantEquations
 
-    @property
-    def constraints(self) -> tuple[str, ...]:
-        """Names of the constraints, joint by joint, in the order of the multipliers."""
-        return self._core.constraints
+    constraints: CoreValue[tuple[str, ...]] = CoreValue(DerivedRedundantEquations)
 
 
 class SensitiveEquations(Equations):
@@ -413,15 +313,10 @@ class SensitiveEquations(Equations):
 
     _core: DerivedSensitiveEquations
 
-    @property
-    def directions(self) -> tuple[Direction, ...]:
-        """The parameters and initial values by which the motion is differentiated."""
-        return self._core.directions
-
-    @property
-    def of(self) -> tuple[str, ...]:
-        """Names of the outputs whose derivatives are outputs."""
-        return self._core.of
+    directions: CoreValue[tuple[Direction, ...]] = CoreValue(
+        "The parameters and initial values by which the motion is differentiated."
+    )
+    of: CoreValue[tuple[str, ...]] = CoreValue("Names of the outputs whose derivatives are outputs.")
 
 
 # A formalism whose equations have a class of their own is shown as the nearest of these.

@@ -462,9 +462,9 @@ def open_sentences(loops: AssemblySource) -> dict[str, list[str]]:
     left = [f"    numbers[{i}]: {before}…{after}" for i, (before, after) in enumerate(loops.gaps)]
     found = {
         "NOT_CLOSED": [
-            "the loops cannot be closed with what is given as it is; nearest to closed they leave",
+            "the loops cannot be closed with the given values; the smallest gaps found are",
             *left,
-            "change what sets them, or give other initial coordinates to start from",
+            "change the parameters that set them, or give other initial coordinates to start from",
         ]
     }
     return found | ({"NOT_REDUNDANT": [loops.redundant]} if loops.redundant else {})

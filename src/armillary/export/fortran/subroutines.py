@@ -94,7 +94,8 @@ def program_text(made: Source) -> str:
         "quoted": ", ".join(f"'{name}'" for name in titles),
         "reads": "\n".join(f"  call read_{name}()" for name in found),
         "readers": "".join(
-            _reader(name, entries, places if name == "initial" else 0) for name, entries in found.items()
+            _group_reader(name, entries, places if name == "initial" else 0)
+            for name, entries in found.items()
         ),
         "changes": "\n".join(
             f"  changed = changed .or. abs(p_%{name} - default%{name}) > 0.0_dp"
@@ -104,7 +105,7 @@ def program_text(made: Source) -> str:
     return fill(template(__package__, "program.txt"), values, features(made))
 
 
-def _reader(group: str, entries: Sequence[NamelistEntry], places: int) -> str:
+def _group_reader(group: str, entries: Sequence[NamelistEntry], places: int) -> str:
     """Return the subroutine that reads one group; it notes which of the first ``places`` values are given."""
     listing = list_items([e.name for e in entries], WIDTH, " " * 6, " &")
     lines = ["", f"  subroutine read_{group}()", "    integer :: code_", "    real(dp) :: &", *listing]

@@ -212,7 +212,7 @@ class ModuleAssembly:
         solver = self._solver
         code = SolverCode(
             program, solver, sizes=self.loops.sizes | self.loops.lengths, known={},
-            tables={name: self._table(name) for name in self._begin}, model={"loop_figures": _figures},
+            tables={name: self._table(name) for name in self._begin}, model={"loop_figures": _call_geometry},
             given={}, rare=solver.functions.keys(),
         )  # fmt: skip
         code.function("close_loops").function.linkage = ""
@@ -233,7 +233,7 @@ class ModuleAssembly:
         return own | arrays
 
 
-def _figures(f: RecordFunction, targets: Sequence[Span], given: Sequence[Value | Span]) -> None:
+def _call_geometry(f: RecordFunction, targets: Sequence[Span], given: Sequence[Value | Span]) -> None:
     t, place = given
     assert isinstance(t, Value) and isinstance(place, Span)
     arguments = (t.raw, place.address, f["constants"].raw, f["memory"].raw, targets[0].address)

@@ -17,7 +17,7 @@ import numpy as np
 
 from armillary.algebra.arguments import file_path, one_of, real, several, text
 from armillary.errors import ArmillaryError
-from armillary.limited_files import replacing
+from armillary.limited_files import write_file
 from armillary.untyped import Given
 
 if TYPE_CHECKING:
@@ -181,8 +181,7 @@ def motion_path(path: str | os.PathLike[str]) -> Path:
 
 def write_page(page: str, place: Path) -> Path:
     """Write a page as a file, whole or not at all."""
-    with replacing(place) as temporary:
-        temporary.write_text(page, encoding="utf-8")
+    write_file(place, page)
     return place
 
 

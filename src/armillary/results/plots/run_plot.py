@@ -1,11 +1,12 @@
 """Plots of runs: their charts as data, as figures and as HTML pages.
 
 A chart states which curves of which runs are in which panel, for any way of drawing them. There is one panel
-per unit, or per output of several runs. Figures have one look and need no display.  A page is one
-self-contained HTML file: curves to zoom into, values under the cursor, no network. It carries its numbers
-(64-bit floats in base 64), its style and its script, all in the folder `page`. A curve of more than `LONG`
-samples is thinned to the first, last, lowest and highest of each of `BUCKETS` equal stretches (the "M4" of
-Jugel et al., 2014), which draws the same picture on any narrower screen.
+per unit, or per output of several runs. Figures have one look and need no display.
+
+A page is one self-contained HTML file: curves to zoom into, values under the cursor, no network. It carries
+its numbers (64-bit floats in base 64), its style and its script, all in the folder `page`. A curve of more
+than `LONG` samples is thinned to the first, last, lowest and highest of each of `BUCKETS` equal stretches
+(the "M4" of Jugel et al., 2014), which draws the same picture on any narrower screen.
 
 Notebooks show a run as a table of outputs with a small curve, the extremes and the last value.
 """
@@ -31,7 +32,7 @@ import numpy as np
 from armillary.algebra import arguments
 from armillary.algebra.arguments import file_path, flag, text
 from armillary.errors import ArmillaryError, UnitsError, require, shown
-from armillary.limited_files import replacing
+from armillary.limited_files import replacing, write_file
 from armillary.results.record import TIME, UNKNOWN, conversion, label_units
 from armillary.text_tables import Html, counted, html_table, html_text
 from armillary.untyped import DataTable
@@ -294,7 +295,7 @@ def open_figure(
         check_suffix(path)
     interactive = ax is None and (path is None or show)
     with use_style(STYLE if ax is None else {}, interactive=interactive):
-        # Axes may also lie in a SubFigure, which has what is used of a Figure.
+        # Axes may also lie in a SubFigure, which has the methods of a Figure that are used here.
         figure: Any = new_figure(size, interactive=interactive, shown=show) if ax is None else ax.figure
         yield figure
         if ax is None:
@@ -324,8 +325,8 @@ _PAGES = (".html", ".htm")
 _CONSTANT = 1e-6
 _ROOM = 0.05
 # As in plots of moving pages (viewer/web/scripts/controls/axes.js):
-_ROUNDING = 1e-12  # of the largest value in the same units: what is smaller is no curve
-_NOTHING = 1e-14  # in the units of an output: zero, where no other output has these units
+_ROUNDING = 1e-12  # of the largest value in the same units: smaller values are no curve
+_NOTHING = 1e-14  # in an output's units: zero, if no other output has these units
 
 _DASHES = ("-", "--", ":", "-.")
 
@@ -439,8 +440,7 @@ _HEIGHTS = {1: 420, 2: 280, 3: 220}  # pixels of a panel, by their number
 
 def write_page(path: str | Path, chart: Chart) -> None:
     """Write the page of a chart, whole or not at all."""
-    with replacing(path) as temporary:
-        temporary.write_text(page_of(chart), encoding="utf-8")
+    write_file(path, page_of(chart))
 
 
 def page_of(chart: Chart) -> str:

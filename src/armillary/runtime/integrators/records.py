@@ -85,7 +85,7 @@ class Stepping:
 
 
 class Outlook(NamedTuple):
-    """Data of places in a run where constraints lose rank, with the names of solver/record.py."""
+    """Data of a run about singular configurations, with the names of solver/record.py."""
 
     look: float = -inf
     share: float = 1.0
@@ -101,8 +101,8 @@ class RunChanges:
 
     ``states`` and ``events`` are the counts of the largest configuration, ``start`` is the number of the
     first one. ``complete`` tables have the sections of changes, which are not compiled for runs that never
-    change. ``normalises``: some configuration corrects its state after each step. ``tolerances`` are those of
-    each configuration's states, if each state has its own. ``sparse``: numbers of unknowns, entries and
+    change. ``normalises``: some configuration corrects its state after each step. ``tolerances``: tolerances
+    of the states by configuration, if each state has its own. ``sparse``: numbers of unknowns, entries and
     factors of the largest sparse equations of implicit steps. ``owners`` keeps the memory at the addresses
     alive.
     """
@@ -128,10 +128,9 @@ class RunChanges:
 
 
 class Lack(NamedTuple):
-    """The table entry that a run lacks for a change of configuration (solver/changes.py), and the situation.
-
-    This is: the number of the present configuration and of the needed one, the locks after the simultaneous
-    events and during their impulse, the rows and dependent speeds of a choice, the events, and the motion.
+    """The table entry that a run lacks for a change of configuration (solver/changes.py), and the situation:
+    the number of the present configuration and of the needed one, the locks after the simultaneous events and
+    during their impulse, the rows and dependent speeds of a choice, the events, and the motion.
     """
 
     what: int
@@ -150,16 +149,16 @@ class Lack(NamedTuple):
 
 @dataclass
 class Integration:
-    """The results of an integration, however it ended.
+    """The results of an integration, complete or not.
 
     `samples` has one row per entry of `time`. `final_state` and `final_memory` belong to `t_stop`, the last
     time without failure. `failed_state` is the index of the state that was not finite ("diverged") or had the
     largest error ("step too small"), `failed_event` the number of the event that came faster and faster
     ("events accumulate"). `events` lists (time, number) in order, `changes` (time, number) of the
-    configurations that were entered, `passages` times of places of lost rank and the lengths of the steps
-    across. `refused_event` is an event that cannot happen at such a place, or the event of lost rank if no
-    step led across. `failure` says why a change of configuration failed. `calm`: speeds are known not to jump
-    in the rows.
+    configurations that were entered, `passages` times of singular configurations and lengths of the steps
+    across. `refused_event` is an event that cannot happen there, or the event of lost rank if no step led
+    across. `failure` says why a change of configuration failed. `calm`: speeds are known not to jump in the
+    rows.
     """
 
     time: np.ndarray

@@ -1,4 +1,4 @@
-"""Settings of a run with all that an integrator needs: a method, plain numbers, the times of rows."""
+"""Settings of a run completed for an integrator: a method, plain numbers, the times of rows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def most_rows(outputs: int) -> int:
 
 
 def check_rows(samples: SampleTimes, step: float | None, outputs: int) -> None:
-    """Raise an error if the rows that are sure to come are too many; ``step``: the fixed step, if any."""
+    """Raise an error if a run will have too many rows for certain; ``step``: the fixed step, if any."""
     length = samples.t_end - samples.t0
     rows = float(samples.count)
     if samples.every_step:
@@ -148,7 +148,7 @@ class IntegrationSettings(RunSettings):
         super().__post_init__()
         method = one_of(self.method, METHODS, "no integration method ")
         if self.step is None and not METHODS[method].adaptive:
-            raise ArmillaryError(f"method '{method}' takes steps of one size: give it, e.g. step=1e-3")
+            raise ArmillaryError(f"method '{method}' takes steps of one size: give step=, e.g. step=1e-3")
         _ = self.samples  # raises an error for wrong sample times
 
     @property
@@ -249,7 +249,7 @@ _in_order = attrgetter(*_NAMES)
 def _complete(*values: Given) -> IntegrationSettings:
     *own, family, contacts = values
     given = dict(zip(_NAMES, own, strict=True))
-    # Adding 0.0 makes −0.0 zero without sign, as users expect it.
+    # Adding 0.0 removes the sign of zeros.
     given |= {name: float(given[name]) + 0.0 for name in ("t0", "t_end", "rtol", "max_step")}
     if given["method"] is None:
         given["method"] = usual_method(given["step"] is not None, family)

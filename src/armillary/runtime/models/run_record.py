@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Key = tuple[tuple[str, ...], bytes]
 _PLAIN, _FLOAT = {str, float}, {float}
 
-MANY_STEPS = 1_000_000  # explicit steps from which on a run's info proposes another method
+MANY_STEPS = 1_000_000  # explicit steps above which a run's info proposes another method
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def run_info(blank: Run, how: DataMapping, tier: str) -> DataTable:
 
 
 def finished_run(blank: Run, result: Integration, stated: DataMapping, legs: RunLegs, assembly: str) -> Run:
-    """Return the record of a run that has come to its end; ``assembly`` notes how its loops were closed."""
+    """Return the record of a finished run; ``assembly`` notes how its loops were closed."""
     info = {
         **stated,
         "status": result.status,

@@ -13,18 +13,17 @@ from armillary.llvm.building.builder import Value
 from armillary.llvm.building.emitter import ADDRESS, WHOLE
 from armillary.solver import tables
 from armillary.solver.llvm.functions import LoopFunction, LoopModule
-from armillary.solver.llvm.layout import HEAD, INSTALLED, SECTIONS
+from armillary.solver.llvm.layout import INSTALLED, SECTIONS
 
 Table = Callable[[LoopFunction, Value], Value]
 
 
 def figure(f: LoopFunction, name: str, index: Value) -> Value:
     """Return an entry of a table."""
-    figures = f.outside("figures")
-    return figures[index + figures[HEAD.index(f"first {name}")].to_whole()]
+    return f.table(name)[index]
 
 
-def _reader(table: tables.Table) -> Table:
+def _entry_reader(table: tables.Table) -> Table:
     """Return a function that reads an entry, as a real, a whole number or a truth value."""
 
     def entry(f: LoopFunction, i: Value) -> Value:
@@ -37,15 +36,15 @@ def _reader(table: tables.Table) -> Table:
     return entry
 
 
-def _real(name: str) -> Table:
+def _figure_reader(name: str) -> Table:
     return lambda f, i: figure(f, name, i)
 
 
 # The tables by their words in the small language.
 TABLES: dict[str, Table] = {
-    **{table.word: _reader(table) for table in tables.TABLES},
-    "LOCKED": _reader(tables.Table("locked_in", "truth", ("lockable",), present=True)),
-    **{name.upper(): _real(name) for name in tables.ACROSS},
+    **{table.word: _entry_reader(table) for table in tables.TABLES},
+    "LOCKED": _entry_reader(tables.Table("locked_in", "truth", ("lockable",), present=True)),
+    **{name.upper(): _figure_reader(name) for name in tables.ACROSS},
     "AT_END": lambda f, i: i.equals(tables.AT_END),
 }
 

@@ -187,6 +187,17 @@ class LoopFunction(RecordFunction, Stepper):
                 self._vectors[name] = Span(self, self.builder.place(self.workspace, offset.raw, REAL))
         return self._vectors[name]
 
+    def table(self, name: str) -> Span:
+        """Return a table of configurations: all of them stand in one array, after their places in it. The
+        address is found on entry, since a loop over states or events reads entries at every turn.
+        """
+        if name not in self._tables:
+            with self.builder.on_entry():
+                figures = Span(self, self["figures"].raw)
+                first = figures[HEAD.index(f"first {name}")].to_whole()
+                self._tables[name] = figures.at(first)
+        return Span(self, self._tables[name])
+
     def structure(self, table: str, index: Value) -> Value:
         """Return an entry of a table of sparse equations; the offsets of the tables come before them."""
         if table not in self._tables:
