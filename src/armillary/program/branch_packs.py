@@ -149,11 +149,11 @@ _PLAIN = frozenset((1, -1))
 def possible_packs(nodes: Sequence[Expr], alike: Sequence[Column]) -> list[Pack]:
     """Return all packs of nodes that may be computed as one, users first."""
     numbering = _Numbering(nodes, alike)
-    own, images = numbering.own, numbering.images
+    number_of, images = numbering.own, numbering.images
     real = [n for n in nodes if n.kind != "let"]
     of_number: dict[int, list[Expr]] = {}
     for node in real:
-        of_number.setdefault(own[node], []).append(node)
+        of_number.setdefault(number_of[node], []).append(node)
     mates: dict[Expr, Column] = {}
 
     def take(column: Column) -> None:
@@ -166,7 +166,7 @@ def possible_packs(nodes: Sequence[Expr], alike: Sequence[Column]) -> list[Pack]
             return
         if any([n in mates for n in lanes]):
             return
-        if own[lanes[0]] != own[lanes[1]]:
+        if number_of[lanes[0]] != number_of[lanes[1]]:
             if numbering.period(lanes[0]) != count:
                 return
             start = -numbering.branch.get(lanes[0], 0) % count
@@ -183,7 +183,7 @@ def possible_packs(nodes: Sequence[Expr], alike: Sequence[Column]) -> list[Pack]
             if period == 1:
                 if node in numbering.lone or not any([numbering.period(a) > 1 for a in node.args]):
                     continue  # its operands are not images of each other
-                for column, _ in _columns([node] * len(images), images, own, mates):
+                for column, _ in _columns([node] * len(images), images, number_of, mates):
                     take(column)
                 continue
             found = [node]
@@ -197,8 +197,8 @@ def possible_packs(nodes: Sequence[Expr], alike: Sequence[Column]) -> list[Pack]
                 continue
         lanes = mates[node]
         done.update(lanes)
-        ways = images if own[lanes[1]] != own[lanes[0]] else [own] * len(lanes)
-        columns = _columns(lanes, ways, own, mates)
+        ways = images if number_of[lanes[1]] != number_of[lanes[0]] else [number_of] * len(lanes)
+        columns = _columns(lanes, ways, number_of, mates)
         for column, _ in columns:
             take(column)
         factors = tuple([f for _, f in columns]) if node.kind != "call" else ()
