@@ -318,7 +318,7 @@ def _canonical_sum(terms: list[tuple[Expr, float]], constant: float, dimension: 
 
 
 def _split_constant(e: Expr) -> tuple[Expr, Expr] | None:
-    """(constant part, variable part) of a product that has both."""
+    """Return (constant part, variable part) of a product; None if it lacks one."""
     if e.kind != "product" or e.constant:
         return None
     fixed = [(b, n) for b, n in zip(e.args, e.data[1], strict=True) if b.constant]
@@ -380,7 +380,7 @@ def _pythagoras(terms: list[tuple[Expr, float]], constant: float) -> Expr | None
 
 
 def common_factor(nodes: list[Expr]) -> Expr | None:
-    """Greatest common factor of the terms of a sum, or None (Sayers 1990, section 5.3, ``gcf``)."""
+    """Return the greatest common factor of a sum's terms, or None (Sayers 1990, section 5.3, ``gcf``)."""
     common = common_factors(nodes)
     return _product(1, list(common.items())) if common else None
 

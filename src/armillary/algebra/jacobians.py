@@ -159,7 +159,7 @@ class _Network:
         return node_tangent(self._nodes[v], [rate if b == a else ZERO for b in self._operands[v]])
 
     def elements(self) -> dict[Element, Expr]:
-        """Factors of the edges from variables to results."""
+        """Return the factors of the edges from variables to results."""
         rows = enumerate(self._before[self._first_result :])
         return {(i, j): row[j] for i, row in rows for j in sorted(row) if row[j] is not ZERO}
 

@@ -67,9 +67,7 @@ def positive_whole(value: object) -> int | None:
 
 
 def plain_float(value: Given) -> float | None:
-    """Return a number that a user gave, as a float; None for text, True, and whatever else is not
-    a number.
-    """
+    """Return a number that a user gave, as a float; None for text, a bool or any other value."""
     if isinstance(value, str | bool):
         return None
     try:
@@ -156,9 +154,9 @@ class Node:
     order: tuple[int, str, int, int]  # key in sorted sums and products; ``settle`` sets it for opposites
     rough: int  # as ``digest``, with coefficients rounded to nine digits
     squares: bool  # holds sin² or cos² of something as a factor
-    unit: Dimension | None  # of the coefficient of a product, None where it is not known; ONE for all others
-    smallness: float  # order in what is declared small: 1 for a small symbol, −1 for a large one, 0 for most
-    traits: int  # what a node inherits from any of its operands, one bit each
+    unit: Dimension | None  # of the coefficient of a product, None if unknown; ONE for other nodes
+    smallness: float  # declared order: 1 for a small symbol, −1 for a large one, 0 for most
+    traits: int  # traits that a node inherits from any operand, one bit each
 
     def __copy__(self) -> Self:
         return self
@@ -344,7 +342,7 @@ def settle(node: NodeType) -> NodeType:
 
 
 def _smallness(node: Node) -> float:
-    """Order of a node from its operands' orders: the lowest of a sum, the total of a product."""
+    """Return a node's order from its operands' orders: the lowest of a sum, the total of a product."""
     orders: list[float] = [a.smallness for a in node.args]
     if node.kind == "sum":
         return min(orders) if node.data[0] == 0 else min(0, *orders)
@@ -402,7 +400,7 @@ def _nine_digits(value: object) -> object:
 
 
 def _readable_order(args: tuple[Node, ...]) -> str:
-    """Functions of one symbol sort by that symbol, as a reader expects; the rest by structure."""
+    """Return the first sort key of a call: the symbol if it is the only argument, as readers expect."""
     simple = len(args) == 1 and args[0].kind == "symbol"
     return _natural(args[0].data.name) if simple else "~"
 
@@ -423,7 +421,7 @@ Pieces: TypeAlias = list[Any]  # finished texts, and (expression, binding streng
 
 
 def number_text(value: float) -> str:
-    """Shortest text that reads back as the same double; whole numbers without a point."""
+    """Return the shortest text that reads back as the same double; whole numbers have no point."""
     if isinstance(value, int) or (value == value and abs(value) < 1e16 and float(value).is_integer()):
         return str(int(value))
     return repr(float(value))

@@ -351,7 +351,7 @@ class _Parser:
     ) -> Parsed:
         """Call a function from outside the parser; raise its errors with the column in the text.
 
-        ``what`` says in an error what was tried, e.g. "negate a vector".
+        ``what`` names the attempt in an error, e.g. "negate a vector".
         """
         try:
             return function(*arguments)
@@ -379,7 +379,7 @@ def _describe_kind(value: object) -> str:
 
 
 def _tokens(text: str) -> Iterator[tuple[str, str, int]]:
-    """(kind, text, column) of each token; a name before a parenthesis is a call and takes it along."""
+    """Yield (kind, text, column) of each token; a name and the parenthesis after it are one token, a call."""
     place = 0
     while True:
         found = _TOKEN.match(text, place)

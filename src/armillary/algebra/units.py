@@ -49,7 +49,7 @@ class Dimension:
         return Dimension, self.exponents
 
     def __str__(self) -> str:
-        """The dimension in SI base units, e.g. ``kg·m/s²`` written ``kg*m/s^2``."""
+        """Return the dimension in SI base units, e.g. ``kg·m/s²`` written ``kg*m/s^2``."""
         above = [unit_power(u, e) for u, e in zip(BASE_UNITS, self.exponents, strict=True) if e > 0]
         below = [unit_power(u, -e) for u, e in zip(BASE_UNITS, self.exponents, strict=True) if e < 0]
         if not above and not below:
@@ -271,7 +271,7 @@ def _parse_unit(text: str) -> Unit:
     if plain in ("", "-", "1"):
         return Unit(text, 1.0, ONE)
     scale, dimension = 1.0, ONE
-    outer: list[tuple[float, Dimension, int, bool]] = []  # what stands before each open parenthesis
+    outer: list[tuple[float, Dimension, int, bool]] = []  # the state before each open parenthesis
     sign, after_slash = 1, False
     place, expect_factor = 0, True
     while place < len(plain):
@@ -337,7 +337,7 @@ def _read_exponent(text: str, plain: str, place: int) -> tuple[Fraction, int]:
 
 
 def _read_link(text: str, plain: str, place: int, after_slash: bool) -> tuple[int, bool, int]:
-    """(1 or −1 for what follows, whether a slash has been read, next place)."""
+    """Return (1 or −1 for the next factor, whether a slash has been read, next position)."""
     found = _LINK.match(plain, place)
     if not found:
         raise _unreadable(text, f"{plain[place]!r} is not expected")
@@ -374,10 +374,9 @@ def is_quantity(value: object) -> bool:
 
 
 def magnitude_in_si(quantity: Given) -> Magnitude:
-    """Value in SI and dimension of a Pint quantity (or one that looks like it).
-
-    The quantity's own library brings it to base units; our reader then takes those to SI, so that a registry
-    whose base system is not SI works too, and Pint is never imported here.
+    """Return the value in SI and the dimension of a quantity of Pint, or of an object like it. The quantity's
+    own library converts it to base units; ``parse_unit`` converts these to SI, so that a registry whose base
+    system is not SI works too, and Pint is never imported here.
     """
     if not is_quantity(quantity):
         raise UnitsError(f"{quantity!r} is not a quantity: it has no magnitude and units")
@@ -393,7 +392,7 @@ def magnitude_in_si(quantity: Given) -> Magnitude:
 
 # ---------------------------------------------------------------- writing
 
-# Dimensions with a customary name of their own. A moment and an energy are one dimension: N*m fits both.
+# Dimensions with a customary name. A moment and an energy are one dimension: N*m fits both.
 _NAMED = {ONE: "1", _PRESSURE: "Pa", _POWER: "W", _VOLTAGE: "V", _VOLTAGE / _CURRENT: "ohm"}
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def operands_first(roots: Iterable[Expr], ends: Container[Expr] = ()) -> list[Expr]:
-    """Return every node that the roots hold, each once, after its operands; not the operands of ``ends``."""
+    """Return every node that the roots hold, each once, after its operands; nodes of ``ends`` are leaves."""
     done: set[Expr] = set()
     order: list[Expr] = []
     for node in roots:
@@ -109,7 +109,7 @@ def product_of(factors: Sequence[Expr]) -> Expr:
 
 
 def transform(roots: Iterable[Expr], replace: Callable[[Expr], Expr | None]) -> list[Expr]:
-    """Return the roots with every node for which ``replace`` gives another expression replaced by it."""
+    """Return the roots with each node replaced for which ``replace`` gives another expression."""
     roots = list(roots)
     new: dict[Expr, Expr] = {}
     for node in operands_first(roots):

@@ -156,7 +156,7 @@ def linear_light(colour: np.ndarray) -> np.ndarray:
 
 
 def srgb(light: np.ndarray) -> np.ndarray:
-    """sRGB values of light, both between 0 and 1."""
+    """Return sRGB values of light, both between 0 and 1."""
     return np.where(light <= 0.0031308, 12.92 * light, 1.055 * np.maximum(light, 0.0) ** (1 / 2.4) - 0.055)
 
 

@@ -53,7 +53,7 @@ class Element:
         self.read: set[str] = set()
         self.taken = False
         self.second = False  # beside another of its kind, though only one is allowed
-        self.literal = False  # whether its angles are taken as they are written
+        self.literal = False  # whether its angles are taken as written
         self.snapped: list[tuple[str, str, int]] = []  # angles taken as k π/12: attribute, text, k
         self.remarks: list[str] = []  # of a root: how its file deviates from XML
 

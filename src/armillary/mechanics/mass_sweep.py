@@ -148,7 +148,7 @@ def _geometry_entries(link: Link) -> list[Scalar]:
 
 
 def _spatial(entries: np.ndarray) -> np.ndarray:
-    """[J h̃; h̃ᵀ m1] from m, h, J."""
+    """Return [J h̃; h̃ᵀ m1] from m, h, J."""
     out = np.zeros((len(entries), 6, 6))
     out[:, :3, :3] = entries[:, 4:13].reshape(-1, 3, 3)
     out[:, :3, 3:] = _tilde(entries[:, 1:4])
@@ -240,7 +240,7 @@ def sparse_basis(vectors: np.ndarray) -> np.ndarray:
 
 
 def active(link: Link) -> tuple[list[Freedom], list[int], np.ndarray]:
-    """Return the unknown degrees of freedom of a link, their places in its twist, and their signs."""
+    """Return the unknown degrees of freedom of a link, their indices in its twist, and their signs."""
     found = [(d, d.direction, d.sign) for d in link.freedoms if not d.prescribed]
     if link.modes is not None:
         found += [(d, 6 + p, 1) for p, d in enumerate(link.modes.freedoms) if not d.prescribed]
@@ -331,7 +331,8 @@ def _sizes_at_parent(made_of: np.ndarray, place: LinkArrays, width: int) -> np.n
 def null_motion(
     links: LinkInertias, pivots: list[Pivot], first: int, rates: np.ndarray, place: int
 ) -> tuple[dict[int, float], dict[int, np.ndarray]]:
-    """(speeds by index, twists by link) of a motion in which the freedoms of link ``first`` have these rates.
+    """Return (speeds by index, twists by link) of a motion in which the freedoms of link ``first`` have these
+    rates.
 
     All links before it rest, and links beyond it move so that there is no momentum along their freedoms.
     """

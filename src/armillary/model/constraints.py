@@ -175,7 +175,7 @@ def add_constraint(
 
 
 def _straight_tables(value: Expr) -> list[str]:
-    """Names of lookup tables of straight pieces in an expression."""
+    """Return the names of lookup tables of straight pieces in an expression."""
     tables = [n.data for n in operands_first([value]) if n.kind == "call" and not isinstance(n.data, str)]
     return [t.name for t in tables if getattr(t, "kind", "") == "linear"]
 

@@ -108,7 +108,7 @@ def _space_demands(system: Description) -> list[tuple[Expr, Dimension | None, st
 
 
 _AXES = "xyz"
-_UNNAMED = ("origin", "com")  # points that every body has, described as what they are
+_UNNAMED = ("origin", "com")  # points that every body has, described by their meaning
 
 
 class ParameterUse(NamedTuple):
@@ -267,7 +267,7 @@ def _inner(node: Expr) -> Expr:
 
 
 def _holders(parameter: Expr, root: Expr) -> set[Expr]:
-    """Nodes of an expression that hold the parameter."""
+    """Return the nodes of an expression that hold the parameter."""
     found = {parameter}
     for node in operands_first([root]):
         if any([a in found for a in node.args]):

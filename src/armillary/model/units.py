@@ -48,7 +48,7 @@ class UnitSystem:
     angle: str = "rad"
 
     def scale(self, dimension: Dimension) -> float:
-        """SI value of this system's unit of the dimension."""
+        """Return the SI value of this system's unit of the dimension."""
         if self._is_si:
             return 1.0
         bases = (self.mass, self.length, self.time, 1.0, 1.0)
@@ -203,7 +203,7 @@ def text_number(
 
 
 def about_value(what: str, error: ArmillaryError) -> str:
-    """Return the sentence of an error in reading a value, which begins with what the value is for."""
+    """Return the sentence of an error in reading a value; it begins with the purpose of the value."""
     return f"{what}{' ' if isinstance(error, BadValueError) else ': '}{error}"
 
 

@@ -1,4 +1,4 @@
-"""Branch packs: operations of branches that are alike, such as legs or panels, as one operation on a vector.
+"""Branch packs: operations of similar branches, such as legs or panels, as one operation on a vector.
 
 Enter: a section, and the system's coordinates and speeds that correspond (from the tree). Leave: packs of
 nodes that can be computed together; packs.py chooses those that save time and rewrites the section with them.
@@ -22,9 +22,9 @@ from armillary.model.description import Description
 def corresponding(system: Description, state: Sequence[Expr]) -> tuple[tuple[Expr, ...], ...]:
     """Return tuples of corresponding states, from two or four branches on one body with the same joints.
 
-    Branches are grouped if they have the same joints about the same axes, up to sign; of the rest those with
-    the same joints; of the rest those with the same first joint. Numbers are ignored: the expressions show
-    which operations of the branches are really the same.
+    Branches are grouped if they have the same joints about the same axes, up to sign; then, among the rest,
+    if they have the same joints; then if they have the same first joint. Numbers are ignored: the expressions
+    show which operations of the branches are really the same.
     """
     by_name = {s.data.name: s for s in state}
     found = [[by_name.get(s.data.name) for s in column] for column in _Branches(system).symbols]
@@ -131,11 +131,11 @@ def strip_lets(node: Expr) -> Expr:
 
 # Nodes of a section that are the same operation in several branches.
 #
-# Let σ map the states of each branch to the states of the next branch that is alike, and those of the last to
-# the first. Every node and its images under σ, σ², … get numbers: equal numbers mean equal expressions, up to
-# the values of numbers, signs, constants and other given values. A node and the nodes with the numbers of its
-# images may be a pack. Equal numbers mean equal height above the leaves, so no node of a pack depends on
-# another, and no packs depend on each other in a circle.
+# Let σ map the states of each branch to the states of the next branch that is alike, and the states of the
+# last to the states of the first. Every node and its images under σ, σ², … get numbers: equal numbers mean
+# equal expressions, up to the values of numbers, signs, constants and other given values. A node and the
+# nodes with the numbers of its images may be a pack. Equal numbers mean equal height above the leaves, so no
+# node of a pack depends on another, and no packs depend on each other in a circle.
 #
 # If several nodes have the same number (they differ in constants), their users decide: nodes are visited from
 # the results on, and corresponding operands of a pack become packs.
@@ -228,7 +228,7 @@ def _columns(
 ) -> list[tuple[Column, tuple[float, ...]]]:
     """Return the columns of corresponding operands, with their coefficients or exponents.
 
-    If an operand may correspond to several, prefer lanes of a chosen pack, then equal size of coefficients.
+    Among several candidates, lanes of a chosen pack come first, then coefficients of equal size.
     """
     first = lanes[0]
     ours = [strip_lets(x) if x.kind == "let" else x for x in first.args]
@@ -269,8 +269,8 @@ def _best(
 
 
 def factor_kinds(node: Expr) -> Sequence[float]:
-    """Return the factors that lanes must share: exponents of a product, for a sum whether terms have a
-    coefficient ±1.
+    """Return the factors that lanes must share: exponents of a product; for a sum, whether each coefficient
+    is ±1.
     """
     factors: tuple[float, ...] = node.data[1]
     return _without_number(factors) if node.kind == "sum" else factors
@@ -333,7 +333,7 @@ class _Numbering:
         return self._periods.get(node, 1)
 
     def _place(self, node: Expr) -> None:
-        """Set the period of a node, and its branch: the one that most operands belong to."""
+        """Set the period of a node, and its branch, to which most of its operands belong."""
         number, period = self.own[node], 1
         for image in self.images[1:]:
             if image[node] == number:

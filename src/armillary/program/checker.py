@@ -28,7 +28,7 @@ Sections of the finished program:
 
 The program:
 
-14. Parameters, constants, state, memory and inputs are symbols, each in one of these lists and once
+14. Parameters, constants, state, memory and inputs are symbols, each in one of these lists, once
     (a parameter may be a constant).
 15. ``precompute`` has one result per constant, and each constant is read by a section or is a size.
 16. ``derivatives`` has one result per state, ``update`` one per memory or none, each ``fire`` section one per
@@ -124,7 +124,7 @@ def check_program(program: Program) -> None:
 
 
 def check_section(section: ProgramSection, inputs: Collection[Expr], *, constant: bool = False) -> None:
-    """Raise IllegalProgram unless a section that reads ``inputs`` is legal; ``constant``: precompute."""
+    """Raise IllegalProgram unless a section that reads ``inputs`` is legal; ``constant`` marks precompute."""
 
     def fault(line: int, message: str) -> Exception:
         return _fault(f"section '{section.name}'", section.nodes, line, message)
@@ -312,9 +312,9 @@ def _check_results(program: Program) -> None:
     for name, places in lists.items():
         outside = [p for p in places if not 0 <= p < states]
         if outside:
-            raise IllegalProgram(f"{where}: {name} has the place {outside[0]}, outside of {states} states")
+            raise IllegalProgram(f"{where}: {name} has the index {outside[0]}, outside of {states} states")
         if len(set(places)) != len(places):
-            raise IllegalProgram(f"{where}: two places of {name} overlap")
+            raise IllegalProgram(f"{where}: two indices of {name} overlap")
     for name, (section, counts) in expected.items():
         if len(section.results) not in counts:
             wanted = " or ".join(map(str, counts))

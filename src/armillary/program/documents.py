@@ -129,7 +129,7 @@ def html_page(title: str, remark: str, blocks: Sequence[Block]) -> str:
 
 
 def html_blocks(blocks: Sequence[Block]) -> str:
-    """Blocks as a part of a page."""
+    """Return the HTML text of blocks, a part of a page."""
     return "\n".join(map(_html_block, blocks))
 
 
@@ -185,7 +185,7 @@ def bodies(system: Description) -> DocumentTable:
 
 
 def moving(symbols: Sequence[Expr]) -> DocumentTable:
-    """Coordinates, speeds and states."""
+    """Return a table of coordinates, speeds and states."""
     rows = [[s.data.name, s.data.units or "", s.data.about] for s in symbols]
     return DocumentTable("Coordinates and speeds", ["name", "units", "meaning"], rows)
 
@@ -239,7 +239,7 @@ def sections_document(equations: DerivedEquations, sections: list[ProgramSection
 
 
 def summary(equations: DerivedEquations) -> str:
-    """Bodies, degrees of freedom, formalism and cost, in words."""
+    """Return bodies, degrees of freedom, formalism and cost, in words."""
     bodies = len(equations.system.bodies)
     size = f"{bodies} bod{'y' if bodies == 1 else 'ies'}, {equations.freedom}"
     return f"{size}; formalism {equations.formalism}; derivatives: {equations.operations}"
@@ -258,7 +258,7 @@ _ABBREVIATIONS = (
 def latex_equations(
     pieces: Pieces, form: str = FORMS[0], speeds: str = "u", names: str = "short", symbols: Symbols = None
 ) -> str:
-    """M u̇ = f in LaTeX: displayed equations for a document with amsmath."""
+    """Return M u̇ = f in LaTeX: displayed equations for a document with amsmath."""
     notation = notation_of("latex")
     book = textbook(pieces, speeds=speeds, names=names, symbols=symbols)
     lines = [*definitions(book, notation), *equations(book, notation, form)]
@@ -268,7 +268,7 @@ def latex_equations(
 def html_equations(
     pieces: Pieces, form: str = FORMS[0], speeds: str = "u", names: str = "short", symbols: Symbols = None
 ) -> str:
-    """M u̇ = f in MathML, as a part of a page."""
+    """Return M u̇ = f in MathML, a part of a page."""
     notation = notation_of("html")
     book = textbook(pieces, speeds=speeds, names=names, symbols=symbols)
     lines = [*definitions(book, notation), *equations(book, notation, form)]
@@ -276,7 +276,7 @@ def html_equations(
 
 
 def plain_equations(pieces: Pieces) -> str:
-    """M u̇ = f and its causes as tables of text, with the model's names."""
+    """Return M u̇ = f and its causes as tables of text, with the model's names."""
     found: list[ExpressionMatrix | ExpressionVector] = [pieces.mass_matrix, *pieces.causes.values()]
     return "\n\n".join(str(array.collected()) for array in found)
 
@@ -356,7 +356,7 @@ _ROWS = 40  # of a table
 
 
 def system_html(system: Description) -> str:
-    """Return the tree of bodies with joints, what acts on them, and a table of parameters."""
+    """Return numbers of parts, the tree of bodies with joints, and a table of parameters."""
     kinds = [
         (len(system.speeds), "speed"),
         (len(system.loads), "load"),

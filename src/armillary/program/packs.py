@@ -242,17 +242,17 @@ def pack_section(
     own_sines: bool = False,
     width: int = 0,
 ) -> ProgramSection:
-    """Return the section with the profitable packs, the nodes of each side by side; itself if there are none.
+    """Return the section with the profitable packs, each pack's nodes side by side; itself without any.
 
     With ``own_sines``, sines of plain angles are computed where they are used, not all together beforehand.
-    With a ``width``, packs of at most so many lanes are also looked for in parts that the section repeats.
+    With a ``width``, packs of at most ``width`` lanes are also searched for in repeated parts of the section.
     """
     nodes, results = section.nodes, section.results
     best: tuple[list[Pack], float] = ([], 0.0)
     for n in sorted({len(column) for column in alike}):  # four lanes need not be better than two
         possible = possible_packs(nodes, in_lanes(alike, n))
         best = max(best, worthwhile(possible, nodes, results, places, own_sines), key=lambda b: b[1])
-    # With two lanes, machine code of arm64 would be LLVM's: what is written here lacks packs of such calls.
+    # With two lanes, LLVM would have to make the machine code of arm64: the encoder here lacks such packs.
     if width > 2 and any([n.kind == "call" and n.data in PACKED_CALLS - ANGLES for n in nodes]):
         pairs = possible_packs(nodes, in_lanes(alike, 2)) if alike else []
         possible = repeated_packs(
@@ -467,7 +467,7 @@ class NearSines:
 
 def near_sines(program: Program) -> NearSines | None:
     """Return the two sections of a program, or `None` if they would save little: without sines or cosines of
-    coordinates, or with many other elementary functions, such as those of tyres.
+    coordinates, or with many other elementary functions, such as tyres have.
     """
     derivatives = program.derivatives
     places = {s: i for i, s in enumerate(program.state)}

@@ -95,12 +95,12 @@ class Pieces:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the rows: those of the independent speeds."""
+        """Names of the rows: the independent speeds."""
         return tuple(u.data.name for u in self.speeds)
 
     @cached_property
     def mass_matrix(self) -> ExpressionMatrix:
-        """M, of the independent speeds."""
+        """The mass matrix M of the independent speeds."""
         elements = tuple(tuple(as_expr(self._mass(r, s)) for s in self._places) for r in self._places)
         return ExpressionMatrix("mass matrix", self.names, self.names, elements)
 
@@ -152,7 +152,7 @@ class Pieces:
 
             C_ij = ½ Σ_k ( ∂M_ij/∂q_k + ∂M_ik/∂q_j − ∂M_jk/∂q_i ) u_k
 
-        Source: Murray, Li and Sastry (1994), eq. 4.23. For speeds that are the rates of the coordinates.
+        Source: Murray, Li and Sastry (1994), eq. 4.23. The speeds must be the rates of the coordinates.
         """
         q, u, system = self.coordinates, self.speeds, self.system
         rates = [self.plain(system.rates[s]) for s in self.reduction.coordinates(system)]
@@ -269,7 +269,7 @@ class Pieces:
         return self._matrix.get((min(r, s), max(r, s)), 0)
 
     def _with_gain(self, force: Mapping[int, Scalar], tree: Tree) -> dict[int, Scalar]:
-        """f + M γ: f for u̇ from f for the unknowns x = u̇ − γ of the equations."""
+        """Return f + M γ: f for u̇, from f for the unknowns x = u̇ − γ of the equations."""
         gained = {k: v for k, v in corrections(tree).items() if k in self._places}
         found = dict(force)
         for r in found:
@@ -358,12 +358,12 @@ def with_functions(
     search: bool = True,
     per_state: Mapping[Expr, Expr] | None = None,
 ) -> DerivedEquations:
-    """Return the equations with a program of these functions alone, over one table of constants.
+    """Return the equations with a program of these functions alone, with one table of constants.
 
     The expressions have no dimensions and contain neither dependent speeds nor accelerations (see
     ``program/targets/targets.py``); ``inputs`` are the symbols that they contain besides the state. With
     ``search``, passes look for common factors and pairs in the results, as for the derivatives of a system.
-    Forces of contacts are those of their statuses. ``per_state`` has an input for each state, such as a
+    Forces of contacts follow from their statuses. ``per_state`` has an input for each state, such as a
     weight of its rate; inputs of corresponding states correspond in branch packs.
     """
     forces = equations.targets.forces

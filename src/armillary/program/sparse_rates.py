@@ -40,7 +40,7 @@ _SOLUTIONS = 8  # solutions with each factorisation, in rodas5p
 
 @dataclass(frozen=True)
 class SparseStructure:
-    """Places of the elements of sparse equations, in the order of elimination; indices begin with zero.
+    """Positions of the elements of sparse equations, in the order of elimination; indices begin with zero.
 
     Row i of the factors has the elements `row_start[i]` … `row_start[i + 1]`; from `upper_start[i]` on they
     lie to the right of the diagonal. `column` has their columns. `entry_start` and `entry_column` are the
@@ -81,7 +81,7 @@ TABLES = ("extent", *(f.name for f in fields(SparseStructure) if f.name != "oper
 
 
 class _Graph:
-    """Values that depend on states, with the partial derivatives of each by the values that it follows from.
+    """Values that depend on states, with the partial derivatives of each by the values that determine it.
 
     Nodes are numbered: states first, then intermediate values (operands before users), then rates.
     """
@@ -182,7 +182,7 @@ def sparse_rates(rates: Sequence[Expr], state: Sequence[Expr]) -> tuple[SparseSt
 
 
 def _best_elimination(known: Sequence[Iterable[int]]) -> _Elimination:
-    """Return the cheapest elimination of those by levels and the one without levels."""
+    """Return the cheapest elimination, by levels or without levels."""
     levels = _graph_levels(known)
     tried = [_eliminate_all(known, [level // size for level in levels]) for size in _LEVELS]
     tried.append(_eliminate_all(known, [0] * len(levels)))
@@ -209,8 +209,8 @@ def _graph_levels(known: Sequence[Iterable[int]]) -> list[int]:
 
 
 def _distances(near: Sequence[Collection[int]], start: int, most: float) -> dict[int, int]:
-    """Return the distances of unknowns from one, on paths without unknowns of more than
-    ``most`` neighbours.
+    """Return the distances of unknowns from ``start``, on paths without unknowns of more than ``most``
+    neighbours.
     """
     found, present = {start: 0}, [start]
     while present:

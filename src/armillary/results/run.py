@@ -306,8 +306,8 @@ class Run:
         return ComparedColumns(self.time[order], {n: self[n][order] * scaled.get(n, 1.0) for n in names})
 
     def psd(self, *names: str, segment: float | None = None) -> PowerSpectrum:
-        """Power spectral densities of outputs by Welch's method (Hann windows, half overlapped): one-sided,
-        over frequencies in Hz.
+        """Return one-sided power spectral densities of outputs over frequencies in Hz, by Welch's method with
+        half overlapped Hann windows.
 
         Without a name, outputs of the model are taken, or all if it has none. ``segment`` is the length of a
         window in s, the whole run if left out; rows must have equal steps of time (``sample=``).

@@ -181,21 +181,21 @@ class ModelPieces:
     def gravity_forces(
         self, t: Array, q: Array, parameters: Parameters = None, *, memory: Array = None, states: Array = None
     ) -> np.ndarray:
-        """Generalised forces of gravity that acts uniformly on all bodies."""
+        """Return the generalised forces of gravity that acts uniformly on all bodies."""
         return self._matrix("gravity_forces", t, q, None, parameters, memory, states)
 
     def elastic_forces(
         self, t: Array, q: Array, u: Array, parameters: Parameters = None, *, memory: Array = None,
         states: Array = None,
     ) -> np.ndarray:  # fmt: skip
-        """Generalised forces of stiffness and damping of flexible bodies."""
+        """Return the generalised forces of stiffness and damping of flexible bodies."""
         return self._matrix("elastic_forces", t, q, u, parameters, memory, states)
 
     def load_forces(
         self, t: Array, q: Array, u: Array, parameters: Parameters = None, *, memory: Array = None,
         states: Array = None,
     ) -> dict[str, np.ndarray]:  # fmt: skip
-        """Generalised forces of each load by its name."""
+        """Return the generalised forces of each load by its name."""
         from armillary.analysis.places import PiecePlace
 
         return self._piece_functions.loads(PiecePlace(t, q, u, parameters, memory, states))
@@ -217,15 +217,15 @@ class ModelPieces:
         return self._piece_functions.jacobian(of, axes, PiecePlace(t, q, None, parameters))
 
     def kinetic_energy(self, t: Array, q: Array, u: Array, parameters: Parameters = None) -> Given:
-        """Kinetic energy of all bodies."""
+        """Return the kinetic energy of all bodies."""
         return self._quantity("kinetic_energy", t, q, u, parameters)
 
     def potential_energy(self, t: Array, q: Array, parameters: Parameters = None) -> Given:
-        """Potential energy of gravity."""
+        """Return the potential energy of gravity."""
         return self._quantity("potential_energy", t, q, None, parameters)
 
     def strain_energy(self, t: Array, q: Array, parameters: Parameters = None) -> Given:
-        """Strain energy of flexible bodies."""
+        """Return the strain energy of flexible bodies."""
         return self._quantity("strain_energy", t, q, None, parameters)
 
     def total_energy(self, t: Array, q: Array, u: Array, parameters: Parameters = None) -> Given:
@@ -233,15 +233,15 @@ class ModelPieces:
         return self._quantity("total_energy", t, q, u, parameters)
 
     def momentum(self, t: Array, q: Array, u: Array, parameters: Parameters = None) -> np.ndarray:
-        """Linear momentum, along the ground's axes."""
+        """Return the linear momentum, along the ground's axes."""
         return cast("np.ndarray", self._quantity("momentum", t, q, u, parameters))
 
     def angular_momentum(self, t: Array, q: Array, u: Array, parameters: Parameters = None) -> np.ndarray:
-        """Angular momentum about the ground's origin, along the ground's axes."""
+        """Return the angular momentum about the ground's origin, along the ground's axes."""
         return cast("np.ndarray", self._quantity("angular_momentum", t, q, u, parameters))
 
     def mass_centre(self, t: Array, q: Array, parameters: Parameters = None) -> np.ndarray:
-        """Position of the mass centre of all bodies, along the ground's axes."""
+        """Return the position of the mass centre of all bodies, along the ground's axes."""
         return cast("np.ndarray", self._quantity("mass_centre", t, q, None, parameters))
 
 
@@ -354,7 +354,7 @@ class ModelControl:
         parts: int = 1,
         ignore_jumps: bool = False,
     ) -> JaxFunctions:
-        """Rates, outputs, a step and a whole run as functions of JAX that it differentiates both ways.
+        """Return rates, outputs, a step and a whole run as functions of JAX that it differentiates both ways.
 
         ``inputs`` are names of inputs v (left out: all), ``parameters`` of parameters p (left out: none),
         ``outputs`` as for ``with_sensitivities``. Inputs are held for a ``step``, which is made of ``parts``
@@ -378,7 +378,8 @@ class ModelControl:
         parts: int = 1,
         ignore_jumps: bool = False,
     ) -> TorchFunctions:
-        """Rates, outputs, a step and a whole run as functions of PyTorch that it differentiates both ways.
+        """Return rates, outputs, a step and a whole run as functions of PyTorch that it differentiates both
+        ways.
 
         Arguments are as for ``to_jax``. Tensors must be on the CPU, and their memory is not copied;
         `torch.func.vmap` and leading axes become runs of one compiled loop.

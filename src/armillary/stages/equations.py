@@ -220,7 +220,7 @@ class Equations(OtherStages):
         kind: str = "expressions",
         parameters: Sequence[str] | None = None,
     ) -> CasadiFunctions:
-        """CasADi functions of (t, x, v, p): the states' rates and the outputs.
+        """Return CasADi functions of (t, x, v, p): the states' rates and the outputs.
 
         ``inputs`` names the inputs of ``s.input`` in v (left out: all; others keep their defaults),
         ``outputs`` as for ``with_sensitivities``. Numbers are in the model's own units.
@@ -234,7 +234,7 @@ class Equations(OtherStages):
         return to_casadi(self._core, inputs, outputs, kind, parameters)
 
     def inverse(self, rates: Values) -> dict[str, Expr]:
-        """Efforts that give the speeds these rates, as expressions by the names of speeds.
+        """Return the efforts that give the speeds these rates, as expressions by the names of speeds.
 
         ``rates`` has expressions or numbers by speed; those left out are zero. The efforts come on top of all
         loads and can stand in the description, as moments of motors: a controller by inverse dynamics.

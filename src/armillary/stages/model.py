@@ -264,7 +264,7 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
         out: coordinates, speeds, states and the outputs of the description). The derivative of output y by p
         is the column d(y)/d(p), in the units of y per unit of p. It runs like any other model, alone or in
         batches. The effects of events are included. Loads that jump where a condition changes are refused,
-        unless ``ignore_jumps`` states that no run comes there.
+        unless ``ignore_jumps`` states that no run reaches them.
         """
         core = self._core.with_sensitivities(to, of, ignore_jumps=ignore_jumps)
         return SensitiveModel(core, self.equations._with_core(core.equations))

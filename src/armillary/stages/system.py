@@ -188,7 +188,7 @@ class System(OtherStages, Description):
         return self.derive().compile().view(path=path, view=view)
 
     def compare_formalisms(self) -> Costs:
-        """Operations of one evaluation by every formalism, side by side; where one refuses, why."""
+        """Return the operations of one evaluation by every formalism, or the reason why it refuses."""
         from armillary.program.derive import compare
 
         return compare(self)

@@ -169,7 +169,7 @@ def open_archive(path: str | os.PathLike[str], what: str = "an FMU") -> Iterator
 
 
 def content(archive: zipfile.ZipFile, name: str, most: int, what: str = "an FMU") -> bytes:
-    """Return a file of an archive; refuse one that is longer than allowed, or than its entry states."""
+    """Return a file of an archive; refuse a file longer than allowed, or longer than its entry states."""
     try:
         entry = archive.getinfo(name)
     except KeyError:
@@ -308,7 +308,7 @@ _SECOND = {
 def _variables(
     root: Element, version: str
 ) -> tuple[dict[str, FmuVariable], list[tuple[Element, list[FmuVariable]]]]:
-    """Variables by name, and in the order of the file with their elements."""
+    """Return the variables by name, and in the order of the file with their elements."""
     units = {u.text("name", ""): _read_unit(u) for u in root.inside("UnitDefinitions") if u.tag == "Unit"}
     types = {
         t.text("name", ""): next((u for e in (t, *t.children) if (u := e.text("unit", ""))), "")
@@ -378,7 +378,7 @@ def _dimension(element: Element, sizes: dict[str, Element]) -> int:
 
 
 def _starts(element: Element, kind: str, size: int) -> list[float]:
-    """Start values as numbers; one for all elements, or one for each."""
+    """Return start values as numbers; one for all elements, or one for each."""
     if not element.has("start") or kind not in NUMERIC:
         return []
     words = element.text("start", "").split()

@@ -1,7 +1,7 @@
 """The library inside an FMU, loaded into this process, and its instances for co-simulation.
 
-Functions that are called once per run are called from here, through ctypes; compiled code calls those of
-every communication point (functions.py).
+Functions that are called once per run are called from here, through ctypes; compiled code calls the functions
+of communication points (functions.py).
 """
 
 from __future__ import annotations

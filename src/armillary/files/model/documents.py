@@ -415,7 +415,7 @@ def _check_value(document: Document, kind: Kind, value: object, path: tuple[str,
 
 
 def _distance(form: KeyedTable, table: Mapping[str, object]) -> tuple[int, int]:
-    """Return the distance of a table from a form: its number of errors, then minus that of shared keys."""
+    """Return the distance of a table from a form: (number of errors, minus the number of shared keys)."""
     return len(list(form.problems(table))), -len(form.fields.keys() & table.keys())
 
 

@@ -269,8 +269,8 @@ def _entry(section: str, given: Mapping[str, object], names: _NewNames) -> DataT
 
 
 def _with_one_gravity(parts: list[ModelPart]) -> list[ModelPart]:
-    """Return the parts with one statement of gravity: the whole model's, or else that of the first part with
-    one; the files of all others must then state the same.
+    """Return the parts with one statement of gravity: the whole model's, or else the first one of a part; the
+    files of all others must then state the same.
     """
     stated = [part for part in parts if "gravity" in part.data]
     if not stated:

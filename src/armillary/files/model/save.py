@@ -117,7 +117,7 @@ class Writing:
         self.data: DataTable = {}
         self.files: dict[str, DataTable] = {}
         self._written_elsewhere: dict[str, Callable[[Record], None]] = {
-            "parameter": lambda _: None,  # all parameters are written, those that texts made too
+            "parameter": lambda _: None,  # all parameters are written, also those from texts
             "define": self._definition,
             "function": self._function,
             "point": self._point,

@@ -474,7 +474,7 @@ def _passive(builder: Builder, name: str, joint: RobotFreedom) -> None:
 
 
 def rotation_vector(e: Sequence[Expr]) -> list[Expr]:
-    """Angle times axis of a rotation by Euler parameters, the shorter way round."""
+    """Return the angle times axis of a rotation by Euler parameters, the shorter way round."""
     e0, *rest = e
     sine = fn.named(fn.sqrt(sum(x * x for x in rest)), "half_sine")
     angle = 2 * fn.atan2(sine, fn.absolute(e0))

@@ -280,7 +280,7 @@ def _link(name: str, parent: str | None, element: Element, joint: Element | None
 
 
 def _origin(element: Element) -> tuple[np.ndarray, np.ndarray]:
-    """(xyz, rotation) of an <origin>."""
+    """Return (xyz, rotation) of an <origin>."""
     origin = element.only("origin")
     if origin is None:
         return np.zeros(3), np.eye(3)

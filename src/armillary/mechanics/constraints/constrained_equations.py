@@ -291,7 +291,7 @@ def placeholders(system: Description) -> set[Expr]:
 def reaction_values(
     system: Description, reduction: Reduction, rates: Mapping[int, Scalar], wanted: Collection[Expr]
 ) -> dict[Expr, Expr]:
-    """Expressions for the wanted symbols, from the rates of all speeds by index."""
+    """Return expressions for the wanted symbols, from the rates of all speeds by index."""
     if not wanted:
         return {}
     bodies = [name for name, six in system.reactions.items() if set(six) & set(wanted)]
@@ -343,7 +343,7 @@ def joint_wrenches(
     forces: Mapping[str, Scalar],
     bodies: Collection[str],
 ) -> dict[str, tuple[Scalar, ...]]:
-    """Force and moment on bodies from their joints, six numbers in the body's axes; ``forces`` are λ."""
+    """Return the force and moment on bodies from their joints, six numbers in body axes; ``forces`` are λ."""
     if not bodies:
         return {}
     net = list(own)

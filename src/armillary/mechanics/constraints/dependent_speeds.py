@@ -72,8 +72,8 @@ def partition(
 ) -> Pairs:
     """Return a dependent speed for each independent row; ``sizes`` (by speed) make speeds comparable.
 
-    ``now`` are the present pairs. ``modal`` speeds become dependent only if those of joints do not suffice or
-    are badly conditioned.
+    ``now`` are the present pairs. ``modal`` speeds become dependent only if speeds of joints do not suffice
+    or are badly conditioned.
     """
     if modal:
         pairs = partition(jacobian, sizes, {*kept_free, *modal}, now)
@@ -128,7 +128,9 @@ def _pivots(J: np.ndarray, columns: Sequence[int], now: dict[int, int]) -> Pairs
 
 
 def _exchange_pair(J: np.ndarray, pairs: Pairs, allowed: Sequence[int]) -> tuple[int, int] | None:
-    """Return the dependent and the independent speed with the largest |A_dr| above OUTRUN; None if none."""
+    """Return the dependent and the independent speed with the largest |A_dr|; `None` if it is not above
+    OUTRUN.
+    """
     rows, dependent = [i for i, _ in pairs], [j for _, j in pairs]
     rest = [j for j in allowed if j not in dependent]
     if not rest or not pairs:
@@ -155,7 +157,7 @@ class Evaluate(Protocol):
         """The evaluation at places farther away, if the first place is singular."""
 
     def __call__(self, expressions: Sequence[Scalar]) -> list[np.ndarray]:
-        """Values of expressions at the places, with the default parameters."""
+        """Return the values of expressions at the places, with the default parameters."""
 
     def sized(self, expressions: Sequence[Scalar], place: int | None = None) -> list[Scalar]:
         """Return expressions as constants of the parameters: at a place, by default each at its maximum."""
@@ -280,7 +282,7 @@ def _remainder_size(
 
 
 def _varying_factors(result: Elimination) -> list[tuple[int, int, Expr]]:
-    """(d, r, A_dr) for the factors A_dr that vary.
+    """Return (d, r, A_dr) for the factors A_dr that vary.
 
     Speeds with constant pivots are left out: a wheel normally spins many times as fast as its car turns.
     """

@@ -156,7 +156,7 @@ class _Walks:
     def follow_ways(
         self, places: np.ndarray, ways: np.ndarray, steps: int, through_time: bool = False
     ) -> list[tuple[float, np.ndarray]]:
-        """Return places on walks along ``ways``; a walk ends where loops stay open or at its own start."""
+        """Return places on walks along ``ways``; a walk ends if loops stay open, or at its own start."""
         start, times = places, np.zeros(len(places))
         found: list[tuple[float, np.ndarray]] = []
         here = self.figures(times, places)
@@ -234,12 +234,12 @@ def _null_space(jacobians: np.ndarray) -> np.ndarray:
 # are added, the most useful first, until each position has a good one or none can be found for it.
 
 _LEAST = 0.002  # least share of the places at which a choice must be good to be added
-_TRIED = 12  # at most so many places without a good choice propose one; the most frequent is tried
+_TRIED = 12  # most places without a good choice that propose one; the most frequent is tried
 
 
 @dataclass(frozen=True)
 class DependentChoice:
-    """A choice of dependent speeds; ``share``: of the places at which it is good and earlier ones are not."""
+    """A choice of dependent speeds; it is good and earlier choices are not at a ``share`` of the places."""
 
     configuration: Configuration
     dependents: tuple[str, ...]  # names, in the order of elimination
@@ -249,7 +249,7 @@ class DependentChoice:
 
 @dataclass(frozen=True)
 class Choices:
-    """The choices of one set of locked speeds, the derivation's own first, then the most useful ones."""
+    """The choices for one set of locked speeds: the derivation's own, then the most useful ones."""
 
     found: tuple[DependentChoice, ...]
     places: np.ndarray  # places at which choices were rated: coordinates, a row each

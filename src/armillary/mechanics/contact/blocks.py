@@ -28,12 +28,12 @@ LENGTHS: dict[str, Callable[[int, int, int], int]] = {
     "ContactSpeeds": lambda m, r, s: s,
     "Wholes": lambda m, r, s: r,
 }
-FIELDS: dict[str, str] = dict(problem.Contacts.__annotations__)  # vectors of the solver, with their kinds
+FIELDS: dict[str, str] = dict(problem.Contacts.__annotations__)  # kinds of the solver's vectors, by name
 Vectors = dict[str, list[Given]]  # of expressions, by name
 _ROWS = ("jacobian", "columns", "free", "unloaded")
 _KNOWN = ("held", "weight", "offset", "static", "static_capacity")
-NOT_FOUND, DOUBTFUL, WITHOUT_REBOUND = 1, 2, 3  # of the first element of `failed`
-# Of each block: the function of the solver, its argument vectors and its result vectors.
+NOT_FOUND, DOUBTFUL, WITHOUT_REBOUND = 1, 2, 3  # values of the first element of `failed`
+# For each block: the function of the solver, its argument vectors and its result vectors.
 ENTRIES: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     "contact_rates": ("solve_rates", (*_ROWS, "asked", *_KNOWN), ("force", "loaded")),
     "contact_forces": (

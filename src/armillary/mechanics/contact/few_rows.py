@@ -1,6 +1,6 @@
 """Contact forces of few rows as expressions: the method of ``independent_rows.py`` without loops or branches.
 
-    J E λ = −z        E: columns, with the friction of slides in those of their normals
+    J E λ = −z        E: columns, with the friction of slides in the columns of their normals
 
 Rows are eliminated one after the other; the inverse of the pivot of a row that does not hold is zero.
 A row that depends on those before it has no force. So one formula serves all statuses. Its length grows with
@@ -35,7 +35,7 @@ CLEAR = 1e-5  # a diagonal element below this share of its terms may be rounding
 # Softness, relative to that of others, of a friction whose limit or lever is zero. With 1e10 a clutch whose
 # lever had passed through zero bore 20 times its capacity.
 NO_SHARE = 1e30
-CONTRADICTED = 1e-12  # largest residual of a consistent redundant row, as a share of what enters it
+CONTRADICTED = 1e-12  # largest residual of a consistent redundant row, as a share of its terms
 
 
 @dataclass(frozen=True, eq=False)

@@ -73,7 +73,7 @@ Reader = ScalarMap  # of the description's expressions, without dimensions
 
 @dataclass(frozen=True, eq=False)
 class RigidGroup:
-    """A moving body with all that is fixed to it.
+    """A moving body with the bodies fixed to it.
 
     ``place`` is the position of its joint from the origin of the group ``parent``, in that group's axes;
     ``mount`` rotates from the axes of the joint's description to those axes; ``orient`` is the constant
@@ -421,9 +421,9 @@ class _TreeBuilder:
     def _split_drift(
         self, name: str, here: int, offset: Triple, turned: Matrix, step: Drift
     ) -> tuple[Tumble, int, Matrix, Triple]:
-        """Append three slides for a drift in its parent's axes; return the remaining tumble and its place.
+        """Append three slides for a drift in its parent's axes; return the remaining tumble and its position.
 
-        Coordinates and speeds stay the same. Each linear speed is then that of one link, so that it can be
+        Coordinates and speeds stay the same. Each linear speed then belongs to one link, so that it can be
         prescribed or eliminated.
         """
         for i, axis in enumerate("xyz"):
@@ -468,7 +468,7 @@ class _TreeBuilder:
         return self._append(link), IDENTITY
 
     def _inertia(self, body: Body) -> tuple[Scalar, Triple, Matrix]:
-        """(m, h, J) of a body about its link's origin, in the link's axes."""
+        """Return (m, h, J) of a body about its link's origin, in the link's axes."""
         placement = self.placements[body.name]
         of_numbers = _plain_numbers(body, placement)
         if of_numbers is None:
@@ -486,7 +486,7 @@ def _about_link(
 
 
 def _plain_numbers(body: Body, placement: Placement) -> tuple[Placement, Scalar, Triple, Matrix] | None:
-    """Return a body's place, mass, mass centre and inertia as Python numbers; `None` if one is an expression.
+    """Return a body's position, mass, mass centre, inertia as Python numbers; `None` if one is an expression.
 
     Sums and products of Python numbers are the same and take a fifth of the time.
     """

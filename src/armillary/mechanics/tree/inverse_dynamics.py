@@ -130,7 +130,7 @@ def weight(tree: Tree) -> AppliedLoads:
 
 
 def elasticity(tree: Tree) -> AppliedLoads:
-    """Stiffness and damping of flexible links, −(K η + C ξ), as forces along their modes."""
+    """Return the stiffness and damping of flexible links, −(K η + C ξ), as forces along their modes."""
     modes = [link.modes for link in tree.links if link.modes is not None]
     pairs = [pair for m in modes for pair in zip(m.freedoms, m.restoring, strict=True)]
     return AppliedLoads({}, {d.index: minus(0, value) for d, value in pairs})
@@ -150,14 +150,14 @@ def elasticity(tree: Tree) -> AppliedLoads:
 #     angle    δω = ω × s,  δα* = U s,     δa = a × s        U = α̃ + ω̃ ω̃, of the parent
 #     speed    δω = s,      δα* = 2 ω × s, δa = 0
 #
-# and a slide by δa = U s (displacement) and δa = 2 ω × s (speed). An angle also turns the wrench itself, by
-# s × n and s × f, and a slide moves its point, by s × f. Changes of efforts nearer to the ground are
-# components of the wrench after it is carried there. The change of an effort further out, along the direction
-# s' of its joint, is g_α·δα* + g_a·δa + c·δω with g_α = J s' and g_a = s' × h, a column of the mass matrix,
-# and c = tr Π s' − Πᵀ s', all carried inwards.
+# and a slide by δa = U s (displacement) and δa = 2 ω × s (speed). An angle also turns the wrench itself, by s
+# × n and s × f, and a slide moves its point, by s × f. Changes of efforts nearer to the ground are components
+# of the wrench after it is carried there. The change of an effort further out, along the direction s' of its
+# joint, is g_α·δα* + g_a·δa + c·δω with g_α = J s' and g_a = s' × h, a column of the mass matrix, and c = tr
+# Π s' − Πᵀ s', all carried inwards.
 #
-# Each quantity is computed at a joint, in axes that share the joint's axis with those on its other side, so
-# that no quantity needs a rotation of its own. Sources: Singh, Russell and Wensing (2022), whose spatial
+# Each quantity is computed at a joint, in axes that share the joint's axis with the axes on its other side,
+# so that no quantity needs a separate rotation. Sources: Singh, Russell and Wensing (2022), whose spatial
 # vectors are written here about the joints' points, in link axes and with regrouped inertia; Carpentier and
 # Mansard (2018).
 
@@ -311,7 +311,9 @@ def _spin(Pi: Matrix, i: int, j: int) -> Scalar:
 
 
 def _origin_velocity(link: Link, parent: Motion) -> Triple:
-    """Velocity of a link's origin relative to its parent's, doubled: 2 (ω × r + v), in the parent's axes."""
+    """Return the velocity of a link's origin relative to its parent's, doubled: 2 (ω × r + v), in the
+    parent's axes.
+    """
     v = cross_triples(parent.w, link.offset)
     if link.step == "slide":
         (d,) = link.freedoms

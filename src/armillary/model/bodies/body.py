@@ -98,7 +98,7 @@ def _frames_of_joint(frame: Frame, parent: Frame) -> list[Frame]:
 
 
 def _rate(step: Turn | Tumble | Drift | Flexed, before: Frame) -> Callable[[Frame], Vector]:
-    """Angular velocity of the new frame in the one before; a joint's speeds are in the child's axes."""
+    """Return the new frame's angular velocity in its parent; a joint's speeds are in the child's axes."""
     if isinstance(step, Turn):
         return lambda frame: before.vector(step.axis) * step.speed
     if isinstance(step, Tumble):

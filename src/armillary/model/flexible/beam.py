@@ -191,7 +191,7 @@ def _bending(root: str, tip: str, count: int, mass: float, inertia: float) -> li
 
 def line_waves(length: float, root: str, tip: str, count: int, load: float = 0.0) -> list[Wave]:
     """Return the first elastic waves of stretching or twisting; ``load`` is the mass, or moment of inertia,
-    of the tip over that of the beam.
+    of the tip relative to the beam's.
     """
     held = root != "free"
 
@@ -331,7 +331,7 @@ class Beam:
         self.stations = {"root": 0.0, "tip": self.length, **self._read_stations(stations, where)}
 
     def _read_rigidities(self, EI: object, EA: object, GJ: object, where: str) -> dict[str, float]:
-        """Rigidity by motion; bending along y is resisted by EI about z."""
+        """Return the rigidity by motion; bending along y is resisted by EI about z."""
         found: dict[str, float] = {}
         if EI is not None:
             about_y, about_z = one_or_more(EI, 2, where, "EI")
@@ -408,7 +408,7 @@ class Beam:
         return found
 
     def _quadrature(self, number: float) -> tuple[Array, Array]:
-        """Gauss points and weights on the beam that integrate products of waves up to wave number k."""
+        """Return Gauss points and weights that integrate products of waves up to wave number k."""
         points, weights = _gauss(40 + int(1.2 * number * self.length))
         return 0.5 * self.length * (1 + points), 0.5 * self.length * weights
 
@@ -505,7 +505,7 @@ class Beam:
         return self.origin + np.outer(s, self.axes[:, 0])
 
     def _shapes(self, modes: list[_Mode], s: Array, axes: Array | None = None) -> Array:
-        """Shapes n × 6 × N at distances s from the root, in body axes unless others are given."""
+        """Return the shapes n × 6 × N at distances s from the root, in body axes unless others are given."""
         local = np.zeros((len(s), 6, len(modes)))
         for p, mode in enumerate(modes):
             wave = mode.wave
@@ -518,7 +518,7 @@ class Beam:
         return turn_shapes(self.axes if axes is None else axes, local)
 
     def _shortening(self, modes: list[_Mode], s: Array, places: Array, masses: Array) -> Array:
-        """Foreshortening G_pq(s) = −x̂ ∫₀ˢ (w_p' w_q' of both planes), n × 3 × N × N.
+        """Return the foreshortening G_pq(s) = −x̂ ∫₀ˢ (w_p' w_q' of both planes), n × 3 × N × N.
 
         A beam whose root floats keeps the centre of its ``masses`` at ``places`` instead of its root.
         """

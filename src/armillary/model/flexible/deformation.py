@@ -204,7 +204,7 @@ class _Turning:
         return joined(rows)
 
     def rates(self, sign: int) -> _Rates:
-        """Columns of Jl(±b)Θ and the bias of Jl(±b)ḃ."""
+        """Return the columns of Jl(±b)Θ and the bias of Jl(±b)ḃ."""
         if self.single:
             return _Rates(tuple(self.turns), (0, 0, 0))
         label, b, v, B, C = self.label, self.b, self.v, self.B, self.C
@@ -252,7 +252,7 @@ def _series(x: Expr, first: int) -> Expr:
 
 
 def _column_triples(matrix: np.ndarray) -> list[Triple]:
-    """Columns of a 3 × N array as triples of plain numbers, zeros exactly zero."""
+    """Return the columns of a 3 × N array as triples of plain numbers, with zeros exact."""
     return [_number_triple(column) for column in matrix.T]
 
 
@@ -497,7 +497,7 @@ def flexible_kinetic_energy(body: Body, w: Triple, v: Triple) -> Expr:
 
 
 def flexible_momenta(body: Body, w: Triple, v: Triple) -> tuple[Vector, Vector]:
-    """(momentum, angular momentum about the body's origin) of a body's flexible part."""
+    """Return (momentum, angular momentum about the body's origin) of a body's flexible part."""
     p, L = _momenta(body, _deformation_of(body), w, v)
     return body.frame.vector(p), body.frame.vector(L)
 

@@ -59,7 +59,7 @@ from armillary.untyped import DataTable, Given
 Array = np.ndarray
 MatrixLike: TypeAlias = Any  # an array or a sparse matrix of SciPy, which has no types
 
-# Modes that are less coherent than this in M and K are orthogonal; what is left is rounding.
+# Modes that are less coherent than this in M and K are orthogonal except for rounding.
 ORTHOGONAL = 1e-9
 
 
@@ -244,7 +244,7 @@ class FlexiblePart:
         )
 
     def table(self) -> str:
-        """Modes as text: frequency, damping ratio, and effective mass along x, y, z."""
+        """Return the modes as text: frequency, damping ratio, and effective mass along x, y, z."""
         lines = ["mode   frequency [Hz]   damping   effective mass x, y, z"]
         rows = zip(self.frequencies / (2 * np.pi), self.damping, self.effective_masses, strict=True)
         least = 1e-9 * max(self.mass, float(self.effective_masses.max(initial=0.0)))  # below it is rounding
@@ -255,7 +255,9 @@ class FlexiblePart:
 
 
 def uncouple_modes(M: Array, K: Array) -> tuple[Array, Array]:
-    """(ω, Φ) of K Φ = M Φ ω² with ΦᵀMΦ = 1: orthogonal modes unchanged, others uncoupled, lowest first."""
+    """Return (ω, Φ) of K Φ = M Φ ω² with ΦᵀMΦ = 1: orthogonal modes unchanged, others uncoupled, lowest
+    first.
+    """
     scale = 1 / np.sqrt(np.diag(M))
     if max(coherence(M)[0], coherence(K)[0]) < ORTHOGONAL:
         return np.sqrt(np.maximum(np.diag(K), 0.0) / np.diag(M)), np.diag(scale)
@@ -301,7 +303,7 @@ def lumped_mass(masses: Array, inertias: Array) -> MassTimes:
 
 
 def rigid_motions(positions: Array) -> Array:
-    """Translations and rotations about the origin as motions of the nodes, n × 6 × 6."""
+    """Return the translations and rotations about the origin as motions of the nodes, n × 6 × 6."""
     motions = np.zeros((len(positions), 6, 6))
     motions[:, :3, :3] = motions[:, 3:, 3:] = np.eye(3)
     motions[:, :3, 3:] = -cross_matrix(positions)
@@ -316,7 +318,8 @@ def modal_integrals(
     second_order: bool = True,
     shortening: Array | None = None,
 ) -> DataTable:
-    """Fields mass, first, inertia, P, H, M, J1 (and J2, H1, g where requested) of a `FlexiblePart`.
+    """Return the fields mass, first, inertia, P, H, M, J1 (and J2, H1, g where requested) of a
+    `FlexiblePart`.
 
     ``positions`` n × 3, ``shapes`` n × 6 × N, ``shortening`` n × 3 × N × N.
     """
@@ -489,7 +492,7 @@ def _own_pairs(matrix: Array) -> Array:
 
 
 def _shapes(shapes: Array, mass: float, polar: float, own: Array) -> Array:
-    """Shapes n × 6 × N: displacements and rotations have sizes of their own."""
+    """Return shapes n × 6 × N; displacements and rotations have separate sizes."""
     found = shapes.copy()
     for half, weight in ((slice(3), mass), (slice(3, 6), polar)):
         if weight > 0:

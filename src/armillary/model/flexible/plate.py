@@ -121,7 +121,7 @@ class Plate:
         return factors[0], factors[1]
 
     def _ritz(self, modes: int) -> tuple[int, Array, Array]:
-        """Polynomials per direction, ω² and coefficients of the lowest elastic modes."""
+        """Return the polynomials per direction, ω² and coefficients of the lowest elastic modes."""
         rigid = EDGES[self.root][1]
         longest = max(self.a, self.b) / min(self.a, self.b)
         count = min(_MOST, 12 + int(np.ceil(np.sqrt(modes * min(longest, 4.0)))))
@@ -203,7 +203,7 @@ class Plate:
     def _shapes(
         self, count: int, coefficients: Array, x: Array, y: Array, axes: Array | None = None
     ) -> Array:
-        """Shapes n × 6 × N at places (x, y): w along z, rotations (w_y, −w_x, 0)."""
+        """Return the shapes n × 6 × N at places (x, y): w along z, rotations (w_y, −w_x, 0)."""
         along, across = self._factors(count, x, y)
 
         def field(d: int, e: int) -> Array:

@@ -112,7 +112,7 @@ def from_nodes(
 
 
 def node_masses(value: object, names: list[str], where: str) -> Array:
-    """Masses, n."""
+    """Return the masses, n."""
     found = read_array(per_node(value, names, where, "masses"), where, "masses")
     if found.shape not in ((), (len(names),)):
         raise ModelError(
@@ -126,7 +126,7 @@ def node_masses(value: object, names: list[str], where: str) -> Array:
 
 
 def node_inertias(value: object, names: list[str], where: str) -> Array:
-    """Inertia tensors, n × 3 × 3."""
+    """Return the inertia tensors, n × 3 × 3."""
     count = len(names)
     if value is None:
         return np.zeros((count, 3, 3))
@@ -229,7 +229,7 @@ def _modal(stiffness: object, shapes: Array, names: list[str], where: str) -> tu
 
 
 def _shortening(value: object, asked: bool, names: list[str], modes: int, where: str) -> Array | None:
-    """Foreshortening, n × 3 × N × N, symmetric in its modes."""
+    """Return the foreshortening, n × 3 × N × N, symmetric in its modes."""
     if value is None:
         if asked:
             raise ModelError(

@@ -348,7 +348,9 @@ def read_plane(system: Description, plane: Given, where: str) -> tuple[Point, Ve
 
 
 def axes_in_plane(normal: Vector, body: Body) -> tuple[Vector, Vector]:
-    """Two unit vectors that complete the normal to a right-handed triad; the body's own axes if possible."""
+    """Return two unit vectors that complete the normal to a right-handed triad; the body's own axes if
+    possible.
+    """
     own: Triple = normal.components(body.frame)
     start = next(i for i in range(3) if not is_zero(own[i]))
     flat = [i % 3 for i in (start + 1, start + 2) if is_zero(own[i % 3])]

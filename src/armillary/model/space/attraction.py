@@ -152,7 +152,7 @@ class Extended:
 
 
 def extended_body(source: GravitySource, r: Triple, inertia: Matrix) -> Extended:
-    """Second-order effect of the field on a body with this inertia about its mass centre at r.
+    """Return the second-order effect of the field on a body with this inertia about its mass centre at r.
 
         V = −½ I : ∇∇U,     F = −∂V/∂r,     M = r × ∂V/∂r + a × ∂V/∂a
 
@@ -394,7 +394,7 @@ def all_loads(system: Description) -> list[Load]:
 
 
 def modal_forces(system: Description) -> dict[Expr, Expr]:
-    """Forces of attractors on modes besides their uniform part, by modal speed.
+    """Return the forces of attractors on modes besides their uniform part, by modal speed.
 
     Q_p = −∂V/∂η_p: the force times ∂(mass centre)/∂η_p, less the energy by ∂(inertia)/∂η_p.
     """

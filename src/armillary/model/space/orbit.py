@@ -220,7 +220,7 @@ def _semilatus_rectum(
     radius: float | None,
     e: float,
 ) -> float:
-    """Semi-latus rectum from the one size that is given."""
+    """Return the semi-latus rectum from the size that is given."""
     sizes = {"a": a, "p": p, "periapsis": periapsis, "altitude": altitude}
     given = {name: _read_number(value, name) for name, value in sizes.items() if value is not None}
     if len(given) != 1:
@@ -248,7 +248,7 @@ def _semilatus_rectum(
 
 
 def _mean_from_true(nu: float, e: float) -> float:
-    """Mean anomaly; of a parabola ½ (D + D³/3), with D = tan ν/2 and time in units of √(p³/μ)."""
+    """Return the mean anomaly; of a parabola ½ (D + D³/3), with D = tan ν/2 and time in units of √(p³/μ)."""
     half = math.tan(nu / 2)
     if e == 1:
         return 0.5 * (half + half**3 / 3)
@@ -260,7 +260,9 @@ def _mean_from_true(nu: float, e: float) -> float:
 
 
 def _true_from_mean(mean: float, e: float) -> float:
-    """True anomaly by Newton's method on Kepler's equation, or Barker's closed form for a parabola."""
+    """Return the true anomaly by Newton's method on Kepler's equation, or Barker's closed form for a
+    parabola.
+    """
     if e == 1:
         b = 3 * mean
         y = math.copysign((abs(b) + math.hypot(b, 1)) ** (1 / 3), b)
@@ -284,8 +286,8 @@ def _true_from_mean(mean: float, e: float) -> float:
 
 
 def _near_a_parabola(nu: float, e: float, later: float) -> float | None:
-    """True anomaly after a time in units of √(p³/μ); `None` far from a parabola, where Kepler's equation is
-    exact enough.
+    """Return the true anomaly after a time in units of √(p³/μ); `None` far from a parabola, where Kepler's
+    equation is exact enough.
 
     With w = tan ν/2 and λ = (1 − e)/(1 + e) the time since periapsis is 2/(1 + e)² times
 
@@ -325,7 +327,7 @@ def _read_number(value: object, name: str) -> float:
 
 
 def _read_angle(value: object, name: str) -> float:
-    """Radians, or a text such as "51.6 deg"."""
+    """Return radians from a number, or from a text such as "51.6 deg"."""
     if not isinstance(value, str):
         return _read_number(value, name)
     size, _, unit = value.strip().partition(" ")
@@ -414,7 +416,9 @@ def start_orbit(
 
 
 def mass_centre_starts(system: Description) -> list[MassCentreStart]:
-    """Initial coordinates and speeds of the joints that place mass centres, once all bodies are known."""
+    """Return the initial coordinates and speeds of the joints that place mass centres, once all bodies are
+    known.
+    """
     found = []
     masses = composites(system) if system.centres else {}
     for name, (place, rate) in system.centres.items():
@@ -473,7 +477,7 @@ def _joint_frame(body: Body) -> Frame:
 
 
 def _translations(body: Body, where: str) -> tuple[ExprTriple, ExprTriple]:
-    """Coordinates and speeds along x, y, z by which a joint on the ground moves its body."""
+    """Return the coordinates and speeds along x, y, z by which a joint on the ground moves its body."""
     steps = body.assembly.steps
     if body.parent is body.system.ground and steps:
         if isinstance(steps[0], Drift) and len(steps[0].linear) == 3:
@@ -567,7 +571,7 @@ def _quaternion(body: Body, base: Body) -> tuple[Expr, ...]:
 
 
 def _sequence_angles(R: Matrix, sequence: str) -> tuple[Expr, Expr, Expr]:
-    """Angles of three turns about body-fixed axes.
+    """Return the angles of three turns about body-fixed axes.
 
     The first follows from R; in gimbal lock, where its sine and cosine vanish, it is the result of atan2. The
     third follows from the rest, R₁ᵀ R = R₂ R₃, which always determines it.

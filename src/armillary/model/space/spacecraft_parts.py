@@ -360,7 +360,7 @@ def _start_angles(system: Description, start: object, n: int) -> Given:
 
 def _each(value: object, n: int, word: str) -> Sequence[Given]:
     """Return one value per panel, from a list of n or from one value for all. An array or tuple counts as a
-    list, except for ``inertia``, where it is one inertia for all panels.
+    list, except for ``inertia``: there it is one inertia for all panels.
     """
     if word != "inertia" and isinstance(value, tuple | np.ndarray):
         value = list(value) if np.ndim(value) else value

@@ -65,7 +65,7 @@ class AbsoluteConstraint:
     name: str
     speed: Expr
     position: Expr | None
-    owner: int | None = None  # the part whose joint it is; None for the user's own
+    owner: int | None = None  # the part whose joint it is; None: the user's constraint
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +192,7 @@ def joint_speeds(parts: AbsoluteBodies, index: int) -> dict[Expr, Expr]:
 
 
 def _speeds(joint: _Joint, rate: Triple, spin: Triple, own_spin: Triple) -> dict[Expr, Expr]:
-    """Speeds u of a joint for a displacement rate Ḋ and a relative spin w, in the parent's axes.
+    """Return the speeds u of a joint for a displacement rate Ḋ and a relative spin w, in the parent's axes.
 
     ``own_spin`` is w in the child's axes.
     """
@@ -214,7 +214,7 @@ def _speeds(joint: _Joint, rate: Triple, spin: Triple, own_spin: Triple) -> dict
 
 
 def _turn_rates(joint: _Joint, w: Triple) -> list[Scalar]:
-    """Rates of successive turns with w = a₁u₁ + a₂u₂ + a₃u₃, all axes in the parent."""
+    """Return the rates of successive turns with w = a₁u₁ + a₂u₂ + a₃u₃, all axes in the parent."""
     turns, axes = joint.part.joint.turns, joint.axes
     if not turns or axes is None:
         return []
@@ -280,7 +280,7 @@ def aligned_coordinates(parts: AbsoluteBodies, index: int, rates: dict[Expr, Exp
     return {q: q + substitute(rate, step) for q, rate in rates.items()} | modal
 
 
-# Absolute coordinates and speeds from those of the joints, at the start of a run and after events.
+# Absolute coordinates and speeds from joint coordinates and speeds, at the start of a run and after events.
 
 
 def absolute_states(system: Description, parts: AbsoluteBodies, plain: Undimensioned) -> dict[Expr, Expr]:

@@ -68,7 +68,7 @@ def derive_appendages(d: Derivation) -> DerivedEquations:
 
 def _formulation(name: str, *, partial_modes: bool = False) -> Formalism:
     judgement = (
-        f"formalism '{name}' drops what JPL's program drops, nothing else; use formalism='kane' or "
+        f"formalism '{name}' drops only the terms that JPL's program drops; use formalism='kane' or "
         "'recursive', or derive(small=False)"
     )
     return Formalism(name, "jpl", derive_appendages, judgement=judgement, partial_modes=partial_modes)
@@ -164,7 +164,7 @@ def _vehicle_columns(system: Description, found: AppendageRates) -> list[OutputC
 
 @dataclass(frozen=True, eq=False)
 class AppendageRates:
-    """``speeds``: rates by index among the system's speeds.
+    """The rates of a system; ``speeds`` has them by index among the system's speeds.
 
     In MBDYFR ``states`` has the rates of δ and η, by the modal coordinates and speeds of the description,
     while ``speeds`` has the second rates of the amplitudes; ``reduction`` converts expressions accordingly.
@@ -214,13 +214,13 @@ def _check_given(system: Description, reduction: Reduction, found: HingedGroups,
     for u in system.speeds:
         if u in reduction.given and u not in hinged:
             raise ModelError(
-                f"formalism '{formulation}': the speed '{u}' is given, but only those of hinges and "
+                f"formalism '{formulation}': the speed '{u}' is given, but only speeds of hinges and "
                 "rotors can be; formalism='kane' or 'recursive' takes it"
             )
     for u in system.armatures:
         if u not in hinged:
             raise ModelError(
-                f"formalism '{formulation}': the speed '{u}' has an armature, but only those of hinges can "
+                f"formalism '{formulation}': the speed '{u}' has an armature, but only speeds of hinges can "
                 "have one; formalism='kane' or 'recursive' takes it"
             )
 

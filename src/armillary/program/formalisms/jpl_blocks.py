@@ -141,7 +141,7 @@ class Blocks:
         return add(*(matrix_vector(self.X[k][r], s) for r, s in enumerate(gained)))
 
     def hinge_rows(self, E: Sequence[Triple]) -> dict[int, Scalar]:
-        """Right sides B_0 = Σ E_k and B_h = g_h·Σ e(h,k) E_k + τ_h."""
+        """Return the right sides B_0 = Σ E_k and B_h = g_h·Σ e(h,k) E_k + τ_h."""
         whole = add(*E)
         found: dict[int, Scalar] = dict(enumerate(whole))
         for h, (k, hinge) in enumerate(self.vehicle.hinges):
@@ -205,8 +205,8 @@ def load_moment(blocks: Blocks, loads: ReferenceLoads, k: int) -> Triple:
 
 @dataclass(frozen=True, eq=False)
 class Assembled:
-    """A x = b with all hinges. ``motion`` has the rates in the order of x: A's rows 0 to 2 times these are
-    the angular momentum.
+    """A x = b with all hinges. ``motion`` has the rates in the order of x: rows 0 to 2 of A times the rates
+    are the angular momentum.
     """
 
     matrix: dict[tuple[int, int], Scalar]
@@ -409,7 +409,7 @@ def appendage_deformation(part: SpinningAppendage, columns: ModalColumns, name: 
 
 
 def inertia_work(slope: Matrix, squares: Sequence[Scalar], nominal: Triple) -> Scalar:
-    """½ (w·J' w − Ω·J' Ω): the work of the inertia forces less that of the nominal ones, at the spin Ω.
+    """½ (w·J' w − Ω·J' Ω): the work of the inertia forces less the work of the nominal ones, at the spin Ω.
 
     ``squares`` are ``squares_of(w)``.
     """

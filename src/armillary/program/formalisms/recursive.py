@@ -80,14 +80,14 @@ class ModalAcceleration:
     others: dict[int, Scalar]
 
     def rate(self, alpha: Triple, a: Triple, x: Mapping[int, Scalar]) -> Scalar:
-        """ξ̇, from the link's acceleration and the modes found so far, by speed index."""
+        """Return ξ̇ from the link's acceleration and the modes found so far, by speed index."""
         value = minus(self.value, twist_dot(self.gain, (alpha, a)))
         value = minus(value, combination(list(self.others.values()), [x[k] for k in self.others]))
         return fn.named(value, f"x_{self.freedom.index + 1}")
 
 
 def eliminate_modes(body: Articulated, block: ModalEquations) -> tuple[Articulated, list[ModalAcceleration]]:
-    """Articulated inertia of a flexible link after the elimination of its modes, last mode first."""
+    """Eliminate a flexible link's modes, last first; return its articulated inertia and the modes' rates."""
     block.name()
     left = list(block.active)
     found: list[ModalAcceleration] = []
@@ -149,7 +149,7 @@ def _less_modes(
 def flexed_acceleration(
     tree: Tree, index: int, alpha: Triple, a: Triple, x: Mapping[int, Scalar]
 ) -> tuple[Triple, Triple]:
-    """Acceleration of a flexed link, with the modes that move it; ``x`` has accelerations by speed index."""
+    """Return a flexed link's acceleration with the part of its modes; ``x`` is by speed index."""
     link = tree.links[index]
     modes = tree.links[link.carrier].modes
     assert modes is not None
@@ -251,7 +251,7 @@ class GearGroup:
         return left_at_hub(self.eliminated)
 
     def solve(self, alpha: Triple, a: Triple) -> dict[int, Scalar]:
-        """x (accelerations less known parts) of the group's joints by index, from the hub's acceleration."""
+        """Return x (accelerations less known parts) of the joints by index, from the hub's acceleration."""
         assert self.eliminated is not None
         hub = dict(zip(HUB, (*a, *alpha), strict=True)) if self.cluster.hub >= 0 else {}
         x = self.eliminated.solution(hub)
@@ -307,7 +307,7 @@ class JointAcceleration:
 def accelerations(
     tree: Tree, applied: AppliedLoads, *, at_rest: bool = False, gears: Gears = _NO_GEARS
 ) -> dict[int, Scalar]:
-    """x by speed index; if ``at_rest``, from the applied loads alone, at rest and without gravity.
+    """Return x by speed index; if ``at_rest``, from the applied loads alone, at rest and without gravity.
 
     Speeds that ``gears`` connect are eliminated with their group of links; see ``GearGroup``.
     """
@@ -441,7 +441,7 @@ def _outward(
     bent: dict[int, list[ModalAcceleration]],
     inside: dict[int, GearGroup],
 ) -> dict[int, Scalar]:
-    """x of every joint and mode, from the ground outwards."""
+    """Return x of every joint and mode, from the ground outwards."""
     x: dict[int, Scalar] = {}
     reached: list[tuple[Triple, Triple]] = []
     for i, link in enumerate(tree.links):
@@ -477,8 +477,8 @@ def _moved_together(
     arrived: tuple[Triple, Triple],
     x: dict[int, Scalar],
 ) -> tuple[Triple, Triple]:
-    """(α, a) of a link of a group; at the group's first link, all accelerations of the group
-    are solved for.
+    """Return (α, a) of a link of a group; at the group's first link, solve for all accelerations of the
+    group.
     """
     if i == group.cluster.links[0]:
         x |= group.solve(*(reached[group.cluster.hub] if group.cluster.hub >= 0 else (ZEROS, ZEROS)))

@@ -2,14 +2,14 @@
 
 State: absolute coordinates, the joints' coordinates, absolute speeds, the user's own states, and then values
 that a step passes to the next: accelerations, multipliers and rates of the user's own states. Besides the
-sections of every program there are three that integrators call,
+sections of every program there are three that integrators call:
 
     solve       v̇ and λ of the bordered equations, for given λ₀, targets, weight and softness; then the rates
                 of the user's own states
     residuals   the constraints' positions, then their speeds: zero if they hold
     place       absolute coordinates and speeds from joint coordinates and speeds
 
-whose other inputs follow the state in one work vector: the joints' speeds, λ₀, ρ, the weight of the motion,
+Their other inputs follow the state in one work vector: the joints' speeds, λ₀, ρ, the weight of the motion,
 and σ of constraints with and without a position form.
 """
 
@@ -113,8 +113,8 @@ def redundant_targets(system: Description, plain: Undimensioned) -> tuple[Target
         for s in symbols(*found):
             if s.data.role == "variable" and s not in known:
                 raise ModelError(
-                    f"'{s.data.name}' is not known in redundant coordinates, where joints exert "
-                    "multipliers; leave that output out, or use formalism='kane'"
+                    f"'{s.data.name}' is not known in redundant coordinates, where forces of "
+                    "joints are multipliers; leave that output out, or use formalism='kane'"
                 )
         return found
 
@@ -267,7 +267,7 @@ def _own_columns(r: Redundant) -> list[OutputColumn]:
             as_expr(sum((absolute(x) for x in lengths), ZERO)),
         ),
     ]
-    # The equations carry −λ: λ is what the constraint exerts, as for every other formalism.
-    about = "λ, what the constraint exerts along its rate"
+    # The equations carry −λ: λ is the force of the constraint, as for every other formalism.
+    about = "λ, force or moment of the constraint along its rate"
     found += [OutputColumn(m.data.name, "", f"{about}: {m.data.name}", -m) for m in r.multipliers]
     return found

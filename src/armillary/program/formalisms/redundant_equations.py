@@ -60,7 +60,7 @@ from armillary.program.formalisms.absolute_joints import (
 def forces(
     system: Description, parts: AbsoluteBodies, u: dict[Expr, Expr], plain: Undimensioned
 ) -> dict[Expr, Scalar]:
-    """f by absolute speed: gravity and loads less inertia remainders."""
+    """Return f by absolute speed: gravity and loads less inertia remainders."""
     gravity: Triple = ZEROS
     for g in all_gravities(system):
         own = g.direction.components(system.ground.frame)
@@ -101,7 +101,7 @@ def forces(
 def _wrench(
     load: Load, body: Body, sign: int, parts: AbsoluteBodies, plain: Undimensioned
 ) -> tuple[Triple, Triple]:
-    """(moment about the origin in the part's axes, force in ground axes) of one end of a load."""
+    """Return (moment about the origin in the part's axes, force in ground axes) of one end of a load."""
     placement = parts.placements[body.name]
     own = named(scaled(parts.components(load.vector, placement.link, plain), sign), load.name)
     if load.kind == "moment":
@@ -132,7 +132,7 @@ def _wrench(
 # if B v̇ = ρ − φ γ, and the sum is positive definite if the constraints and other parts' inertia determine
 # the motion. The armature a of a joint's speed u = B v adds a BᵀB to M in the same way.
 
-SINGULAR = 1e-12  # share of the largest eigenvalue, below which an eigenvalue makes M count as singular
+SINGULAR = 1e-12  # M is singular if an eigenvalue is below this share of the largest
 
 Form = dict[Expr, Scalar]  # coefficients of a constraint by absolute speed
 
@@ -195,7 +195,7 @@ class Bordered:
         return self.turning.issuperset(form)
 
     def support(self, values: dict[Expr, float]) -> None:
-        """Add the constraints of parts without mass or inertia to M; ``values`` are those of symbols."""
+        """Add the constraints of parts without mass or inertia to M; ``values`` has a number per symbol."""
         weak = [p for p in self.parts.parts if _singular(p, values)]
         if not weak:
             return
@@ -223,12 +223,12 @@ class Bordered:
         names = {p.name: max(moving[order[v]] for v in p.speeds) for p in weak}
         worst = max(names, key=lambda name: names[name])
         raise ModelError(
-            f"body '{worst}' moves without moving any mass or inertia: give it (or one that hangs on it) "
+            f"body '{worst}' moves without moving any mass or inertia: give it, or a body that it carries, "
             "some, or fix its joint"
         )
 
     def solution(self, forces: dict[Expr, Scalar]) -> list[Expr]:
-        """v̇ in the order of the speeds, then λ in the order of the rows."""
+        """Return v̇ in the order of the speeds, then λ in the order of the rows."""
         order: list[Expr | int] = []
         by_owner: dict[int | None, list[int]] = {}
         for k, row in enumerate(self.rows):
@@ -265,13 +265,13 @@ def _pair(i: int, j: int) -> tuple[int, int]:
 
 
 def total_mass(parts: Iterable[AbsoluteBody]) -> Expr:
-    """Mass of all parts; 1 if all are massless."""
+    """Return the mass of all parts; 1 if all are massless."""
     mass = as_expr(sum((as_expr(p.mass) for p in parts), ZERO))
     return UNIT if is_zero(mass) else mass
 
 
 def _squared_length(parts: Iterable[AbsoluteBody]) -> Expr:
-    """Squared length of the system: squared joint offsets and radii of gyration, or 1 for points alone."""
+    """Return a squared length of the system: the sum of squared joint offsets and radii of gyration, or 1."""
     lengths = [x * x for p in parts for x in map(as_expr, p.place) if not is_zero(x)]
     mass = total_mass(parts)
     lengths += [
@@ -342,7 +342,7 @@ class Redundant:
     total_mass: Expr
 
     def exact(self, softness: Expr) -> list[Expr]:
-        """v̇ and λ that keep the constraints; a small σ only makes forces of redundant constraints unique."""
+        """Return v̇ and λ that keep the constraints; a small σ makes redundant constraints' forces unique."""
         given: dict[Expr, Expr] = dict(zip(self.inputs.multipliers, self.multipliers, strict=True))
         given |= dict.fromkeys(self.inputs.targets, ZERO)
         given |= {self.inputs.weight: UNIT} | dict.fromkeys(self.inputs.softness, softness)
@@ -423,7 +423,7 @@ def _symbols(system: Description, names: Iterable[str]) -> tuple[Expr, ...]:
 def _constraint_rows(
     system: Description, parts: AbsoluteBodies, u: dict[Expr, Expr], plain: Undimensioned
 ) -> list[AbsoluteConstraint]:
-    """Return all constraints: those of joints, of given and locked speeds, and the user's own."""
+    """Return all constraints: of joints, of given and locked speeds, and of the user."""
     rows = [row for i in range(len(parts.parts)) for row in joint_rows(parts, i)]
     owners = {plain(s): i for i, part in enumerate(parts.parts) for s in part.body.speeds}
     for given in system.prescriptions.values():
@@ -455,7 +455,7 @@ def _form(speed: Expr, speeds: Iterable[Expr]) -> Form:
 def _sample(
     system: Description, parts: AbsoluteBodies, place: dict[Expr, Expr], plain: Undimensioned
 ) -> dict[Expr, float]:
-    """Return defaults of parameters (1 if none), and absolute coordinates for joints at random places."""
+    """Return defaults of parameters (1 if none), and absolute coordinates for random joint positions."""
     rng = np.random.default_rng(0)
     values: dict[Expr, float] = {plain(s): float(rng.uniform(0.3, 0.9)) for s in system.coordinates}
     values |= {plain(s): 0.0 for flex in system.flexibles.values() for s in flex.coordinates}

@@ -265,7 +265,7 @@ def _states(
 ) -> list[ContactState]:
     """Return the contacts without dimensions, with their sizes in this run.
 
-    ``rates`` are those of ``speeds`` without forces of contacts, and ``driven`` those by forces of brakes.
+    ``rates`` of the ``speeds`` exclude forces of contacts; ``driven`` are rates by forces of brakes alone.
     Velocities and accelerations of a contact may be small differences of large ones, as for two bodies that
     fall together: their sizes are sums of magnitudes, Σ |J| |u| and Σ |J| |u̇|.
     """
@@ -341,7 +341,7 @@ def _length(c: RigidContact, plain: Undimensioned, units: Sizes, levers: Sequenc
 
 
 def _held_rows(states: Sequence[ContactState], count: int) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
-    """(held, weight, offset): which rows hold, and weights and offsets of the others; see problem.py."""
+    """Return (held, weight, offset): 1 for rows that hold, the others' weights and offsets (problem.py)."""
     held: list[Scalar] = [0] * count
     weight: list[Scalar] = [0] * count
     offset: list[Scalar] = [0] * count
@@ -518,8 +518,8 @@ def _keep_others_above(
 ) -> Loads:
     """Return a shift of closed contacts onto their surfaces that moves no open contact below its surface.
 
-    A contact closes up to TOUCH above its surface, which levers may make ten times as much elsewhere. One
-    that is below already has come there by its motion and is about to close. The shift is zero if nearly
+    A contact closes up to TOUCH above its surface; levers may turn this into ten times as much elsewhere. An
+    open contact that is below already has moved there and is about to close. The shift is zero if nearly
     dependent rows would make it more than FARTHER times as long.
     """
     ways = row_changes(rows, shift.changes)
@@ -557,7 +557,7 @@ def _jams(state: ContactState, forces: Sequence[Scalar], most: Scalar) -> Scalar
 
 
 def _add_least_sizes(rows: ContactRows, sizes: Sequence[Scalar], least: Sequence[Scalar]) -> list[Scalar]:
-    """Return the sizes of forces by row, plus those of the ``least`` accelerations."""
+    """Return the sizes of forces by row, plus sizes from the ``least`` accelerations."""
     found = []
     s = rows.forces.shape.speeds
     for row, (size, rate) in enumerate(zip(sizes, least, strict=True)):

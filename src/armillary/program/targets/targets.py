@@ -70,7 +70,7 @@ class Targets:
     forces: Mapping[Expr, Expr] = field(default_factory=dict)  # of contacts, by the symbols in loads
     contacts: tuple[ContactGeometry, ...] = ()  # contacts and brakes as constraints
     states: tuple[Expr, ...] = ()  # the user's own states, after the speeds
-    carried: tuple[Expr, ...] = ()  # states after those that steps pass on, without rates
+    carried: tuple[Expr, ...] = ()  # further states, without rates, that steps pass on
     inputs: tuple[Expr, ...] = ()  # inputs of stepping sections, after the state
     stepping: tuple[StepSection, ...] = ()
     search: bool = True  # whether passes search the rates for common factors and pairs
@@ -112,7 +112,7 @@ def targets(system: Description, speed_rates: Mapping[int, Scalar], reduction: R
         return transform([plain(e) for e in expressions], accelerations.get)
 
     def decide_events(expressions: list[Expr]) -> list[Expr]:
-        """Resolve without truncation: an event is where its expression is zero, to all orders."""
+        """Resolve expressions without truncation: events are at their exact zeros."""
         with truncate_new_nodes(None):
             return transform([plain.exact(e) for e in expressions], accelerations.get)
 
@@ -291,8 +291,8 @@ def _quaternions(system: Description, coordinates: list[Expr]) -> list[int]:
 def _renewed_states(
     state: list[Expr], quaternions: list[int], corrected: Mapping[Expr, Expr]
 ) -> tuple[tuple[int, ...], tuple[Expr, ...]]:
-    """(indices, values) of the states that change at the end of a step: the drift of closed contacts is
-    removed, and Euler parameters get unit length.
+    """Return (indices, values) of the states that change at the end of a step: the drift of closed contacts
+    is removed, and Euler parameters get unit length.
     """
     moved = [corrected.get(s, s) for s in state]
     units = [start + i for start in quaternions for i in range(4)]
@@ -391,7 +391,7 @@ def _vanishing_message(what: str, judged: Judged) -> str:
 
 
 def explain_singular(error: ModelError, judged: Judged, full: Callable[[], object]) -> ModelError:
-    """Return the error, or, if the full model has no error, one that names the declarations as its cause."""
+    """Return the error; if the full model has none, an error that names the declarations as the cause."""
     if not judged:
         return error
     try:

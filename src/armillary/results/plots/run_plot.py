@@ -294,7 +294,7 @@ def open_figure(
         check_suffix(path)
     interactive = ax is None and (path is None or show)
     with use_style(STYLE if ax is None else {}, interactive=interactive):
-        # Axes may also lie in a SubFigure, which has what is used of a Figure.
+        # Axes may also lie in a SubFigure, which has the methods of a Figure that are used here.
         figure: Any = new_figure(size, interactive=interactive, shown=show) if ax is None else ax.figure
         yield figure
         if ax is None:
@@ -324,8 +324,8 @@ _PAGES = (".html", ".htm")
 _CONSTANT = 1e-6
 _ROOM = 0.05
 # As in plots of moving pages (viewer/web/scripts/controls/axes.js):
-_ROUNDING = 1e-12  # of the largest value in the same units: what is smaller is no curve
-_NOTHING = 1e-14  # in the units of an output: zero, where no other output has these units
+_ROUNDING = 1e-12  # of the largest value in the same units: smaller values are no curve
+_NOTHING = 1e-14  # in an output's units: zero, if no other output has these units
 
 _DASHES = ("-", "--", ":", "-.")
 

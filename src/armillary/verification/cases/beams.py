@@ -351,7 +351,7 @@ END = {
 
 
 def integrals() -> DataTable:
-    """Modal integrals of the rod about the crank pin, x along it; their form is Stoneking's.
+    """Return modal integrals of the rod about the crank pin, x along it; their form is Stoneking's.
 
     The published mass matrix of the stretch is 15 times the matrix of its quadratic elements; it is used as
     published. The rod's inertia changes with the same matrix: q·Mq.

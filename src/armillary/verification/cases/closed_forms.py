@@ -175,7 +175,9 @@ def rotation(t: np.ndarray, energy: float, momentum: float) -> np.ndarray:
 
 
 def flip_period() -> float:
-    """Seconds between two passages of a body near its middle axis through the same state: 4 K/rate."""
+    """Return the seconds between two passages of a body near its middle axis through the same state: 4
+    K/rate.
+    """
     from scipy.special import ellipkm1
 
     A, B, C = _INERTIA

@@ -103,7 +103,7 @@ def _four(weave: complex, capsize: float, castering: float) -> list[complex]:
 
 
 def _of_matrices(speed: float) -> np.ndarray:
-    """Eigenvalues of the published matrices at a forward speed; at rest they come in pairs ±."""
+    """Return the eigenvalues of the published matrices at a forward speed; at rest they come in pairs ±."""
     stiffness, damping = 9.81 * np.array(_K0) + speed**2 * np.array(_K2), speed * np.array(_C1)
     return _eigenvalues(-np.linalg.solve(_M, stiffness), -np.linalg.solve(_M, damping))
 
