@@ -397,7 +397,7 @@ def _structure_xml(
     settings: Mapping[Connector, float],
     duration: float,
 ) -> bytes:
-    """SystemStructure.ssd"""
+    """Return the content of SystemStructure.ssd."""
     root = ElementTree.Element("ssd:SystemStructureDescription", {
         "xmlns:ssd": SSD, "xmlns:ssc": SSC, "xmlns:ssv": SSV, "version": "1.0", "name": name,
     })  # fmt: skip

@@ -160,13 +160,13 @@ def singular_mass_text(system: Description, loose: Sequence[MotionWithoutMass]) 
         remedy += " (a Beam: polar=, its moment of inertia per length about its axis)"
     if len(loose) == 1:
         return (
-            f"{loose[0].line()}: the mass matrix is singular; give its body (or one that hangs on it) "
+            f"{loose[0].line()}: the mass matrix is singular; give its body (or a body on it) "
             f"{remedy}, or fix or prescribe the joint"
         )
     lines = "".join(f"\n  {motion.line()}" for motion in loose)
     return (
         f"the mass matrix of '{system.name}' is singular in {len(loose)} directions:{lines}\n"
-        f"  remedy: give these bodies (or ones that hang on them) {remedy}, or fix or prescribe the joints"
+        f"  remedy: give these bodies (or bodies on them) {remedy}, or fix or prescribe the joints"
     )
 
 

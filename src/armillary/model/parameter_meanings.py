@@ -299,7 +299,7 @@ def _as_factor(
     whole = FORCE if place.load.kind == "force" else MOMENT
     if dimension is whole / (SPEED if whole is FORCE else RATE):
         return "damping in"
-    # A moment per angle has the dimension of a moment: what it multiplies decides.
+    # A moment per angle has the dimension of a moment: the other factor decides.
     roles = {s.data.role for a in partners for s in symbols(a)} - {"parameter"}
     stiff = dimension is FORCE / LENGTH if whole is FORCE else dimension is MOMENT and roles == {"coordinate"}
     return "stiffness in" if stiff else "coefficient in"

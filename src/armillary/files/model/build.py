@@ -1,7 +1,8 @@
-"""Systems from checked documents: each entry becomes a call of the verb that it stands for.  Arrays and
-flexible parts are in the file itself, or in files beside it. Sections are read in the order of ``SECTIONS``,
-bodies after their parents. Expressions with names of their own are read when a text first uses them, so they
-may stand anywhere and refer to each other.
+"""Systems from checked documents: each entry becomes a call of the verb that it stands for.
+
+Arrays and flexible parts are in the file itself, or in files beside it. Sections are read in the order of
+``SECTIONS``, bodies after their parents. Expressions with names of their own are read when a text first uses
+them, so they may stand anywhere and refer to each other.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def _find_loss(system: Description, target: Path, *, calls: bool) -> str:
             return error.message
         except ModelError as error:
             return str(error)
-    return f"{different[0]} would not read back as it is" if different else ""
+    return f"{different[0]} would not be read back unchanged" if different else ""
 
 
 def _write_files(path: Path, written: str, arrays: Mapping[str, Mapping[str, object]]) -> None:

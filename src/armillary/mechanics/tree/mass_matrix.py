@@ -432,8 +432,8 @@ def pivot_inverse(pivot: Scalar, speed: str, index: int) -> Scalar:
     """Return 1/pivot; raise an error that names the speed if the pivot is known to be zero."""
     if is_zero(pivot):
         raise ModelError(
-            f"speed '{speed}' moves no mass: the mass matrix is singular; give its body (or one that "
-            "hangs on it) mass or inertia, or fix the joint"
+            f"speed '{speed}' moves no mass: the mass matrix is singular; give its body (or a body "
+            "on it) mass or inertia, or fix the joint"
         )
     found: Scalar = fn.named(1 / pivot, f"d_{index + 1}")
     return found

@@ -1,7 +1,8 @@
-"""Ready beams: uniform, straight, after Euler and Bernoulli; their cross-sections and exact modes.  The modes
-are standing waves of bending, stretching and twisting. Bending solves w'''' = k⁴ w. Instead of the usual sinh
-and cosh, whose difference is lost in rounding from about the tenth mode on, shapes are written with functions
-that stay within ±1,
+"""Ready beams: uniform, straight, after Euler and Bernoulli; their cross-sections and exact modes.
+
+The modes are standing waves of bending, stretching and twisting. Bending solves w'''' = k⁴ w. Instead of the
+usual sinh and cosh, whose difference is lost in rounding from about the tenth mode on, shapes are written
+with functions that stay within ±1,
 
     w = a cos kx + b sin kx + c e^(−kx) + d e^(−k(L−x))
 

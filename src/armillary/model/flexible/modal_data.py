@@ -486,7 +486,7 @@ def flexible_part(where: str, source: object = None, **options: object) -> Flexi
             marks = ", ".join(f"{m}= ({kind})" for m, (kind, _) in WAYS.items())
             _check_known(where, options)
             raise ModelError(
-                f"{where}: it is not stated what is flexible; give a Beam or Plate, or one of: {marks}"
+                f"{where}: the flexible part is not described; give a Beam or Plate, or one of: {marks}"
             )
         kind, reader = WAYS[mark]
         if spin is not None and "spin" in inspect.signature(reader).parameters:

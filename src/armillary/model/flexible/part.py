@@ -24,11 +24,13 @@ kinetic energy above; every array of `FlexiblePart` is a coefficient of it. For 
 are the sums over particles and small bodies of Stoneking (2010), with the inertia of each node turned by
 RIRᵀ. For a consistent mass matrix they are exact wherever its interpolation carries ω × u(x) as it carries
 u(x): always with m ⊗ 1₃ (solids), and for bending of beam elements; otherwise second-order terms are as
-accurate as the mesh.  The rounding of computed modes is removed: numbers that are zero, one or equal in exact
-arithmetic become so. Integrals and shapes of computed modes carry rounding errors that differ between
-processors and libraries of linear algebra. A coupling of 1e-17 in place of 0 costs a multiplication and an
-addition, and two moments that differ in their last bit cannot share a product; so the generated program, and
-its count of operations, would differ too. The rule, for every coefficient x with its natural size s:
+accurate as the mesh.
+
+The rounding of computed modes is removed: numbers that are zero, one or equal in exact arithmetic become so.
+Integrals and shapes of computed modes carry rounding errors that differ between processors and libraries of
+linear algebra. A coupling of 1e-17 in place of 0 costs a multiplication and an addition, and two moments that
+differ in their last bit cannot share a product; so the generated program, and its count of operations, would
+differ too. The rule, for every coefficient x with its natural size s:
 
     |x| ≤ 1e-9 s              becomes 0
     ||x| − |y|| ≤ 1e-12 s     in one array, in H and J1, or in M, ½ J2 and H1: both get the same size

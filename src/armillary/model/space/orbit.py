@@ -9,9 +9,10 @@ Source: Montenbruck & Gill (2000), Satellite Orbits, section 2.2.
 
 An orbit is the path of a spacecraft's mass centre, not of its hub. A description only records the requested
 motion of a mass centre. When a run starts and all other initial values are known, the joint of the body is
-set so that the mass centre of the body with all that hangs on it has that motion.  Attitudes are Euler
-parameters, modified Rodrigues parameters (MRP) or angles of any sequence. All describe R with v_reference = R
-v_body, the turn that takes the reference's axes to the body's:
+set so that the mass centre of the body with all that hangs on it has that motion.
+
+Attitudes are Euler parameters, modified Rodrigues parameters (MRP) or angles of any sequence. All describe R
+with v_reference = R v_body, the turn that takes the reference's axes to the body's:
 
     Euler parameters      e = (cos φ/2, a sin φ/2), scalar first
     MRP                   σ = a tan φ/4 = (e₁, e₂, e₃)/(1 + e₀), of the short turn: |σ| ≤ 1
@@ -426,7 +427,7 @@ def mass_centre_starts(system: Description) -> list[MassCentreStart]:
         _check_not_started(system, body, f"start_mass_centre of body '{name}'")
         mass, moment = masses[name]
         if mass.kind == "number" and mass.data == 0:
-            raise ModelError(f"body '{name}' and what hangs on it have no mass, so no mass centre to place")
+            raise ModelError(f"body '{name}' and the bodies on it have no mass, so no mass centre to place")
         coordinates, speeds = _translations(body, name)
         # The displacement by the joint without its translations: the place of the joint, and the offset of a
         # node that holds the body.
@@ -463,7 +464,7 @@ def _check_strength(orbit: Orbit, attractor: Attractor) -> None:
 
 
 def _without(vector: Vector, variables: Sequence[Expr]) -> Vector:
-    """Return a vector where these variables are zero."""
+    """Return a vector with these variables at zero."""
     zeros = dict.fromkeys(variables, ZERO)
     return vector.map(lambda c: substitute(as_expr(c), zeros))
 

@@ -1,12 +1,16 @@
 """Ready parts of spacecraft: wheels, control moment gyros, panels, thrusters and solar radiation pressure.
+
 Wheels and gyros are balanced rotors on ordinary joints. A wheel with equal moments of inertia across its axis
-costs little: regrouping gives its mass and transverse inertia to its carrier before the derivation.  Panels
-are hinged in one line: solar arrays that flex on springs, or unfold and latch.  Thrusters are forces fixed in
-a body that are switched on and off at given times. Inside a step thrust must not jump, so it depends not on
-the time but on a clock memory, which an event at each switching time sets to that time: steps end and begin
-exactly there.  Solar radiation pressure acts on flat plates and spheres. For a plate with area A, unit normal
-n, and unit vector s towards the Sun, with c = n·s > 0 and the shares ρ of light reflected specularly and δ
-diffusely:
+costs little: regrouping gives its mass and transverse inertia to its carrier before the derivation.
+
+Panels are hinged in one line: solar arrays that flex on springs, or unfold and latch.
+
+Thrusters are forces fixed in a body that are switched on and off at given times. Inside a step thrust must
+not jump, so it depends not on the time but on a clock memory, which an event at each switching time sets to
+that time: steps end and begin exactly there.
+
+Solar radiation pressure acts on flat plates and spheres. For a plate with area A, unit normal n, and unit
+vector s towards the Sun, with c = n·s > 0 and the shares ρ of light reflected specularly and δ diffusely:
 
     F = −P A c [ (1 − ρ) s + 2 (ρ c + δ/3) n ]            sphere: F = −P A (1 + 4/9 δ) s
 

@@ -223,8 +223,8 @@ class Bordered:
         names = {p.name: max(moving[order[v]] for v in p.speeds) for p in weak}
         worst = max(names, key=lambda name: names[name])
         raise ModelError(
-            f"body '{worst}' moves without moving any mass or inertia: give it, or a body that it carries, "
-            "some, or fix its joint"
+            f"body '{worst}' moves without moving any mass or inertia: give mass or "
+            "inertia to it or to a body that it carries, or fix its joint"
         )
 
     def solution(self, forces: dict[Expr, Scalar]) -> list[Expr]:
