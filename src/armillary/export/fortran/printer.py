@@ -33,7 +33,7 @@ class FortranPrinter(Printer):
     folded = True
     keywords = frozenset(_TAKEN.split())
     functions = {  # noqa: RUF012
-        "min": "least", "max": "most", "sign": "signum",
+        "min": "smaller_of", "max": "larger_of", "sign": "signum",
         "floor": "floored", "ceil": "raised", "mod": "modulo",
     }  # fmt: skip
     comparisons = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "equal", "ne": "equal"}  # noqa: RUF012
