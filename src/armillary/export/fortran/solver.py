@@ -372,8 +372,8 @@ class FortranSolverPrinter(SolverPrinter):
         return [f"r%happened({k}) = r%happened({k}) + 1"]
 
     def call(self, function: SolverFunction, arguments: Sequence[str], target: str = "") -> str:
-        # An argument in brackets is a copy: arguments must not alias the run or the result, which the procedure
-        # may change.
+        # An argument in brackets is a copy: arguments must not alias the run or the result, which the
+        # procedure may change.
         given = [f"({a})" if a.startswith("r%") or a == target else a for a in arguments]
         return f"call {function.name}({', '.join(['r', *given, *([target] if target else [])])})"
 
