@@ -25,6 +25,7 @@ from armillary.export.c.printer import (
     string_literal,
     trigonometry,
 )
+from armillary.export.c.vector_functions import ELEMENTARY
 from armillary.export.text.body import closing
 from armillary.export.text.configurations import ContactSource, contact_constants, contact_sources
 from armillary.export.text.description import ExportDescription
@@ -32,7 +33,7 @@ from armillary.export.text.files import fill, note, setting_values, template
 from armillary.export.text.printer import wrap_statement
 from armillary.export.text.selftest import self_test
 from armillary.export.text.source import Sections, Source, features
-from armillary.program.packs import in_lanes, pack_section
+from armillary.program.packs import in_lanes, pack_calls, pack_section
 from armillary.program.program import Program, ProgramSection
 from armillary.solver.methods.method_text import exported_methods, method_names
 from armillary.solver.methods.registry import METHODS
@@ -67,7 +68,8 @@ def in_vectors(program: Program, lanes: int) -> ProgramSection:
         return program.derivatives
     places = {s: ("state", i) for i, s in enumerate(program.state)}
     places |= {s: ("constants", i) for i, s in enumerate(program.constants)}
-    return pack_section(program.derivatives, in_lanes(program.alike, lanes), places)
+    packed = pack_section(program.derivatives, in_lanes(program.alike, lanes), places, width=lanes)
+    return pack_calls(packed, lanes, ELEMENTARY)
 
 
 # The solver of contacts in C: its record is on the stack of the block function that a section calls.

@@ -85,16 +85,16 @@ def appendage_targets(
 
     reduction = reduce_system(system, Undimensioned(), configuration)
     found = appendage_rates(system, reduction, formalism)
-    wanted = targets(system, found.speeds, found.reduction)
+    tree_targets = targets(system, found.speeds, found.reduction)
     coordinates = reduction.coordinates(system)
     free = reduction.independent(system)
-    rates = list(wanted.rates)
+    rates = list(tree_targets.rates)
     states = [*coordinates, *free, *state_rates(system)]
     for i, state in enumerate(states):
         if state in found.states:
             rates[i] = as_expr(found.states[state])
     _check_events(system, found, formalism)
-    first = len(wanted.memory)
+    first = len(tree_targets.memory)
     fires = [
         (
             *fire[:first],
@@ -103,15 +103,15 @@ def appendage_targets(
                 for s, value in zip(states, fire[first:], strict=True)
             ),
         )
-        for fire in wanted.fires
+        for fire in tree_targets.fires
     ]
     own = {s.data.name: reduction.plain(s) for s in found.states}
-    columns = [replace(c, expression=own.get(c.name, c.expression)) for c in wanted.columns]
+    columns = [replace(c, expression=own.get(c.name, c.expression)) for c in tree_targets.columns]
     taken = {c.name for c in columns}
     columns += [c for c in _vehicle_columns(system, found) if c.name not in taken]
     return (
         replace(
-            wanted,
+            tree_targets,
             coordinates=tuple(reduction.plain(q) for q in coordinates),
             speeds=tuple(reduction.plain(u) for u in free),
             rates=tuple(rates),

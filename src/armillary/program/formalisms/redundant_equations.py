@@ -382,8 +382,8 @@ def redundant_equations(system: Description, plain: Undimensioned) -> Redundant:
     gained = directional_derivatives([u[speed] for speed in driven], rates)
     for (speed, inertia), gamma in zip(driven.items(), gained, strict=True):
         solver.add_armature(inertia, _form(u[speed], speeds), gamma)
-    place = absolute_states(system, parts, plain)
-    solver.support(_sample(system, parts, place, plain))
+    absolute_expressions = absolute_states(system, parts, plain)
+    solver.support(_sample(system, parts, absolute_expressions, plain))
     moving = rates | dict(zip(speeds, accelerations, strict=True))
     dots = dict(zip(u, directional_derivatives(u.values(), moving), strict=True))
     accelerated = {plain(system.accelerations[s]): dots[plain(s)] for s in system.speeds}
@@ -408,7 +408,7 @@ def redundant_equations(system: Description, plain: Undimensioned) -> Redundant:
         joint_accelerations=accelerated,
         solution=tuple(solver.solution(forces(system, parts, u, plain))),
         aligned=tuple(align[q] for q in joints),
-        placed=place,
+        placed=absolute_expressions,
         total_mass=total_mass(parts.parts),
     )
 
