@@ -297,6 +297,10 @@ class LoopFunction(RecordFunction, Stepper):
         self.builder.call(Callee(FunctionType(NOTHING, _ORDINARY), function.name), arguments)
 
 
+# Changes of configuration. A run holds, for each configuration, addresses of its sections (`SECTIONS` of
+# layout.py) and figures (`ChangeShape.figures`). States and events beyond those of the present configuration
+# stay in the vectors: the states are zero and have no rates, the event functions are one.
+
 Table = Callable[[LoopFunction, Value], Value]
 
 
