@@ -327,6 +327,7 @@ CALLS: dict[str, Callable[[Things, Any], Any]] = {
     "fmu": _function("fmu"),
     "fmu of a system": lambda a, v: standing().fmu("f", v, every=0.1),
     "ssp of a system": lambda a, v: standing().ssp("f", v, every=0.1),
+    "content of a file": lambda a, v: arm.write_file("/nowhere/x.txt", v),
     "ssp to write": lambda a, v: arm.write_ssp(v, {"a": a.model}),
     "parts of an ssp": lambda a, v: arm.write_ssp("/nowhere/x.ssp", v),
     "state": lambda a, v: standing().state(v, rate=1),

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from armillary.errors import ArmillaryError, nearest_file
+from armillary.errors import ArmillaryError, nearest_file, shown
 
 
 class UnreadableFileError(ArmillaryError):
@@ -93,6 +93,14 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         if isinstance(error, OSError) and not isinstance(error, FileNotFoundError):  # that is a caller's slip
             raise ArmillaryError(f"cannot save '{path}': {reason(error)}") from error
         raise
+
+
+def write_file(path: str | os.PathLike[str], content: str | bytes) -> None:
+    """Write a text or bytes to a file, completely or not at all: after an error its old content stays."""
+    if not isinstance(content, str | bytes):
+        raise ArmillaryError(f"the content of '{path}' must be a text or bytes, not {shown(content)}")
+    with replacing(path) as temporary:
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 def reason(error: OSError) -> str:

@@ -76,3 +76,17 @@ def test_what_is_too_long_to_be_read_is_refused() -> None:
     for term in sums[1:]:
         whole = whole * term
     assert collect_textbook_terms([whole]) is None  # 2⁹ terms
+
+
+def test_expressions_are_written_out_as_long_as_that_takes_few_products() -> None:
+    """A sum of six terms to the 8th takes 11,577 products, to the 10th more than 30,000; 20,000 are allowed
+    to all expressions together.
+    """
+
+    def nothing(six: Expr, n: int) -> Expr:
+        return let(six ** (n - 1), f"s{n}") * six - six**n
+
+    six = a + b + m + x + y + z
+    assert one(nothing(six, 9)) == "0"
+    assert collect_textbook_terms([nothing(six, 11)]) is None
+    assert collect_textbook_terms([nothing(six, 9), nothing(six + a, 9)]) is None

@@ -64,3 +64,12 @@ def test_python_sums_vectors_and_adds_no_other_number_than_zero() -> None:
     for other in (1, 1.0, 2, "x"):
         with pytest.raises(TypeError):
             A.x + other  # type: ignore[operator]
+
+
+def test_vectors_and_dyadics_are_printed_as_sums_over_unit_vectors() -> None:
+    A, B, _ = frames()
+    a, b = A.name, B.name
+    assert repr(A.x) == f"{a}.x"
+    assert str(2 * A.x - B.z) == f"(2)*{a}.x + (-1)*{b}.z"
+    assert str(arm.outer(A.x, 3 * B.y)) == f"(3)*{a}.x*{b}.y"
+    assert str(A.vector([0, 0, 0])) == "0" == str(arm.outer(A.vector([0, 0, 0]), B.y))

@@ -58,6 +58,8 @@ def test_names_become_mathematics(name, expected):
         ("x < y and z != 1", r"\left(x < y\right) \land \left(z \ne 1\right)"),
         ("select(x < y, x, 0)", r"\begin{cases} x & \text{if } x < y \\ 0 & \text{otherwise} \end{cases}"),
         ("1e-7*x", r"10^{-7}\,x"),
+        ("1.4500000000000002*x", r"1.45\,x"),  # without the last bits of a calculation
+        ("3.141592653589793*x", r"3.141592653589793\,x"),
         ("2.5e20*x", r"2.5 \cdot 10^{20}\,x"),
         ("lift_1(x)", r"\operatorname{lift\_1}\left(x\right)"),
     ],

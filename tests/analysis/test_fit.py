@@ -111,6 +111,7 @@ def test_told_sigma_gives_chi2_and_weighs() -> None:
     assert "chi2 / degrees of freedom" in fit.report() and "N*s/m" in fit.report()
     untold = arm.fit(model(), noisy(1), ["k", "c"], ["b.q1", "b.u1"])  # both columns' noise is found, to 10 %
     assert untold.sigma == pytest.approx({"x": 20.0, "v": 0.05}, rel=0.25)
+    assert untold.chi2 == pytest.approx(untold.dof, rel=1e-9)  # in terms of the noise that is found
     assert untold.standard_errors == pytest.approx(fit.standard_errors, rel=0.25)
 
 

@@ -227,7 +227,7 @@ def test_euler_parameters_that_close_a_loop() -> None:
     all_four = ["a.q1", "a.q2", "a.q3", "a.q4"]
     initial = {"a.q2": 0.1, "a.q4": -0.2}
     assert_derivatives(model, 0.0, ["L", "a.q2"], all_four, NEAR, initial=initial, step=0.01)
-    with pytest.raises(ParameterError, match=r"in what way the loops .* are closed .*values that close"):
+    with pytest.raises(ParameterError, match=r"how the loops .* are closed .*values that close"):
         model.sensitivities(0.0, ["a.q2"], all_four, initial={"a.q2": 0.1}, step=0.01)
 
 

@@ -136,10 +136,10 @@ def test_a_start_that_loops_leave_open_is_refused() -> None:
     s = slider_crank.system(True)
     s.start({"C.q1": 5.0})
     model = s.derive().compile()
-    with pytest.raises(ParameterError, match=r"do not determine in what way the loops.*name in initial="):
+    with pytest.raises(ParameterError, match=r"do not determine how the loops.*values in initial="):
         model.sensitivities(0.1, ["a"], ["A.q1"])
     closed = {"A.q1": 0.5, "B.q1": -0.6604966697462795}
-    with pytest.raises(ParameterError, match=r"cannot be varied each by itself.*name fewer"):
+    with pytest.raises(ParameterError, match=r"cannot be varied independently.*name fewer"):
         model.sensitivities(0.1, ["A.q1", "B.q1"], ["A.q1"], initial=closed)
     with pytest.raises(ParameterError, match=r"in a whole initial state 'B.q1' is a first guess"):
         model.sensitivities(0.1, ["B.q1"], ["A.q1"], initial=[0.0, 0.0, 0.4, 0.0])

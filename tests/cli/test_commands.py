@@ -319,6 +319,16 @@ def test_verify_tells_expected_and_found(command: Command) -> None:
     assert "did you mean 'pendulum'?" in command("verify", "pendulm").stderr
 
 
+@pytest.mark.parametrize(("option", "shown"), [(None, True), ("--quiet", False), ("--json", False)])
+def test_a_long_run_shows_a_bar_on_a_terminal_but_for_quiet_and_json(
+    option: str | None, shown: bool, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("armillary.runtime.progress.on_terminal", lambda: True)
+    monkeypatch.setattr("armillary.cli.run._PATIENCE", -1.0)
+    done = command("run", "push.toml", "--no-save", *([option] if option else []))
+    assert done.exit_code == 0 and ("simulating" in done.stderr) == shown
+
+
 def test_schema_completion_info(command: Command) -> None:
     assert json.loads(command("schema").stdout)["properties"]["bodies"]
     runs = json.loads(command("schema", "run").stdout)["properties"]

@@ -156,7 +156,8 @@ def test_tangents_of_a_closed_loop_are_the_transpose_of_its_adjoint():
     pulled = of.pull(start, grid, of.hold(), seeds)
     moves = np.broadcast_to(by, (1, 5, 2))
     pushed = TangentMap(of).run(np.append(start, move)[None], grid, of.hold(), moves=moves)
-    assert np.array_equal(pushed.states[:, :, :4], pulled.motion.states)
+    # Compiled apart from each other, the two may round differently.
+    assert pushed.states[:, :, :4] == pytest.approx(pulled.motion.states, rel=1e-13, abs=1e-14)
     forwards = np.sum(seeds * pushed.states[:, :, 4:])
     assert forwards == pytest.approx(pulled.by_start[0] @ move + pulled.by_parameters[0] @ by, rel=1e-11)
 

@@ -178,7 +178,9 @@ def test_momenta_follow_other_parameters(tmp_path: Path) -> None:
     """p = J u: 3 rad/s stay 3 rad/s whatever J is; the heads of the files say where momenta come from."""
     folder = wheel().export("python", tmp_path / "wheel")
     for name in ("wheel.py", "run.toml", "README.md"):
-        assert "A run gives the speeds at its start" in (folder / name).read_text(encoding="utf-8"), name
+        assert "follow from the speeds that a run has at its start" in (folder / name).read_text(
+            encoding="utf-8"
+        ), name
     text = (folder / "run.toml").read_text(encoding="utf-8")
     assert '"wheel.u1" = 3.0' in text and "p(wheel.u1)" not in text
     (folder / "other.toml").write_text(text.replace("J = 2.0", "J = 5.0"), encoding="utf-8")

@@ -95,6 +95,22 @@ def test_ends_of_the_ranges_are_those_of_c(functions, name: str, given: tuple[fl
     assert found == wanted and math.copysign(1, found) == math.copysign(1, wanted)
 
 
+@pytest.mark.parametrize("name", [*UNARY, "atan2", "pow"])
+def test_functions_of_numbers_of_any_size_are_those_of_c(functions, name: str) -> None:
+    """Fused operations would overflow beyond 2⁹⁹⁶: no function passes such arguments on to them."""
+    random = np.random.default_rng(7)
+    for low, high in ((990, 1024), (-1074, -960), (-1074, 1024)):
+        sizes = 2.0 ** random.uniform(low, high, (60, 2)) * random.choice([-1, 1], (60, 2))
+        for given in sizes[:, : 2 if name in ("atan2", "pow") else 1].tolist():
+            try:
+                wanted = getattr(math, name)(*given)
+            except ValueError:
+                wanted = math.nan
+            except OverflowError:
+                wanted = math.copysign(math.inf, given[0]) if name == "pow" and given[1] % 2 else math.inf
+            assert functions[name](*given) == pytest.approx(wanted, rel=1e-14, nan_ok=True)
+
+
 def test_a_product_without_its_rounding(functions) -> None:
     with mpmath.workdps(40):
         for a, b in np.random.default_rng(3).normal(size=(200, 2)).tolist():

@@ -54,3 +54,20 @@ def test_an_axis_of_any_length_is_a_direction(size: float) -> None:
         s.gravity(9.81, -s.ground.z)
         found.append(s.derive().compile().derivatives(0.0, [0.4, 0.0]))
     assert found[1] == pytest.approx(found[0], rel=1e-15)
+
+
+@pytest.mark.parametrize("axis", ["x", "y", "z", "-x", "-y", "-z"])
+def test_joints_slide_and_turn_about_the_axes_that_are_named(axis: str) -> None:
+    s = arm.System("axes")
+    slider = s.body("slider", joint=arm.Prismatic(axis), mass=1, inertia=0)
+    turner = s.body("turner", joint=arm.Revolute(axis), mass=1, inertia=(1, 1, 1))
+    own = (turner.x, turner.y, turner.z)
+    direction = np.eye(3)["xyz".index(axis[-1])] * (-1.0 if axis.startswith("-") else 1.0)
+    tilde = np.cross(np.eye(3), direction)
+    turned = np.eye(3) + np.sin(0.3) * tilde + (1 - np.cos(0.3)) * tilde @ tilde
+    at = {"slider.q1": 0.5, "turner.q1": 0.3}
+    for i, along in enumerate((s.ground.x, s.ground.y, s.ground.z)):
+        place = arm.dot(arm.position(slider, s.ground), along)
+        assert arm.evaluate(place, at) == pytest.approx(0.5 * direction[i], abs=1e-15)
+        found = [arm.evaluate(arm.dot(along, one), at) for one in own]
+        assert found == pytest.approx(turned[i], abs=1e-15)

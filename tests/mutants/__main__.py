@@ -6,12 +6,12 @@
     python -m tests.mutants --map                                      which test executes what, for the above
 
 Faults are made by rule (``generated.py``) and drawn by seed, a fresh one where none is given; the tests that
-execute each are run, by a map that is made once (``executed.py``, ``selection.py``), or without a map the
-files that are most likely to notice it (``relevant.py``), until a test fails. A fault at which one
-fails has been *killed*; where all pass it has *survived*; where none has failed when the time is over it is
-*undecided*, and counts as not killed: a busy machine needs a higher limit. Those that change nothing are
-named in ``equivalent.toml``. A test that fails without any fault notices nothing: then the fault is
-*broken*.
+execute each are run, by a map that is made once (``executed.py``, ``selection.py``), or without a map those
+of the files that are most likely to notice it, the likeliest first (``relevant.py``), until a test fails. A
+fault at which one fails has been *killed*; where all pass it has *survived*; where none has failed when the
+time is over it is *undecided*, and counts as not killed: a busy machine needs a higher limit. Those that
+change nothing are named in ``equivalent.toml``. A test that fails without any fault notices nothing: then the
+fault is *broken*.
 
 A fault of the list is a snippet of a file and what takes its place:
 
@@ -44,8 +44,8 @@ from pathlib import Path
 
 from tests.mutants.generated import GeneratedFault, draw_faults, is_equivalent
 from tests.mutants.planting import BROKEN, KILLED, ROOT, SURVIVED, UNDECIDED, Trees
-from tests.mutants.relevant import LEFT_OUT, relevant_tests
-from tests.mutants.selection import FILES, Map, first_few
+from tests.mutants.relevant import LEFT_OUT, relevant_groups
+from tests.mutants.selection import Map, first_few
 
 LEFT = "left"  # not begun in time
 LEAST, LEAST_LISTED = 0.85, 0.95  # shares of the faults that must be killed
@@ -110,7 +110,7 @@ def plant_all(
             if isinstance(fault, Fault):
                 groups = [fault.tests]
             elif executed is None:
-                groups = [relevant_tests(fault.file, FILES)]
+                groups = relevant_groups(fault.file, fault.line)
             else:
                 groups = first_few(executed.select(fault, BUDGET))
             return trees.verdict(fault.file, fault.plant, *groups)

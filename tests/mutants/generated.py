@@ -21,7 +21,7 @@ from heapq import nsmallest
 from itertools import pairwise
 from pathlib import Path
 
-from tests.mutants.idle import found_lengths, idle_places, is_tolerance, named_tolerances
+from tests.mutants.idle import found_lengths, idle_places, is_tolerance, named_thresholds, named_tolerances
 from tests.mutants.planting import ROOT
 
 OPERATORS: dict[type[ast.AST], tuple[str, str]] = {
@@ -83,6 +83,7 @@ class _Source:
     def __init__(self, file: str, text: bytes, tree: ast.Module) -> None:
         self.file, self.text = file, text
         self.lengths, self.tolerances = found_lengths(tree), named_tolerances(tree)
+        self.thresholds = named_thresholds(tree)
         self._starts = [0]
         for line in text.splitlines(keepends=True):
             self._starts.append(self._starts[-1] + len(line))
@@ -144,7 +145,8 @@ def _faults_at(source: _Source, node: ast.AST) -> Iterator[GeneratedFault]:
                 yield source.whole(node, str(value + 1))
             if value:
                 yield source.whole(node, str(value - 1))
-        case ast.Constant(float() as value) if 0.0 < value < 1e-5:  # tolerances, in which two is nothing
+        case ast.Constant(float() as value) if 0.0 < value < 1e-5 or node in source.thresholds:
+            # tolerances, in which two is nothing
             yield source.whole(node, repr(1000.0 * value))
         case ast.Constant(float() as value):
             yield source.whole(node, repr(2.0 * value) if value else "1.0")

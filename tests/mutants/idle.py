@@ -7,6 +7,8 @@ Each rule is one of syntax and holds wherever it applies, so that nobody has to 
 - the size 0 of ``zeros`` and ``ones``: an array without elements has no values;
 - ``-2`` in place of ``-1`` as a length of ``reshape``: NumPy finds any negative one;
 - ``<`` in place of ``<=`` at a tolerance below 1e-3: they differ where a result is the bound to its last bit;
+- numbers below 1e-100, which stand for zero in divisions and maxima, where any tiny number serves;
+- tolerances of the checks of published cases: like assertions, a check that asks less fails no test;
 - widths, sizes and colours of lines in Matplotlib's figures, which are a matter of taste.
 """
 
@@ -14,8 +16,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
+from tests.mutants.planting import ROOT
 
 _TOLERANCE = 1e-3  # bounds below are tolerances, those above may be meant to the last bit, as 0.5 or 1
+_THRESHOLD = 1e-2  # constants below are thresholds, of which twice as much is often as good
+_NOTHING = 1e-100  # numbers below are in place of zero
+_CHECKS = {"difference": 1, "value": 2, "differs": 3}  # of verification/rows.py: the place of the tolerance
 _STYLE_TEXT = """
 alpha capsize color colors dpi edgecolor facecolor figsize fontsize labelpad linestyle linewidth
 linewidths lw markeredgewidth markerfacecolor markersize pad s zorder
@@ -27,6 +36,7 @@ def idle_places(tree: ast.Module) -> set[ast.AST]:
     """Nodes at which no fault is planted, with what is below them."""
     found: set[ast.AST] = set()
     figures = any("matplotlib" in name for name in _imported(tree))
+    checks = "armillary.verification.rows" in _imported(tree)
     for node in ast.walk(tree):
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
@@ -35,6 +45,11 @@ def idle_places(tree: ast.Module) -> set[ast.AST]:
                 sizes = size.elts if isinstance(size, ast.Tuple) else [size]
                 if any(isinstance(one, ast.Constant) and one.value == 0 for one in sizes):
                     found.add(node)
+            case ast.Constant(float() as number) if 0.0 < number < _NOTHING:
+                found.add(node)
+            case ast.Call(ast.Name(name), given, keywords) if checks and name in _CHECKS:
+                found.update(given[_CHECKS[name] : _CHECKS[name] + 1])
+                found.update(word.value for word in keywords if word.arg == "tolerance")
             case ast.Call(_, _, keywords) if figures:
                 found.update(word.value for word in keywords if word.arg in _STYLE)
     return found
@@ -53,14 +68,40 @@ def found_lengths(tree: ast.Module) -> set[ast.AST]:
 
 
 def named_tolerances(tree: ast.Module) -> frozenset[str]:
-    """Constants of the file that are tolerances."""
-    return frozenset(
+    """Constants of the file that are tolerances, its own and those that it imports."""
+    own = {
         target.id
         for node in tree.body
         if isinstance(node, ast.Assign) and is_tolerance(node.value, frozenset())
         for target in node.targets
         if isinstance(target, ast.Name)
-    )
+    }
+    imported = {
+        alias.asname or alias.name
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("armillary.")
+        for alias in node.names
+        if alias.name.isupper() and alias.name in _tolerances_of(node.module or "")
+    }
+    return frozenset(own | imported)
+
+
+@cache
+def _tolerances_of(module: str) -> frozenset[str]:
+    path = ROOT / "src" / Path(*module.split("."))
+    path = path.with_suffix(".py") if path.with_suffix(".py").exists() else path / "__init__.py"
+    return named_tolerances(ast.parse(path.read_bytes()))
+
+
+def named_thresholds(tree: ast.Module) -> set[ast.AST]:
+    """The numbers below 1e-2 that are constants of the file by name."""
+    found: set[ast.AST] = set()
+    for node in tree.body:
+        match node:
+            case ast.Assign([ast.Name(name)], ast.Constant(float() as number) as value):
+                if name.isupper() and 0.0 < number < _THRESHOLD:
+                    found.add(value)
+    return found
 
 
 def is_tolerance(node: ast.expr, named: frozenset[str]) -> bool:

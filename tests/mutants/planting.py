@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -81,7 +82,7 @@ class Tree:
         """
         code = self._run_pytest(tests, limit)
         if code is None:
-            return Outcome(words=f"not done after {limit:g} s", in_time=False)
+            return Outcome(words=f"not done after {limit:.0f} s", in_time=False)
         if code == 0:
             return Outcome()
         words = self._output.read_text(encoding="utf-8", errors="replace")
@@ -147,9 +148,9 @@ class Trees:
             sound, times = path.read_bytes(), path.stat()
             try:
                 path.write_bytes(plant(sound))
-                outcome = Outcome()
+                outcome, until = Outcome(), time.monotonic() + self.limit
                 for group in filter(None, tests):
-                    outcome = tree.run_tests(group, self.limit)
+                    outcome = tree.run_tests(group, max(until - time.monotonic(), 1.0))
                     if outcome.words:
                         break
             finally:

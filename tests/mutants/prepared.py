@@ -23,6 +23,8 @@ LIBRARIES = (
 
 def prepare() -> None:
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    sys.dont_write_bytecode = False  # the next run in a tree reads that of all files but the faulty one
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     for name in LIBRARIES:
         import_module(name)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterable, Sequence
 from functools import cache
 from math import log
 from pathlib import Path
@@ -17,6 +18,12 @@ from tests.mutants.planting import ROOT
 
 # Tests of the project itself read sources: any change of a text may fail them.
 LEFT_OUT = ("test_project", "test_cited_names", "test_untyped", "test_release", "test_docs", "test_firefox")
+FILES = 16  # of tests for a fault
+FIRST, FEW = 4, 16  # files that are run before others are imported, and their tests that are run first
+_CASES = "tests/verification/test_cases.py::test_every_case_meets_its_source"
+_BESIDE = 0.5  # likelihood of a test for a file that uses another, for the other
+# Numbers, prints and signatures of all packages.
+KEPT = tuple(f"tests/test_kept_{name}.py" for name in ("signatures", "numbers", "prints"))
 # Packages whose tests are in the folders of others.
 ELSEWHERE = {
     "stages": ("tests/model", "tests/program", "tests/runtime", "tests/analysis"),
@@ -73,10 +80,11 @@ def _likelihoods(file: str) -> dict[str, float]:
 
     def score(test: str) -> float:
         text, words = _tests()[test]
-        shared = sum(_weights()[word] for word in own & words)
+        shared = _weigh(own & words)
         named = words_of(Path(test).stem) & words_of(" ".join(parts[-2:]))
         near = 3.0 * (f"{module} import" in text) + 6.0 * test.startswith(nearest) + 3.0 * len(named)
-        return (1.0 + near + test.startswith(tuple(f"{f}/" for f in folders))) * (1.0 + shared)
+        own_package = 4.0 * test.startswith(tuple(f"{f}/" for f in folders))
+        return (1.0 + near + own_package) * (1.0 + shared)
 
     scores = {test: score(test) for test in _tests()}
     return {test: one / max(scores.values()) for test, one in scores.items()}
@@ -87,7 +95,114 @@ def likelihood(file: str, test: str) -> float:
 
 
 @cache
-def relevant_tests(file: str, count: int) -> tuple[str, ...]:
-    """So many files of tests for a source file."""
-    scores = _likelihoods(file)
-    return tuple(sorted(scores, key=lambda test: (-scores[test], test))[:count])
+def relevant_tests(file: str, count: int, line: int = 0) -> tuple[str, ...]:
+    """So many files of tests for a source file, the likeliest first; for a line of it, those that share rare
+    words with its function and those for the files that use what it defines.
+    """
+    text, users = (definition_at(file, line), users_of(file, line)) if line else ("", ())
+    own = words_of(text)
+    shared = {test: _weigh(own & words) for test, (_, words) in _tests().items()}
+    most = max(shared.values()) or 1.0
+
+    def score(test: str) -> float:
+        beside = max((_BESIDE * _likelihoods(user)[test] for user in users), default=0.0)
+        return max(_likelihoods(file)[test], beside) * (0.3 + shared[test] / most)
+
+    return tuple(sorted(_tests(), key=lambda test: (-score(test), test))[:count])
+
+
+def relevant_groups(file: str, line: int) -> list[Sequence[str]]:
+    """Tests of the likeliest files for a fault at a line: some of the first files whose texts share most with
+    its function's, the others of these files, and those of the other files and of all packages.
+    """
+    files = relevant_tests(file, FILES, line)
+    own = words_of(definition_at(file, line))
+    shared = {test: _weigh(own & words) for one in files[:FIRST] for test, words in _functions(one)}
+    likeliest = [*_of_cases(file), *sorted(shared, key=lambda test: -shared[test])[:FEW]]
+    return [likeliest, [test for test in shared if test not in likeliest], [*files[FIRST:], *KEPT]]
+
+
+@cache
+def parsed(file: str) -> tuple[str, ast.Module]:
+    text = (ROOT / file).read_text(encoding="utf-8")
+    return text, ast.parse(text)
+
+
+def function_at(file: str, line: int) -> str:
+    """The text of the innermost function around a line with its decorators; none outside of functions."""
+    text, tree = parsed(file)
+    around = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and _holds(node, line)]
+    if not around:
+        return ""
+    decorators = "".join(f"@{ast.unparse(d)}\n" for d in around[-1].decorator_list)
+    return decorators + (ast.get_source_segment(text, around[-1]) or "")
+
+
+def definition_at(file: str, line: int) -> str:
+    """The text of the innermost function around a line; outside of functions, that of the statement."""
+    text, tree = parsed(file)
+    statement = next((node for node in tree.body if _holds(node, line)), None)
+    return function_at(file, line) or (ast.get_source_segment(text, statement) or "" if statement else "")
+
+
+def _holds(node: ast.stmt, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or node.lineno)
+
+
+def users_of(file: str, line: int) -> tuple[str, ...]:
+    """The other sources that import what a line is part of, or what uses that in the file."""
+    _, tree = parsed(file)
+    wanted = {name for node in tree.body if _holds(node, line) for name in _defined(node)}
+    before: set[str] = set()
+    while wanted != before:
+        before = set(wanted)
+        for node in tree.body:
+            if wanted & {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}:
+                wanted |= _defined(node)
+    module = ".".join(Path(file).with_suffix("").parts[1:])
+    return tuple(user for user, names in _importers().get(module, ()) if wanted & names)
+
+
+def _defined(node: ast.stmt) -> set[str]:
+    if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+        return {node.name}
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    return {
+        name.id for target in targets if target for name in ast.walk(target) if isinstance(name, ast.Name)
+    }
+
+
+@cache
+def _importers() -> dict[str, list[tuple[str, set[str]]]]:
+    """Of each module: the sources that import from it, and the names."""
+    found: dict[str, list[tuple[str, set[str]]]] = {}
+    for path in sorted((ROOT / "src").rglob("*.py")):
+        file = path.relative_to(ROOT).as_posix()
+        for node in ast.walk(parsed(file)[1]):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                found.setdefault(node.module, []).append((file, {alias.name for alias in node.names}))
+    return found
+
+
+def _of_cases(file: str) -> list[str]:
+    """The tests of the published cases that a file defines."""
+    return [f"{_CASES}[{name}]" for name in re.findall(r'\bCase\(\s*"(\w+)"', parsed(file)[0])]
+
+
+def _weigh(words: Iterable[str]) -> float:
+    return sum(_weights()[word] for word in words)
+
+
+@cache
+def _functions(test: str) -> list[tuple[str, frozenset[str]]]:
+    """The tests of a file by their names in pytest, and the words of each."""
+    text, _ = _tests()[test]
+    found = []
+    for node in ast.parse(text).body:
+        targets = node.targets if isinstance(node, ast.Assign) else [node]
+        for target in targets:
+            name = target.id if isinstance(target, ast.Name) else getattr(target, "name", "")
+            if name.startswith(("test_", "Test")):
+                words = words_of(ast.get_source_segment(text, node) or "")
+                found.append((f"{test}::{name}", frozenset(words)))
+    return found

@@ -25,9 +25,16 @@ import numpy as np
 from tests.mutants.executed import stretches_of
 from tests.mutants.generated import GeneratedFault
 from tests.mutants.planting import ROOT
-from tests.mutants.relevant import LEFT_OUT, likelihood, relevant_tests, words_of
+from tests.mutants.relevant import (
+    FILES,
+    LEFT_OUT,
+    function_at,
+    likelihood,
+    parsed,
+    relevant_tests,
+    words_of,
+)
 
-FILES = 16  # of the likeliest, where no test of the map reaches a fault
 OTHERS = 6  # of the likeliest, after those of the map
 FEW = 30  # tests that are run before the files of others are read
 MOST = 24  # files of tests for one fault: each takes time to import
@@ -61,13 +68,13 @@ class Map:
         """Tests that together take so many seconds, without any fault."""
         reaching = next(filter(None, map(self.tests_reaching, _concerned(fault.file, fault.line))), set())
         # Numbers of published cases are computed while they are imported, and their tests have their names.
-        cases = re.findall(r'Case\(\s*"(\w+)"', _parsed(fault.file)[0])
+        cases = re.findall(r'Case\(\s*"(\w+)"', parsed(fault.file)[0])
         reaching |= {
             t for t in self.seconds if "test_cases.py" in t and t.endswith(tuple(f"[{c}]" for c in cases))
         }
         files = sorted({_file(t) for t in reaching}, key=lambda f: -likelihood(fault.file, f))[:MOST]
         first = [t for t in reaching if _file(t) in files]
-        text = _function_text(fault.file, fault.line)
+        text = function_at(fault.file, fault.line)
         # Of a function that keeps its results, the map has the test that happened to be the first alone.
         inside = bool(text) and not re.search(r"^@(lru_)?cache\b", text, re.MULTILINE)
         likely = relevant_tests(fault.file, OTHERS if reaching and inside else FILES)
@@ -108,7 +115,7 @@ class Map:
         """Those first whose names have most in common with the function of a fault: of functions that are
         translated to machine code, as those of ``solver`` are, no map can be made.
         """
-        words = (Path(fault.file).stem, fault.original_line, _function_text(fault.file, fault.line))
+        words = (Path(fault.file).stem, fault.original_line, function_at(fault.file, fault.line))
         own = words_of(" ".join(words))
         names = {test: words_of(test.partition("::")[2]) for test in tests}
         counts = Counter(word for words in names.values() for word in words)
@@ -145,15 +152,9 @@ def _file(test: str) -> str:
 
 
 @cache
-def _parsed(file: str) -> tuple[str, ast.Module]:
-    text = (ROOT / file).read_text(encoding="utf-8")
-    return text, ast.parse(text)
-
-
-@cache
 def _stretches(file: str) -> tuple[tuple[str, str, int, int], ...]:
     """Of each stretch of a file: its function, its name, its first and its last line."""
-    return tuple((s.function, s.name, s.first, s.last) for s in stretches_of(*_parsed(file)))
+    return tuple((s.function, s.name, s.first, s.last) for s in stretches_of(*parsed(file)))
 
 
 def _concerned(file: str, line: int) -> list[list[tuple[str, str]]]:
@@ -167,7 +168,7 @@ def _concerned(file: str, line: int) -> list[list[tuple[str, str]]]:
 
 def _branches(file: str, line: int) -> list[list[tuple[str, str]]]:
     """The first stretch of each branch of the condition on a line."""
-    _, tree = _parsed(file)
+    _, tree = parsed(file)
     for node in ast.walk(tree):
         if isinstance(node, (ast.If, ast.While)) and node.test.lineno <= line <= (node.test.end_lineno or 0):
             places = [body[0].lineno for body in (node.body, node.orelse) if body]
@@ -175,23 +176,9 @@ def _branches(file: str, line: int) -> list[list[tuple[str, str]]]:
     return []
 
 
-def _function_text(file: str, line: int) -> str:
-    """The text of the innermost function around a line; none outside of functions."""
-    text, tree = _parsed(file)
-    around = [
-        node
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef) and node.lineno <= line <= (node.end_lineno or node.lineno)
-    ]
-    if not around:
-        return ""
-    decorators = "".join(f"@{ast.unparse(d)}\n" for d in around[-1].decorator_list)
-    return decorators + (ast.get_source_segment(text, around[-1]) or "")
-
-
 def _of_definition(file: str, line: int) -> list[tuple[str, str]]:
     """The stretches that use what a statement outside of functions defines."""
-    _, tree = _parsed(file)
+    _, tree = parsed(file)
     holding = [
         node
         for node in ast.walk(tree)
@@ -225,7 +212,7 @@ def _using(file: str, names: frozenset[str]) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     others = [] if all(n.startswith("_") for n in names) else _sources()
     for source in {file, *others}:
-        text, tree = _parsed(source)
+        text, tree = parsed(source)
         wanted = set(names)
         if source != file and not any(re.search(rf"\b{n}\b", text) for n in wanted):
             continue

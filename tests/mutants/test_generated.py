@@ -71,8 +71,12 @@ def test_equivalent_faults_are_up_to_date() -> None:
 
 IDLE = """
 import matplotlib
+from armillary.solver.thresholds import STUCK
+from armillary.verification.rows import difference
 
 NEAR = 1e-9
+SHARE = 5e-3
+CHECKS = (difference("energy", 3e-4, "a book"),)
 
 def f(n, x, ax):
     one: real = 0.0
@@ -88,7 +92,8 @@ def f(n, x, ax):
     one = n
     if x < NEAR * n or four:
         three = one
-    ax.plot(x, linewidth=3.0)
+    if x > STUCK * n:
+        ax.plot(x / max(n, 1e-300), linewidth=3.0)
     return two + three + x.reshape(-1, 2) + np.zeros((n, 0)).sum()
 """
 
@@ -96,23 +101,30 @@ def f(n, x, ax):
 def test_no_fault_is_planted_where_none_can_change_anything() -> None:
     """``one`` is replaced before it is read; the others may be read as they were declared."""
     made = faults_of("f.py", IDLE.encode())
-    found = {(fault.line, fault.faulty) for fault in made if fault.line in (4, 7, 8, 9, 10, 18, 20, 21)}
+    lines = (6, 7, 8, 11, 12, 13, 14, 22, 24, 25, 26)
+    found = {(fault.line, fault.faulty) for fault in made if fault.line in lines}
     condition = "x < NEAR * n or four"
     assert found == {
-        (4, "1.0000000000000002e-06"),
-        (8, "1.0"),
-        (9, "1.0"),
-        (10, "True"),
-        (18, f"(not ({condition}))"),
-        (18, f"(({condition}) and False)"),
-        (18, "and"),
-        (18, "/"),
-        (21, "-"),
-        (21, "(1)"),
-        (21, "0"),
-        (21, "1"),
-        (21, "3"),
-        (21, "prod"),
+        (6, "1.0000000000000002e-06"),
+        (7, "5.0"),
+        (12, "1.0"),
+        (13, "1.0"),
+        (14, "True"),
+        (22, f"(not ({condition}))"),
+        (22, f"(({condition}) and False)"),
+        (22, "and"),
+        (22, "/"),
+        (24, "(not (x > STUCK * n))"),
+        (24, "((x > STUCK * n) and False)"),
+        (24, "/"),
+        (25, "*"),
+        (25, "min"),
+        (26, "-"),
+        (26, "(1)"),
+        (26, "0"),
+        (26, "1"),
+        (26, "3"),
+        (26, "prod"),
     }
 
 

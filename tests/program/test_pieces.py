@@ -463,7 +463,7 @@ def test_errors_name_what_is_wrong() -> None:
     eom = s.derive()
     with pytest.raises(ArmillaryError, match=r"there is no 'A.u2'; did you mean 'A.u1'\?"):
         eom.mass_matrix["A.u2", "B.u1"]
-    with pytest.raises(ArmillaryError, match="neither a name nor a place from 0 to 1"):
+    with pytest.raises(ArmillaryError, match="neither a name nor an index from 0 to 1"):
         eom.forcing[2]
     with pytest.raises(ModelError, match="is not a point or a body"):
         arm.jacobian(3)

@@ -140,9 +140,9 @@ FAULTS: list[tuple[str, Callable[[], Program], str]] = [
     (
         "a wrong place",
         lambda: replace(program(), quaternions=(99,)),
-        "quaternions has the place 99, outside of",
+        "quaternions has the index 99, outside of",
     ),
-    ("places that overlap", lambda: replace(program(), corrected=(0, 0)), "two places of corrected overlap"),
+    ("places that overlap", lambda: replace(program(), corrected=(0, 0)), "two indices of corrected overlap"),
     ("a state too many", lambda: replace(program(), state=(*program().state, q)), "'derivatives' has"),
     ("an event too few", lambda: replace(program(), fire=()), "1 events, and 0 sections for them"),
     (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import subprocess
 import sys
 
@@ -128,6 +129,18 @@ def test_values_equal_but_for_rounding_are_drawn_as_constant():
     assert drift.get_ylim() == pytest.approx((4.0 - 1e-5, 4.0002 + 1e-5))  # what can be seen is shown
     assert np.ptp(error.get_ylim()) < 1e-12
     assert rest.get_ylim()[0] < 0 and rest.get_ylim()[1] > 4
+
+
+def test_rounding_beside_values_in_the_same_units_is_drawn_as_zero(tmp_path):
+    noise = 1e-13 * np.sin(50 * TIME)
+    values = np.column_stack([1 + 99 * TIME, noise, noise, 1e-5 * noise])
+    units = {"ahead": "m", "aside": "m", "mass": "kg", "turn": "rad"}
+    run = Run("x", TIME, values, tuple(units), units)
+    aside, mass, turn = (run.plot(name).axes[0].get_ylim() for name in ("aside", "mass", "turn"))
+    assert aside == turn == (-1, 1) and 0 < mass[1] < 1e-12  # the only mass may be as small as it is
+    run.plot("aside", path=tmp_path / "a.html")
+    page = (tmp_path / "a.html").read_text(encoding="utf-8")
+    assert float(re.findall(r'"noise": ?([-+.e\d]+)', page)[0]) == 1e-12 * (1 + 99 * TIME[-1])
 
 
 def test_limits_of_given_axes_are_kept_and_later_lines_seen():

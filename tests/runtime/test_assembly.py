@@ -98,7 +98,7 @@ def test_a_loop_that_cannot_close_names_constraint_gap_and_parameters() -> None:
     assert (
         "'pin along ground.x': B.end stays on C.origin along ground.x: -0.05 remains, set by a, b" in message
     )
-    assert "change what sets them, or give other initial coordinates" in message
+    assert "change the parameters that set them, or give other initial coordinates" in message
 
 
 def test_parameters_of_a_run_count_for_its_assembly() -> None:
@@ -148,7 +148,7 @@ def test_contradictory_speeds_are_refused() -> None:
 
 
 def test_a_slider_in_its_dead_centre_has_no_speed() -> None:
-    with pytest.raises(ParameterError, match=r"initial speeds C\.u1 contradict .* which they leave at"):
+    with pytest.raises(ParameterError, match=r"initial speeds C\.u1 contradict .* whose residual is"):
         model().simulate(0.01, initial={"A.q1": 0.0, "C.u1": 1.0})
 
 

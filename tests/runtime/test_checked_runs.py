@@ -189,7 +189,7 @@ nan = float("nan")
 BAD: dict[str, tuple[float, dict[str, Any], str]] = {
     "unknown method": (1.0, {"method": "rk45"}, "no integration method 'rk45'; did you mean 'rk4'"),
     "capitals": (1.0, {"method": "RK4", "step": 0.01}, "no integration method 'RK4'; did you mean 'rk4'"),
-    "no step": (1.0, {"method": "rk4"}, "steps of one size: give it"),
+    "no step": (1.0, {"method": "rk4"}, "steps of one size: give step="),
     "backwards": (-1.0, {}, r"t_end not before t0; t0 is 0\.0 and t_end -1\.0"),
     "late start": (1.0, {"t0": 2.0}, r"t_end not before t0; t0 is 2\.0 and t_end 1\.0"),
     "no end": (nan, {}, r"must be finite, .*; t0 is 0\.0 and t_end nan"),

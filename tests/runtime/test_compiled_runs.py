@@ -83,7 +83,7 @@ def test_a_run_of_no_length_has_one_row() -> None:
     ("options", "message"),
     [
         ({"method": "rk5"}, r"no integration method 'rk5'; did you mean 'rk4'\?"),
-        ({"method": "rk4"}, "takes steps of one size: give it, e.g. step=1e-3"),
+        ({"method": "rk4"}, "takes steps of one size: give step=, e.g. step=1e-3"),
         ({"step": -1.0}, "the step must be positive, not -1.0"),
         ({"step": math.nan}, "the step must be positive, not nan"),
         ({"sample": 0.0}, "the time between samples must be positive"),

@@ -277,11 +277,11 @@ def test_a_fit_takes_the_inputs_of_its_experiments() -> None:
     ("given", "error", "words"),
     [
         ({"v": (UNEVEN, POINTS)}, ParameterError, "there is no input 'v'"),
-        ({"steps": (UNEVEN, POINTS)}, ParameterError, "a memory, which the model itself renews"),
+        ({"steps": (UNEVEN, POINTS)}, ParameterError, "a memory, which the model itself updates"),
         ({"u": (UNEVEN[::-1], POINTS)}, ParameterError, "times must increase"),
         ({"u": (UNEVEN, POINTS[:-1])}, ParameterError, "12 instants but values of shape (11,)"),
         ({"u": (UNEVEN, POINTS * np.nan)}, ParameterError, "value number 0 is not finite"),
-        ({"u": (UNEVEN, np.ones((2, 12)))}, ParameterError, "for 2 runs, and this is one run"),
+        ({"u": (UNEVEN, np.ones((2, 12)))}, ParameterError, "for 2 runs, but this is one run"),
         ({"u": "3 s"}, ParameterError, "input 'u'"),
         ({"u": object()}, ParameterError, "needs data over time"),
         ({"u": (UNEVEN, POINTS, "hold")}, ParameterError, "needs data over time"),
@@ -303,7 +303,7 @@ def test_wrong_signals_and_inputs_are_refused(model: arm.CompiledModel) -> None:
         arm.Signal([0, 1], [0, 1], interpolation="spline")
     with pytest.raises(ModelError, match="interpolation='step'"):
         follower().input("w", interpolation="step")
-    with pytest.raises(ParameterError, match="give one of both"):
+    with pytest.raises(ParameterError, match="give only one of them"):
         model.simulate(1.0, memory={"u": 1.0}, inputs={"u": (UNEVEN, POINTS)})
     s = arm.System("none")
     s.body("b", joint=arm.Prismatic("x"), mass=1, inertia=0)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import inspect
+import math
+import re
 import weakref
 from dataclasses import MISSING, fields
 from pathlib import Path
@@ -15,6 +17,7 @@ import pytest
 import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.errors import ArmillaryError
+from armillary.model.units import BadValueError
 from armillary.run_files.run_file import run_schema
 from armillary.runtime.integrators.settings import complete_settings
 from armillary.settings import FILE_KEYS, SETTINGS, RunSettings, SettingOptions
@@ -122,3 +125,46 @@ def test_names_of_scipys_solvers_give_the_method_that_took_their_place(former: s
             assert complete_settings(RunSettings(1.0, method=former)).method == new
     with pytest.raises(ArmillaryError, match="no integration method 'scipy:Heun'"):
         complete_settings(RunSettings(1.0, method="scipy:Heun"))
+
+
+# Values of files: what is read, or the words of the error.
+READ: list[tuple[str, Any, Any]] = [
+    ("t_end", "2 min", 120.0),
+    ("t_end", 0, 0.0),
+    ("t_end", -1.0, "must not be negative, not -1"),
+    ("t0", -1.5, -1.5),
+    ("step", "10 ms", 0.01),
+    ("step", 0.0, "must be positive, not 0"),
+    ("method", "rk4", "rk4"),
+    ("method", 4, "must be a name, not 4"),
+    ("sample", "0.1 s", 0.1),
+    ("sample", [0, "20 ms"], [0.0, 0.02]),
+    ("sample", 0.0, "must be positive, not 0"),
+    ("rtol", 0, 0.0),
+    ("rtol", -1e-9, "must not be negative, not -1e-09"),
+    ("rtol", True, "needs a number, not True"),
+    ("atol", [1e-6, 0], [1e-6, 0.0]),
+    ("atol", [1e-6, -1e-6], "must not be negative, not -1e-06"),
+    ("max_step", math.inf, math.inf),
+    ("max_step", "50 ms", 0.05),
+    ("max_step", -1.0, "must be positive, not -1"),
+    ("max_steps", 1, 1),
+    ("max_steps", 0, "needs a whole number, at least 1, not 0"),
+    ("max_steps", True, "needs a whole number, at least 1, not True"),
+    ("max_steps", 2.0, "needs a whole number, at least 1, not 2.0"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "expected"), READ)
+def test_values_of_files_are_read_or_refused(name: str, value: Any, expected: Any) -> None:
+    if isinstance(expected, str) and expected != value:
+        with pytest.raises(BadValueError, match=re.escape(expected)):
+            SETTINGS[name].read(value)
+    else:
+        assert SETTINGS[name].read(value) == expected
+
+
+def test_no_step_is_longer_than_the_longest_of_the_settings() -> None:
+    model = oscillator()
+    few, many = (model.simulate(0.6, **more).info["steps"] for more in ({}, {"max_step": 0.01}))
+    assert few < 60 <= many

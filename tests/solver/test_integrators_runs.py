@@ -295,7 +295,7 @@ def test_a_derivative_that_is_nan_at_the_start_ends_the_run_there(method):
     ("change", "message"),
     [
         ({"method": "rk5"}, "did you mean 'rk4'"),
-        ({"step": None}, "give it, e.g. step=1e-3"),
+        ({"step": None}, "give step=, e.g. step=1e-3"),
         ({"step": -1.0}, "must be positive"),
         ({"t_end": float("nan")}, "finite"),
         ({"t_end": -1.0}, "t_end not before t0"),

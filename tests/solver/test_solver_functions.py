@@ -14,7 +14,7 @@ import pytest
 
 from armillary.mechanics.constraints.dependent_speeds import partition
 from armillary.runtime.models.derivative_legs import DerivativeLegs
-from armillary.solver import changes, choices, events, rows
+from armillary.solver import changes, choices, events, forecasts, rows
 
 Names = Callable[..., None]
 
@@ -51,6 +51,36 @@ def test_rows_are_due_at_multiples_and_at_the_end(
     assert rows.next_due(run) == due
     run.every_step = True
     assert rows.next_due(run) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("values", "holds"),
+    [
+        ((2.0, -1.0), True),
+        ((2.0, 1.0), False),  # the second has changed its sign
+        ((0.0, -1.0), False),  # on zero
+        ((math.nan, -1.0), False),
+        ((2.0, -1e-12), False),  # at its mean rate, zero a little after the step, where times count as one
+    ],
+)
+def test_signs_hold_where_no_event_can_happen_in_a_step_or_right_after_it(
+    values: tuple[float, float], holds: bool, given: Names
+) -> None:
+    given(events, N_EVENTS=2)
+    run = SimpleNamespace(g=np.array(values), g_start=np.array([2.1, -1.1]), sign=np.array([1, -1]))
+    assert events.signs_hold(run, 1e-3, 1e-12) == holds
+    run.sign[1] = 0
+    assert not events.signs_hold(run, 1e-3, 1e-12)  # an event that has just fired has no sign
+
+
+@pytest.mark.parametrize(("speed", "rate", "far"), [(9.0, 0.0, False), (11.0, 0.0, True), (0.0, 201.0, True)])
+def test_a_step_is_far_from_the_motion_that_forecasts_believe(
+    speed: float, rate: float, far: bool, given: Names
+) -> None:
+    """The second coordinate, a wheel's, turns no constraint and never counts."""
+    turns, sizes = np.array([1.0, 0.0, 1.0]), np.ones(3)
+    given(forecasts, N_COORDINATES=2, N_STATES=3, TURNS_ROWS=turns, STATE_SIZE=sizes)
+    assert forecasts.moves_far(SimpleNamespace(k0=np.array([speed, 1e6, rate])), 0.1) == far
 
 
 @pytest.mark.parametrize("power", [15, 25, 1 / 15])

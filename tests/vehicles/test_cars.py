@@ -94,7 +94,8 @@ def test_the_large_car_stands_in_balance() -> None:
     """With all coordinates zero the loads are the weight; then the shifts of the tyres' curves, which are not
     zero at zero slip, move it by their deflection of a millimetre.
     """
-    run = large_car().model.simulate(0.5, step=1e-3, parameters={"V": 0.0})
+    rest = large_car().start(0.0)
+    run = large_car().model.simulate(0.5, step=1e-3, initial=rest, parameters={"V": 0.0})
     loads = sum(run[f"{name} Fz"] for name in large_car().wheels)
     assert np.isclose(loads[0], (1350 + 240) * 9.80665, rtol=1e-12)
     assert np.allclose(loads, loads[0], rtol=1e-4)

@@ -78,6 +78,8 @@ def quantities(system: arm.System) -> dict[str, np.ndarray]:
 def test_a_vehicle_of_the_package_has_the_energies_and_powers_of_the_one_built_in_python(name: str) -> None:
     text, built = veh.Car.load(name), BUILT[name]()
     first, second = (quantities(car.system) for car in (text, built))
+    begin = {str(q): value for q, value in text.system.initial.items() if value}
+    assert begin == pytest.approx(text.start(text.system.parameters["V"].data.default), rel=1e-15)
     for label, values in first.items():
         assert np.allclose(values, second[label], rtol=1e-8, atol=1e-9 * np.max(np.abs(values))), label
     assert text.steering_ratio == built.steering_ratio and np.isclose(text.wheelbase, built.wheelbase)
@@ -168,7 +170,12 @@ def test_the_kart_stands_still(pedal: float) -> None:
     """Also with its brakes on, at the step of manoeuvres: no rate of a brake or an axle is beyond RK4."""
     kart = veh.Car.load("go_kart")
     run = _kart_model().simulate(
-        3.0, step=1e-3, sample=0.1, parameters={"V": 0.0}, inputs={"brake": ([0, 1], [pedal, pedal])}
+        3.0,
+        step=1e-3,
+        sample=0.1,
+        initial=kart.start(0.0),
+        parameters={"V": 0.0},
+        inputs={"brake": ([0, 1], [pedal, pedal])},
     )
     assert all(abs(float(run[f"{wheel}_wheel.u1"][-1])) < 1e-4 for wheel in kart.spin_per_speed)
     assert abs(float(run["body.q2"][-1])) < 1e-9 and abs(float(run["body.u1"][-1])) < 1e-5

@@ -24,7 +24,8 @@ def car() -> veh.Car:
 
 def test_the_full_car_stands_at_its_hard_points() -> None:
     """Preloads carry the weight, of rack and arms too, to 0.2 mm; left and right are equal."""
-    run = car().model.simulate(1.0, step=1e-3, sample=0.1, parameters={"V": 0.0})
+    rest = car().start(0.0)
+    run = car().model.simulate(1.0, step=1e-3, sample=0.1, initial=rest, parameters={"V": 0.0})
     loads = sum(run[f"{name} Fz"] for name in car().wheels)
     mass = 1350 + 4 * (20 + 20) + 2 * 4 + 3
     assert np.isclose(loads[0], mass * 9.80665, rtol=1e-9)

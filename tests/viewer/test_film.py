@@ -133,7 +133,7 @@ def test_films_by_ffmpeg_hand_over_all_frames(run, tmp_path: Path, monkeypatch) 
     place = run.animate(tmp_path / "a.mp4", size=(40, 30), rate=4)
     assert int(place.read_text()) == 11 * 40 * 30 * 3
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    with pytest.raises(arm.ArmillaryError, match=r"ffmpeg, which is not there.*\.webp"):
+    with pytest.raises(arm.ArmillaryError, match=r"ffmpeg, which is not installed.*\.webp"):
         run.animate(tmp_path / "b.mp4")
     assert not (tmp_path / "b.mp4").exists()
 

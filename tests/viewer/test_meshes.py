@@ -110,7 +110,7 @@ def test_files_that_state_what_is_upwards_can_be_turned(tmp_path: Path) -> None:
     assert np.allclose(surface.corners, _sphere(2).corners[:, [2, 0, 1]])  # y to z, z to x, x to y
     s = _system(BRACKET)
     s.ground.shape(arm.Mesh(BRACKET, up="z"))
-    with pytest.warns(arm.PictureWarning, match="does not state what is upwards"):
+    with pytest.warns(arm.PictureWarning, match="does not state its vertical axis"):
         _page(s)
 
 

@@ -156,7 +156,7 @@ def test_what_cannot_be_shown_is_refused(model, run, tmp_path: Path) -> None:
     with pytest.raises(arm.ArmillaryError, match=r"not as 'motion\.mov'"):
         run.animate(tmp_path / "motion.mov")
     other = _system("another").derive().compile()
-    with pytest.raises(arm.ArmillaryError, match="give the model that made the run"):
+    with pytest.raises(arm.ArmillaryError, match="give the model of the run"):
         run.animate(tmp_path / "page.html", model=other)
     empty = arm.Run(run.system, np.empty(0), np.empty((0, len(run.names))), run.names)
     with pytest.raises(arm.ArmillaryError, match="no rows"):

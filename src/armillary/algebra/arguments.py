@@ -195,7 +195,7 @@ def several(value: object, what: str, error: Error = ArmillaryError) -> list[Giv
 
 
 def pair(value: object, what: str) -> tuple[Given, Given]:
-    """Return the value if it is a tuple of two names, those of a row and a column of a table."""
+    """Return the value if it is a tuple of two names, of a row and a column of a table."""
     if not isinstance(value, tuple) or len(value) != 2:
         raise ArmillaryError(f"{what} are given by two names, ['of', 'by'], not by {shown(value)}")
     return value
@@ -269,7 +269,7 @@ def records_arguments(cls: Class) -> Class:
 
 
 def arguments_of(made: object) -> DataTable | None:
-    """Return the arguments that an object was made with, by name; None for one that does not record them."""
+    """Return the arguments that an object was made with, by name; None if it does not record them."""
     if is_dataclass(made) and not isinstance(made, type):
         return {f.name: getattr(made, f.name) for f in fields(made)}
     given = getattr(made, "__dict__", {}).get("_given")
@@ -280,7 +280,7 @@ def arguments_of(made: object) -> DataTable | None:
 
 
 def bound_arguments(signature: inspect.Signature, args: tuple[object, ...], options: DataTable) -> DataTable:
-    """Return the arguments by name, without ``self``; those in ``**options`` under their own names."""
+    """Return the arguments by name, without ``self``; keywords in ``**options`` keep their own names."""
     found = dict(list(signature.bind(*args, **options).arguments.items())[1:])
     for parameter in signature.parameters.values():
         if parameter.kind is parameter.VAR_KEYWORD and parameter.name in found:

@@ -177,7 +177,7 @@ class ForeignFunction:
         return f"<foreign function '{self.name}' of {self.arity} argument(s)>"
 
     def __call__(self, *args: object) -> Operand:
-        """The function at expressions (a node), or at numbers and arrays (values)."""
+        """Return the function at expressions (a node), or at numbers and arrays (values)."""
         if len(args) != self.arity:
             raise ExpressionError(f"'{self.name}' takes {self.arity} argument(s), but has {len(args)}")
         if not any(isinstance(a, Expr) for a in args):
@@ -185,14 +185,14 @@ class ForeignFunction:
         return call(self, tuple(as_expr(a) for a in args), self.dimension)
 
     def value(self, *args: object) -> np.ndarray:
-        """Value at numbers or arrays, through ctypes, one point after another."""
+        """Return the value at numbers or arrays, through ctypes, one point after another."""
         function = ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_double] * self.arity)(self.address)
         where = np.broadcast_arrays(*[np.asarray(a, dtype=float) for a in args])
         points = zip(*[w.ravel().tolist() for w in where], strict=True)
         return np.array([function(*point) for point in points]).reshape(where[0].shape)[()]
 
     def partials(self, *args: Expr) -> list[Expr]:
-        """Partial derivatives at the arguments, as expressions."""
+        """Return the partial derivatives at the arguments, as expressions."""
         if self.derivatives is None:
             remedy = "give ForeignFunction(…, partials=[…])"
             raise ExpressionError(f"foreign function '{self.name}' cannot be differentiated: {remedy}")

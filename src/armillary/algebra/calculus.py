@@ -18,9 +18,9 @@ from armillary.algebra.functions import let
 from armillary.algebra.walk import operands_first, substitute, symbols
 from armillary.errors import ExpressionError, shown
 
-NumericValue: TypeAlias = Any  # a number or an array, as the given values are
+NumericValue: TypeAlias = Any  # a number or an array, like the given values
 Values: TypeAlias = Mapping[Any, Any]  # numbers or arrays by symbol or by name
-ValueTable: TypeAlias = dict[Any, Any]  # as Values, but still being filled
+ValueTable: TypeAlias = dict[Any, Any]  # like Values, but still being filled
 
 # A derivative with more factors becomes an intermediate value. By the chain rule f(f(…f(x))), n deep, has a
 # derivative of n factors, and each of its n parts one factor fewer: n² in all without this.
@@ -97,7 +97,7 @@ def _walk_back(roots: Sequence[tuple[Expr, Expr]], by: Sequence[Expr], shares: _
 
 
 def _partials(node: Expr) -> list[Expr]:
-    """Partial derivatives of a node with respect to each of its operands."""
+    """Return the partial derivatives of a node with respect to each of its operands."""
     if node.kind == "sum":
         return [number(c) for c in node.data[1]]
     if node.kind == "product":
@@ -127,7 +127,7 @@ def node_derivative(node: Expr, rates: list[Expr]) -> Expr:
 
 
 def call_partials(node: Expr) -> list[Expr]:
-    """Partial derivatives of a call with respect to each of its arguments."""
+    """Return the partial derivatives of a call with respect to each of its arguments."""
     rule = _RULES.get(node.data) if isinstance(node.data, str) else None
     if rule is not None:
         return rule(node, *node.args)
@@ -162,14 +162,14 @@ _RULES: dict[str, Callable[..., list[Expr]]] = {
 
 
 def evaluate(expression: Expr, values: Values) -> NumericValue:
-    """Value of the expression for numbers or arrays given by symbol or by name."""
+    """Return the value of the expression for numbers or arrays given by symbol or by name."""
     if not isinstance(values, Mapping):
         raise ExpressionError(f"evaluate: {shown(values)} is not a table of values, e.g. {{'k': 2.0}}")
     return evaluate_all([as_expr(expression)], values)[0]
 
 
 def evaluate_all(roots: Iterable[Expr], values: Values) -> list[NumericValue]:
-    """Values of several expressions; common subexpressions are computed once."""
+    """Return the values of several expressions; common subexpressions are computed once."""
     return evaluator(roots)(values)
 
 
@@ -227,35 +227,16 @@ def _node_value(node: Expr, args: list[NumericValue]) -> NumericValue:
 
 
 _NUMERIC: dict[str, Callable[..., NumericValue]] = {
-    "sin": np.sin,
-    "cos": np.cos,
-    "tan": np.tan,
-    "tanh": np.tanh,
-    "asin": np.arcsin,
-    "acos": np.arccos,
-    "atan": np.arctan,
-    "exp": np.exp,
-    "log": np.log,
-    "abs": np.abs,
-    "sign": np.sign,
-    "atan2": np.arctan2,
-    "pow": np.power,
-    "floor": np.floor,
-    "ceil": np.ceil,
-    "mod": np.mod,
-    "min": np.minimum,
-    "max": np.maximum,
-    "select": lambda c, a, b: np.asarray(np.where(np.not_equal(c, 0), a, b))[()],
-    "lt": lambda a, b: np.less(a, b) * 1.0,
-    "le": lambda a, b: np.less_equal(a, b) * 1.0,
-    "gt": lambda a, b: np.greater(a, b) * 1.0,
-    "ge": lambda a, b: np.greater_equal(a, b) * 1.0,
-    "eq": lambda a, b: np.equal(a, b) * 1.0,
-    "ne": lambda a, b: np.not_equal(a, b) * 1.0,
-    "and": lambda a, b: np.logical_and(a, b) * 1.0,
-    "or": lambda a, b: np.logical_or(a, b) * 1.0,
+    "sin": np.sin, "cos": np.cos, "tan": np.tan, "tanh": np.tanh, "asin": np.arcsin, "acos": np.arccos,
+    "atan": np.arctan, "exp": np.exp, "log": np.log, "abs": np.abs, "sign": np.sign, "atan2": np.arctan2,
+    "pow": np.power, "floor": np.floor, "ceil": np.ceil, "mod": np.mod, "min": np.minimum,
+    "max": np.maximum, "select": lambda c, a, b: np.asarray(np.where(np.not_equal(c, 0), a, b))[()],
+    "lt": lambda a, b: np.less(a, b) * 1.0, "le": lambda a, b: np.less_equal(a, b) * 1.0,
+    "gt": lambda a, b: np.greater(a, b) * 1.0, "ge": lambda a, b: np.greater_equal(a, b) * 1.0,
+    "eq": lambda a, b: np.equal(a, b) * 1.0, "ne": lambda a, b: np.not_equal(a, b) * 1.0,
+    "and": lambda a, b: np.logical_and(a, b) * 1.0, "or": lambda a, b: np.logical_or(a, b) * 1.0,
     "not": lambda a: np.logical_not(a) * 1.0,
-}
+}  # fmt: skip
 
 
 def nominal(expression: Expr) -> Expr:
@@ -321,7 +302,7 @@ def partial_derivative(node: Expr, by: Expr) -> Expr:
 
 
 def finite_or_zero(slope: Expr) -> Expr:
-    """Return a slope, or zero where it is infinite or not a number."""
+    """Return a slope, or zero if the slope is infinite or not a number."""
     finite: Expr = fn.select(abs(slope) <= _STEEPEST, slope, ZERO)
     return finite
 

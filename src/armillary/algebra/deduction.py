@@ -5,7 +5,7 @@ must be forces: k is a force per length, c a force per speed (as AUTOSIM does: S
 
 The dimension of a node is a product of a known dimension and powers of unknown ones, one unknown per symbol
 without a dimension. Each sum, comparison or dimensionless argument gives an equation between two such
-products. For the exponents of mass, length and time in the unknown dimensions they are three
+products. For the exponents of mass, length and time in the unknown dimensions these equations are three
 linear systems with the same coefficients, so one sparse elimination over exact fractions solves all.
 """
 
@@ -58,7 +58,7 @@ _MINUS_ONE = Fraction(-1)
 
 
 def deduce(equations: Sequence[tuple[Expr, Dimension | None, str]]) -> dict[Expr, Dimension]:
-    """Dimensions of the symbols that have none, as far as the expressions determine them.
+    """Return the dimensions of symbols that have none, as far as the expressions determine them.
 
     Each entry is an expression, the dimension it must have (None: not known) and where it stands, for
     messages. Symbols that nothing determines are left out. A contradiction is an error that names both terms.
@@ -223,8 +223,8 @@ def _replace_unknown(form: Monomial, symbol: Expr, value: Monomial) -> Monomial:
 class _System:
     """Solved equations: some unknowns as products of the free ones, kept fully substituted.
 
-    Of the unknowns in a new equation the one that fewest others depend on is solved for. So a sum of n
-    unknown terms costs n steps: each new term is expressed by the first, and nothing already solved changes.
+    A new equation is solved for the unknown on which the fewest others depend. So a sum of n unknown terms
+    costs n steps: each new term is expressed by the first, and no earlier solution changes.
     """
 
     def __init__(self) -> None:
@@ -240,7 +240,7 @@ class _System:
         return form
 
     def equate(self, a: Monomial, b: Monomial, demand: Demand, forms: dict[Expr, Monomial]) -> None:
-        """a = b, from now on."""
+        """Add the equation a = b."""
         if a is b or (not a.unknowns and not b.unknowns and a.known is b.known):
             return
         ratio = self.reduce_form(a.times(b, _MINUS_ONE))

@@ -87,7 +87,7 @@ def own_intermediates(known: _Names | None = None) -> Iterator[None]:
 
 
 def trial_intermediates() -> AbstractContextManager[None]:
-    """As ``own_intermediates``, from the names given so far; forget names given within the context."""
+    """Begin ``own_intermediates`` with the names given so far; forget names given within the context."""
     return own_intermediates(dict(_INTERMEDIATES.get() or {}))
 
 
@@ -167,7 +167,7 @@ _ANY_DIMENSION = ("abs", "sign")
 
 
 def _dimensionless(name: str, x: Expr) -> Expr:
-    """Return the argument of a function that needs a dimensionless one; raise UnitsError for another.
+    """Return a function's argument if it is dimensionless; raise UnitsError if it is not.
 
     A function of time alone is allowed: sin(t) means sin(1*t) with 1 rad/s, just as sin(2*t) has a bare 2.
     """
@@ -259,57 +259,57 @@ def _even_powers(x: Expr) -> bool:
 
 
 def sin(x: Operand) -> Operand:
-    """Sine; argument in radians."""
+    """Return the sine; the argument is in radians."""
     return _unary("sin", x)
 
 
 def cos(x: Operand) -> Operand:
-    """Cosine; argument in radians."""
+    """Return the cosine; the argument is in radians."""
     return _unary("cos", x)
 
 
 def tan(x: Operand) -> Operand:
-    """Tangent; argument in radians."""
+    """Return the tangent; the argument is in radians."""
     return _unary("tan", x)
 
 
 def tanh(x: Operand) -> Operand:
-    """Hyperbolic tangent."""
+    """Return the hyperbolic tangent."""
     return _unary("tanh", x)
 
 
 def asin(x: Operand) -> Operand:
-    """Inverse sine, in radians."""
+    """Return the inverse sine, in radians."""
     return _unary("asin", x)
 
 
 def acos(x: Operand) -> Operand:
-    """Inverse cosine, in radians."""
+    """Return the inverse cosine, in radians."""
     return _unary("acos", x)
 
 
 def atan(x: Operand) -> Operand:
-    """Inverse tangent, in radians."""
+    """Return the inverse tangent, in radians."""
     return _unary("atan", x)
 
 
 def exp(x: Operand) -> Operand:
-    """Exponential."""
+    """Return the exponential."""
     return _unary("exp", x)
 
 
 def log(x: Operand) -> Operand:
-    """Natural logarithm."""
+    """Return the natural logarithm."""
     return _unary("log", x)
 
 
 def absolute(x: Operand) -> Operand:
-    """Absolute value."""
+    """Return the absolute value."""
     return _unary("abs", x)
 
 
 def sign(x: Operand) -> Operand:
-    """−1, 0 or 1 by the sign of the argument."""
+    """Return −1, 0 or 1 by the sign of the argument."""
     return _unary("sign", x)
 
 
@@ -346,12 +346,14 @@ def hypot(x: Operand, y: Operand) -> Operand:
 
 
 def sqrt(x: Operand) -> Operand:
-    """Square root."""
+    """Return the square root."""
     return power(x, 0.5) if isinstance(x, Expr) else _of_numbers("sqrt", np.sqrt, x)
 
 
 def atan2(y: Operand, x: Operand) -> Operand:
-    """Angle of the point (x, y), from −π to π; common factors that cannot be negative are divided out."""
+    """Return the angle of the point (x, y), from −π to π; common factors that cannot be negative are divided
+    out.
+    """
     if not isinstance(y, Expr) and not isinstance(x, Expr):
         return _of_numbers("atan2", np.arctan2, y, x)
     y, x = as_expr(y), as_expr(x)
@@ -420,7 +422,7 @@ def _stated_dimension(a: Expr, b: Expr) -> Dimension | None:
 
 
 def select(condition: Operand, then: Operand, otherwise: Operand) -> Operand:
-    """``then`` where the condition holds (is not zero), else ``otherwise``."""
+    """Return ``then`` where the condition holds (is not zero), else ``otherwise``."""
     if not any(isinstance(v, Expr) for v in (condition, then, otherwise)):
         return _of_numbers("select", np.where, condition, then, otherwise)
     condition, then, otherwise = as_expr(condition), as_expr(then), as_expr(otherwise)
@@ -432,24 +434,24 @@ def select(condition: Operand, then: Operand, otherwise: Operand) -> Operand:
 
 
 def equal(a: Operand, b: Operand) -> Operand:
-    """1 where the values are equal, else 0."""
+    """Return 1 where the values are equal, else 0."""
     symbolic = isinstance(a, Expr) or isinstance(b, Expr)
     return compare("eq", a, b) if symbolic else _of_numbers("equal", np.equal, a, b)
 
 
 def not_equal(a: Operand, b: Operand) -> Operand:
-    """1 where the values differ, else 0."""
+    """Return 1 where the values differ, else 0."""
     symbolic = isinstance(a, Expr) or isinstance(b, Expr)
     return compare("ne", a, b) if symbolic else _of_numbers("not_equal", np.not_equal, a, b)
 
 
 def and_(a: Operand, b: Operand) -> Operand:
-    """1 where both conditions hold, else 0."""
+    """Return 1 where both conditions hold, else 0."""
     return _logical("and", a, b)
 
 
 def or_(a: Operand, b: Operand) -> Operand:
-    """1 where at least one condition holds, else 0."""
+    """Return 1 where at least one condition holds, else 0."""
     return _logical("or", a, b)
 
 
@@ -465,7 +467,7 @@ def _logical(name: str, a: Operand, b: Operand) -> Operand:
 
 
 def not_(a: Operand) -> Operand:
-    """1 where the condition does not hold, else 0."""
+    """Return 1 where the condition does not hold, else 0."""
     if not isinstance(a, Expr):
         return _of_numbers("not_", np.logical_not, a)
     return number(int(not a.data)) if a.kind == "number" else call("not", (a,), None)
@@ -528,39 +530,12 @@ BY_NAME: dict[str, tuple[Callable[..., Operand], int]] = {
     "not": (not_, 1),
 }
 
-# Function names that a model may not use. The excluded ones were added when models had loads called "floor":
-# before a parenthesis they mean the function, elsewhere the model's object.
+# Function names that a model may not use. The excluded functions are newer than models that use their names,
+# such as a load called "floor": before a parenthesis they mean the function, elsewhere the model's object.
 RESERVED = frozenset(BY_NAME) - {"tanh", "hypot", "floor", "ceil", "mod"}
 
 __all__ = [
-    "BY_NAME",
-    "RESERVED",
-    "UNIT",
-    "absolute",
-    "acos",
-    "and_",
-    "asin",
-    "atan",
-    "atan2",
-    "ceil",
-    "cos",
-    "equal",
-    "exp",
-    "floor",
-    "hypot",
-    "log",
-    "maximum",
-    "minimum",
-    "mod",
-    "named",
-    "not_",
-    "not_equal",
-    "or_",
-    "rebuild_call",
-    "select",
-    "sign",
-    "sin",
-    "sqrt",
-    "tan",
-    "tanh",
-]
+    "BY_NAME", "RESERVED", "UNIT", "absolute", "acos", "and_", "asin", "atan", "atan2", "ceil", "cos",
+    "equal", "exp", "floor", "hypot", "log", "maximum", "minimum", "mod", "named", "not_", "not_equal",
+    "or_", "rebuild_call", "select", "sign", "sin", "sqrt", "tan", "tanh",
+]  # fmt: skip

@@ -67,9 +67,7 @@ def positive_whole(value: object) -> int | None:
 
 
 def plain_float(value: Given) -> float | None:
-    """Return a number that a user gave, as a float; None for text, True, and whatever else is not
-    a number.
-    """
+    """Return a number that a user gave, as a float; None for text, a bool or any other value."""
     if isinstance(value, str | bool):
         return None
     try:
@@ -130,21 +128,9 @@ class Node:
     """An immutable node of an expression graph."""
 
     __slots__ = (
-        "__weakref__",
-        "args",
-        "constant",
-        "data",
-        "digest",
-        "dimension",
-        "kind",
-        "opposite",
-        "order",
-        "rough",
-        "smallness",
-        "squares",
-        "traits",
-        "unit",
-    )
+        "__weakref__", "args", "constant", "data", "digest", "dimension", "kind", "opposite", "order",
+        "rough", "smallness", "squares", "traits", "unit",
+    )  # fmt: skip
 
     kind: str
     args: tuple[Any, ...]  # of nodes of the same class
@@ -156,9 +142,9 @@ class Node:
     order: tuple[int, str, int, int]  # key in sorted sums and products; ``settle`` sets it for opposites
     rough: int  # as ``digest``, with coefficients rounded to nine digits
     squares: bool  # holds sin² or cos² of something as a factor
-    unit: Dimension | None  # of the coefficient of a product, None where it is not known; ONE for all others
-    smallness: float  # order in what is declared small: 1 for a small symbol, −1 for a large one, 0 for most
-    traits: int  # what a node inherits from any of its operands, one bit each
+    unit: Dimension | None  # of the coefficient of a product, None if unknown; ONE for other nodes
+    smallness: float  # declared order: 1 for a small symbol, −1 for a large one, 0 for most
+    traits: int  # traits that a node inherits from any operand, one bit each
 
     def __copy__(self) -> Self:
         return self
@@ -230,7 +216,7 @@ def intern(
         node.digest = node.rough = crc32(data.name.encode())
         node.order = (ROLES.index(data.role), _natural(data.name), 0, 0)
     else:
-        place = _KIND_ORDER[kind]
+        kind_order = _KIND_ORDER[kind]
         stable = rounded = data
         readable = "~"
         if data is PRODUCT_OF_TWO or data is SUM_OF_TWO or data is DIFFERENCE:  # most often
@@ -264,27 +250,27 @@ def intern(
         if len(args) == 2:
             first, second = args
             traits = first.traits | second.traits
-            digest = rough = hash((place, first.rough, second.rough, rounded))
+            digest = rough = hash((kind_order, first.rough, second.rough, rounded))
             if inexact or traits & _INEXACT:
-                digest = hash((place, first.digest, second.digest, stable))
+                digest = hash((kind_order, first.digest, second.digest, stable))
                 traits |= _INEXACT
         elif len(args) == 1:
             first = args[0]
             traits = first.traits
-            digest = rough = hash((place, first.rough, rounded))
+            digest = rough = hash((kind_order, first.rough, rounded))
             if inexact or traits & _INEXACT:
-                digest = hash((place, first.digest, stable))
+                digest = hash((kind_order, first.digest, stable))
                 traits |= _INEXACT
         else:
             traits = 0
             for a in args:
                 traits |= a.traits
-            digest = rough = hash((place, *[a.rough for a in args], rounded))
+            digest = rough = hash((kind_order, *[a.rough for a in args], rounded))
             if inexact or traits & _INEXACT:
-                digest = hash((place, *[a.digest for a in args], stable))
+                digest = hash((kind_order, *[a.digest for a in args], stable))
                 traits |= _INEXACT
         node.digest, node.rough = digest, rough
-        node.order = (place, readable, rough, digest)
+        node.order = (kind_order, readable, rough, digest)
         node.constant = not traits & _VARIABLE
         node.smallness = 0
         if traits & _JUDGED or smallness:
@@ -344,7 +330,7 @@ def settle(node: NodeType) -> NodeType:
 
 
 def _smallness(node: Node) -> float:
-    """Order of a node from its operands' orders: the lowest of a sum, the total of a product."""
+    """Return a node's order from its operands' orders: the lowest of a sum, the total of a product."""
     orders: list[float] = [a.smallness for a in node.args]
     if node.kind == "sum":
         return min(orders) if node.data[0] == 0 else min(0, *orders)
@@ -402,7 +388,7 @@ def _nine_digits(value: object) -> object:
 
 
 def _readable_order(args: tuple[Node, ...]) -> str:
-    """Functions of one symbol sort by that symbol, as a reader expects; the rest by structure."""
+    """Return the first sort key of a call: the symbol if it is the only argument, as readers expect."""
     simple = len(args) == 1 and args[0].kind == "symbol"
     return _natural(args[0].data.name) if simple else "~"
 
@@ -423,7 +409,7 @@ Pieces: TypeAlias = list[Any]  # finished texts, and (expression, binding streng
 
 
 def number_text(value: float) -> str:
-    """Shortest text that reads back as the same double; whole numbers without a point."""
+    """Return the shortest text that reads back as the same double; whole numbers have no point."""
     if isinstance(value, int) or (value == value and abs(value) < 1e16 and float(value).is_integer()):
         return str(int(value))
     return repr(float(value))

@@ -351,7 +351,7 @@ class _Parser:
     ) -> Parsed:
         """Call a function from outside the parser; raise its errors with the column in the text.
 
-        ``what`` says in an error what was tried, e.g. "negate a vector".
+        ``what`` names the attempt in an error, e.g. "negate a vector".
         """
         try:
             return function(*arguments)
@@ -379,17 +379,17 @@ def _describe_kind(value: object) -> str:
 
 
 def _tokens(text: str) -> Iterator[tuple[str, str, int]]:
-    """(kind, text, column) of each token; a name before a parenthesis is a call and takes it along."""
-    place = 0
+    """Yield (kind, text, column) of each token; a name and the parenthesis after it are one token, a call."""
+    position = 0
     while True:
-        found = _TOKEN.match(text, place)
+        found = _TOKEN.match(text, position)
         if found is None:
-            place += len(text[place:]) - len(text[place:].lstrip())
-            character = text[place]
+            position += len(text[position:]) - len(text[position:].lstrip())
+            character = text[position]
             message = f"unexpected character {character!r}{_HINTS.get(character, '')}"
-            raise ExpressionError(message, text, place)
+            raise ExpressionError(message, text, position)
         kind = str(found.lastgroup)
-        word, column, place = found.group(kind), found.start(kind), found.end()
+        word, column, position = found.group(kind), found.start(kind), found.end()
         if kind == "operator" and word == "**":
             word = "^"
         elif kind == "quoted":
@@ -397,9 +397,9 @@ def _tokens(text: str) -> Iterator[tuple[str, str, int]]:
         elif kind == "name" and word in _WORDS:
             kind = "operator"
         elif kind == "name":
-            after = _CALL.match(text, place)
+            after = _CALL.match(text, position)
             if after:
-                kind, place = "call", after.end()
+                kind, position = "call", after.end()
         yield kind, word, column
         if kind == "end":
             return

@@ -5,9 +5,9 @@ Their layout, which generated code relies on, for k = 1 or 2 arguments:
     breaks         k arrays, increasing; axis a has n_a = len(breaks[a]) − 1 intervals
     coefficients   shape (n_1, …, n_k, d_1, …, d_k):
                    f = Σ coefficients[i_1…i_k, p_1…p_k] · Π s_a^p_a    with s_a = x_a − breaks[a][i_a]
-    outside        per axis, what happens beyond the first and last break:
+    outside        per axis, the continuation beyond the first and last break:
                    "clamp"   x_a is moved to the nearer end
-                   "extend"  the polynomial of the end interval goes on
+                   "extend"  the polynomial of the end interval continues
                    "zero"    the value is 0 (the derivative of a clamped axis); the ends themselves are inside
 
 An interval holds its left break: i_a is found by bisection, then Horner's rule gives the value. Derivatives
@@ -15,9 +15,9 @@ are tables too, with exact polynomials, so a table is differentiated as often as
 
 ``read_columns`` reads a file of separated values, whose columns have a number and may have a heading.
 
-Separators are commas, semicolons or tabs, whichever the first line has most of; between semicolons a decimal
-comma is read too. Blank lines and lines that begin with "#" are skipped. The first line holds headings if one
-of its cells is not a number: "speed", "speed [rpm]" or "speed (rpm)".
+Separators are commas, semicolons or tabs, the most frequent one in the first line; between semicolons a
+decimal comma is read too. Blank lines and lines that begin with "#" are skipped. The first line holds
+headings if one of its cells is not a number: "speed", "speed [rpm]" or "speed (rpm)".
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Piecewise:
         return f"<table '{self.name}' of {size} points>"
 
     def __call__(self, *args: object) -> Operand:
-        """The table at expressions (a node), or at numbers and arrays (values)."""
+        """Return the table at expressions (a node), or at numbers and arrays (values)."""
         if len(args) != self.arity:
             raise ExpressionError(f"table '{self.name}' takes {self.arity} argument(s), but has {len(args)}")
         if not any(isinstance(a, Expr) for a in args):
@@ -117,7 +117,7 @@ class Piecewise:
         return call(self, nodes, self.dimension)
 
     def value(self, *args: object) -> np.ndarray:
-        """Value at numbers or arrays."""
+        """Return the value at numbers or arrays."""
         where = np.broadcast_arrays(*[reals(a, f"the argument of table '{self.name}'") for a in args])
         inside = np.ones(where[0].shape, dtype=bool)
         index, steps = [], []
@@ -141,7 +141,7 @@ class Piecewise:
         return np.where(unknown, np.nan, np.where(inside, local, 0.0))[()]
 
     def derivative(self, axis: int = 0) -> Piecewise:
-        """∂/∂x_axis as a table."""
+        """Return ∂/∂x_axis as a table."""
         axis = index(axis, self.arity, "axis", ExpressionError)
         power_axis = self.arity + axis
         degree = self.coefficients.shape[power_axis] - 1
@@ -162,7 +162,7 @@ class Piecewise:
         )
 
     def partials(self, *args: Expr) -> list[Expr]:
-        """Partial derivatives at the arguments, as expressions."""
+        """Return the partial derivatives at the arguments, as expressions."""
         return [self.derivative(axis)(*args) for axis in range(self.arity)]
 
 
@@ -204,8 +204,8 @@ class Table(Piecewise):
 
     ``kind="linear"`` joins them by straight lines. ``kind="smooth"`` is a cubic in each interval with
     continuous slope (C¹), slopes chosen by Fritsch and Carlson's rule (PCHIP): where the data rise, so does
-    the curve, and it never overshoots. A C² spline was not taken: it overshoots beside steps, which gives
-    measured forces a wrong sign and a stiffness that is not there.
+    the curve, and it never overshoots. A C² spline would overshoot beside steps, which gives measured
+    forces a wrong sign and a spurious stiffness.
 
     ``outside="clamp"`` holds the end values (the slope then jumps to 0 at the ends); ``"extend"`` continues
     the end pieces. Units describe the data; arguments and values of the table are in SI. Without units,
@@ -307,13 +307,13 @@ class Table2(Piecewise):
 
 
 def _lines(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Coefficients (n, 2, …) of straight lines through y (n + 1, …)."""
+    """Return coefficients (n, 2, …) of straight lines through y (n + 1, …)."""
     h = _as_column(np.diff(x), y)
     return np.stack([y[:-1], np.diff(y, axis=0) / h], axis=1)
 
 
 def _hermite(x: np.ndarray, y: np.ndarray, slope: np.ndarray) -> np.ndarray:
-    """Coefficients (n, 4, …) of the cubics through y (n + 1, …) with given slopes."""
+    """Return coefficients (n, 4, …) of the cubics through y (n + 1, …) with given slopes."""
     h = _as_column(np.diff(x), y)
     chord = np.diff(y, axis=0) / h
     left, right = slope[:-1], slope[1:]
@@ -326,7 +326,7 @@ def _as_column(h: np.ndarray, like: np.ndarray) -> np.ndarray:
 
 
 def _slopes(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Slopes at the points along the first axis (Fritsch & Carlson 1980, with Butland's mean, as SciPy)."""
+    """Return slopes at the points along the first axis (Fritsch & Carlson 1980, Butland's mean, as SciPy)."""
     from scipy.interpolate import PchipInterpolator
 
     with np.errstate(all="ignore"):

@@ -24,7 +24,7 @@ def short(node: Node) -> str:
 def common_dimension(terms: Sequence[Node], *, checked: bool = True) -> Dimension | None:
     """Return the dimension that all terms of known dimension share.
 
-    If two differ, raise UnitsError, or return None unless ``checked``.
+    If two differ, raise UnitsError if ``checked``, else return None.
     """
     dimension: Dimension | None = None
     where = terms[0]

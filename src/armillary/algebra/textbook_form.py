@@ -1,7 +1,7 @@
 """Expressions written out as in a textbook: multiplied out, with the fewest products of sines and cosines.
 
 An expression becomes a polynomial, Σ c Π a^n, whose atoms a are symbols, sines and cosines of single angles
-and whatever else cannot be multiplied out. Of several ways to write it the one with the fewest terms is kept:
+and other factors that cannot be multiplied out. Of several forms the one with the fewest terms is kept:
 
     sin² x = 1 − cos² x,     cos² x = 1 − sin² x,
     or products as sums,     cos x cos y = ½ cos(x + y) + ½ cos(x − y)
@@ -35,7 +35,7 @@ Polynomial = dict[Monomial, float]
 _ONE: Monomial = frozenset()
 _NOISE = 1e-13  # coefficients below this share of the largest are rounding of terms that cancel
 _DIGITS = 12  # of printed numbers: 0.3, not 0.30000000000000004
-MOST_TERMS = 120  # of one expression, to be read
+MOST_TERMS = 120  # of an expression that people can read
 _MOST_WAVES = 800  # most terms of an expression for which other ways to write it are tried
 _MOST_PRODUCTS = 20_000  # of terms, of all expressions together: a tenth of a second
 
@@ -117,7 +117,7 @@ class _Expansion:
         return _atom(_group_by_trig(p), n)
 
     def _of_sum(self, function: str, angle: Expr) -> Polynomial:
-        """sin or cos of c + Σ n x with whole n, in sines and cosines of the x: parts of Π e^(i n x)."""
+        """Return sin or cos of c + Σ n x with whole n, in sines and cosines of x: parts of Π e^(i n x)."""
         constant, parts = _angles(angle)
         if not all(n == int(n) and abs(n) <= 4 for n in parts.values()):
             constant, parts = 0.0, {angle: 1}
@@ -150,7 +150,7 @@ def _atom(node: Expr, n: float = 1) -> Polynomial:
 
 
 def _angles(angle: Expr) -> tuple[float, dict[Expr, float]]:
-    """(c, {x: n}) of an angle c + Σ n x."""
+    """Return (c, {x: n}) of an angle c + Σ n x."""
     if angle.kind == "let":
         return _angles(angle.args[0])
     if angle.kind == "sum":
@@ -241,7 +241,7 @@ def _as_sums(p: Polynomial) -> Polynomial:
 def _multiply_waves(
     waves: Mapping[tuple[str, frozenset[tuple[Expr, float]]], float], atom: Expr
 ) -> dict[tuple[str, frozenset[tuple[Expr, float]]], float]:
-    """Waves times sin x or cos x.
+    """Return waves times sin x or cos x.
 
     cos A cos x = ½ cos(A+x) + ½ cos(A−x)        sin A cos x = ½ sin(A+x) + ½ sin(A−x)
     cos A sin x = ½ sin(A+x) − ½ sin(A−x)        sin A sin x = ½ cos(A−x) − ½ cos(A+x)
@@ -263,7 +263,7 @@ def _multiply_waves(
 
 
 def _signed_angle(angles: frozenset[tuple[Expr, float]]) -> tuple[float, Expr]:
-    """(sign, angle) with the first angle by name positive."""
+    """Return (sign, angle) with the first angle by name positive."""
     ordered = sorted(angles, key=lambda pair: str(pair[0]))
     sign = 1.0 if ordered[0][1] > 0 else -1.0
     return sign, total([(sign * n, x) for x, n in ordered])
@@ -273,7 +273,7 @@ def _signed_angle(angles: frozenset[tuple[Expr, float]]) -> tuple[float, Expr]:
 
 
 def _group_by_trig(p: Polynomial) -> Expr:
-    """Terms with the same sines and cosines together."""
+    """Return the sum with terms grouped by their sines and cosines."""
     if len(p) > MOST_TERMS:
         raise TooLong
     groups: dict[Monomial, list[tuple[float, Expr]]] = {}
@@ -412,4 +412,4 @@ def _index_of(key: object, names: tuple[str, ...], what: str) -> int:
         return names.index(name)
     if isinstance(key, int | np.integer) and -len(names) <= key < len(names):
         return int(key)
-    raise ArmillaryError(f"{what}: {key!r} is neither a name nor a place from 0 to {len(names) - 1}")
+    raise ArmillaryError(f"{what}: {key!r} is neither a name nor an index from 0 to {len(names) - 1}")

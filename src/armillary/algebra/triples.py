@@ -56,7 +56,7 @@ def minus(a: Scalar, b: Scalar) -> Scalar:
 
 
 def times(a: Scalar, b: Scalar) -> Scalar:
-    """a·b, zero where either is known to be."""
+    """a·b; 0 if a factor is known to be zero."""
     if type(a) is Expr and type(b) is Expr:  # most often
         return 0 if a is ZERO or b is ZERO else multiply(a, b)
     return 0 if is_zero(a) or is_zero(b) else product(a, b)
@@ -136,13 +136,13 @@ _UNITS: tuple[Triple, Triple, Triple] = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
 
 
 def joined(components: Iterable[Component]) -> tuple[Component, Component, Component]:
-    """Three components as a triple; three triples as a matrix."""
+    """Return three components as a triple, three triples as a matrix."""
     x, y, z = components
     return x, y, z
 
 
 def unit(i: int) -> Triple:
-    """Unit triple along axis i."""
+    """Return the unit triple along axis i."""
     return _UNITS[i]
 
 
@@ -172,7 +172,7 @@ def scaled(triple: Sequence[Scalar], factor: Scalar) -> Triple:
 
 
 def negative(triple: Sequence[Scalar]) -> Triple:
-    """Return the triple reversed."""
+    """Return the triple times −1."""
     return scaled(triple, -1)
 
 

@@ -72,13 +72,13 @@ class NeglectedTerms:
         return len(self._counts)
 
     def __iter__(self) -> Iterator[Neglected]:
-        """Iterate over distinct terms; those of the lowest order above the leading one come first."""
+        """Iterate over distinct terms; terms of the lowest order above the leading one come first."""
         ranked = sorted(self._counts.items(), key=lambda item: item[0][1] - item[0][2])
         for (term, order, leading), count in ranked:
             yield Neglected(text(term, limit=_WIDTH), order, leading, count)
 
     def summary(self) -> str:
-        """One line: how many terms of which order."""
+        """Return one line with the numbers of terms by order."""
         if not self.by_order:
             return "none"
         terms = f"{self.total} term{'s' if self.total > 1 else ''}"
@@ -104,12 +104,12 @@ class NeglectedTerms:
 
 # Small and large quantities: negligible terms are dropped while expressions are made.
 #
-# Every expression has an order of smallness: that of a symbol is declared (1 small, −1 large, else 0), of a
-# product the total, of a sum the lowest. In a sum, terms that stand ``keep`` + 1 or more orders above the
-# lowest are dropped; functions of small arguments become series, cut by the same rule (Sayers 1990, section
-# 5.3). An intermediate value counts with its lowest order, so a sum that uses it keeps the value's terms of
-# higher order too. ``drop_small_terms`` removes these later: it walks from the results backwards, where the
-# highest order needed of each value is known.
+# Every expression has an order of smallness: a symbol's is declared (1 small, −1 large, else 0), a product's
+# is the total of its factors' orders, a sum's the lowest of its terms' orders. In a sum, terms that stand
+# ``keep`` + 1 or more orders above the lowest are dropped; functions of small arguments become series, cut by
+# the same rule (Sayers 1990, section 5.3). An intermediate value counts with its lowest order, so a sum that
+# uses it keeps the value's terms of higher order too. ``drop_small_terms`` removes these later: it walks from
+# the results backwards, where the highest order needed of each value is known.
 
 Terms = list[tuple[Expr, float]]
 
@@ -175,7 +175,7 @@ class Truncation:
         return x.smallness > 0 and x.dimension is ONE and limit.kind == "number" and limit.data >= 1
 
     def _length(self, order: float) -> int:
-        """Return enough terms of a series in a quantity of this order: all that may be kept, and more."""
+        """Return a number of terms that suffices for a series in a quantity of this order."""
         return int(self.keep / order) + 4
 
     def _series(self, coefficients: list[Expr], x: Expr) -> Expr:
@@ -246,7 +246,8 @@ class Truncation:
 
 
 def _constant_and_rest(x: Expr) -> tuple[Expr, Expr] | None:
-    """(L, r) with x = L + r, where L is constant and r of higher order; `None` if x does not have that form.
+    """Return (L, r) with x = L + r, where L is constant and r of higher order; `None` if x does not have that
+    form.
 
     A small x has L = 0. Definitions of intermediate values are read.
     """
@@ -285,7 +286,7 @@ def _logarithm(a: Expr, n: int) -> list[Expr]:
 
 
 def _tangent(a: Expr, n: int, sign: int = 1) -> list[Expr]:
-    """tan by t' = 1 + t², coefficient by coefficient; with ``sign`` −1 tanh, by t' = 1 − t²."""
+    """Return tan by t' = 1 + t², coefficient by coefficient; with ``sign`` −1, tanh by t' = 1 − t²."""
     t = [fn.tan(a) if sign > 0 else fn.tanh(a)]
     for k in range(n - 1):
         square = total([(sign, multiply(t[i], t[k - i])) for i in range(k + 1)])
@@ -294,12 +295,12 @@ def _tangent(a: Expr, n: int, sign: int = 1) -> list[Expr]:
 
 
 def _arctangent(a: Expr, n: int) -> list[Expr]:
-    """Coefficients of the integral of 1/(1 + (a + x)²)."""
+    """Return the coefficients of the integral of 1/(1 + (a + x)²)."""
     return _integrate_series(_power_series([UNIT + a * a, scale(a, 2), UNIT], -1, n), fn.atan(a))
 
 
 def _arcsine(a: Expr, n: int) -> list[Expr]:
-    """Coefficients of the integral of 1/√(1 − (a + x)²)."""
+    """Return the coefficients of the integral of 1/√(1 − (a + x)²)."""
     slope = _power_series([_nonzero(UNIT - a * a), scale(a, -2), scale(UNIT, -1)], -0.5, n)
     return _integrate_series(slope, fn.asin(a))
 
@@ -309,7 +310,7 @@ def _arccosine(a: Expr, n: int) -> list[Expr]:
 
 
 def _power_series(p: list[Expr], exponent: float, n: int) -> list[Expr]:
-    """Coefficients of (p₀ + p₁ x + …)^exponent, by the recurrence of Euler (Knuth, vol. 2, section 4.7)."""
+    """Return coefficients of (p₀ + p₁ x + …)^exponent by Euler's recurrence (Knuth, vol. 2, section 4.7)."""
     c = [power(p[0], exponent)]
     for k in range(1, n):
         parts = [

@@ -19,8 +19,8 @@ from armillary.algebra.node import ATOM, POWER, PRODUCT, SUM, UNARY, Node, numbe
 from armillary.algebra.terms import short
 from armillary.errors import ExpressionError, shown
 
-# As node.py, the walk takes any node with ``kind``, ``args``, ``data``, and uses an explicit stack. A ``let``
-# shows its definition.
+# Like node.py, the walk takes any node with ``kind``, ``args``, ``data``, and uses an explicit stack. A
+# ``let`` shows its definition.
 
 Pieces: TypeAlias = list[Any]  # finished texts, and (expression, binding strength) still to be typeset
 
@@ -76,6 +76,12 @@ def fraction_of(value: float) -> tuple[int, int] | None:
     return None
 
 
+def _readable_number(value: float) -> str:
+    """Return a number without the digits that rounding left: 1.45 for 1.4500000000000002."""
+    exact, short = number_text(value), f"{value:.15g}"
+    return number_text(float(short)) if len(short) + 3 <= len(exact) else exact
+
+
 def _rank(factor: Node) -> int:
     """Return the place of a factor in a product as textbooks write it: m g l θ̇ cos θ.
 
@@ -119,15 +125,15 @@ class Notation(ABC):
 
     @abstractmethod
     def function(self, name: str) -> str:
-        """The name of a function."""
+        """Return the name of a function."""
 
     @abstractmethod
     def group(self, pieces: Pieces) -> Pieces:
-        """Parts that belong together, without a visible mark."""
+        """Return the parts as a group, without a visible mark."""
 
     @abstractmethod
     def put_in_brackets(self, pieces: Pieces, bars: bool = False) -> Pieces:
-        """Parts in parentheses, or between bars."""
+        """Return the parts in parentheses, or between bars."""
 
     @abstractmethod
     def fraction(self, above: Pieces, below: Pieces) -> Pieces: ...
@@ -147,7 +153,7 @@ class Notation(ABC):
 
     @abstractmethod
     def text(self, text: str) -> str:
-        """Ordinary words."""
+        """Return ordinary words."""
 
     @abstractmethod
     def bold(self, letter: str) -> str:
@@ -155,7 +161,7 @@ class Notation(ABC):
 
     @abstractmethod
     def matrix(self, rows: Sequence[Sequence[str]]) -> str:
-        """Elements in square brackets."""
+        """Return the elements in square brackets."""
 
     @abstractmethod
     def break_lines(self, left: str, lines: Sequence[str]) -> str:
@@ -163,7 +169,7 @@ class Notation(ABC):
 
     @abstractmethod
     def label_below(self, inside: str, label: str) -> str:
-        """Terms with a brace and words below them."""
+        """Return terms with a brace and words below them."""
 
     # ------------------------------------------------------------------------------------------- the walk
 
@@ -186,7 +192,7 @@ class Notation(ABC):
     def _pieces(self, node: Node, place: int) -> Pieces:
         kind = node.kind
         if kind == "number":
-            power = "e" in number_text(node.data)
+            power = "e" in _readable_number(node.data)
             return self._wrap(
                 [self._number(node.data)], (node.data < 0 and place > SUM) or (place == ATOM and power)
             )
@@ -212,7 +218,7 @@ class Notation(ABC):
             sign = [self.negative] if above < 0 else []
             made = self.fraction([self.plain(str(abs(above)))], [self.plain(str(below))])
             return "".join([*sign, *made])
-        shown = number_text(value)
+        shown = _readable_number(value)
         if "e" not in shown:
             return self.plain(shown)
         mantissa, exponent = shown.split("e")
@@ -531,7 +537,7 @@ class DisplayedNode(Node):
 
     @property
     def name(self) -> str:
-        """Name of a symbol; the text of anything else."""
+        """The name of a symbol; the text of any other node."""
         return self.data.name if self.kind == "symbol" else node.text(self)
 
     def __str__(self) -> str:

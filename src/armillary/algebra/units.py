@@ -49,7 +49,7 @@ class Dimension:
         return Dimension, self.exponents
 
     def __str__(self) -> str:
-        """The dimension in SI base units, e.g. ``kg·m/s²`` written ``kg*m/s^2``."""
+        """Return the dimension in SI base units, e.g. ``kg·m/s²`` written ``kg*m/s^2``."""
         above = [unit_power(u, e) for u, e in zip(BASE_UNITS, self.exponents, strict=True) if e > 0]
         below = [unit_power(u, -e) for u, e in zip(BASE_UNITS, self.exponents, strict=True) if e < 0]
         if not above and not below:
@@ -142,62 +142,27 @@ _PREFIXES = {
 
 # Units that take a prefix: m gives mm, km, … A hertz is 1/s, not 2π rad/s; a revolution is 2π.
 _PREFIXED: dict[str, tuple[float, Dimension]] = {
-    "m": (1.0, LENGTH),
-    "g": (1e-3, MASS),
-    "s": (1.0, TIME),
-    "A": (1.0, _CURRENT),
-    "K": (1.0, _TEMPERATURE),
-    "rad": (1.0, ONE),
-    "N": (1.0, FORCE),
-    "Nm": (1.0, FORCE * LENGTH),
-    "J": (1.0, ENERGY),
-    "W": (1.0, _POWER),
-    "Pa": (1.0, _PRESSURE),
-    "Hz": (1.0, RATE),
-    "V": (1.0, _VOLTAGE),
-    "ohm": (1.0, _VOLTAGE / _CURRENT),
-    "C": (1.0, _CURRENT * TIME),
-    "H": (1.0, _VOLTAGE * TIME / _CURRENT),
-    "T": (1.0, _VOLTAGE * TIME / LENGTH**2),
+    "m": (1.0, LENGTH), "g": (1e-3, MASS), "s": (1.0, TIME), "A": (1.0, _CURRENT),
+    "K": (1.0, _TEMPERATURE), "rad": (1.0, ONE), "N": (1.0, FORCE), "Nm": (1.0, FORCE * LENGTH),
+    "J": (1.0, ENERGY), "W": (1.0, _POWER), "Pa": (1.0, _PRESSURE), "Hz": (1.0, RATE),
+    "V": (1.0, _VOLTAGE), "ohm": (1.0, _VOLTAGE / _CURRENT), "C": (1.0, _CURRENT * TIME),
+    "H": (1.0, _VOLTAGE * TIME / _CURRENT), "T": (1.0, _VOLTAGE * TIME / LENGTH**2),
     "bar": (1e5, _PRESSURE),
-}
+}  # fmt: skip
 
 _PLAIN: dict[str, tuple[float, Dimension]] = {
-    "-": (1.0, ONE),
-    "percent": (0.01, ONE),
-    "%": (0.01, ONE),
-    "deg": (math.pi / 180, ONE),
-    "°": (math.pi / 180, ONE),
-    "arcmin": (math.pi / 10800, ONE),
-    "arcsec": (math.pi / 648000, ONE),
-    "rev": (2 * math.pi, ONE),
-    "rpm": (math.pi / 30, RATE),
-    "sec": (1.0, TIME),
-    "min": (60.0, TIME),
-    "h": (3600.0, TIME),
-    "hr": (3600.0, TIME),
-    "day": (86400.0, TIME),
-    "in": (_INCH, LENGTH),
-    "ft": (_FOOT, LENGTH),
-    "yd": (3 * _FOOT, LENGTH),
-    "mi": (5280 * _FOOT, LENGTH),
-    "nmi": (1852.0, LENGTH),
-    "mph": (5280 * _FOOT / 3600, SPEED),
-    "kph": (1 / 3.6, SPEED),
-    "knot": (1852 / 3600, SPEED),
-    "gee": (_GRAVITY, ACCELERATION),
-    "g0": (_GRAVITY, ACCELERATION),
-    "t": (1e3, MASS),
-    "lbm": (_POUND, MASS),
-    "slug": (_POUND_FORCE / _FOOT, MASS),
-    "lb": (_POUND_FORCE, FORCE),
-    "lbf": (_POUND_FORCE, FORCE),
-    "kgf": (_GRAVITY, FORCE),
-    "psi": (_POUND_FORCE / _INCH**2, _PRESSURE),
-    "atm": (101325.0, _PRESSURE),
-    "L": (1e-3, LENGTH**3),
+    "-": (1.0, ONE), "percent": (0.01, ONE), "%": (0.01, ONE), "deg": (math.pi / 180, ONE),
+    "°": (math.pi / 180, ONE), "arcmin": (math.pi / 10800, ONE), "arcsec": (math.pi / 648000, ONE),
+    "rev": (2 * math.pi, ONE), "rpm": (math.pi / 30, RATE), "sec": (1.0, TIME), "min": (60.0, TIME),
+    "h": (3600.0, TIME), "hr": (3600.0, TIME), "day": (86400.0, TIME), "in": (_INCH, LENGTH),
+    "ft": (_FOOT, LENGTH), "yd": (3 * _FOOT, LENGTH), "mi": (5280 * _FOOT, LENGTH),
+    "nmi": (1852.0, LENGTH), "mph": (5280 * _FOOT / 3600, SPEED), "kph": (1 / 3.6, SPEED),
+    "knot": (1852 / 3600, SPEED), "gee": (_GRAVITY, ACCELERATION), "g0": (_GRAVITY, ACCELERATION),
+    "t": (1e3, MASS), "lbm": (_POUND, MASS), "slug": (_POUND_FORCE / _FOOT, MASS),
+    "lb": (_POUND_FORCE, FORCE), "lbf": (_POUND_FORCE, FORCE), "kgf": (_GRAVITY, FORCE),
+    "psi": (_POUND_FORCE / _INCH**2, _PRESSURE), "atm": (101325.0, _PRESSURE), "L": (1e-3, LENGTH**3),
     "Ω": (1.0, _VOLTAGE / _CURRENT),
-}
+}  # fmt: skip
 
 # Units spelled out, by their symbols.
 _WORDS = {
@@ -271,7 +236,7 @@ def _parse_unit(text: str) -> Unit:
     if plain in ("", "-", "1"):
         return Unit(text, 1.0, ONE)
     scale, dimension = 1.0, ONE
-    outer: list[tuple[float, Dimension, int, bool]] = []  # what stands before each open parenthesis
+    outer: list[tuple[float, Dimension, int, bool]] = []  # the state before each open parenthesis
     sign, after_slash = 1, False
     place, expect_factor = 0, True
     while place < len(plain):
@@ -337,7 +302,7 @@ def _read_exponent(text: str, plain: str, place: int) -> tuple[Fraction, int]:
 
 
 def _read_link(text: str, plain: str, place: int, after_slash: bool) -> tuple[int, bool, int]:
-    """(1 or −1 for what follows, whether a slash has been read, next place)."""
+    """Return (1 or −1 for the next factor, whether a slash has been read, next position)."""
     found = _LINK.match(plain, place)
     if not found:
         raise _unreadable(text, f"{plain[place]!r} is not expected")
@@ -374,10 +339,9 @@ def is_quantity(value: object) -> bool:
 
 
 def magnitude_in_si(quantity: Given) -> Magnitude:
-    """Value in SI and dimension of a Pint quantity (or one that looks like it).
-
-    The quantity's own library brings it to base units; our reader then takes those to SI, so that a registry
-    whose base system is not SI works too, and Pint is never imported here.
+    """Return the value in SI and the dimension of a quantity of Pint, or of an object like it. The quantity's
+    own library converts it to base units; ``parse_unit`` converts these to SI, so that a registry whose base
+    system is not SI works too, and Pint is never imported here.
     """
     if not is_quantity(quantity):
         raise UnitsError(f"{quantity!r} is not a quantity: it has no magnitude and units")
@@ -393,7 +357,7 @@ def magnitude_in_si(quantity: Given) -> Magnitude:
 
 # ---------------------------------------------------------------- writing
 
-# Dimensions with a customary name of their own. A moment and an energy are one dimension: N*m fits both.
+# Dimensions with a customary name. A moment and an energy are one dimension: N*m fits both.
 _NAMED = {ONE: "1", _PRESSURE: "Pa", _POWER: "W", _VOLTAGE: "V", _VOLTAGE / _CURRENT: "ohm"}
 
 

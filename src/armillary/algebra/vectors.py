@@ -85,7 +85,7 @@ class Frame:
 
 
 def ancestors(frame: Frame) -> Iterator[Frame]:
-    """The frame, its parent, and so on to the root."""
+    """Yield the frame, its parent, and so on to the root."""
     walker: Frame | None = frame
     while walker is not None:
         yield walker
@@ -190,7 +190,7 @@ class Vector(Combination):
         return {frame: joined(c) for frame, c in grouped.items()}
 
     def components(self, frame: Frame) -> Triple:
-        """Components along the axes of one frame."""
+        """Return the components along the axes of one frame."""
         result: Sequence[Scalar] = (0, 0, 0)
         for own, triple in self.by_frame().items():
             turned = triple if own is frame else matrix_vector(direction_cosines(frame, own), triple)
@@ -240,8 +240,8 @@ def outer(a: Vector, b: Vector) -> Dyadic:
 
 
 def dot(a: object, b: object) -> fn.Operand:
-    """Dot product of two vectors (a scalar), of a vector and a dyadic (a vector), or of two dyadics (a
-    dyadic).
+    """Return the dot product of two vectors (a scalar), of a vector and a dyadic (a vector), or of two
+    dyadics (a dyadic).
     """
     if isinstance(a, Vector) and isinstance(b, Vector):
         return _dot_vectors(a, b)
@@ -281,7 +281,7 @@ def _dot_vectors(a: Vector, b: Vector) -> Scalar:
 
 
 def cross(a: Vector, b: Vector) -> Vector:
-    """Cross product; pairs of different frames are formed in the deeper one (Sayers 1990, eq. 5.3.1)."""
+    """Return the cross product, formed in the deeper frame of each pair (Sayers 1990, eq. 5.3.1)."""
     if not isinstance(a, Vector) or not isinstance(b, Vector):
         raise ExpressionError(f"cross needs two vectors, not {type(a).__name__} and {type(b).__name__}")
     result = Vector({})
@@ -296,7 +296,7 @@ def cross(a: Vector, b: Vector) -> Vector:
 
 
 def magnitude(a: Vector) -> fn.Operand:
-    """Length of the vector.
+    """Return the length of the vector.
 
     If terms in several frames nearly cancel, half of the digits are lost; then take the root of the squared
     components in one frame.
@@ -313,12 +313,12 @@ def _check_vector(value: object, verb: str) -> None:
 
 
 def length(a: Vector) -> fn.Operand:
-    """Length of a vector that never vanishes."""
+    """Return the length of a vector that never vanishes."""
     return fn.sqrt(dot(a, a))
 
 
 def direction(a: Vector) -> Vector:
-    """Unit vector along the vector."""
+    """Return the unit vector along the vector."""
     _check_vector(a, "direction")
     if not a.terms:
         raise ExpressionError("the zero vector has no direction")
@@ -335,7 +335,8 @@ def project(a: Vector, normal: Vector) -> Vector:
 
 
 def angle(a: Vector, b: Vector, about: Vector | None = None) -> fn.Operand:
-    """Angle from a to b, from 0 to π; if ``about`` is given, signed by the right-hand rule about it.
+    """Return the angle from a to b, from 0 to π; if ``about`` is given, signed by the right-hand rule about
+    it.
 
         θ = atan2(|a × b|, a·b) · sign(about·(a × b))            Sayers 1990, eqs. 5.3.3 to 5.3.5
 

@@ -21,7 +21,7 @@ from armillary.algebra.expression import (
     total,
 )
 from armillary.algebra.expression import multiply as times
-from armillary.algebra.functions import rebuild_call, with_definition, with_smallness
+from armillary.algebra.functions import Signed, let, rebuild_call, with_definition, with_smallness
 from armillary.algebra.node import PRODUCT_OF_TWO, TRUNCATION, negate, truncate_new_nodes
 from armillary.algebra.terms import common_dimension, sum_of_two
 from armillary.algebra.units import ONE
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def operands_first(roots: Iterable[Expr], ends: Container[Expr] = ()) -> list[Expr]:
-    """Return every node that the roots hold, each once, after its operands; not the operands of ``ends``."""
+    """Return every node that the roots hold, each once, after its operands; nodes of ``ends`` are leaves."""
     done: set[Expr] = set()
     order: list[Expr] = []
     for node in roots:
@@ -109,7 +109,7 @@ def product_of(factors: Sequence[Expr]) -> Expr:
 
 
 def transform(roots: Iterable[Expr], replace: Callable[[Expr], Expr | None]) -> list[Expr]:
-    """Return the roots with every node for which ``replace`` gives another expression replaced by it."""
+    """Return the roots with each node replaced for which ``replace`` gives another expression."""
     roots = list(roots)
     new: dict[Expr, Expr] = {}
     for node in operands_first(roots):
@@ -119,6 +119,19 @@ def transform(roots: Iterable[Expr], replace: Callable[[Expr], Expr | None]) -> 
         else:
             args = tuple(map(new.__getitem__, node.args))
             new[node] = node if args == node.args else rebuild(node, list(args))
+    return [new[root] for root in roots]
+
+
+def release_signs(roots: Iterable[Expr]) -> list[Expr]:
+    """Return the roots with plain names in place of ``Signed`` ones, whose values keep a minus inside."""
+    roots = list(roots)
+    new: dict[Expr, Expr] = {}
+    for node in operands_first(roots):
+        args = [new[a] for a in node.args]
+        if node.kind == "let" and isinstance(node.data, Signed):
+            new[node] = let(args[0], str(node.data))
+        else:
+            new[node] = node if args == [*node.args] else rebuild(node, args)
     return [new[root] for root in roots]
 
 

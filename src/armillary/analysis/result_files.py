@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from armillary.algebra.arguments import file_path
 from armillary.errors import ArmillaryError, alternatives, shown
-from armillary.limited_files import UnreadableFileError, read_limited, replacing
+from armillary.limited_files import UnreadableFileError, read_limited, write_file
 from armillary.untyped import DataTable
 
 _LARGEST = 2**30  # bytes
@@ -23,8 +23,7 @@ def write_result(path: str | os.PathLike[str], what: str, texts: Mapping[str, Ca
         option = "" if target.suffix else "; outputs of the model are named by outputs=, or --outputs"
         raise ArmillaryError(f"{what} cannot be saved as '{target.name}': use {alternatives(texts)}{option}")
     content = text()
-    with replacing(target) as temporary:
-        temporary.write_text(content, encoding="utf-8")
+    write_file(target, content)
 
 
 def json_text(content: Mapping[str, object], indent: int | None = 1) -> str:

@@ -170,7 +170,7 @@ def _write_requested_files(
 
 def _write_run_file(simulation: Simulation, op: OperatingPoint, path: str) -> None:
     """Write a run file that starts at the point."""
-    from armillary.limited_files import replacing
+    from armillary.limited_files import write_file
     from armillary.text_tables import toml_text
 
     tables: dict[str, DataMapping] = {
@@ -181,8 +181,7 @@ def _write_run_file(simulation: Simulation, op: OperatingPoint, path: str) -> No
     }
     data: DataTable = {"model": simulation.file.model, "title": f"operating point of {op.system}"}
     data |= {name: values for name, values in tables.items() if values}
-    with replacing(path) as temporary:
-        temporary.write_text(toml_text(data, dict.fromkeys(tables, 1)), encoding="utf-8")
+    write_file(path, toml_text(data, dict.fromkeys(tables, 1)))
 
 
 def _without_none(values: DataMapping) -> DataTable:

@@ -68,7 +68,7 @@ def derive(
 
     The report lists bodies, coordinates, operations, the gain of each pass and the time of each stage.
     """
-    from armillary.limited_files import replacing
+    from armillary.limited_files import write_file
     from armillary.program.configurations import configurations_of
     from armillary.program.equations import derived_equations
 
@@ -100,8 +100,7 @@ def derive(
     else:
         text = _equations_text(equations, form, section)
     if output is not None:
-        with replacing(output) as temporary:
-            temporary.write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8")
+        write_file(output, text if text.endswith("\n") else text + "\n")
     data = _json_of_equations(equations) | (
         {"file": output} if output else {"equations": text} if form else {}
     )
@@ -112,12 +111,10 @@ def derive(
 
 def _pieces_text(equations: DerivedEquations, markup: str, form: str, speeds: str) -> str:
     from armillary.program.documents import handout_text, plain_equations
-    from armillary.program.pieces import pieces_of
 
-    pieces = pieces_of(equations)
     if markup == "text":
-        return plain_equations(pieces)
-    return handout_text(equations, pieces, markup, form, speeds)
+        return plain_equations(equations)
+    return handout_text(equations, markup, form, speeds)
 
 
 def _equations_text(equations: DerivedEquations, form: str | None, wanted: tuple[str, ...]) -> str:

@@ -136,7 +136,7 @@ def _needed_doubts(simulation: Simulation, complete: bool) -> list[str]:
 def schema(kind: str, output: str | None, json_wanted: bool) -> int:
     """Print the JSON schema of model, run or study files, which editors use to complete and check them."""
     from armillary.files.model.documents import model_schema
-    from armillary.limited_files import replacing
+    from armillary.limited_files import write_file
     from armillary.run_files.run_file import run_schema
     from armillary.studies.study_file import study_schema
 
@@ -145,8 +145,7 @@ def schema(kind: str, output: str | None, json_wanted: bool) -> int:
     if output is None:
         click.echo(text)
         return 0
-    with replacing(output) as temporary:
-        temporary.write_text(text + "\n", encoding="utf-8")
+    write_file(output, text + "\n")
     app.emit(json_wanted, {"command": "schema", "file": output}, f"wrote {output}")
     return 0
 
@@ -244,7 +243,7 @@ def _title(path: Path) -> str:
 
 def _copy_files(files: list[Path], folder: Path, force: bool) -> list[Path]:
     from armillary.errors import ArmillaryError
-    from armillary.limited_files import replacing
+    from armillary.limited_files import write_file
 
     folder.mkdir(parents=True, exist_ok=True)
     targets = [folder / path.name for path in files]
@@ -252,8 +251,7 @@ def _copy_files(files: list[Path], folder: Path, force: bool) -> list[Path]:
     if there and not force:
         raise ArmillaryError(f"'{there[0]}' exists already; --force overwrites it")
     for path, target in zip(files, targets, strict=True):
-        with replacing(target) as temporary:
-            temporary.write_bytes(path.read_bytes())
+        write_file(target, path.read_bytes())
     return targets
 
 

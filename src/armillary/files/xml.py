@@ -1,4 +1,5 @@
 """XML files as elements with their line, and the notes of an import: names, and elements that were left out.
+
 Readers mark the attributes and children that they take, so an import can note the rest, once for each kind,
 without a list of everything that is supported. Nothing is executed, fetched or expanded: entities and
 document types are refused, which also prevents "billion laughs".
@@ -29,19 +30,9 @@ class Element:
     """One element of an XML file: attributes, children, and its line."""
 
     __slots__ = (
-        "attributes",
-        "children",
-        "file",
-        "line",
-        "literal",
-        "read",
-        "remarks",
-        "second",
-        "snapped",
-        "tag",
-        "taken",
-        "words",
-    )
+        "attributes", "children", "file", "line", "literal", "read", "remarks", "second", "snapped", "tag",
+        "taken", "words",
+    )  # fmt: skip
 
     def __init__(self, tag: str, attributes: dict[str, str], file: str, line: int) -> None:
         self.tag = tag
@@ -53,7 +44,7 @@ class Element:
         self.read: set[str] = set()
         self.taken = False
         self.second = False  # beside another of its kind, though only one is allowed
-        self.literal = False  # whether its angles are taken as they are written
+        self.literal = False  # whether its angles are taken as written
         self.snapped: list[tuple[str, str, int]] = []  # angles taken as k π/12: attribute, text, k
         self.remarks: list[str] = []  # of a root: how its file deviates from XML
 

@@ -310,9 +310,9 @@ class BlockCalls(Instructions):
     def copied_arguments(self, given: list[tuple[int, Expr]], least: int) -> dict[int, tuple[str, str]]:
         """Write functions that copy shared values to slots of a workspace; return their calls by slot.
 
-        A call is a function's name and the arrays that it takes, at the first of its slots; the others have
-        "". Values that are only copied, at the call of a block, take no registers before. Fewer than
-        ``least`` values are not copied by a function.
+        A call is a function's name and the arrays that it takes, at its first slot; its other slots have "".
+        Values that are only copied, at the call of a block, take no registers before. Fewer than ``least``
+        values are not copied by a function.
 
         All blocks of a model take the same rows, so most functions serve several calls. LLVM's time grows
         with the square of the stores in one function: 40 contacts have 1,440 in each of six calls.

@@ -37,8 +37,8 @@ entry:
 # Number of vectors that go through the code together: chains of three hide the latency of an operation; with
 # more than FEW unknowns two leave more registers for these, with more than MANY one.
 _VECTORS, _FEW, _MANY = 3, 10, 17
-# Sums that are written term by term in turn, over all vectors: a core's window of some thirty waiting
-# operations is filled by one such sum alone. Solutions of humanoids take 0.85 of the time.
+# Number of sums that are written term by term in turn, over all vectors: a single sum would fill a core's
+# window of some thirty waiting operations. Solutions of humanoids take 0.85 of the time.
 _CHAINS = 8
 
 
@@ -159,7 +159,7 @@ class ColumnCode:
     def _block_code(self, blocks: _Blocks) -> _Part:
         writer = _Writer(self._coefficients, self.lanes, blocks.width)
         _solve(writer, self.solution.factors, blocks, self._branches)
-        self.operations += _times(writer.operations, len(blocks.group.columns))
+        self.operations += _repeated_operations(writer.operations, len(blocks.group.columns))
         return writer.lines, blocks.array, blocks.runs
 
     def _branch_code(self, branch: _Branch) -> _Part:
@@ -172,7 +172,7 @@ class ColumnCode:
                     value = writer.less(value, writer.coefficient(k, j), known[j])
             known[k] = value
             writer.store("out", branch.places[k], value)
-        self.operations += _times(writer.operations, len(branch.near))
+        self.operations += _repeated_operations(writer.operations, len(branch.near))
         return writer.lines, "out", [(0, 0)]
 
 
@@ -217,7 +217,7 @@ def _vectors(unknowns: int) -> int:
     return _VECTORS if unknowns <= _FEW else 2 if unknowns <= _MANY else 1
 
 
-def _times(operations: Operations, columns: int) -> Operations:
+def _repeated_operations(operations: Operations, columns: int) -> Operations:
     return Operations(operations.additions * columns, operations.multiplications * columns)
 
 
@@ -347,7 +347,7 @@ def _substitute_neighbours(
 def _runs(
     unknowns: Sequence[int], places: Mapping[int, int], rows: Mapping[int, int], step: int
 ) -> list[list[int]]:
-    """Return runs of unknowns whose rows of P and of the solution are neighbours."""
+    """Return sequences of unknowns whose rows of P and of the solution are adjacent."""
     found: list[list[int]] = []
     for k in unknowns:
         last = found[-1][-1] if found else k
@@ -383,7 +383,7 @@ class _Writer:
             self.lines.append(f"  store {self._type} {vector}, ptr {at}, align 8")
 
     def coefficient(self, k: int, j: int) -> str:
-        """1/D_k, L_jk, or T_rk with −1 − r for k, in all lanes."""
+        """Emit 1/D_k, L_jk, or T_rk (with −1 − r for k), in all lanes."""
         return self.number("out", self._coefficients[k, j])
 
     def number(self, array: str, place: int) -> str:
@@ -425,7 +425,7 @@ class _Writer:
             f"after_{name}:",
         ]
         self._label, self._pairs = f"after_{name}", {}
-        self.operations = alone + _times(self.operations, times)
+        self.operations = alone + _repeated_operations(self.operations, times)
 
     def move_array(self, array: str, place: int, step: int, i: str) -> str:
         """Return the pointer to a place of an array that moves by a step in each iteration."""

@@ -61,7 +61,7 @@ class Compiled:
 class Passes(NamedTuple):
     """LLVM's standard pipeline of a level, with or without vectorisation of loops and straight-line code.
 
-    Negative levels are no levels of LLVM: they identify the lists of passes below (``_chosen_passes``).
+    Negative levels are not levels of LLVM: they identify the lists of passes below (``_chosen_passes``).
     """
 
     speed: int
@@ -78,7 +78,7 @@ UNBRANCHED = Passes(-1)
 # and take a tenth of LLVM's time.
 ARRANGED = Passes(-2)
 # Passes for code with loops that runs once in a run, with half the compile time of LLVM's pipeline of level
-# 1. Kinematic loops of a platform with six legs are closed in 61 µs, with that pipeline in 50.
+# 1. Kinematic loops of a platform with six legs are closed in 61 µs, with LLVM's pipeline in 50.
 BRANCHED = Passes(-3)
 # Passes for general loops: variables become registers and operations are simplified; functions marked small
 # (optsize) are only translated. The loops run as fast as with LLVM's pipeline of level 3 and compile in a
@@ -238,6 +238,12 @@ def vector_doubles() -> int:
         return 1
     here = features()
     return 4 if here.get("avx2") else 2 if here.get("neon") or here.get("sse2") else 1
+
+
+def register_doubles() -> int:
+    """Return the doubles in a vector register, for code that computes several rows or runs; at least 2."""
+    here = features()
+    return 8 if here.get("avx512f") else 4 if here.get("avx") else 2
 
 
 def waits_for_parts() -> bool:
@@ -442,8 +448,8 @@ def translate_modules(
     """Return the object code of modules linked into one; LLVM's temporary objects are freed.
 
     The modules live in a context of their own, because the process-wide one keeps every number that they
-    mention. llvmlite 0.50 does not free a pass manager (its class inherits an empty ``_dispose`` before the
-    right one; 27 KiB each) and the list of passes of a pass builder (1.5 KiB each, 12 KiB once it has run),
+    mention. llvmlite 0.50 does not free a pass manager (its class inherits an empty ``_dispose`` first;
+    27 KiB each) and the list of passes of a pass builder (1.5 KiB each, 12 KiB once it has run),
     so the manager is freed here explicitly, and one builder serves all modules of a level.
     """
     from llvmlite.binding.newpassmanagers import NewPassManager

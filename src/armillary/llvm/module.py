@@ -67,7 +67,7 @@ def share_sections(sections: Mapping[str, ProgramSection]) -> SharedSections:
     groups = []
     for k, names in enumerate(order):
         array, example = f"shared{k}", sections[min(names)]
-        nodes = [n for n in example.nodes if home.get(n) is names]  # operands first, as they are there
+        nodes = [n for n in example.nodes if home.get(n) is names]  # in the section's order, operands first
         at_hand = set(nodes)
         # parts of blocks that only other sections use
         nodes += [n for n in together[names] if n not in at_hand]

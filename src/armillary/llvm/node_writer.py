@@ -107,10 +107,10 @@ class Writer(BlockCalls):
         return found, node in self.opposite
 
     def find_value(self, node: Expr) -> str:
-        """Return a value that `node` has not computed: a number, an input, or one of another piece."""
+        """Return a value that `node` has not computed: a number, an input, or a value of another piece."""
         if node.kind == "number":
             return self.number(float(node.data))
-        if node in self.fused_products:  # but its value is needed
+        if node in self.fused_products:  # its value is needed, nevertheless
             return self.product(node)
         if node not in self.places:
             return self.load("work", self.crossing[node])
@@ -136,7 +136,7 @@ class Writer(BlockCalls):
         return self.emit(f"call {self.real} @{name}({self.real} %t, {self.real} {place})")
 
     def load(self, array: str, index: int, kind: str = "") -> str:
-        """Emit the load of an array element, or of as many as a vector type ``kind`` holds."""
+        """Emit the load of an array element, or of the elements of a vector of type ``kind``."""
         return self.emit(f"load {kind or self.module.real}, ptr {self.element(array, index)}, align 8")
 
     def element(self, array: str, index: int) -> str:
@@ -237,7 +237,7 @@ class Writer(BlockCalls):
         return value
 
     def beginning(self, terms: list[tuple[float, Expr]]) -> int:
-        """Return the index of the first term with a value, or else of one with a coefficient."""
+        """Return the index of the first term with a value; else of the first with a coefficient."""
         scaled = 0
         for i, (c, term) in enumerate(terms):
             if strip_lets(term) not in self.fused_products:

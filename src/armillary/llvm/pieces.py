@@ -23,8 +23,7 @@ from armillary.program.branch_packs import Pack, strip_lets
 from armillary.program.packs import ANGLES, PACKED_CALLS, largest_size
 from armillary.program.program import ProgramSection
 
-# Most operands of one piece: for sums of many operands each is about three instructions, and branches reach
-# over 260,000 of these.
+# Most operands of one piece: in long sums each takes about three instructions, and branches can skip 260,000.
 OPERANDS = 60000
 # Factor of the length of pieces in sections with packs, whose `let` nodes do not count: with longer pieces
 # trees and legged robots run as long or longer, and LLVM takes 1.1 to 1.8 times the time.
@@ -79,7 +78,8 @@ def cut(
 ) -> Cut:
     """Return a section in pieces of about ``size`` operations, or in one if it has at most ``whole``.
 
-    ``loading``: LLVM schedules loads of numbers. ``first``: operations of a piece before that one piece.
+    ``loading``: LLVM schedules loads of numbers. ``first``: operations of a separate piece before the one
+    piece.
     """
     pieces = _pieces(section, size, whole, loading=loading, first=first)
     packs = {node: pack for pack in section.packs for node in pack.lanes}
@@ -106,8 +106,8 @@ def _pieces(
     early = [n for n in section.nodes if n.kind == "call" and is_grouped_call(n)]
     grouped = set(early)
     rest = [n for n in section.nodes if n not in grouped] if grouped else section.nodes
-    # Instructions of a node, roughly, in units of a sum or product of a few operands. The weight of a pack is
-    # that of its first node; the others follow it.
+    # Rough number of instructions of a node, in units of a sum or product of a few operands. Only the first
+    # node of a pack has a weight; the others follow it.
     following = {n for pack in section.packs for n in pack.lanes[1:]}
     if section.packs:
         following |= {n for n in rest if n.kind == "let"}
@@ -187,7 +187,7 @@ _LIBRARY = frozenset(("acos",))  # needs an instruction that copies signs, which
 
 
 def first_operations(section: ProgramSection, places: Places) -> set[Expr] | None:
-    """Return the operations that only LLVM can encode and all that they need; `None` if these are many."""
+    """Return the operations that only LLVM can encode, with their operands; `None` if these are many."""
     needed = [n for n in section.nodes if _is_foreign(n, places)]
     packs = {node: pack for pack in section.packs for node in pack.lanes}
     found: set[Expr] = set()

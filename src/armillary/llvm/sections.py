@@ -62,13 +62,11 @@ def llvm_text(
     places, inputs = _places(program), _inputs(module)
     _precompute(module, program)
     derivatives = pack_section(program.derivatives, program.alike, places, width=call_lanes)
-    watched = program.events
+    packs = bool(derivatives.packs) and call_lanes > 2
     named = {
         "derivatives": derivatives,
         "outputs": program.outputs,
-        "events": pack_section(watched, program.alike, places)
-        if derivatives.packs and call_lanes > 2
-        else watched,
+        "events": pack_section(program.events, program.alike, places) if packs else program.events,
         "update": program.update,
         "geometry": program.geometry,
         **_fire_sections(program),
@@ -92,7 +90,7 @@ def llvm_text(
     for section in program.partial_rates:
         _ordinary(module, section.name, section, places)
     if program.normalises:
-        _normalise(module, program, places)
+        _normalise(module, program, places, packs)
     _changes(module, program)
     return module.text()
 
@@ -130,7 +128,7 @@ def change_text(program: Program) -> str:
 
 
 def _changes(module: Module, program: Program) -> None:
-    """Write the sections of changes of configuration: ``leave`` of a state, the others of a motion."""
+    """Write the sections of changes of configuration: ``leave`` reads a state, the others read a motion."""
     places = _places(program)
     moving = places | {s: ("state", i) for i, s in enumerate(program.motion)}
     for section in program.changes:
@@ -310,11 +308,11 @@ def _fire(module: Module, program: Program, inputs: str, places: Places) -> None
     module.functions.append(f"define void @fire(i64 %k, {arguments}) nounwind {{\n{body}\n}}")
 
 
-def _normalise(module: Module, program: Program, places: Places) -> None:
+def _normalise(module: Module, program: Program, places: Places, packs: bool = False) -> None:
     """Write corrections of the coordinates by Newton's method, until they are small.
 
     Each correction is followed by normalised Euler parameters. With several runs at once each is corrected
-    until its own corrections are small, whatever the others need.
+    until its own corrections are small, independently of the others.
     """
     units = list(program.renewed)
     arguments = _inputs(module).replace(" readonly %state", " %state")
@@ -339,6 +337,8 @@ def _normalise(module: Module, program: Program, places: Places) -> None:
         if not corrected:
             continue
         outs: list[Place] = [("out", i) for i in range(len(corrected))]
+        if packs:
+            section = pack_section(section, program.alike, places)
         _function(module, name, section, f"{_inputs(module)}, ptr {_ATTRIBUTES} %out", places, outs)
         lines.append(f"  call void @{name}({given}, ptr %work)")
         for i, place in enumerate(corrected):
@@ -361,7 +361,7 @@ def _normalise(module: Module, program: Program, places: Places) -> None:
             # With absolute coordinates, joints may move by any distance in a step.
             farthest = types.number(sys.float_info.max if program.stepping else LARGE_CORRECTION)
             lines += [f"  %near = fcmp ole {v} {worst}, {farthest}", f"  %moves = and {mask} %near, %active"]
-            # A single run branches: a select would make all that follows wait for the comparison.
+            # A single run branches: with a select, all later operations would wait for the comparison.
             lines += [
                 f"  br {'i1 %near, label %store, label %done' if types.single else 'label %store'}",
                 "store:",
@@ -381,7 +381,7 @@ def _normalise(module: Module, program: Program, places: Places) -> None:
 
 
 def _renew_states(module: Module, program: Program, arguments: str, places: Places) -> None:
-    """Write the renewal of states that depend on all others: all are computed before any is stored."""
+    """Write the renewal of states that depend on each other: all are computed before any is stored."""
     v, renewed = module.real, program.renewed
     outs: list[Place] = [("out", i) for i in range(len(renewed))]
     _function(module, "renew", program.normalise, f"{_inputs(module)}, ptr {_ATTRIBUTES} %out", places, outs)

@@ -27,7 +27,7 @@ def within_limit(v: Instructions, x: str) -> str:
 
 
 def reduce_angle(v: Instructions, x: str, third: Operand = PI_OVER_2[2]) -> tuple[str, str, str]:
-    """Emit ROUND + n, whose last bits are those of n; r; and e."""
+    """Emit ROUND + n, which has the last bits of n; r; and e."""
     shifted = v.fma(x, TWO_OVER_PI, ROUND)
     n = v.sub(shifted, ROUND)
     first, second, _ = PI_OVER_2
@@ -61,7 +61,7 @@ def odd(v: Instructions, n: str) -> str:
 # An angle x = m·2ᴱ, with a whole m below 2⁵³, is x/2π turns. Only the bits of 1/2π from 2⁻ᴱ on determine the
 # fraction of a turn; the product of 192 of them with m has 128 correct bits. The angle within its turn (from
 # 3/8 of a turn on, so that it is at least two quarters) is a double x' plus a rest e. The rest is put into
-# the third part of π/2: sines of x' then use n·third − e in place of n·third. So the usual case needs no
+# the third part of π/2: sines of x' then use n·third − e instead of n·third. So the usual case needs no
 # further operation.
 
 _WORDS = 21  # of 64 bits: a zero, then those of 1/2π, up to the largest exponent
@@ -229,21 +229,13 @@ def _signed_word(word: int) -> int:
 # by equivalent ones within two turns (above).
 
 _SINE = (
-    -1.66666666666666324348e-01,
-    8.33333333332248946124e-03,
-    -1.98412698298579493134e-04,
-    2.75573137070700676789e-06,
-    -2.50507602534068634195e-08,
-    1.58969099521155010221e-10,
-)
+    -1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04,
+    2.75573137070700676789e-06, -2.50507602534068634195e-08, 1.58969099521155010221e-10,
+)  # fmt: skip
 _COSINE = (
-    4.16666666666666019037e-02,
-    -1.38888888888741095749e-03,
-    2.48015872894767294178e-05,
-    -2.75573143513906633035e-07,
-    2.08757232129817482790e-09,
-    -1.13596475577881948265e-11,
-)
+    4.16666666666666019037e-02, -1.38888888888741095749e-03, 2.48015872894767294178e-05,
+    -2.75573143513906633035e-07, 2.08757232129817482790e-09, -1.13596475577881948265e-11,
+)  # fmt: skip
 # Coefficients for products with w = −z/2. Since e and the sine's correction are subtracted, sin(−0) is −0.
 SINE = tuple(2 * c for c in _SINE)
 COSINE = tuple(4 * c for c in _COSINE)
@@ -264,7 +256,7 @@ def sine_cosine_function(name: str, lanes: int) -> str:
 
 
 def sine_cosine(v: Instructions, x: str, third: Operand = PI_OVER_2[2]) -> tuple[str, str]:
-    """Emit sin x and cos x: those of r, exchanged if n is odd, with signs from the last two bits of n.
+    """Emit sin x and cos x: sine and cosine of r, exchanged if n is odd, with signs from n's last two bits.
 
     ``third``: the third part of π/2.
     """
@@ -294,15 +286,9 @@ def sine_and_cosine(v: Instructions, shifted: str, r: str, e: str) -> tuple[str,
 PI = (3.141592653589793, 1.2246467991473532e-16)  # the remainder is 3e-33
 HALF_TURNS = 50.0  # rad, largest angle
 HALF_TURN_SINE = (
-    -0.16666666666666666,
-    0.008333333333333207,
-    -0.00019841269841212525,
-    2.755731921158683e-06,
-    -2.505210690686505e-08,
-    1.6058941165171623e-10,
-    -7.643024567164139e-13,
-    2.721483440748273e-15,
-)
+    -0.16666666666666666, 0.008333333333333207, -0.00019841269841212525, 2.755731921158683e-06,
+    -2.505210690686505e-08, 1.6058941165171623e-10, -7.643024567164139e-13, 2.721483440748273e-15,
+)  # fmt: skip
 
 
 def near_sine(v: Instructions, x: str) -> str:
@@ -313,7 +299,7 @@ def near_sine(v: Instructions, x: str) -> str:
 
 def near_cosine(v: Instructions, x: str) -> str:
     """Emit cos x within 2.2 ulp for |x| up to HALF_TURNS."""
-    shifted = v.add(v.fma(x, TWO_OVER_PI / 2, 0.5), ROUND)  # n + 1, so that the sign is that of the sine
+    shifted = v.add(v.fma(x, TWO_OVER_PI / 2, 0.5), ROUND)  # n + 1, so that the sign is the sine's
     return _half_turn_sine(v, x, shifted, v.sub(v.sub(shifted, ROUND), 0.5))
 
 

@@ -109,7 +109,7 @@ def _atan2() -> str:
     """Return a function for the angle of (x, y) within 1.5 ulp, from one rounded quotient.
 
     In ``atan2`` of vector_math.py the quotient is corrected, which takes twice as long without fused
-    operations. That one is called if x and y are both tiny, or if one of them is huge or not finite.
+    operations; it is called only if x and y are both tiny, or if one of them is huge or not finite.
     """
     v = Instructions(1, single=True)
     a, b = v.size("%y"), v.size("%x")
@@ -156,6 +156,9 @@ def _reduction_function(lanes: int) -> str:
 
 
 def _fused_function(name: str, lanes: int) -> str:
+    """Return a function for a·b + c. Beyond 2⁹⁹⁶ the halves of a or b would overflow; elementary functions,
+    which alone need fused operations, reduce their arguments before.
+    """
     v = Instructions(lanes or 1, single=not lanes)
     product = v.mul("%a", "%b")
     value = v.add(v.add(product, "%c"), _product_error(v, product))
@@ -333,7 +336,7 @@ def link_module(
     places, segments, end = _place_segments(found, stack)
     values = [_value(s, places) for s in found.symbols]
     pages = -(-(end + room) // PAGE)
-    bodies = [_body(found, body, values) for body in _functions(found)]
+    bodies = [_body(found, body, values) for body in _function_extents(found)]
     by_name = {s.name: s.index for s in found.symbols if s.kind == 0}
     entries = [_text(name) + b"\0" + whole(by_name[name]) for name in exports]
     entries.append(_text("memory") + b"\x02\0")
@@ -483,7 +486,7 @@ def _value(symbol: _Symbol, places: Sequence[int]) -> int:
     return places[symbol.index] + symbol.offset
 
 
-def _functions(found: _Object) -> Iterator[tuple[int, int]]:
+def _function_extents(found: _Object) -> Iterator[tuple[int, int]]:
     """Yield start and end of the bodies of functions in the code section."""
     reader = Reader(found.sections[_CODE])
     for _ in range(reader.whole()):
@@ -522,8 +525,8 @@ def web_assembly(
     """Return modules of LLVM text as one WebAssembly module that exports some of their functions.
 
     ``room`` is the memory in bytes that the host needs behind the module's own; functions in ``apart`` are
-    never inlined, which keeps the module small; those in ``table`` are called by their index in it, from 1
-    on. The stack is ``stack`` bytes larger than usual.
+    never inlined, which keeps the module small; functions in ``table`` are called by their index in it, from
+    1 on. The stack is ``stack`` bytes larger than usual.
     """
 
     kept = {*exports, *table}

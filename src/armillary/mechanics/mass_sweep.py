@@ -70,7 +70,7 @@ class LinkInertias:
 
     def _place(self, i: int, own: np.ndarray, geometry: np.ndarray) -> LinkArrays:
         link = self.links[i]
-        turned, offset = geometry[:, :9].reshape(-1, 3, 3), geometry[:, 9:12]
+        rotations, offset = geometry[:, :9].reshape(-1, 3, 3), geometry[:, 9:12]
         k = 0 if link.modes is None else len(link.modes.freedoms)
         inertia = _spatial(own)
         if k:
@@ -88,8 +88,8 @@ class LinkInertias:
             inertia = moved.transpose(0, 2, 1) @ inertia @ moved
         parent = self.links[link.parent].modes if link.parent >= 0 else None
         from_parent = np.zeros((len(own), 6, 6 + (len(parent.freedoms) if parent is not None else 0)))
-        from_parent[:, :3, :3] = from_parent[:, 3:, 3:6] = turned
-        from_parent[:, 3:, :3] = -turned @ _tilde(offset)
+        from_parent[:, :3, :3] = from_parent[:, 3:, 3:6] = rotations
+        from_parent[:, 3:, :3] = -rotations @ _tilde(offset)
         if link.carrier >= 0 and not held:
             from_parent[:, :, 6:] = columns
         armature = own[:, 13 + 6 * k + k * k :]
@@ -148,7 +148,7 @@ def _geometry_entries(link: Link) -> list[Scalar]:
 
 
 def _spatial(entries: np.ndarray) -> np.ndarray:
-    """[J h̃; h̃ᵀ m1] from m, h, J."""
+    """Return [J h̃; h̃ᵀ m1] from m, h, J."""
     out = np.zeros((len(entries), 6, 6))
     out[:, :3, :3] = entries[:, 4:13].reshape(-1, 3, 3)
     out[:, :3, 3:] = _tilde(entries[:, 1:4])
@@ -240,7 +240,7 @@ def sparse_basis(vectors: np.ndarray) -> np.ndarray:
 
 
 def active(link: Link) -> tuple[list[Freedom], list[int], np.ndarray]:
-    """Return the unknown degrees of freedom of a link, their places in its twist, and their signs."""
+    """Return the unknown degrees of freedom of a link, their indices in its twist, and their signs."""
     found = [(d, d.direction, d.sign) for d in link.freedoms if not d.prescribed]
     if link.modes is not None:
         found += [(d, 6 + p, 1) for p, d in enumerate(link.modes.freedoms) if not d.prescribed]
@@ -331,7 +331,8 @@ def _sizes_at_parent(made_of: np.ndarray, place: LinkArrays, width: int) -> np.n
 def null_motion(
     links: LinkInertias, pivots: list[Pivot], first: int, rates: np.ndarray, place: int
 ) -> tuple[dict[int, float], dict[int, np.ndarray]]:
-    """(speeds by index, twists by link) of a motion in which the freedoms of link ``first`` have these rates.
+    """Return (speeds by index, twists by link) of a motion in which the freedoms of link ``first`` have these
+    rates.
 
     All links before it rest, and links beyond it move so that there is no momentum along their freedoms.
     """

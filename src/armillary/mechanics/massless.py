@@ -62,7 +62,7 @@ class ThreeAngles(NamedTuple):
 def joints_of_three_angles(system: Description, coordinates: Sequence[str]) -> tuple[ThreeAngles, ...]:
     """Return the joints of a system whose three axes may come to lie in a plane, if the axes are numbers.
 
-    Indices refer to ``coordinates``, those of the state, without prescribed ones.
+    Indices refer to ``coordinates``: the state's, without prescribed ones.
     """
     number = {q: i for i, q in enumerate(coordinates)}
     found = []
@@ -107,7 +107,7 @@ class MotionWithoutMass:
     names: tuple[str, ...]  # of the speeds that take part
 
     def line(self) -> str:
-        """One line of an error."""
+        """Return one line of an error."""
         if len(self.names) == 1:
             return f"speed '{self.names[0]}' moves no mass (body '{self.body}', {self.words})"
         return f"body '{self.body}', {self.words}, moves no mass (speeds {', '.join(self.names)})"
@@ -133,7 +133,7 @@ def check_masses(system: Description, configuration: Configuration) -> list[Moti
 
 
 def inertial_parameters(system: Description) -> set[str]:
-    """Names of the parameters on which masses, inertias, armatures and places of bodies depend."""
+    """Return the names of parameters on which masses, inertias, armatures and places of bodies depend."""
     found: set[str] = set()
     for body in system.bodies.values():
         own: list[Scalar] = [
@@ -160,13 +160,13 @@ def singular_mass_text(system: Description, loose: Sequence[MotionWithoutMass]) 
         remedy += " (a Beam: polar=, its moment of inertia per length about its axis)"
     if len(loose) == 1:
         return (
-            f"{loose[0].line()}: the mass matrix is singular; give its body (or one that hangs on it) "
+            f"{loose[0].line()}: the mass matrix is singular; give its body (or a body on it) "
             f"{remedy}, or fix or prescribe the joint"
         )
     lines = "".join(f"\n  {motion.line()}" for motion in loose)
     return (
         f"the mass matrix of '{system.name}' is singular in {len(loose)} directions:{lines}\n"
-        f"  remedy: give these bodies (or ones that hang on them) {remedy}, or fix or prescribe the joints"
+        f"  remedy: give these bodies (or bodies on them) {remedy}, or fix or prescribe the joints"
     )
 
 
@@ -216,8 +216,8 @@ class Masses:
     def weakest(
         self, values: Values, usual: np.ndarray
     ) -> tuple[float, float, int, MotionWithoutMass] | None:
-        """(share, share / usual share, index of the place, motion) of the pivot and place with the least
-        share / usual share; ``usual`` has the usual share of each link.
+        """Return (share, share / usual share, index of the place, motion) of the pivot and place with the
+        least share / usual share; ``usual`` has the usual share of each link.
         """
         pivots = sweep(self.links, values)
         shares = _shares(pivots)
@@ -331,7 +331,7 @@ def motions_left_by(
     values: Values,
     least: float = _SAME,
 ) -> list[MotionWithoutMass]:
-    """Motions without mass that constraints allow: combinations z with J N z = 0, or below ``least``."""
+    """Return motions without mass that constraints allow: combinations z with J N z at most ``least``."""
     J = np.zeros((len(found), len(system.speeds)))
     for i, row in enumerate(found):
         with np.errstate(all="ignore"):
@@ -349,7 +349,7 @@ def motions_left_by(
 
 
 def _combine_motions(z: np.ndarray, motions: Sequence[MotionWithoutMass]) -> MotionWithoutMass:
-    """Return a combination of motions, named after the one that has the largest part in it."""
+    """Return a combination of motions, named after the motion with the largest part in it."""
     parts = [motion for x, motion in zip(z, motions, strict=True) if abs(x) > _SAME]
     first = motions[int(np.argmax(np.abs(z)))]
     if len(parts) == 1:
@@ -376,7 +376,7 @@ def _without_start(values: Values) -> dict[Expr, NumericValue]:
 
 
 def places(system: Description, plain: Undimensioned) -> dict[Expr, NumericValue]:
-    """Numbers for all symbols at a few places near the start of runs, with flexible bodies as they start."""
+    """Return numbers for all symbols at places near the start of runs, with flexible bodies as they start."""
     chance = np.random.default_rng(1975)
     values: dict[Expr, NumericValue] = {system.time: np.array(_TIMES)}
     for parameter in system.parameters.values():

@@ -310,7 +310,7 @@ def variables(system: Description) -> list[Expr]:
 
 
 def reaction_symbols(system: Description, body: Body) -> tuple[Expr, ...]:
-    """Components of the force and the moment of a body's joint on the body, in its axes."""
+    """Return the components of the force and the moment of a body's joint on the body, in its axes."""
     if body.name not in system.reactions:
         system.reactions[body.name] = tuple(
             symbol(f"{body.name} joint {what} {axis}", "variable", dimension=dimension, owner=system.identity)

@@ -130,7 +130,7 @@ def delay(
 
 
 def pade(order: int) -> list[float]:
-    """Coefficients of N(p) for powers n … 0, divided by the first."""
+    """Return the coefficients of N(p) for powers n … 0, divided by the first."""
     n = order
     c = [factorial(2 * n - k) / (factorial(k) * factorial(n - k)) for k in range(n + 1)]
     return [c[k] / c[n] for k in reversed(range(n + 1))]
@@ -221,7 +221,7 @@ def _observer_states(
     *,
     timed: bool = True,
 ) -> list[Expr]:
-    """States in order; with ``timed`` each is a rate of the dimension of the one before."""
+    """Return the states in order; with ``timed`` each is a rate of the dimension of the one before."""
     found = []
     for k in range(order):
         own = None if dimension is None else dimension / TIME ** (k if timed else 0)

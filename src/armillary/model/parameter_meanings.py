@@ -70,8 +70,8 @@ def _demands(system: Description) -> list[tuple[Expr, Dimension | None, str]]:
             (load.magnitude, FORCE if load.kind == "force" else MOMENT, f"{load.kind} '{load.name}'")
         )
     for output in system.outputs.values():
-        wanted = parse_unit(output.units).dimension if output.units else None
-        demands.append((output.expression, wanted, f"output '{output.name}'"))
+        dimension = parse_unit(output.units).dimension if output.units else None
+        demands.append((output.expression, dimension, f"output '{output.name}'"))
     for memory in system.memories.values():
         if memory.update is not None:
             demands.append(
@@ -88,8 +88,8 @@ def _demands(system: Description) -> list[tuple[Expr, Dimension | None, str]]:
         demands.append((given.value, given.speed.dimension, f"prescribed speed '{given.speed.name}'"))
     for speed, inertia in system.armatures.items():
         if speed.dimension is not None:
-            wanted = ENERGY / (speed.dimension * speed.dimension)
-            demands.append((inertia, wanted, f"armature of '{speed.name}'"))
+            dimension = ENERGY / (speed.dimension * speed.dimension)
+            demands.append((inertia, dimension, f"armature of '{speed.name}'"))
     return demands
 
 
@@ -108,7 +108,7 @@ def _space_demands(system: Description) -> list[tuple[Expr, Dimension | None, st
 
 
 _AXES = "xyz"
-_UNNAMED = ("origin", "com")  # points that every body has, described as what they are
+_UNNAMED = ("origin", "com")  # points that every body has, described by their meaning
 
 
 class ParameterUse(NamedTuple):
@@ -193,9 +193,9 @@ def parameter_uses(system: Description, without: Body | None = None) -> Iterator
     for contact in system.contacts.values():
         parts = {"friction": contact.friction, "friction at rest": contact.held}
         parts |= {"restitution": contact.restitution, "gap": contact.gap}
-        for part, value in parts.items():
-            if value is not None:
-                yield ParameterUse(value, f"{part} of {contact.name}")
+        for part, expression in parts.items():
+            if expression is not None:
+                yield ParameterUse(expression, f"{part} of {contact.name}")
 
 
 def _body_places(body: Body) -> Iterator[ParameterUse]:
@@ -267,7 +267,7 @@ def _inner(node: Expr) -> Expr:
 
 
 def _holders(parameter: Expr, root: Expr) -> set[Expr]:
-    """Nodes of an expression that hold the parameter."""
+    """Return the nodes of an expression that hold the parameter."""
     found = {parameter}
     for node in operands_first([root]):
         if any([a in found for a in node.args]):
@@ -299,7 +299,7 @@ def _as_factor(
     whole = FORCE if place.load.kind == "force" else MOMENT
     if dimension is whole / (SPEED if whole is FORCE else RATE):
         return "damping in"
-    # A moment per angle has the dimension of a moment: what it multiplies decides.
+    # A moment per angle has the dimension of a moment: the other factor decides.
     roles = {s.data.role for a in partners for s in symbols(a)} - {"parameter"}
     stiff = dimension is FORCE / LENGTH if whole is FORCE else dimension is MOMENT and roles == {"coordinate"}
     return "stiffness in" if stiff else "coefficient in"

@@ -93,7 +93,7 @@ def kinetic_energy(system: Description, about: str | None = None) -> Expr:
 
 @quantity()
 def potential_energy(system: Description) -> Expr:
-    """Potential energy of uniform gravity, −Σ m g·r, and of attractors; add the energy of springs."""
+    """Return the potential energy of uniform gravity, −Σ m g·r, and of attractors, without springs."""
     parts = (attraction_energy(system, attractor) for attractor in system.attractors.values())
     return as_expr(sum_of_terms(_uniform_gravity_energy(system), *parts))
 
@@ -125,7 +125,7 @@ def _uniform_gravity_energy(system: Description) -> Expr:
 
 @quantity()
 def total_energy(system: Description) -> Expr:
-    """Kinetic energy, potential energy of gravity, and strain energy of flexible bodies."""
+    """Return the kinetic energy, potential energy of gravity, and strain energy of flexible bodies."""
     potential = plus(potential_energy(system), strain_energy(system))
     return as_expr(plus(kinetic_energy(system), potential))
 
@@ -142,7 +142,7 @@ def strain_energy(system: Description) -> Expr:
 
 @quantity()
 def momentum(system: Description) -> Vector:
-    """Linear momentum Σ m v."""
+    """Return the linear momentum Σ m v."""
     return _linear_momentum(system, None)
 
 
@@ -152,7 +152,7 @@ def _linear_momentum(system: Description, still: Body | None) -> Vector:
 
 @quantity(arguments=(0, 1))
 def angular_momentum(system: Description, about: Point | Body | str | None = None) -> Vector:
-    """Angular momentum Σ (I·ω + m r × v), about the ground's origin, a point, or "mass centre"."""
+    """Return the angular momentum Σ (I·ω + m r × v), about the ground's origin, a point, or "mass centre"."""
     if isinstance(about, str) and about == "mass centre":
         return _central_momentum(system)
     if about is None:
@@ -193,7 +193,7 @@ def _moment_of_momentum(system: Description, still: Body | None) -> tuple[Vector
 
 
 def body_motions(system: Description, still: Body | None = None) -> Iterator[tuple[Body, Triple, Triple]]:
-    """Return (body, ω, velocity of its origin) of all bodies, parents first, both vectors in the body's axes;
+    """Yield (body, ω, velocity of its origin) of all bodies, parents first, both vectors in the body's axes;
     if a body is given as reference, velocities are relative to its origin.
     """
     zero: Triple = (ZERO, ZERO, ZERO)
@@ -231,14 +231,14 @@ def _carried_rotation(body: Body, w: Triple) -> Triple:
 
 @quantity(arguments=1)
 def reaction_force(system: Description, body: object) -> Vector:
-    """Force of a body's joint on the body, from its parent, at the body's origin."""
+    """Return the force of a body's joint on the body, from its parent, at the body's origin."""
     found = _jointed_body(system, body, "reaction_force")
     return found.frame.vector(reaction_symbols(system, found)[:3])
 
 
 @quantity(arguments=1)
 def reaction_moment(system: Description, body: object) -> Vector:
-    """Moment of a body's joint on the body, from its parent, about the body's origin."""
+    """Return the moment of a body's joint on the body, from its parent, about the body's origin."""
     found = _jointed_body(system, body, "reaction_moment")
     return found.frame.vector(reaction_symbols(system, found)[3:])
 
@@ -342,7 +342,7 @@ def large(system: Description, *things: ExpressionLike) -> None:
 
 
 def judgements(system: Description) -> dict[Expr, int]:
-    """Declared orders by expression; the value of a prescribed speed has the order of the speed."""
+    """Return declared orders by expression; the value of a prescribed speed has the order of the speed."""
     found = dict(system.smallness)
     for given in system.prescriptions.values():
         if given.speed in system.smallness and given.value.kind != "number":

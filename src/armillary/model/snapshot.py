@@ -43,7 +43,7 @@ def snapshot(system: Description) -> Description:
 
 
 def changeable(system: Description) -> Description:
-    """Return a copy of a description that verbs can change; the description itself stays as it is."""
+    """Return a copy of a description that verbs can change; the description itself stays unchanged."""
     return _copy(system, frozen=False)
 
 

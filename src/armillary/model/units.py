@@ -1,6 +1,7 @@
-"""Units of models: unit systems, and numbers as users write them, 55, "55 mile/hour" or "pi/2".  A unit
-system has the SI values of one unit of mass, length and time inside a model. Values are converted at the
-border only: defaults, parameter values and initial values come in stated units, outputs leave in theirs.
+"""Units of models: unit systems, and numbers as users write them, 55, "55 mile/hour" or "pi/2".
+
+A unit system has the SI values of one unit of mass, length and time inside a model. Values are converted at
+the border only: defaults, parameter values and initial values come in stated units, outputs leave in theirs.
 Inside, angles are always in radians; a system whose name ends in ``-deg`` shows and takes the angles of
 joints in degrees, as AUTOSIM's programs do (Sayers 1990, section 9.1, Table 9.1.4).
 """
@@ -48,7 +49,7 @@ class UnitSystem:
     angle: str = "rad"
 
     def scale(self, dimension: Dimension) -> float:
-        """SI value of this system's unit of the dimension."""
+        """Return the SI value of this system's unit of the dimension."""
         if self._is_si:
             return 1.0
         bases = (self.mass, self.length, self.time, 1.0, 1.0)
@@ -203,7 +204,7 @@ def text_number(
 
 
 def about_value(what: str, error: ArmillaryError) -> str:
-    """Return the sentence of an error in reading a value, which begins with what the value is for."""
+    """Return the sentence of an error in reading a value; it begins with the purpose of the value."""
     return f"{what}{' ' if isinstance(error, BadValueError) else ': '}{error}"
 
 

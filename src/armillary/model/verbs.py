@@ -226,7 +226,7 @@ def _way_back(system: Description, owner: object = None) -> Callable[[], None]:
 
 @cache
 def _growing(record: Given) -> tuple[str, ...]:
-    """Fields of a record that begin as empty tables."""
+    """Return the fields of a record that begin as empty tables."""
     return tuple(f.name for f in fields(record) if f.default_factory is dict)
 
 
@@ -301,7 +301,7 @@ class TableForm(TopForm):
 
 
 class NoForm:
-    """No entry by itself: ``words`` are where a text model holds what the verb does."""
+    """No entry of its own: ``words`` name the place where text models state what the verb does."""
 
     def __init__(self, words: str) -> None:
         self.section, self.words = "", words

@@ -28,7 +28,7 @@ Sections of the finished program:
 
 The program:
 
-14. Parameters, constants, state, memory and inputs are symbols, each in one of these lists and once
+14. Parameters, constants, state, memory and inputs are symbols, each in one of these lists, once
     (a parameter may be a constant).
 15. ``precompute`` has one result per constant, and each constant is read by a section or is a size.
 16. ``derivatives`` has one result per state, ``update`` one per memory or none, each ``fire`` section one per
@@ -124,7 +124,7 @@ def check_program(program: Program) -> None:
 
 
 def check_section(section: ProgramSection, inputs: Collection[Expr], *, constant: bool = False) -> None:
-    """Raise IllegalProgram unless a section that reads ``inputs`` is legal; ``constant``: precompute."""
+    """Raise IllegalProgram unless a section that reads ``inputs`` is legal; ``constant`` marks precompute."""
 
     def fault(line: int, message: str) -> Exception:
         return _fault(f"section '{section.name}'", section.nodes, line, message)
@@ -133,29 +133,29 @@ def check_section(section: ProgramSection, inputs: Collection[Expr], *, constant
         raise fault(-1, f"{len(section.labels)} labels for {len(section.results)} results")
     known = set(inputs)
     _check_nodes(section.nodes, known, fault)
-    place = {node: i for i, node in enumerate(section.nodes)}
+    line_of = {node: i for i, node in enumerate(section.nodes)}
     for i, node in enumerate(section.nodes):
         if node.kind in ("number", "symbol"):
             raise fault(i, f"a {node.kind} is listed among the nodes to compute")
-        if place[node] != i:
-            raise fault(i, f"v{i + 1} is listed again in line {place[node] + 1}")
+        if line_of[node] != i:
+            raise fault(i, f"v{i + 1} is listed again in line {line_of[node] + 1}")
         if node.constant != constant:
             raise fault(i, "a variable in precompute" if constant else "a constant outside precompute")
         if not constant and node.kind in ("sum", "product") and len(node.args) > MANY:
             raise fault(i, f"{len(node.args)} operands, more than {MANY}")
         for operand in node.args:
-            problem = _operand_fault(operand, place, i, known)
+            problem = _operand_fault(operand, line_of, i, known)
             if problem:
                 raise fault(i, problem)
     for label, result in zip(section.labels, section.results, strict=True):
-        problem = _operand_fault(result, place, len(place), known)
+        problem = _operand_fault(result, line_of, len(line_of), known)
         if problem:
-            raise fault(len(place) - 1, f"result '{label}': {problem}")
+            raise fault(len(line_of) - 1, f"result '{label}': {problem}")
     needed = set(operands_first(section.results))
     for i, node in enumerate(section.nodes):
         if node not in needed:
             raise fault(i, "no result needs this node")
-    _check_packs(section, place, fault)
+    _check_packs(section, line_of, fault)
     if section.operations != sum_operations(section.nodes):
         counted = sum_operations(section.nodes)
         raise fault(-1, f"the operations are given as {section.operations}, and counted as {counted}")
@@ -312,9 +312,9 @@ def _check_results(program: Program) -> None:
     for name, places in lists.items():
         outside = [p for p in places if not 0 <= p < states]
         if outside:
-            raise IllegalProgram(f"{where}: {name} has the place {outside[0]}, outside of {states} states")
+            raise IllegalProgram(f"{where}: {name} has the index {outside[0]}, outside of {states} states")
         if len(set(places)) != len(places):
-            raise IllegalProgram(f"{where}: two places of {name} overlap")
+            raise IllegalProgram(f"{where}: two indices of {name} overlap")
     for name, (section, counts) in expected.items():
         if len(section.results) not in counts:
             wanted = " or ".join(map(str, counts))

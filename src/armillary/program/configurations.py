@@ -5,7 +5,7 @@ All configurations share the *motion* of the system,
     [coordinates, all speeds in the order of the system, the user's own states]
 
 which includes locked, given and dependent speeds, but not prescribed coordinates. The program of a
-configuration has these sections besides the others:
+configuration has these additional sections:
 
     leave      the motion from the state, then the values of the speeds that events set and that may not be
                states: speeds that events release and, in systems with constraints, all speeds; with
@@ -191,21 +191,8 @@ LockSet = frozenset[str]  # names of the locked speeds
 
 _MOST = 2000  # most states of the search
 _SMOOTH = (
-    "sin",
-    "cos",
-    "tan",
-    "asin",
-    "acos",
-    "atan",
-    "atan2",
-    "tanh",
-    "exp",
-    "log",
-    "abs",
-    "pow",
-    "min",
-    "max",
-)
+    "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "tanh", "exp", "log", "abs", "pow", "min", "max",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -244,7 +231,7 @@ class LockingEvent:
         return (locked | self.lock) - self.unlock
 
     def held_speeds(self, locked: LockSet) -> LockSet:
-        """Return the speeds held while the impulse of the locks acts: also those released at this instant,
+        """Return the speeds held while the impulse of the locks acts: also speeds released at this instant,
         unless the event sets them.
         """
         return self.after(locked) | (locked - self.sets)
@@ -261,7 +248,7 @@ class Transition:
 
     @property
     def impulse(self) -> bool:
-        """Whether a speed is locked that was free."""
+        """Whether a free speed becomes locked."""
         return not self.after <= self.before
 
 
@@ -279,9 +266,7 @@ class LockSets:
 
 
 def happenings(system: Description) -> list[LockingEvent]:
-    """Return the events that may happen at one instant and lock or unlock, in the order of
-    the description.
-    """
+    """Return groups of events that happen at one instant and lock or unlock, in the description's order."""
     found: dict[tuple[Expr, int], list[EventRecord]] = {}
     for event in system.events.values():
         for direction in (event.direction,) if event.direction else (1, -1):
@@ -318,8 +303,8 @@ def lock_sets(system: Description) -> LockSets:
 class _Crossing:
     """The check whether an event's expression can pass zero, from the variables of its rate.
 
-    An expression always can if it may jump, or depends on memory, variables that events set, accelerations or
-    reactions, whose rates are not known here.
+    The answer is yes if the expression may jump, or depends on memory, variables that events set,
+    accelerations or reactions, whose rates are not known here.
     """
 
     def __init__(self, system: Description, happening: LockingEvent) -> None:
@@ -354,8 +339,8 @@ def in_words(locked: Sequence[str] | LockSet) -> str:
 #
 # Sets of locked speeds come from the events (above), choices of dependent speeds from positions of the
 # loops (mechanics/constraints/loop_motion.py). Equations of a configuration are derived at their first use.
-# A group has one set of locked speeds; in it, a run takes the first configuration if that is good at the
-# present place, else the one with the largest rating there.
+# A group has one set of locked speeds; in it, a run takes the first configuration if this is good at the
+# present position, else the configuration with the largest rating there.
 
 LIMIT = 16  # default for the most configurations in a table
 _GOOD = 2.0 * POOR_PIVOT  # conditioning above which a choice is good at a place
@@ -513,7 +498,7 @@ def configurations_of(equations: DerivedEquations) -> ConfigurationTable:
 
 
 def find_configurations(equations: DerivedEquations, limit: int = LIMIT) -> ConfigurationTable:
-    """Return at most ``limit`` configurations that a run can meet, beginning with the one derived first.
+    """Return at most ``limit`` configurations that a run can meet; the derived one is the first.
 
     The table is kept with the equations.
     """
@@ -542,7 +527,7 @@ def find_configurations(equations: DerivedEquations, limit: int = LIMIT) -> Conf
 
 
 def _choices(equations: DerivedEquations, reached: LockSets, limit: int) -> Mapping[LockSet, Choices]:
-    """Choices of dependent speeds for each set of locked speeds, as far as the limit allows."""
+    """Return the choices of dependent speeds for each set of locked speeds, as far as the limit allows."""
     system, judged = equations.system, equations.judged
     sets = list(reached.reasons)[:limit]
     none = np.empty((0, 0))

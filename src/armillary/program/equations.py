@@ -1,7 +1,4 @@
-"""Equations of motion: the derived program, its cost, and the way to run it.
-
-Programs as text for people: assignments with readable names, and a report of a derivation.
-"""
+"""Equations of motion: the derived program, its cost, its listing with readable names, and a report."""
 
 from __future__ import annotations
 
@@ -35,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Text(str):
-    """Text that shows itself as lines where an interpreter or notebook would show a quoted string."""
+    """Text whose ``repr`` is the text itself, so that interpreters and notebooks show its lines."""
 
     def __repr__(self) -> str:
         return str(self)
@@ -180,7 +177,7 @@ Use = Literal["export", "FMU with locks", "linear model", "sensitivities"]
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage of the derivation: its seconds and, where it made equations, their operations."""
+    """One stage of the derivation: its seconds and, if it made equations, their operations."""
 
     name: str
     seconds: float
@@ -207,14 +204,14 @@ class DerivedEquations:
     formalism: str
     program: Program
     targets: Targets
-    parameter_units: dict[str, str]  # stated, or deduced where they were not
+    parameter_units: dict[str, str]  # stated or deduced
     stages: tuple[Stage, ...]
     gains: tuple[Gain, ...]
     reduction: Reduction
     configuration: Configuration
     options: DataTable  # of the derivation, for another configuration of the same system
     judged: Judged = field(default_factory=Judged)
-    considered: tuple[Considered, ...] = ()  # what "auto" chose from, in the order of trying
+    considered: tuple[Considered, ...] = ()  # formalisms that "auto" tried, in order
     searched: tuple[Gain, ...] = ()  # gains of the search by effort="high"
 
     # Consequences of the kind of states; a formalism with other states has other values in its class.
@@ -270,18 +267,18 @@ class DerivedEquations:
 
     @cached_property
     def states(self) -> tuple[str, ...]:
-        """Names of the states of the user's own, which follow the speeds in the state."""
+        """Names of the user's own states, which follow the speeds in the state."""
         return tuple(s.data.name for s in self.targets.states)
 
     @cached_property
     def motion_names(self) -> tuple[str, ...]:
-        """Names of [coordinates, all speeds, states], the order in which starts and changes have them."""
+        """Names of [coordinates, all speeds, states], the order of starts and changes."""
         return (*self.coordinates, *self.all_speeds, *self.states)
 
     @cached_property
     def size_constants(self) -> dict[int, int]:
-        """By index of a state whose size follows from parameters (mechanics/constraints/loop_closing.py): the
-        index of this size among the constants of the program.
+        """Indices among the program's constants of the sizes of states that follow from parameters
+        (mechanics/constraints/loop_closing.py), by index of the state.
         """
         known = dict(zip(map(speed_kind, self.system.speeds), self.program.speed_sizes, strict=False))
         place = {s: i for i, s in enumerate(self.program.constants)}
@@ -290,8 +287,8 @@ class DerivedEquations:
 
     @cached_property
     def turns_rows(self) -> list[float]:
-        """For each coordinate and speed of the state 1 if the matrix of the constraints changes with it, at
-        once or by its coordinates, else 0: wheels that roll turn no row of the suspensions.
+        """For each coordinate and speed of the state: 1 if the matrix of the constraints depends on it, or on
+        a coordinate whose rate depends on it, else 0. Wheels that roll turn no row of the suspensions.
         """
         elements = [as_expr(a) for row in self.reduction.rows for a in row.coefficients.values()]
         held = {s.data.name for s in symbols(*elements)}
@@ -301,7 +298,7 @@ class DerivedEquations:
 
     @cached_property
     def startable(self) -> dict[str, Expr]:
-        """Coordinates, speeds and states of the user's own that may have initial values, by name."""
+        """Coordinates, speeds and the user's own states that may have initial values, by name."""
         known = set(self.motion_names) - {p.speed.data.name for p in self.reduction.given.values()}
         return {s.data.name: s for s in self.system.initial if s.data.name in known}
 
@@ -322,7 +319,7 @@ class DerivedEquations:
 
     @cached_property
     def start_places(self) -> tuple[dict[str, tuple[int, float]], list[float]]:
-        """(index in a motion and factor of each initial value, by name; the motion as described)."""
+        """The index in a motion and factor of each initial value by name, and the motion as described."""
         number = {name: i for i, name in enumerate(self.motion_names)}
         places = {name: (number[name], factor) for name, factor in self.start_factors.items()}
         return places, [self.described_start[name] for name in self.motion_names]

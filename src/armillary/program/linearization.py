@@ -177,8 +177,8 @@ def _pivots(
 ) -> list[tuple[ConstraintRow, int]]:
     """Return rows, each with the position that it makes dependent.
 
-    Its rate is the row's dependent speed. If this is not possible for all rows, all pairs are chosen by
-    numbers at the start of runs.
+    The position's rate is the row's dependent speed. If this is not possible for all rows, all pairs are
+    chosen by numbers at the start of runs.
     """
     system, elimination = equations.system, equations.reduction.elimination
     place = {p.speed: k for k, p in enumerate(found) if p.speed is not None}
@@ -233,7 +233,7 @@ class RatesOfSpeeds(Protocol):
         """Symbols for the rates that the changes contain; empty if they contain none."""
 
     def along(self, moving: Mapping[Expr, Expr]) -> list[Expr]:
-        """δu̇ for given changes of symbols, in terms of ``rates``."""
+        """Return δu̇ for given changes of symbols, in terms of ``rates``."""
 
 
 @runtime_checkable
@@ -245,7 +245,7 @@ class FactorisedRates(RatesOfSpeeds, Protocol):
         """The factorised matrix, by indices of speeds."""
 
     def parts(self, moving: Mapping[Expr, Expr]) -> tuple[Mapping[int, Expr], Mapping[int, Expr]]:
-        """(right side, addends) for given changes of symbols, by indices of speeds."""
+        """Return (right side, addends) for given changes of symbols, by indices of speeds."""
 
 
 @dataclass(frozen=True)
@@ -273,7 +273,7 @@ class Tangent:
 
 
 class Entries(Mapping[Element, Expr]):
-    """Elements of a matrix; those of a solution are written out when the first of them is requested."""
+    """Elements of a matrix; elements of a solution are written out when the first one is requested."""
 
     def __init__(self, known: Mapping[Element, Expr], solution: ColumnSolution, matrix: str) -> None:
         self.known = known
@@ -360,7 +360,7 @@ def _inputs(equations: DerivedEquations, names: Sequence[str]) -> list[tuple[Var
         if name in moving:
             raise ParameterError(
                 f"'{name}' is a variable of the motion, not an input; inputs are parameters, memories and "
-                "what s.input(…) declares. To drive a coordinate from outside, give its joint a moment or "
+                "declarations by s.input(…). To drive a coordinate from outside, give its joint a moment or "
                 "force with the magnitude s.input('name')"
             )
         checked_names([name], known, "there is no parameter, input or memory", ParameterError)
@@ -380,7 +380,7 @@ class _Moves:
 
 @dataclass(frozen=True, eq=False)
 class _Linearised:
-    """A linear form in the making: what it is made from, and its positions and loops."""
+    """The parts of a linear form: equations, inputs, outputs, positions and loops."""
 
     equations: DerivedEquations
     inputs: Sequence[Variable]
@@ -396,7 +396,7 @@ class _Linearised:
         object.__setattr__(self, "loops", closed_loops(self.equations, self.positions))
 
     def form(self) -> LinearForm:
-        """Return all elements that are not zero."""
+        """Return the linear form with all elements that are not zero."""
         n, t = len(self.states), self.equations.targets
         # mypy: empty tables, whose types follow from their first use.
         A, B, C, D, basis = ({} for _ in range(5))  # type: ignore[var-annotated]
@@ -548,7 +548,7 @@ class _Linearised:
         return t.rates[count : count + len(t.speeds)]
 
     def _column(self, moves: _Moves, *, solve: bool = True) -> tuple[list[Expr], list[Expr]]:
-        """(derivatives of the rates of positions, speeds and states; those of outputs) along a direction.
+        """Return derivatives along a direction: of the rates of positions, speeds and states; of the outputs.
 
         Unless ``solve``, the speeds have zeros.
         """
@@ -582,7 +582,7 @@ class _Linearised:
         return {place: x for place, x in zip(entries, values, strict=True) if x is not ZERO}
 
     def _turn_rate(self, k: int, moves: _Moves) -> Expr:
-        """Element of θ × ω for the k-th position if this is a rotation, else zero."""
+        """Return the element of θ × ω for the k-th position if this is a rotation, else zero."""
         axis = self.positions[k].axis
         if axis is None:
             return ZERO

@@ -17,7 +17,7 @@ operations on vectors in place of 38. CUDA's kernels do the same (``export/cuda/
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -242,17 +242,17 @@ def pack_section(
     own_sines: bool = False,
     width: int = 0,
 ) -> ProgramSection:
-    """Return the section with the profitable packs, the nodes of each side by side; itself if there are none.
+    """Return the section with the profitable packs, each pack's nodes side by side; itself without any.
 
     With ``own_sines``, sines of plain angles are computed where they are used, not all together beforehand.
-    With a ``width``, packs of at most so many lanes are also looked for in parts that the section repeats.
+    With a ``width``, packs of at most ``width`` lanes are also searched for in repeated parts of the section.
     """
     nodes, results = section.nodes, section.results
     best: tuple[list[Pack], float] = ([], 0.0)
     for n in sorted({len(column) for column in alike}):  # four lanes need not be better than two
         possible = possible_packs(nodes, in_lanes(alike, n))
         best = max(best, worthwhile(possible, nodes, results, places, own_sines), key=lambda b: b[1])
-    # With two lanes, machine code of arm64 would be LLVM's: what is written here lacks packs of such calls.
+    # With two lanes, LLVM would have to make the machine code of arm64: the encoder here lacks such packs.
     if width > 2 and any([n.kind == "call" and n.data in PACKED_CALLS - ANGLES for n in nodes]):
         pairs = possible_packs(nodes, in_lanes(alike, 2)) if alike else []
         possible = repeated_packs(
@@ -295,8 +295,11 @@ LARGEST_ANGLE = 8.0e5  # up to which the code of ANGLES has no branches
 _DEPTH = 6  # levels of an expression that are read for a bound of its value
 
 
-def pack_calls(section: ProgramSection, width: int) -> ProgramSection:
-    """Return the section with packs of calls that do not depend on each other, at most ``width`` in one.
+def pack_calls(
+    section: ProgramSection, width: int, functions: Container[str] = PACKED_CALLS
+) -> ProgramSection:
+    """Return the section with packs of calls of these functions that do not depend on each other, at most
+    ``width`` in one.
 
     Sines of angles that may be large stay single calls; among these are sines of symbols, which are computed
     together before everything else.
@@ -304,7 +307,7 @@ def pack_calls(section: ProgramSection, width: int) -> ProgramSection:
     if width < 2:
         return section
     taken = {node for pack in section.packs for node in pack.lanes}
-    calls = [n for n in section.nodes if _is_packed(n) and n not in taken]
+    calls = [n for n in section.nodes if _is_packed(n) and n.data in functions and n not in taken]
     if len(calls) < 2:
         return section
     found = [
@@ -467,7 +470,7 @@ class NearSines:
 
 def near_sines(program: Program) -> NearSines | None:
     """Return the two sections of a program, or `None` if they would save little: without sines or cosines of
-    coordinates, or with many other elementary functions, such as those of tyres.
+    coordinates, or with many other elementary functions, such as tyres have.
     """
     derivatives = program.derivatives
     places = {s: i for i, s in enumerate(program.state)}

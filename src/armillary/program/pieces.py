@@ -95,12 +95,12 @@ class Pieces:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the rows: those of the independent speeds."""
+        """Names of the rows: the independent speeds."""
         return tuple(u.data.name for u in self.speeds)
 
     @cached_property
     def mass_matrix(self) -> ExpressionMatrix:
-        """M, of the independent speeds."""
+        """The mass matrix M of the independent speeds."""
         elements = tuple(tuple(as_expr(self._mass(r, s)) for s in self._places) for r in self._places)
         return ExpressionMatrix("mass matrix", self.names, self.names, elements)
 
@@ -152,7 +152,7 @@ class Pieces:
 
             C_ij = ½ Σ_k ( ∂M_ij/∂q_k + ∂M_ik/∂q_j − ∂M_jk/∂q_i ) u_k
 
-        Source: Murray, Li and Sastry (1994), eq. 4.23. For speeds that are the rates of the coordinates.
+        Source: Murray, Li and Sastry (1994), eq. 4.23. The speeds must be the rates of the coordinates.
         """
         q, u, system = self.coordinates, self.speeds, self.system
         rates = [self.plain(system.rates[s]) for s in self.reduction.coordinates(system)]
@@ -269,7 +269,7 @@ class Pieces:
         return self._matrix.get((min(r, s), max(r, s)), 0)
 
     def _with_gain(self, force: Mapping[int, Scalar], tree: Tree) -> dict[int, Scalar]:
-        """f + M γ: f for u̇ from f for the unknowns x = u̇ − γ of the equations."""
+        """Return f + M γ: f for u̇, from f for the unknowns x = u̇ − γ of the equations."""
         gained = {k: v for k, v in corrections(tree).items() if k in self._places}
         found = dict(force)
         for r in found:
@@ -286,15 +286,22 @@ class Pieces:
         return ExpressionVector(what, self.names, tuple(as_expr(values.get(k, 0)) for k in self._places))
 
 
+_KEPT = "_pieces"  # attribute of equations
+
+
 def pieces_of(equations: DerivedEquations) -> Pieces:
-    """Return the pieces of equations by any formalism, in their configuration."""
+    """Return the pieces of equations by any formalism, in their configuration; they are kept with them."""
+    if (known := vars(equations).get(_KEPT)) is not None:
+        found: Pieces = known
+        return found
     system, judged = equations.system, equations.judged
     keep = judged.keep if judged else None
     with _derivation(keep):
         reduction = _reduce_to_independent_speeds(
             system, reader(judged.declared, judged.keep), _configuration(equations)
         )
-        return Pieces(system, reduction.regroup(), keep)
+        found = vars(equations)[_KEPT] = Pieces(system, reduction.regroup(), keep)
+    return found
 
 
 def kane_states(equations: DerivedEquations, pieces: Pieces) -> DerivedEquations:
@@ -358,18 +365,18 @@ def with_functions(
     search: bool = True,
     per_state: Mapping[Expr, Expr] | None = None,
 ) -> DerivedEquations:
-    """Return the equations with a program of these functions alone, over one table of constants.
+    """Return the equations with a program of these functions alone, with one table of constants.
 
     The expressions have no dimensions and contain neither dependent speeds nor accelerations (see
     ``program/targets/targets.py``); ``inputs`` are the symbols that they contain besides the state. With
     ``search``, passes look for common factors and pairs in the results, as for the derivatives of a system.
-    Forces of contacts are those of their statuses. ``per_state`` has an input for each state, such as a
+    Forces of contacts follow from their statuses. ``per_state`` has an input for each state, such as a
     weight of its rate; inputs of corresponding states correspond in branch packs.
     """
     forces = equations.targets.forces
     if forces:
         functions = {name: transform(results, forces.get) for name, results in functions.items()}
-    wanted = replace(
+    function_targets = replace(
         equations.targets,
         rates=(),
         columns=(),
@@ -392,13 +399,13 @@ def with_functions(
         ),
     )
     with derivation():
-        program, gains = program_of(equations.system, wanted, equations.reduction.plain)
+        program, gains = program_of(equations.system, function_targets, equations.reduction.plain)
     if per_state:
         columns = [c for c in program.alike if all(s in per_state for s in c)]
         program = replace(
             program, alike=(*program.alike, *(tuple([per_state[s] for s in c]) for c in columns))
         )
-    return replace(equations, program=program, targets=wanted, gains=tuple(gains))
+    return replace(equations, program=program, targets=function_targets, gains=tuple(gains))
 
 
 def shared_part(results: Sequence[Expr], inputs: Sequence[Expr], owner: object) -> dict[Expr, Expr]:

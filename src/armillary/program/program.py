@@ -3,14 +3,14 @@
     precompute    constants from parameters, once per parameter set
     derivatives   q̇, u̇ and rates of the user's states from time, state, constants and memory
     outputs       the quantities of interest at a sample
-    events        expressions whose zeros matter
+    events        expressions whose zeros are events
     update        new memory, once per step
     fire          new memory and state when an event happens, one section per event
     normalise     Euler parameters back to unit length, closed contacts without drift
     correct       coordinates with the gaps of closed loops made smaller, one step of Newton's method
     geometry      gaps and speed relations of the constraints, as numbers: for assembly, not for every step
-    solve, …      what steps in redundant coordinates need; see redundant.py
-    leave, …      what a change of configuration needs; see configurations.py
+    solve, …      sections for steps in redundant coordinates; see redundant.py
+    leave, …      sections for a change of configuration; see configurations.py
 
 A section holds nodes in the order in which they are computed; each node has its operands.
 """
@@ -31,8 +31,8 @@ from armillary.program.sparse_rates import SparseStructure
 
 # The order in which a program's nodes are computed.
 #
-# A narrow program (few operations per cycle of its longest chain of dependent ones) waits for results: there,
-# of the nodes whose operands are ready, the one with the longest chain behind it goes first, on a model
+# A narrow program (few operations per cycle of its longest chain of dependent operations) waits for results:
+# among the nodes whose operands are ready, the node with the longest chain behind it goes first, on a model
 # machine that starts two operations per cycle. Measured against an operands-first order: as fast on the arm,
 # 5 % faster on chains of 8 and 64 links, and fewer values spilled. A wide program is limited by registers:
 # there the operands of one result are finished before the next is begun. On the floating tree of 31 bodies
@@ -67,7 +67,7 @@ def schedule(
 
 
 def critical_path(order: Iterable[Expr]) -> int:
-    """Cycles of the longest chain of dependent operations among nodes with their operands before them."""
+    """Return the cycles of the longest chain of dependent operations; ``order`` has operands first."""
     return max(_Flow(_computed_nodes(order, False)).arrival, default=0)
 
 
@@ -78,9 +78,9 @@ def _computed_nodes(order: Iterable[Expr], enter_constants: bool) -> list[Expr]:
 
 
 class _Flow:
-    """Operations by their places in a list: the operands that each one waits for, and its ``arrival``, the
-    cycle at which it is known when every operation starts as soon as its operands are there. ``names`` are
-    intermediate values, which are known with their definitions.
+    """Operations by index, with their operands and latencies.
+    ``arrival`` is the cycle at which a value is known if every operation starts as soon as its operands are
+    known. ``names`` are intermediate values, which are known with their definitions.
 
     Sums and products take their operands in the order in which these arrive, so that the last one waits for
     one operation only.
@@ -92,7 +92,7 @@ class _Flow:
         self.operands: list[list[int]] = []
         self.own: list[int] = []
         self.arrival: list[int] = []
-        found: list[Any]  # integers; Any, because mypy would keep the None that is taken out below
+        waits_for: list[Any]  # integers; Any, because mypy would keep the None that is taken out below
         place: dict[Expr, int | None] = {}
         find = place.get
         arrival = self.arrival
@@ -104,24 +104,26 @@ class _Flow:
                 continue
             place[node] = len(arrival)
             self.nodes.append(node)
-            found = list(map(find, args))
-            if None in found:
-                found = [i for i in found if i is not None]
-            self.operands.append(found)
-            own = _ADD if kind == "sum" else _MULTIPLY if node.data == _PLAIN_PRODUCT else _own_latency(node)
-            self.own.append(own)
-            waits = len(found)
+            waits_for = list(map(find, args))
+            if None in waits_for:
+                waits_for = [i for i in waits_for if i is not None]
+            self.operands.append(waits_for)
+            latency = (
+                _ADD if kind == "sum" else _MULTIPLY if node.data == _PLAIN_PRODUCT else _own_latency(node)
+            )
+            self.own.append(latency)
+            waits = len(waits_for)
             if kind != "call" and (waits > 2 or waits < len(args)):
-                times = [arrival[i] for i in found]
+                times = [arrival[i] for i in waits_for]
                 times.sort()
                 arrival.append(_chain_end(node, times, len(args) - waits))
             elif waits == 1:
-                arrival.append(arrival[found[0]] + own)
+                arrival.append(arrival[waits_for[0]] + latency)
             elif waits == 2:
-                first, second = arrival[found[0]], arrival[found[1]]
-                arrival.append((first if first > second else second) + own)
+                first, second = arrival[waits_for[0]], arrival[waits_for[1]]
+                arrival.append((first if first > second else second) + latency)
             else:
-                arrival.append(max([arrival[i] for i in found], default=0) + own)
+                arrival.append(max([arrival[i] for i in waits_for], default=0) + latency)
 
     def with_names(self, order: Iterable[int]) -> tuple[Expr, ...]:
         """Return the operations in this order, each followed by its intermediate values."""
@@ -133,7 +135,7 @@ class _Flow:
         return tuple(found)
 
     def chains_behind(self) -> list[int]:
-        """Cycles of the longest chain that starts with each node."""
+        """Return the cycles of the longest chain that starts with each node."""
         arrival = self.arrival
         own = self.own
         behind = own.copy()
@@ -153,8 +155,8 @@ class _Flow:
         return behind
 
     def longest_chain_first(self, behind: Sequence[int]) -> list[int]:
-        """Places of the nodes in the order in which the model machine starts them."""
-        nodes, own = self.nodes, self.own
+        """Return the nodes' indices in the order in which the model machine starts them."""
+        nodes, latency = self.nodes, self.own
         size = len(nodes)
         users: list[list[int]] = [[] for _ in nodes]
         waiting: list[int] = []
@@ -164,11 +166,11 @@ class _Flow:
             waiting.append(len(before))
             for a in before:
                 users[a].append(i)
-        # A number in the heap holds a priority, and the place as its remainder.
+        # A number in the heap holds a priority, and the index as its remainder.
         priority = [i - chain * size for i, chain in enumerate(behind)]
         ready = [p for p, count in zip(priority, waiting, strict=True) if not count]
         heapify(ready)
-        later: dict[int, list[int]] = {}  # priorities of nodes by the cycle at which their operands are there
+        later: dict[int, list[int]] = {}  # priorities of nodes by the cycle at which operands are known
         start = [0] * size
         order: list[int] = []
         cycle = 0
@@ -183,7 +185,7 @@ class _Flow:
                 i = heappop(ready) % size
                 order.append(i)
                 started += 1
-                finished = cycle + own[i]
+                finished = cycle + latency[i]
                 for user in users[i]:
                     if finished > start[user]:
                         start[user] = finished
@@ -201,7 +203,7 @@ class _Flow:
 
 
 def _chain_end(node: Expr, times: list[int], given: int) -> int:
-    """Return the cycle at which a sum or product is known; ``given`` operands are there from the start."""
+    """Return the cycle at which a sum or product is known; ``given`` operands are known at the start."""
     step = _ADD if node.kind == "sum" else _MULTIPLY
     now = step * (given - 1)
     for t in times:
@@ -215,14 +217,14 @@ def _chain_end(node: Expr, times: list[int], given: int) -> int:
 
 @lru_cache(1024)
 def _beside_chain(exponents: tuple[float, ...], scaled: bool) -> int:
-    """Cycles of a product's number, powers and division."""
+    """Return the cycles of a product's number, powers and division."""
     extra = scaled + any([abs(n) > 1 for n in exponents])
     divided = any([n < 0 or n != int(n) for n in exponents])
     return _MULTIPLY * extra + (_DIVIDE if divided else 0)
 
 
 def _own_latency(node: Expr) -> int:
-    """Cycles from the last operand of a product or call to its value.
+    """Return the cycles from the last operand of a product or call to its value.
 
     Sines and cosines of plain angles count 0: they are computed before everything else.
     """
@@ -261,7 +263,7 @@ def section(
 
 @dataclass(frozen=True, repr=False)
 class Program:
-    """All sections of one system, and where each input symbol is found."""
+    """All sections of one system, and lists of their input symbols."""
 
     name: str
     parameters: tuple[Expr, ...]  # inputs of precompute, in order
@@ -277,23 +279,23 @@ class Program:
     fire: tuple[ProgramSection, ...]
     normalise: ProgramSection
     correct: ProgramSection
-    corrected: tuple[int, ...]  # places in the state that ``correct`` renews
+    corrected: tuple[int, ...]  # indices in the state that ``correct`` renews
     geometry: ProgramSection
-    quaternions: tuple[int, ...]  # places in the state where four Euler parameters start
-    renewed: tuple[int, ...] = ()  # places in the state that ``normalise`` renews
+    quaternions: tuple[int, ...]  # indices in the state where four Euler parameters start
+    renewed: tuple[int, ...] = ()  # indices in the state that ``normalise`` renews
     correction_sizes: tuple[Expr, ...] = ()  # sizes of coordinates that ``correct`` renews; no variables
     speed_sizes: tuple[Expr, ...] = ()  # likewise sizes of all speeds in ``geometry``
     row_sizes: tuple[Expr, ...] = ()  # likewise sizes of its rows
     inputs: tuple[Expr, ...] = ()  # of stepping sections, after the state
-    stepping: tuple[ProgramSection, ...] = ()  # what integrators of redundant coordinates call
+    stepping: tuple[ProgramSection, ...] = ()  # called by integrators of redundant coordinates
     motion: tuple[Expr, ...] = ()  # inputs of ``changes`` except ``leave``, in place of the state
     changes: tuple[ProgramSection, ...] = ()  # of configuration
     partial_rates: tuple[ProgramSection, ...] = ()  # one or none: ∂f/∂y by columns, or sparse; then ∂f/∂t
-    structure: SparseStructure | None = None  # of the equations of implicit steps, where they are sparse
+    structure: SparseStructure | None = None  # of the equations of implicit steps, if they are sparse
     driven: tuple[Expr, ...] = ()  # inputs over time: their memory holds the addresses of their data
     alike: tuple[tuple[Expr, ...], ...] = ()  # states of branches that are alike; see branch_packs.py
-    tabled: tuple[tuple[Expr, Expr], ...] = ()  # (input, expression in time) where an export holds the data
-    stops: tuple[tuple[float, bool], ...] = ()  # times at which data of inputs bend, and whether they jump
+    tabled: tuple[tuple[Expr, Expr], ...] = ()  # (input, expression in time) if an export holds the data
+    stops: tuple[tuple[float, bool], ...] = ()  # times of kinks in data of inputs; whether data jump
 
     @property
     def normalises(self) -> bool:
@@ -301,7 +303,7 @@ class Program:
         return bool(self.renewed or self.corrected)
 
     def sections(self) -> tuple[ProgramSection, ...]:
-        """Return all sections, in the order in which they are met."""
+        """Return all sections in their fixed order."""
         return (
             self.precompute,
             self.derivatives,

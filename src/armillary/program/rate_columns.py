@@ -44,7 +44,7 @@ def with_partial_rates(
 
     Equations that contain functions without derivatives, or are large and not sparse, are returned unchanged.
     ``sparse`` allows sparse equations for steps; with ``like``, the program of another configuration, they
-    are sparse exactly if those of ``like`` are.
+    are sparse exactly if its equations are sparse.
     """
     program = equations.program
     if program.partial_rates:
@@ -101,7 +101,7 @@ def _is_quicker(structure: SparseStructure, program: Program, operations: int) -
 
 
 def partial_rates(equations: DerivedEquations) -> list[Expr]:
-    """∂f/∂y column after column, then ∂f/∂t."""
+    """Return ∂f/∂y column after column, then ∂f/∂t."""
     rates, program = equations.targets.rates, equations.program
     return [x for s in (*program.state, program.time) for x in tangents(rates, {s: UNIT})]
 
@@ -112,7 +112,7 @@ def partial_rates(equations: DerivedEquations) -> list[Expr]:
 #     L D Lᵀ x = g          ẋ_r = Σ T_rk x_k + a_r
 #
 # L has a unit diagonal, T is the identity except for a few rows, and every column has its own right side g
-# and addends a. All columns take the same steps, so compiled code makes these for several columns at once, in
+# and addends a. All columns take the same steps, so compiled code takes them for several columns at once, in
 # vector registers (``llvm/column_solution.py``). M⁻¹ is symmetric, so half of the elements of its columns are
 # enough. ``expressions()`` writes the columns out.
 
@@ -149,8 +149,8 @@ class Factors:
 
     @cached_property
     def paths(self) -> dict[int, list[int]]:
-        """By unknown, the unknowns on its path to the ground, from there outwards, also those
-        with L_jk = 0.
+        """The unknowns on the path of each unknown to the ground, nearest to the ground first, including
+        unknowns with L_jk = 0.
         """
         late = {k: -i for i, (k, _, _) in enumerate(self.steps)}
         found: dict[int, list[int]] = {}
@@ -159,9 +159,8 @@ class Factors:
         return found
 
     def reach(self, right: Iterable[int]) -> tuple[list[int], list[int]]:
-        """Return the unknowns where the forward solution, and the whole solution, is not zero.
-
-        ``right`` are the unknowns where the right side is not zero.
+        """Return the unknowns at which the forward solution, and the whole solution, is not zero.
+        ``right`` are the unknowns at which the right side is not zero.
         """
         found = set(right)
         for k, _, row in self.steps:
@@ -174,7 +173,7 @@ class Factors:
         return forward, [k for k, _, _ in self.steps if k in found]
 
     def solve(self, right: Mapping[int, Scalar]) -> dict[int, Scalar]:
-        """x as expressions, for a right side g by unknown."""
+        """Return x as expressions, for a right side g by unknown."""
         g = {k: right.get(k, 0) for k, _, _ in self.steps}
         for k, _, row in self.steps:
             for j, factor in row.items() if not is_zero(g[k]) else ():
@@ -237,7 +236,7 @@ class ColumnSolution:
         ]
 
     def expressions(self, matrix: str) -> dict[tuple[int, int], Expr]:
-        """Return these elements written out as expressions."""
+        """Return the elements of ``places`` as expressions."""
         found: dict[tuple[int, int], Expr] = {}
         for column in self.columns:
             if column.matrix == matrix:
@@ -285,8 +284,8 @@ class Group:
 def groups(solution: ColumnSolution) -> list[Group]:
     """Return all columns in groups.
 
-    Right sides of a group reach the same unknowns, or not many fewer. Columns of the inverse have groups of
-    their own: a few neighbours in the elimination that together do not reach many more unknowns than one.
+    Right sides of a group reach the same unknowns, or not many fewer. Columns of the inverse have separate
+    groups: a few neighbours in the elimination that together do not reach many more unknowns than one.
     """
     factors = solution.factors
     support = {c: frozenset(factors.reach(c.right)[0]) for c in solution.columns}
@@ -309,8 +308,8 @@ def groups(solution: ColumnSolution) -> list[Group]:
 
 
 def _alternating(solution: ColumnSolution, columns: list[SolvedColumn]) -> list[SolvedColumn]:
-    """Sort columns so that those of a coordinate and of its speed are side by side: their right sides use the
-    same values.
+    """Sort columns so that a coordinate's columns are next to its speed's: their right sides use the same
+    values.
     """
     first = max(min(solution.rows.values()), 1)
     place = {c: (c.index % first if c.matrix == "A" else c.index, c.index) for c in columns}

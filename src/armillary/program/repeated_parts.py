@@ -1,16 +1,16 @@
-"""Packs of operations that a section repeats on other values: four tyres, whose inputs differ in form.
+"""Packs of operations that a section repeats on other values, such as four tyres with different inputs.
 
 Branch packs (branch_packs.py) follow the states of branches that are alike; they end where the branches
-differ, as a steered axle differs from a rigid one. Here likeness is looked for in the operations themselves:
+differ, as a steered axle differs from a rigid one. Here the operations themselves are compared:
 
-1.  Every operation gets numbers that hold what it does, then also what its operands and users do, and theirs,
-    to a distance of three (after Weisfeiler and Leman).
-2.  Numbers that exactly so many operations have as a pack has lanes are seeds: their operations are lanes.
-3.  Packs grow from there along operands and users that correspond in all lanes and in no other way: by the
-    number of the largest distance that tells them apart, then by the packs that they touch.
+1.  Every operation gets four numbers. The first stands for its kind; the others also for the operations
+    around it, up to a distance of three (after Weisfeiler and Leman).
+2.  If a number occurs exactly once per lane, its operations are the lanes of a pack: a seed.
+3.  Packs grow from seeds along operands and users that correspond in all lanes without ambiguity: by numbers
+    of the largest distance, then by numbers of smaller distances and the packs around them.
 4.  Packs that would wait for each other in a circle are given up.
 
-Which of them pay is chosen in packs.py.
+packs.py chooses the profitable ones.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy as np
 from armillary.algebra.expression import Expr
 from armillary.program.branch_packs import CALLS, Pack, factor_kinds, strip_lets
 
-DISTANCE = 3  # of operations that a number holds
+DISTANCE = 3  # up to which a number depends on other operations
 PACKED_FUNCTIONS = CALLS | {"tan", "asin", "acos", "atan", "exp", "log", "tanh", "sign"}
 _Edge = tuple[int, int]  # an operation, and the kind of its connection
 
@@ -37,9 +37,9 @@ def repeated_packs(
     branches: Sequence[Pack],
     choose: Callable[[Sequence[Pack]], Sequence[Pack]],
 ) -> list[Pack]:
-    """Return packs of at most this number of lanes, a power of two, users first; none of them waits for
-    another in a circle. Those of most lanes are chosen first; what they leave is for pairs of branches, and
-    what grows from these.
+    """Return packs of at most ``width`` lanes, a power of two, users first, without circular dependences.
+    The widest packs are chosen first; the remaining operations are for pairs of branches and packs that grow
+    from these.
     """
     graph = _Graph(nodes)
     found: dict[int, tuple[int, ...]] = {}
@@ -57,13 +57,13 @@ def repeated_packs(
 
 
 class _Graph:
-    """The operations of a section by their places in it, without names of intermediate values."""
+    """The operations of a section by index, without names of intermediate values."""
 
     def __init__(self, nodes: Sequence[Expr]) -> None:
         self.nodes = [n for n in nodes if n.kind != "let"]
         self.place = {n: i for i, n in enumerate(self.nodes)}
-        known: dict[object, int] = {}
-        self.own: list[int] = []  # what each operation does
+        numbering: dict[object, int] = {}
+        self.own: list[int] = []  # the kind of each operation
         self.operands: list[list[_Edge]] = []
         self.users: list[list[_Edge]] = [[] for _ in self.nodes]
         for i, node in enumerate(self.nodes):
@@ -71,7 +71,7 @@ class _Graph:
             below: list[_Edge] = []
             given: list[object] = []
             for x, kind in zip(node.args, kinds, strict=True):
-                edge = known.setdefault(kind, len(known))
+                edge = numbering.setdefault(kind, len(numbering))
                 x = strip_lets(x)
                 at = self.place.get(x)
                 if at is None:
@@ -83,7 +83,7 @@ class _Graph:
             sized = node.data[0] != 0 if node.kind == "sum" else node.kind == "call" or abs(node.data[0]) != 1
             what = node.data if node.kind == "call" else (node.kind, sized)
             key = (what, tuple(sorted(map(str, given))), tuple(sorted([edge for _, edge in below])))
-            self.own.append(known.setdefault(key, len(known)))
+            self.own.append(numbering.setdefault(key, len(numbering)))
         self.numbers = self._numbers()
 
     def packable(self, i: int) -> bool:
@@ -93,7 +93,7 @@ class _Graph:
         return node.kind == "sum" or all([2 * n == int(2 * n) for n in node.data[1]])
 
     def _numbers(self) -> list[list[int]]:
-        """Numbers of the operations by the distance of what they hold."""
+        """Return the numbers of operations, by the distance up to which they depend on others."""
         own = np.array(self.own, dtype=np.uint64)
         edges = [(user, i, edge) for user, below in enumerate(self.operands) for i, edge in below]
         user, operand, edge = np.array(edges or [(0, 0, 0)], dtype=np.int64).T
@@ -112,11 +112,11 @@ class _Graph:
         return tuple([self.place[n] for n in pack.lanes])
 
     def packs(self, home: dict[int, tuple[int, ...]]) -> list[Pack]:
-        """Return the packs of columns, users first, without those that wait for each other."""
+        """Return the packs of columns, users first, without circular dependences."""
         return [self.pack(column, home) for column in _without_circles(self, home)]
 
     def pack(self, column: Sequence[int], home: dict[int, tuple[int, ...]]) -> Pack:
-        """Return a pack with its operands in columns that correspond, as far as any do."""
+        """Return a pack; as far as possible, its columns of operands correspond."""
         lanes = tuple([self.nodes[i] for i in column])
         first = lanes[0]
         ours = [strip_lets(x) for x in first.args]
@@ -143,7 +143,7 @@ class _Graph:
         return Pack(lanes, tuple(map(tuple, columns)), tuple(map(tuple, factors)))
 
     def _mate(self, x: Expr, lane: int, home: dict[int, tuple[int, ...]]) -> int | None:
-        """Return the place of the operation so many lanes after another one in its pack."""
+        """Return the index of the operation ``lane`` lanes after x in the pack of x, or None."""
         at = self.place.get(x, -1)
         after = home.get(at, ())[lane:]
         return after[home[at].index(at)] if at in home and home[at].index(at) < len(after) else None
@@ -151,7 +151,7 @@ class _Graph:
     def _rank(
         self, x: Expr, y: Expr, mate: int | None, home: dict[int, tuple[int, ...]], equal: bool
     ) -> tuple[bool, ...]:
-        """Return what speaks against an operand as the counterpart of another, most important first."""
+        """Return the faults of y as the counterpart of x, the most important first."""
         at = self.place.get(y, -1)
         alike = x.kind == y.kind and (x.kind != "symbol" or x.data.role == y.data.role)
         return mate != at or mate is None, y is not x, at in home, not alike, not equal
@@ -167,16 +167,14 @@ def _mix(x: np.ndarray) -> np.ndarray:
 
 
 class _Growth:
-    """Columns of operations that correspond: ``columns`` has for each operation the one that it is in."""
+    """Columns of corresponding operations; ``columns`` has the column of each operation."""
 
     def __init__(self, graph: _Graph, lanes: int, columns: dict[int, tuple[int, ...]]) -> None:
         self.graph, self.lanes, self.columns = graph, lanes, columns
         self.lane: dict[int, int] = {}
         self._waiting: deque[tuple[int, ...]] = deque()
         self._wider = set(columns)
-        for column in dict.fromkeys(
-            columns.values()
-        ):  # of more lanes: those may end where parts of them go on
+        for column in dict.fromkeys(columns.values()):  # wider columns, parts of which may grow on
             self.lane.update((i, k % lanes) for k, i in enumerate(column))
             self._waiting.extend([column[k : k + lanes] for k in range(0, len(column), lanes)])
         self._grow()
@@ -185,8 +183,8 @@ class _Growth:
                 self._grow()
 
     def _seeds(self) -> Iterator[tuple[int, ...]]:
-        """Operations whose number no others have, those of the largest distance first; the last first, for
-        they wait for most.
+        """Yield operations whose number occurs exactly once per lane: numbers of the largest distance first,
+        and the last operations first, since these wait for the most others.
         """
         for numbers in reversed(self.graph.numbers[1:]):
             groups: dict[int, list[int]] = {}
@@ -198,7 +196,7 @@ class _Growth:
                     yield tuple(group)
 
     def _in_lanes(self, column: tuple[int, ...]) -> tuple[int, ...]:
-        """Return operations in the order of the lanes of what they touch, where these are all different."""
+        """Return operations in the order of their neighbours' lanes, if these are all different."""
         seen = [self._lanes_beside(i) for i in column]
         order = [next(iter(lanes)) if len(lanes) == 1 else -1 for lanes in seen]
         if sorted(order) != list(range(self.lanes)):
@@ -210,7 +208,7 @@ class _Growth:
         return {self.lane[x] for x, _ in near if x in self.lane}
 
     def _take(self, column: tuple[int, ...]) -> bool:
-        """Take operations as a pack, if they are not the same and in no other one."""
+        """Take operations as a pack if they are distinct, of one kind and in no other pack."""
         own = self.graph.own
         if len({*column}) < self.lanes or any(
             [i in self.columns or own[i] != own[column[0]] for i in column]
@@ -224,7 +222,7 @@ class _Growth:
         return True
 
     def _grow(self) -> None:
-        """Take what touches packs and corresponds in all lanes, until nothing does."""
+        """Take neighbours of packs that correspond in all lanes, until there are none."""
         again: list[tuple[int, ...]] = []
         while self._waiting:
             grown = 0
@@ -232,7 +230,7 @@ class _Growth:
                 column = self._waiting.popleft()
                 grown += self._beside(column, self.graph.operands) + self._beside(column, self.graph.users)
                 again.append(column)
-            if grown:  # where several corresponded, packs that came later may tell them apart
+            if grown:  # later packs may tell ambiguous neighbours apart
                 self._waiting.extend(again)
                 again = []
 
@@ -266,14 +264,14 @@ class _Growth:
 
 
 def _without_circles(graph: _Graph, home: dict[int, tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Return the columns, users first; where operations wait for each other, a column is given up."""
+    """Return the columns, users first; give up columns whose operations wait for each other."""
     missing = [len({x for x, _ in below}) for below in graph.operands]
     open_lanes = {column[0]: len(column) for column in home.values()}
     ready = deque([i for i, count in enumerate(missing) if not count])
     waiting = dict.fromkeys(column for column in home.values())
     order: list[tuple[int, ...]] = []
     while ready or waiting:
-        if not ready:  # the one with most lanes that are known is not packed
+        if not ready:  # give up the column with the fewest missing lanes
             column = min(waiting, key=lambda c: open_lanes[c[0]])
             del waiting[column]
             for i in column:

@@ -91,7 +91,7 @@ def _direction(equations: DerivedEquations, name: str) -> Direction:
 
 
 def outputs_of(equations: DerivedEquations, of: Sequence[str] | None) -> tuple[str, ...]:
-    """Names of outputs, checked; None: coordinates, speeds, states and the model's own."""
+    """Return checked names of outputs; by default coordinates, speeds, states and the model's outputs."""
     known = [c.name for c in equations.targets.columns]
     if of is None:
         system = equations.system
@@ -113,14 +113,14 @@ def quotient(units: str, by: str) -> str:
 
 # The search for jumps of expressions, by evaluation on both sides of each switch.
 #
-# A choice such as select(x > 0, k x, 0) has a kink where its condition changes, and that does a derivative no
-# harm. select(t > T, F, 0) jumps, and then the derivative of a motion by T does not follow from the
+# A choice such as select(x > 0, k x, 0) has a kink where its condition changes, which does not harm
+# derivatives. select(t > T, F, 0) jumps, and then the derivative of a motion by T does not follow from the
 # derivatives of its rates. Evaluation decides between them: one variable of a switch is varied until its
 # condition changes, and the expressions are computed just before, just after and a little farther off on both
 # sides. An expression jumps if it changes across the switch by at least _SHARE of its change beside it.
 #
-# This is a search from typical values, not a proof: a jump that hides behind other conditions, or lies
-# farther off than the search goes, is not seen.
+# This is a search from typical values, not a proof: a jump hidden by other conditions, or beyond the range of
+# the search, is not found.
 
 Evaluator = Callable[[Values], Sequence[NumericValue]]
 _COMPARED = ("lt", "le", "gt", "ge")
@@ -155,7 +155,7 @@ class JumpSearch:
 
     @property
     def idle(self) -> bool:
-        """Whether there is no such switch."""
+        """Whether there is no switch to search."""
         return not self._switches
 
     @cached_property
@@ -163,7 +163,7 @@ class JumpSearch:
         return evaluator(self._expressions)
 
     def __call__(self, typical: Mapping[Expr, float]) -> list[Expr]:
-        """Return the calls at which an expression jumps near ``typical`` values, which every symbol has."""
+        """Return the calls at which an expression jumps near the ``typical`` values of all symbols."""
         chance = np.random.default_rng(1990)
         nodes: list[Expr] = []
         places: list[dict[Expr, np.ndarray]] = []
@@ -183,8 +183,8 @@ class JumpSearch:
 
 
 def switches(expressions: Sequence[Expr]) -> Iterator[tuple[Expr, Expr, Expr]]:
-    """Yield calls that may jump, each with an expression that is zero at the jump and one positive on one
-    side only.
+    """Yield calls that may jump, each with an expression that is zero at the jump, and an expression that is
+    positive on one side of it only.
     """
     for node in operands_first(expressions):
         if node.kind != "call":
@@ -212,7 +212,7 @@ def _table_jumps(table: Piecewise) -> list[float]:
 def _across(
     side: Evaluator, ways: Sequence[Expr], typical: Mapping[Expr, float], chance: np.random.Generator
 ) -> dict[Expr, np.ndarray] | None:
-    """Values near typical ones, four of each: before, just before, just after and after a switch."""
+    """Return values near typical ones, four of each: before, just before, just after, after a switch."""
     at = {
         s: x if s.data.role == "parameter" else x + float(chance.normal(scale=0.3))
         for s, x in typical.items()
@@ -235,7 +235,7 @@ def _across(
 
 
 def _values_by_side(values: Evaluator, count: int, places: Sequence[Mapping[Expr, np.ndarray]]) -> np.ndarray:
-    """Values by expression, place and side."""
+    """Return values by expression, place and side."""
     found = []
     step = _COLUMNS // 4
     for i in range(0, len(places), step):
@@ -276,8 +276,8 @@ class DerivedSensitiveEquations(DerivedEquations):
     plain: DerivedEquations | None = None  # the same without derivatives
     directions: tuple[Direction, ...] = ()
     of: tuple[str, ...] = ()  # outputs whose derivatives are outputs
-    memory_places: tuple[int, ...] = ()  # places of memories that have derivatives
-    moving: tuple[Mapping[Expr, Expr], ...] = ()  # how state, memory and parameters move, by direction
+    memory_places: tuple[int, ...] = ()  # indices of memories that have derivatives
+    moving: tuple[Mapping[Expr, Expr], ...] = ()  # changes of all variables, by direction
     ignore_jumps: bool = False
 
     @property
@@ -409,7 +409,7 @@ class _Along:
         self.moving |= _on_sphere(t, self.moving)
 
     def shown_outputs(self, columns: Sequence[OutputColumn]) -> list[OutputColumn]:
-        """Derivatives of outputs as outputs, in stated units."""
+        """Return the derivatives of outputs as outputs, in stated units."""
         d = self.direction
         by = d.name if d.role == "parameter" else f"the initial value of {d.name}"
         found = tangents([c.expression for c in columns], self.moving)
@@ -425,7 +425,7 @@ class _Along:
 
 
 def _in_loops(reduction: Reduction, t: Targets, moving: Mapping[Expr, Expr]) -> dict[Expr, Expr]:
-    """Derivatives of coordinates that keep loops closed."""
+    """Return derivatives of coordinates that keep loops closed."""
     kept, layout = reduction.elimination.kept, reduction.layout
     if layout is None or all(row.gap is None for row in kept):
         return {}
@@ -441,7 +441,7 @@ def _in_loops(reduction: Reduction, t: Targets, moving: Mapping[Expr, Expr]) -> 
 
 
 def _on_sphere(t: Targets, moving: Mapping[Expr, Expr]) -> dict[Expr, Expr]:
-    """Derivatives of Euler parameters that keep them unit."""
+    """Return derivatives of Euler parameters that keep their length at 1."""
     found: dict[Expr, Expr] = {}
     for start in t.quaternions:
         e = t.coordinates[start : start + 4]
@@ -478,7 +478,7 @@ def _moving(t: Targets, asked: Sequence[Direction], system: Description) -> dict
 
 
 class JumpCheck:
-    """Whether rates jump: what a jump adds to the derivatives is not in the equations."""
+    """A check whether rates jump; the equations lack the effect of a jump on the derivatives."""
 
     def __init__(self, equations: DerivedEquations, moving: Mapping[Expr, Expr]) -> None:
         t, system, self._plain = equations.targets, equations.system, equations.reduction.plain
@@ -499,14 +499,14 @@ class JumpCheck:
         return self._search.idle
 
     def __call__(self, parameters: Mapping[str, float]) -> str:
-        """The message, "" where nothing jumps; ``parameters``, in the model's units, replace defaults."""
+        """Return the message, "" if nothing jumps; ``parameters``, in the model's units, replace defaults."""
         given = {self._plain(p): parameters[n] for n, p in self._system.parameters.items() if n in parameters}
         if not (found := self._search(self._typical | given)):
             return ""
         return (
-            f"the rates of '{self._system.name}' jump with '{found[0]}', and what that adds to the "
-            "derivatives of the motion is not in the equations; make it an event that sets a memory "
-            "(s.memory, s.event), or smooth it, or pass ignore_jumps=True if no run comes there"
+            f"the rates of '{self._system.name}' jump with '{found[0]}', and the equations lack the "
+            "effect of this jump on the derivatives of the motion; make it an event that sets a memory "
+            "(s.memory, s.event), or smooth it, or pass ignore_jumps=True if no run reaches it"
         )
 
 
@@ -522,7 +522,7 @@ def jump_check(equations: DerivedSensitiveEquations) -> JumpCheck | None:
 def _values_after_event(
     t: Targets, k: int, columns: Sequence[_Along], memory_places: Sequence[int]
 ) -> tuple[Expr, ...]:
-    """Memory and state after an event, with their derivatives."""
+    """Return memory and state after an event, with their derivatives."""
     state, before = t.integrated, (*t.memory, *t.integrated)
     values, count = t.fires[k], len(t.memory)
     memory: list[Expr] = list(values[:count])

@@ -40,7 +40,7 @@ _SOLUTIONS = 8  # solutions with each factorisation, in rodas5p
 
 @dataclass(frozen=True)
 class SparseStructure:
-    """Places of the elements of sparse equations, in the order of elimination; indices begin with zero.
+    """Positions of the elements of sparse equations, in the order of elimination; indices begin with zero.
 
     Row i of the factors has the elements `row_start[i]` … `row_start[i + 1]`; from `upper_start[i]` on they
     lie to the right of the diagonal. `column` has their columns. `entry_start` and `entry_column` are the
@@ -81,7 +81,7 @@ TABLES = ("extent", *(f.name for f in fields(SparseStructure) if f.name != "oper
 
 
 class _Graph:
-    """Values that depend on states, with the partial derivatives of each by the values that it follows from.
+    """Values that depend on states, with the partial derivatives of each by the values that determine it.
 
     Nodes are numbered: states first, then intermediate values (operands before users), then rates.
     """
@@ -156,15 +156,15 @@ def sparse_rates(rates: Sequence[Expr], state: Sequence[Expr]) -> tuple[SparseSt
     rows = [graph.sources[graph.first_rate + i] for i in range(states)] + [graph.sources[k] for k in values]
     known = [{unknown[k]: p for k, p in row.items()} for row in rows]
     order, factors, operations = _best_elimination(known)
-    place = {i: m for m, i in enumerate(order)}
+    position = {i: m for m, i in enumerate(order)}
     row_start, upper_start, column = [0], [], list[int]()
     entry_start, entry_column, entries = [0], list[int](), list[Expr]()
     for m, i in enumerate(order):
-        columns = sorted(place[j] for j in factors[i])
+        columns = sorted(position[j] for j in factors[i])
         upper_start.append(len(column) + sum(c < m for c in columns))
         column += columns
         row_start.append(len(column))
-        for c, p in sorted((place[j], p) for j, p in known[i].items()):
+        for c, p in sorted((position[j], p) for j, p in known[i].items()):
             entry_column.append(c)
             entries.append(p)
         entry_start.append(len(entries))
@@ -175,14 +175,14 @@ def sparse_rates(rates: Sequence[Expr], state: Sequence[Expr]) -> tuple[SparseSt
         entry_start=tuple(entry_start),
         entry_column=tuple(entry_column),
         state_of=tuple(i if i < states else -1 for i in order),
-        forward=tuple(place[i] for i in (*range(states, len(order)), *range(states))),
+        forward=tuple(position[i] for i in (*range(states, len(order)), *range(states))),
         operations=operations,
     )
     return structure, entries
 
 
 def _best_elimination(known: Sequence[Iterable[int]]) -> _Elimination:
-    """Return the cheapest elimination of those by levels and the one without levels."""
+    """Return the cheapest elimination, by levels or without levels."""
     levels = _graph_levels(known)
     tried = [_eliminate_all(known, [level // size for level in levels]) for size in _LEVELS]
     tried.append(_eliminate_all(known, [0] * len(levels)))
@@ -209,8 +209,8 @@ def _graph_levels(known: Sequence[Iterable[int]]) -> list[int]:
 
 
 def _distances(near: Sequence[Collection[int]], start: int, most: float) -> dict[int, int]:
-    """Return the distances of unknowns from one, on paths without unknowns of more than
-    ``most`` neighbours.
+    """Return the distances of unknowns from ``start``, on paths without unknowns of more than ``most``
+    neighbours.
     """
     found, present = {start: 0}, [start]
     while present:

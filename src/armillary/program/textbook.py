@@ -150,7 +150,7 @@ class _Symbols:
         return transform(renamed, self._abbreviate) if self.short else renamed
 
     def _abbreviate(self, node: Expr) -> Expr | None:
-        """s₁ for sin q₁, c₁₂ for cos(q₁ + q₂)."""
+        """Return s₁ for sin q₁, c₁₂ for cos(q₁ + q₂), None for other nodes."""
         if node.kind != "call" or node.data not in ("sin", "cos"):
             return None
         angle = node.args[0]
@@ -195,7 +195,7 @@ def _rate_variable(s: Expr) -> Expr:
 
 
 def _shape(name: str) -> tuple[str, str]:
-    """(head, subscripts) of a printed name; empty if the name has an owner."""
+    """Return (head, subscripts) of a printed name; empty if the name has an owner."""
     parts = name_parts(name)
     return ("", "") if parts.owners else (parts.head, "".join(parts.subscripts))
 

@@ -24,7 +24,7 @@ Tolerance: TypeAlias = float | tuple[float, float]
 class Difference(NamedTuple):
     """The largest difference of one output: `absolute` at `time`, and `relative` to its largest magnitude.
 
-    `allowed` is what the tolerance leaves, in the output's units; `agrees` means that it is not exceeded.
+    `allowed` is the largest difference within the tolerance; `agrees` means that it is not exceeded.
     """
 
     name: str
@@ -145,7 +145,7 @@ class ComparedColumns(NamedTuple):
     values: dict[str, np.ndarray]
 
     def between(self, first: float, last: float) -> np.ndarray:
-        """Indices of the samples in an interval, up to rounding."""
+        """Return the indices of the samples in an interval, up to rounding."""
         slack = _SAME_INSTANT * (last - first)
         return np.flatnonzero((self.time >= first - slack) & (self.time <= last + slack))
 
@@ -154,11 +154,11 @@ class ComparedColumns(NamedTuple):
 
 
 def pair_columns(here: ComparedColumns, there: ComparedColumns, *, interpolate: bool) -> Pair | None:
-    """Columns at common instants; None if there are none.
+    """Return columns at common instants; `None` if there are none.
 
-    Where one run has every instant of the other, in the time that both cover, these are taken directly. Else,
-    if `interpolate` allows, the run of more samples is taken on straight lines at the instants of the other;
-    a note has the error that this may have made, h²|y″|/8 from second differences.
+    If one run has every instant of the other, in the time that both cover, samples are taken directly. Else,
+    if `interpolate` allows, the run with more samples is interpolated linearly at the instants of the other;
+    a note states the possible error, h²|y″|/8 from second differences.
     """
     if not here.time.size or not there.time.size:
         return None
@@ -195,7 +195,7 @@ def _bend(column: np.ndarray) -> float:
 
 
 def shared_instants(here: np.ndarray, there: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Indices of the samples that two increasing time axes have in common, up to rounding."""
+    """Return the indices of the samples that two increasing time axes have in common, up to rounding."""
     if np.array_equal(here, there):
         same = np.arange(here.size)
         return same, same

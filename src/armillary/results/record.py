@@ -1,9 +1,4 @@
-"""The content of a run's file, its metadata as text, and units of outputs.
-
-The content of a run's file, whatever the format, and its metadata as lines of text.
-
-Units of outputs, where runs meet each other and the reader.
-"""
+"""The content of a run's file, whatever the format; its metadata as lines of text; units of outputs."""
 
 from __future__ import annotations
 
@@ -40,7 +35,7 @@ class FileContent(NamedTuple):
 
 
 def metadata_lines(metadata: DataTable, *, ascii_only: bool = False) -> Iterator[str]:
-    """The metadata with one fact per line: `units "A.q1": "rad"`."""
+    """Yield the metadata with one fact per line: `units "A.q1": "rad"`."""
     for key, value in metadata.items():
         pairs: Iterable[tuple[object, object]] | None = None
         if isinstance(value, dict):
@@ -56,13 +51,13 @@ def metadata_lines(metadata: DataTable, *, ascii_only: bool = False) -> Iterator
 
 
 def empty_metadata() -> DataTable:
-    """Metadata without a fact, for `read_metadata` to fill."""
+    """Return metadata without facts, for `read_metadata` to fill."""
     tables = ("units", "descriptions", "parameters", "parameter_units", "info")
     return {key: {} for key in tables} | {"events": []}
 
 
 def read_metadata(metadata: DataTable, line: str) -> bool:
-    """Return whether a line was one of `metadata_lines`; its content is entered."""
+    """Enter a line of `metadata_lines` into metadata; return whether it was such a line."""
     match = _LINE.match(line)
     if match is None:
         return False
@@ -79,7 +74,7 @@ def read_metadata(metadata: DataTable, line: str) -> bool:
 def distinct_labels(
     labels: Iterable[str], *, taken: Iterable[str] = (TIME,), width: int | None = None
 ) -> list[str]:
-    """Return the labels, numbered where one is already taken (time's is); none is longer than `width`."""
+    """Return the labels, numbered if already taken, as time's is; none is longer than `width`."""
     used, result = set(taken), []
     for label in labels:
         numbered = (_number_label(label, str(number), width) for number in itertools.count(2))
@@ -94,7 +89,7 @@ def _number_label(label: str, number: str, width: int | None) -> str:
 
 
 def stack(columns: list[np.ndarray], time: np.ndarray) -> np.ndarray:
-    """Columns side by side; without any, as many empty rows as there are times."""
+    """Return columns side by side; without columns, an empty row per time."""
     return np.stack(columns, axis=1) if columns else np.empty((time.size, 0))
 
 
@@ -102,7 +97,7 @@ def as_json(value: object, ascii_only: bool = False) -> str:
     return json.dumps(value, ensure_ascii=ascii_only)
 
 
-UNKNOWN = "?"  # of tables that other programs wrote
+UNKNOWN = "?"  # units in tables of other programs
 
 
 def label_units(units: str) -> str:
@@ -111,8 +106,8 @@ def label_units(units: str) -> str:
 
 
 def conversion(name: str, source: str, target: str) -> float:
-    """Return the factor from one unit of an output to another of the same dimension, 1 where one is not
-    known.
+    """Return the factor from one unit of an output to another of the same dimension, 1 if one is
+    unknown.
     """
     if UNKNOWN in (source, target) or label_units(source) == label_units(target):
         return 1.0

@@ -1,10 +1,6 @@
-"""Runs: one simulation recorded, its pickle, and runs read from files.
+"""Runs: samples of every output of one simulation, with all values that it was made from.
 
-A pickle holds the data of a result, without the objects of the process that made it.
-
-One simulation, recorded: samples of every output, and all that is needed to make them again.
-
-Damaged files are refused.
+A pickle holds the data of a run, without the objects of the process that made it. Damaged files are refused.
 """
 
 from __future__ import annotations
@@ -49,8 +45,8 @@ if TYPE_CHECKING:
 class PickledValue:
     """A frozen dataclass that is pickled, and copied between processes, as plain data.
 
-    Mappings and arrays that cannot be written to are so again in the copy. Fields named in
-    ``_of_process`` (code, equations) are None in the copy, as after loading a saved file.
+    Read-only mappings and arrays are read-only in the copy too. Fields named in ``_of_process`` (code,
+    equations) are None in the copy, as after loading a saved file.
     """
 
     _of_process: ClassVar[tuple[str, ...]] = ()
@@ -86,8 +82,8 @@ def _made_again(kind: type, held: DataTable, read_only: tuple[str, ...] = ()) ->
 Info: TypeAlias = str | int | float
 
 FILE_VERSION = 1
-_SHOWN = 8  # outputs listed in a summary: the last, since those the user requested stand behind states
-_NAMED = 3  # of the others, how many are named
+_SHOWN = 8  # outputs listed in a summary: the last, since requested outputs follow the states
+_NAMED = 3  # other outputs that a summary names
 
 
 class Event(NamedTuple):
@@ -101,8 +97,8 @@ class Event(NamedTuple):
 class Run:
     """The immutable record of one simulation.
 
-    `values[i, j]` is output `names[j]` at `time[i]`, in `units[names[j]]`; time is in seconds. The arrays are
-    given away to the run, not copied, and can only be read through it. `outputs` are the names that were
+    `values[i, j]` is output `names[j]` at `time[i]`, in `units[names[j]]`; time is in seconds. The run
+    takes the arrays over without a copy; through it they are read-only. `outputs` are the names that were
     requested, in the model or by selection; the others are states. `info` has how the run was made:
     versions, method, step, status, date.
 
@@ -160,8 +156,8 @@ class Run:
         """Return a run with these rows and the other data of this one: a model makes its runs from one
         without rows.
 
-        ``info``, which is given away, has plain values; rows, which are too, fit the names and have no zeros
-        with a sign, nor have times that cannot be written to: other runs may have these, too.
+        The run takes over ``info``, which has plain values, and the arrays. ``values`` fit the names and have
+        no negative zeros, nor have times that are read-only already because other runs share them.
         """
         made: Run = object.__new__(type(self))
         made.__dict__.update(
@@ -201,7 +197,7 @@ class Run:
         )
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Plain data, because a read-only mapping cannot be pickled."""
+        """Pickle plain data, because a read-only mapping cannot be pickled."""
         return run_from_record, (self._record(),)
 
     def __repr__(self) -> str:
@@ -224,7 +220,7 @@ class Run:
         return self._sample(-1)
 
     def select(self, *patterns: str) -> tuple[str, ...]:
-        """Names of outputs by name or pattern (`A.*`), in the order requested; all if none is requested."""
+        """Return the names of outputs by name or pattern (`A.*`), in the order requested; else all."""
         chosen: dict[str, None] = {}
         for pattern in patterns:
             arguments.text(pattern, "the name of an output")
@@ -267,8 +263,8 @@ class Run:
 
         An output agrees when it differs by no more than atol + rtol times its largest magnitude; `tolerances`
         has other ones by name or pattern: a relative tolerance, or (relative, absolute). Units of equal
-        dimension are converted to those here. Runs sampled at other times are compared where both have
-        samples; if that is not at all samples of one of them, one is interpolated, with a note.
+        dimension are converted to this run's. Runs with different sample times are compared at common times;
+        if these are not all times of one run, a run is interpolated, with a note.
         """
         arguments.instance(other, Run, "a run to compare with")
         allowed = arguments.flag(interpolate, "interpolate=")
@@ -310,8 +306,8 @@ class Run:
         return ComparedColumns(self.time[order], {n: self[n][order] * scaled.get(n, 1.0) for n in names})
 
     def psd(self, *names: str, segment: float | None = None) -> PowerSpectrum:
-        """Power spectral densities of outputs by Welch's method (Hann windows, half overlapped): one-sided,
-        over frequencies in Hz.
+        """Return one-sided power spectral densities of outputs over frequencies in Hz, by Welch's method with
+        half overlapped Hann windows.
 
         Without a name, outputs of the model are taken, or all if it has none. ``segment`` is the length of a
         window in s, the whole run if left out; rows must have equal steps of time (``sample=``).
@@ -333,7 +329,7 @@ class Run:
 
         Without a name, outputs of the model are drawn, or all if it has none. Outputs of equal units share a
         panel; values that differ by rounding only are drawn as constant. With `path` it is saved as PNG, SVG,
-        PDF, or as one HTML page to zoom in, of which no figure is returned.
+        PDF, or as one HTML page to zoom in, for which no figure is returned.
         """
         return plot(self, *names, x=x, path=path, title=title, ax=ax, show=show)
 
@@ -354,16 +350,16 @@ class Run:
         arrows: Sequence[str] = (),
         reactions: Sequence[str] = (),
     ) -> Path:
-        """Return the motion as a file: one HTML page that needs no network (bodies, plots, a time line), a
-        film (.gif, .webp, .mp4), or a picture (.png) of one ``time``; films and pictures need no browser. A
-        scene (.glb, binary glTF 2.0) holds the bodies and their animation for other programs.
+        """Write the motion to a file and return its path: one HTML page without network (bodies, plots,
+        time), a film (.gif, .webp, .mp4), or a picture (.png) of one ``time``; films and pictures need no
+        browser. A scene (.glb, binary glTF 2.0) holds the bodies and their animation for other programs.
 
         ``view`` is "oblique", "front", "side", "top", or along "x", "y", "z"; ``follow`` keeps a body in the
         picture; ``paths`` are bodies, or points ("rod.tip"), whose paths are drawn. ``size`` is in pixels,
-        ``rate`` in pictures per second, ``speed`` in seconds of the motion per second. ``arrows`` are those
-        that a page shows at first, of "forces", "moments", "velocities" and "weights"; ``reactions`` are
-        bodies of whose joints it shows forces and moments. A run from a file does not have its model any
-        more: give it as ``model``, compiled.
+        ``rate`` in pictures per second, ``speed`` in seconds of the motion per second. ``arrows`` are the
+        kinds that a page shows at first, of "forces", "moments", "velocities" and "weights"; ``reactions``
+        are bodies, with the forces and moments of their joints. A run from a file has no model: give the
+        compiled ``model``.
         """
         from armillary.results.plots.motion import PictureOptions, write_motion
 
@@ -383,7 +379,7 @@ class Run:
         arrows: Sequence[str] = (),
         reactions: Sequence[str] = (),
     ) -> MotionView:
-        """Return the motion in the browser, or in a notebook; arguments are as in ``animate``."""
+        """Show the motion in the browser, or in a notebook; arguments are as in ``animate``."""
         from armillary.results.plots.motion import PictureOptions, show_motion
 
         options = PictureOptions(view, follow, paths, theme, speed=speed, arrows=arrows, reactions=reactions)
@@ -400,7 +396,7 @@ class Run:
         return to_pandas(self._record())
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """A file that `load_run` reads back to an equal run: .nc (NetCDF), .parquet, .csv or .erd.
+        """Write a file that `load_run` reads back to an equal run: .nc (NetCDF), .parquet, .csv or .erd.
 
         It is written whole or not at all; a failure leaves an older file as it was.
         """
@@ -466,7 +462,7 @@ def _read_only(array: ArrayLike) -> np.ndarray:
 
 
 def _given_away(array: np.ndarray) -> np.ndarray:
-    """Return reals that cannot be written to any more; zeros lose their signs if they could be written to."""
+    """Make an array read-only; if it was writable, zeros lose their signs first."""
     if array.flags.writeable:
         array += 0.0
     return _lock_array(array)
@@ -518,7 +514,7 @@ def load_run(path: str | os.PathLike[str]) -> Run:
 
 
 def _require_texts(run: Run) -> None:
-    """Checks that an entry is text: a damaged file may hold a number there."""
+    """Raise an error if an entry that must be a text is not, as in a damaged file."""
     tables = (run.units, run.descriptions, run.parameters, run.parameter_units, run.info)
     texts = [
         run.system,

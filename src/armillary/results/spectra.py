@@ -33,7 +33,7 @@ _WEIGHTINGS: Mapping[str, tuple[float, ...]] = {
 
 
 def iso2631_weighting(frequency: object, kind: str = "Wk") -> np.ndarray:
-    """Factors |H(f)| of ISO 2631-1:1997 at frequencies in Hz.
+    """Return the factors |H(f)| of ISO 2631-1:1997 at frequencies in Hz.
 
         |H| = |H_h| |H_l| |H_t| |H_s|       band limits, acceleration-velocity transition, upward step
 
@@ -66,7 +66,7 @@ def _resonance(f: np.ndarray, corner: float, q: float) -> np.ndarray:
 class PowerSpectrum:
     """One-sided power spectral densities: ``spectrum["acc"]`` at ``spectrum.frequency`` in Hz.
 
-    Units are the square of the output's per Hz.
+    The units are the output's squared, per Hz.
     """
 
     system: str
@@ -79,8 +79,8 @@ class PowerSpectrum:
         return self.values[:, place(name, self.names, f"the spectra of '{self.system}' have no")]
 
     def rms(self, name: str, low: float = 0.0, high: float = np.inf, weighting: str | None = None) -> float:
-        """Root mean square between two frequencies in Hz, √∫ S df; with ``weighting`` the weighted value of
-        ISO 2631-1, √∫ |H|² S df.
+        """Return the root mean square between two frequencies in Hz, √∫ S df; with ``weighting`` the weighted
+        value of ISO 2631-1, √∫ |H|² S df.
         """
         f, density = self.frequency, self[name]
         if weighting is not None:
@@ -96,7 +96,7 @@ class PowerSpectrum:
 
 
 def run_spectrum(run: Run, names: tuple[str, ...], segment: float | None) -> PowerSpectrum:
-    """Densities of a run's outputs by Welch's method; see ``Run.psd``."""
+    """Return the densities of a run's outputs by Welch's method; see ``Run.psd``."""
     from scipy.signal import welch
 
     chosen = names or run.outputs or run.names

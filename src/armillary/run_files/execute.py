@@ -1,6 +1,6 @@
-"""A run file carried out: model read, values put in, equations derived and compiled, run, files written.
+"""Execution of a run file: load the model, set values, derive, compile, run, write files.
 
-Echo files: every value of a run with its unit, meaning and source, written as a run file.
+An echo file has every value of a run with its unit, meaning and source, and is a run file itself.
 
 Source: Sayers (1990), section 9.1 and Table 9.3.3, whose programs echo parameters and initial values so that
 the echo can be read again. Numbers have all their digits: the echo gives the same run, bit by bit.
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from armillary.algebra.walk import symbols
 from armillary.errors import ArmillaryError, ParameterError, alternatives, shown
-from armillary.limited_files import replacing
+from armillary.limited_files import write_file
 from armillary.results.files import FORMATS
 from armillary.results.run import Run
 from armillary.run_files.resolve import (
@@ -54,8 +54,7 @@ _WIDEST = 36  # columns up to which comments are aligned
 
 def write_echo(path: str | os.PathLike[str], text: str) -> None:
     """Write an echo file, whole or not at all."""
-    with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    write_file(path, text)
 
 
 def echo_text(file: RunFile, system: System, values: RunValues, run: Run, *, folder: Path) -> str:
@@ -100,8 +99,8 @@ def _split_initial_values(
 ) -> tuple[dict[str, RunValue], dict[str, RunValue]]:
     """Return initial values to set again, and values that follow from them.
 
-    Where loops must close, or mass centres are placed, a value that is given is kept and the others are found
-    from it. With all of them given, the start would be found again, equal only to rounding.
+    If loops must close, or mass centres are placed, given values are kept and the others are found from them.
+    An echo that gave all values would lead to a start that is equal only to rounding.
     """
     if not system.constraints and not system.centres:
         return values.initial, {}
@@ -171,7 +170,7 @@ def _model_path(file: RunFile, folder: Path) -> str:
 
 
 def _comment_text(text: str) -> str:
-    """Text for a comment: one line, no control characters."""
+    """Return text for a comment: one line, no control characters."""
     return re.sub(r"[\x00-\x1f\x7f\s]+", " ", str(text)).strip()
 
 
@@ -198,7 +197,7 @@ def run(
     ``arm.load`` for the model, such as ``trust=True``, which a run file cannot give.
 
     The user's functions are called where values are read, used and written: ``on_input`` gets the run file's
-    table [user] and returns settings, for what the file itself does not set; ``on_start`` is as in
+    table [user] and returns settings, for values that the file itself does not set; ``on_start`` is as in
     ``simulate``; ``on_echo`` gets the run and returns text that the echo file shows as a comment.
     """
     file = RunFile.read(path)
@@ -215,7 +214,7 @@ def run(
 class Simulation:
     """One run file with its model: each stage is done once, when it is first needed.
 
-    ``options`` are those with which the model is loaded, such as ``trust=True``: not the run file's to give.
+    ``options`` are for loading the model, such as ``trust=True``, which a run file cannot give.
     """
 
     def __init__(
@@ -292,7 +291,7 @@ class Simulation:
             )
 
     def run_settings(self) -> RunSettings:
-        """Return the settings of the run; an error where its length is not given."""
+        """Return the settings of the run; raise an error if its duration is not given."""
         given = {key: entry.value for key, entry in self.values.settings.items()}
         if "duration" not in given:
             place = f"{self.file.source}: " if self.file.source else ""
@@ -314,7 +313,7 @@ class Simulation:
         return {name: table for name, table in tables.items() if table}
 
     def save(self, made: Run, *, echo: bool = True) -> list[Path]:
-        """Write the chosen outputs in the results' file, and the echo file; both paths."""
+        """Write the chosen outputs to the results' file, and the echo file; return the paths."""
         with self._stage("save"):
             self.select_outputs(made).save(self.results)
             if echo:
@@ -374,7 +373,7 @@ class Simulation:
 
 
 def _open(file: RunFile, options: DataTable) -> System:
-    """Return the model of a run file; a missing one is an error with the line that names it."""
+    """Return the model of a run file; if it is missing, raise an error with the line that names it."""
     try:
         return open_model(file.model, file.folder, **options)
     except NoSuchModelError as error:

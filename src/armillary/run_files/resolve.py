@@ -10,21 +10,17 @@ road = "road.csv"                               # the column named road, else th
 file = "weather.csv"                            # relative to the run file
 time = "t"                                      # a heading, or the number of a column from 1
 column = "gust"
-units = "km/h"                                  # those of the heading, where left out
+units = "km/h"                                  # by default the heading's
 interpolation = "hold"
 
 [inputs.torque]
 t = [0.0, 1.0, 1.0001, 5.0]
 y = [0.0, 0.0, 12.0, 12.0]
 
-A run file against its model: every value a number in its unit, known by name, with its source.
+Every value becomes a number in its unit, with its source. Nothing is derived here, so that a run file is
+checked in milliseconds. Models are found by path or by the name of an example.
 
-Nothing is derived here, so that a run file is checked in milliseconds.
-
-Models are found by path or by the name of an example.
-
-Functions of the user's where a run file is read and where its echo is written.
-
+Functions of the user's are called when a run file is read and when its echo is written.
 Source: Sayers (1990), Appendix A, add-subroutine with where = input and echo: routines that read their own
 keywords from the input, and print their values into the echo file.
 """
@@ -62,7 +58,7 @@ _SUFFIXES = (".csv", ".txt", ".tsv")
 
 
 class FileSignal(NamedTuple):
-    """An input over time: its signal, the table that describes it, and where that stands."""
+    """An input over time: its signal, the table that describes it, and the file and line of the table."""
 
     signal: Signal
     table: DataTable
@@ -78,7 +74,7 @@ class FileSignal(NamedTuple):
 
 
 def group_by_input(given: Mapping[str, SourcedValue]) -> dict[str, SourcedValue]:
-    """Entries by the names of inputs: ``road.units`` of the command line belongs to the table ``road``."""
+    """Return entries by the names of inputs: ``road.units`` of the command line belongs to table ``road``."""
     found: dict[str, SourcedValue] = {}
     for name, entry in given.items():
         head, dot, key = name.partition(".")
@@ -92,12 +88,12 @@ def group_by_input(given: Mapping[str, SourcedValue]) -> dict[str, SourcedValue]
 
 
 def is_signal(value: object) -> bool:
-    """Return whether an entry of [inputs] is data over time, and no constant."""
+    """Return whether an entry of [inputs] is data over time instead of a constant."""
     return isinstance(value, dict) or (isinstance(value, str) and value.lower().endswith(_SUFFIXES))
 
 
 def file_signal(name: str, entry: SourcedValue, folder: Path) -> FileSignal:
-    """Return the signal that an entry describes; errors are sentences without the place."""
+    """Return the signal that an entry describes; errors do not name its file and line."""
     table = dict(entry.value) if isinstance(entry.value, dict) else {"file": entry.value}
     known = _OF_POINTS if "t" in table or "y" in table else _OF_FILES
     for key in table:
@@ -148,13 +144,13 @@ class RunValues:
     initial: dict[str, RunValue]
     inputs: dict[str, RunValue]
     memory: dict[str, RunValue]
-    settings: dict[str, SourcedValue]  # numbers in seconds where they are times
+    settings: dict[str, SourcedValue]  # times are numbers of seconds
     select: tuple[tuple[str, str], ...]  # names or patterns of outputs, with their sources
     signals: dict[str, FileSignal]  # inputs over time
 
 
 def resolve(file: RunFile, system: System) -> RunValues:
-    """Return the values of a run, or an error with everything that does not fit."""
+    """Return the values of a run; raise one error with all problems."""
     resolver = _Resolver(system)
     parameters = resolver.parameters(file.parameters)
     initial = resolver.initial(file.initial)
@@ -249,7 +245,7 @@ class _Resolver:
         return values
 
     def _joint_of_import(self, name: str) -> str:
-        """Return the name of a joint of an imported file: by the body that it moves."""
+        """Return a hint to the coordinates of an imported file's joint of this name; "" if there is none."""
         joints = self.system.imported.joints if self.system.imported is not None else {}
         own = joints.get(name.partition(".")[0])
         return f"; the file's joint '{name.partition('.')[0]}' has {', '.join(own)} here" if own else ""
@@ -258,14 +254,14 @@ class _Resolver:
         """Read [memory]: constant values of inputs and start values of memories; clocks of periodic updates
         cannot be set.
         """
-        found = {
+        memories_of_kind = {
             name: m
             for name, m in self.system.memories.items()
             if _is_input(m) == (kind == "input") and m.period is None
         }
         values = {
             name: RunValue(stated_value(m.initial, m.factor), m.symbol.data.units or "", m.about, MODEL)
-            for name, m in found.items()
+            for name, m in memories_of_kind.items()
         }
         for name, entry in given.items():
             if name not in values:
@@ -275,12 +271,12 @@ class _Resolver:
                 self.problems.append(f"{entry.source}: there is no {kind} '{name}'{hint}")
                 continue
             known = values[name]
-            number = self._number(entry, f"{kind} '{name}'", known.units, found[name].symbol)
+            number = self._number(entry, f"{kind} '{name}'", known.units, memories_of_kind[name].symbol)
             values[name] = known._replace(number=number, source=entry.source)
         return values
 
     def signals(self, given: Mapping[str, SourcedValue], folder: Path) -> dict[str, FileSignal]:
-        """Inputs over time."""
+        """Return the inputs over time that entries describe."""
         known = [name for name, m in self.system.memories.items() if m.input]
         found = {}
         for name, entry in given.items():
@@ -411,7 +407,7 @@ def open_model(
 
 
 def _is_file(path: Path) -> bool:
-    """Return whether there is a file. A path that no file can have (too long, or with a null) has none."""
+    """Return whether there is a file; false for impossible paths, too long or with a null character."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -429,7 +425,7 @@ def _models_in(folder: Path) -> list[str]:
 
 
 def example_folder() -> Path:
-    """Where the examples are: inside an installed package, or in the checkout around it."""
+    """Return the folder of the examples: inside an installed package, or in the checkout around it."""
     for folder in _PLACES:
         if (folder / "pendulum.py").is_file():
             return folder
@@ -437,7 +433,7 @@ def example_folder() -> Path:
 
 
 def example_names() -> list[str]:
-    """Names of the examples that hold a model, as a program or as a text."""
+    """Return the names of the examples that hold a model, as a program or as a text."""
     try:
         folder = example_folder()
     except ArmillaryError:
@@ -509,8 +505,8 @@ SOURCE, START = "on_input", "on_start"
 
 
 def user_input(file: RunFile, function: OnInput | None) -> RunFile:
-    """Return the run file with the settings that ``function`` makes of its table [user]; what the file sets
-    itself stays. A table that no function reads is an error.
+    """Return the run file with the settings that ``function`` makes of its table [user]; values that the file
+    sets itself stay. Raise an error for a table that no function reads.
     """
     if function is None:
         if file.user:
@@ -533,7 +529,7 @@ def user_input(file: RunFile, function: OnInput | None) -> RunFile:
 
 
 def recording(on_start: Given, changes: DataTable) -> Given:
-    """Return the function with its result recorded in ``changes``."""
+    """Return a function that calls ``on_start`` and records its result in ``changes``."""
 
     def record_changes(values: dict[str, float]) -> Given:
         found = on_start(values)
@@ -561,7 +557,7 @@ def with_changes(values: RunValues, changes: DataMapping, run: Run) -> RunValues
 
 
 def user_echo(text: str | Iterable[str]) -> str:
-    """Text as comment lines at the end of an echo file."""
+    """Return text as comment lines for the end of an echo file."""
     lines = (
         text.splitlines() if isinstance(text, str) else [line for t in text for line in str(t).splitlines()]
     )

@@ -100,8 +100,8 @@ class RunFile:
     """
 
     model: str
-    folder: Path  # what paths in it are relative to
-    stem: str  # what its results are called
+    folder: Path  # paths in the file are relative to it
+    stem: str  # name of its results
     title: str = ""
     source: str = ""
     model_source: str = ""  # the line that names the model
@@ -209,7 +209,7 @@ def _parse_setting(text: str) -> Given:
 
 
 def _split_address(name: str) -> tuple[str, str]:
-    """Table and key of a setting's name; without a table it is a parameter."""
+    """Return the table and key of a setting's name; without a table it is a parameter."""
     head, dot, rest = name.partition(".")
     table = {"input": "inputs", "parameter": "parameters", "memories": "memory"}.get(head, head)
     return (table, rest) if dot and table in TABLES and rest else ("parameters", name)
@@ -219,7 +219,7 @@ def _split_address(name: str) -> tuple[str, str]:
 
 
 def _form_problems(document: Document) -> list[str]:
-    """Errors in a run file that do not depend on its model: keys and the kinds of their values."""
+    """Return errors in a run file that do not depend on its model: keys and the kinds of their values."""
     content = document.data
     found = unknown_keys(document, _TOP)
     if "model" not in content:
@@ -231,7 +231,7 @@ def _form_problems(document: Document) -> list[str]:
 
 
 def unknown_keys(document: Document, known: Iterable[str]) -> list[str]:
-    """Errors for keys of a file that are none of the known ones."""
+    """Return errors for unknown keys of a file."""
     return [
         f"{where(document, key)}: unknown key '{key}'{suggestion(key, known)}"
         for key in document.data
@@ -241,7 +241,7 @@ def unknown_keys(document: Document, known: Iterable[str]) -> list[str]:
 
 def table_problems(document: Document, tables: Mapping[str, Collection[str] | None]) -> list[str]:
     """Return errors for entries that should be tables and are not, and for unknown keys in tables; a table
-    whose known keys are None may have any.
+    may have any keys if its known keys are `None`.
     """
     found = []
     for table, known in tables.items():
@@ -259,7 +259,7 @@ def table_problems(document: Document, tables: Mapping[str, Collection[str] | No
 
 
 def where(document: Document, *keys: str) -> str:
-    """File and line of an entry."""
+    """Return the file and line of an entry."""
     line = document.line(*keys)
     return f"{document.path}:{line}" if line else str(document.path)
 
@@ -267,8 +267,8 @@ def where(document: Document, *keys: str) -> str:
 def by_dotted_name(
     values: Mapping[str, object], nested: Callable[[str], bool], prefix: tuple[str, ...] = ()
 ) -> dict[str, tuple[tuple[str, ...], Given]]:
-    """Keys and values by dotted name, so that RB.q1 = 1 is the same as "RB.q1" = 1; a table whose name is
-    ``nested`` holds further names.
+    """Return keys and values by dotted name, so that RB.q1 = 1 is the same as "RB.q1" = 1; a table whose name
+    is ``nested`` holds further names.
     """
     found: dict[str, tuple[tuple[str, ...], Given]] = {}
     for key, value in values.items():
@@ -290,7 +290,7 @@ _OUTPUT = KeyedTable(
     "the results",
     {
         "file": Described(WORDS, "results: .csv, .nc, .parquet or .erd"),
-        "select": Described(SELECTED, "outputs to keep, by name or pattern; all where left out"),
+        "select": Described(SELECTED, "outputs to keep, by name or pattern; all if left out"),
     },
 )
 _COLUMN = Either((WORDS, COUNT))

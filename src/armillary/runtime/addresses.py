@@ -15,7 +15,7 @@ _NOWHERE = _NOTHING.ctypes.data
 
 
 def address(array: np.ndarray) -> int:
-    """Return the address of an array; for an empty one, some valid address."""
+    """Return the address of an array; for an empty array, a valid address."""
     if not array.size:
         return _NOWHERE
     buffer: Any = array  # NumPy's types make it a buffer from Python 3.12 on only

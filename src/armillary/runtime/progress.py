@@ -26,7 +26,7 @@ def on_terminal() -> bool:
 def report_line(wanted: bool | AnyFunction | None, words: Callable[..., str]) -> Iterator[AnyFunction | None]:
     """Yield a function to call with the progress of some work, or None.
 
-    It is the user's own function, or one that writes a line of ``words`` on a terminal if the work takes
+    It is the user's function, or a function that writes a line of ``words`` on a terminal if the work takes
     long. The first argument of ``words`` is the number of seconds so far.
     """
     if callable(wanted):

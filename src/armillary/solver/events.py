@@ -52,7 +52,7 @@ distinguished from one that lets its body go on, and is not an accumulation.
 
 from __future__ import annotations
 
-from armillary.solver.forecasts import horizon, longest_step, shorter_helps, strength
+from armillary.solver.forecasts import horizon, longest_step, moves_far, shorter_helps, strength
 from armillary.solver.language.language import *
 from armillary.solver.record import RunRecord
 from armillary.solver.step_control import probe
@@ -276,6 +276,18 @@ def cut(run: RunRecord, high: real) -> None:
     record(run)
 
 
+def signs_hold(run: RunRecord, h: real, near: real) -> truth:
+    """Return whether every function in `g` has kept its sign in a step of length h and, at its mean rate,
+    keeps it for a few times as long as times count as one.
+    """
+    hold: truth = True
+    for k in range(N_EVENTS):
+        kept: truth = run.g[k] * float(run.sign[k]) > 0.0
+        lasts: truth = abs(run.g[k]) * h > 4.0 * near * abs(run.g[k] - run.g_start[k])
+        hold = hold and kept and lasts
+    return hold
+
+
 def is_left(run: RunRecord, t_new: real, h: real) -> truth:
     """Return whether a run leaves its lane before this step to the trial state: an event function changes its
     sign in it, or may right after it (`look_beyond`). The distance within which times count as one is here at
@@ -284,12 +296,10 @@ def is_left(run: RunRecord, t_new: real, h: real) -> truth:
     run.trial = normalise(t_new, run.trial)
     run.g = events(t_new, run.trial)
     near: real = max(16.0 * EPSILON * max(abs(run.t), abs(t_new)), SNAP * h)
+    hold: truth = False
+    hold = signs_hold(run, h, near)
     found: truth = rank_may_fall(run, t_new, h)
-    for k in range(N_EVENTS):
-        if not (run.g[k] * float(run.sign[k]) > 0.0):
-            found = True
-        if abs(run.g[k]) * h <= 4.0 * near * abs(run.g[k] - run.g_start[k]):
-            found = True
+    found = found or not hold
     if found:
         run.released = True
     return found
@@ -337,7 +347,7 @@ def pace_of_looks(run: RunRecord) -> real:
     over two losses of rank is divided: between the two, pivots have the other sign.
     """
     looks: real = 1.0
-    if RANK_EVENT[run.configuration] != NONE:
+    if RANK_EVENT[run.configuration] != NONE and moves_far(run, run.h_taken):
         looks = min(1.0 + floor(run.h_taken / horizon(run, BELIEVED)), MOST_LOOKS)
     return run.h_taken / looks
 
@@ -389,10 +399,28 @@ def events_at(run: RunRecord, x: real) -> None:
         events_inside(run, x)
 
 
+def is_quiet(run: RunRecord) -> truth:
+    """Return whether one look, at the end of the step just taken, shows that no event happens in it or right
+    after it: after nearly all steps.
+    """
+    if PASSING:
+        if run.passing:
+            return False
+        if pace_of_looks(run) < run.h_taken:
+            return False
+    events_at(run, run.h_taken)
+    return signs_hold(run, run.h_taken, closeness(run))
+
+
 def scan(run: RunRecord) -> None:
     """Search the step just taken for events, and cut it at the first. Across a singular configuration only
     the user's own events count.
     """
+    quiet: truth = False
+    quiet = is_quiet(run)
+    if quiet:
+        run.g_start = run.g
+        return
     signless: truth = False
     if PASSING:
         run.sign_old = run.sign

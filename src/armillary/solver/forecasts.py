@@ -61,6 +61,21 @@ def horizon(run: RunRecord, distance: real) -> real:
     return seconds_to_cover(run, distance, run.k0)
 
 
+def moves_far(run: RunRecord, h: real) -> truth:
+    """Return whether some coordinate that turns constraints may cover the distance over which forecasts are
+    believed in a step of length h. Asked after every step: products cost less than the divisions of
+    `horizon`.
+    """
+    far: truth = False
+    for i in range(N_COORDINATES):
+        covers: truth = h * abs(run.k0[i]) >= BELIEVED * STATE_SIZE[i]
+        far = far or (covers and TURNS_ROWS[i] > 0.0)
+    for i in range(N_COORDINATES, N_STATES):
+        gains: truth = h * h * abs(run.k0[i]) >= 2.0 * BELIEVED * STATE_SIZE[i]
+        far = far or (gains and TURNS_ROWS[i] > 0.0)
+    return far
+
+
 def extrapolate(run: RunRecord, x: real) -> None:
     """Extrapolate the state x seconds ahead, to second order, into `stage`."""
     run.stage = run.state + x * run.k0

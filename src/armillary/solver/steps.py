@@ -168,9 +168,12 @@ def end_at_small_step(run: RunRecord) -> None:
         blame_masses(run, run.t, INFINITY)
         if run.status == SINGULAR:
             return
-    if PASSING and rank_is_lost(run):
-        refuse_place(run)
-        return
+    if PASSING:
+        lost: truth = False
+        lost = rank_is_lost(run)
+        if lost:
+            refuse_place(run)
+            return
     if not is_finite(run.trial):
         run.status = DIVERGED
         run.failed = first_nonfinite(run.trial)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from armillary.analysis.linear import linearize as linearize_module
     from armillary.analysis.modes import undamped_modes as undamped_modes_module
     from armillary.analysis.operating import branch
-    from armillary.analysis.operating.point import OperatingPoint
+    from armillary.analysis.operating import trim as trim_module
     from armillary.analysis.places import PieceFunctions
     from armillary.control import estimation, plant, tracking
     from armillary.control import ilqr as ilqr_module
@@ -51,6 +51,8 @@ class ModelAnalyses:
         linearize = typed_verb(linearize_module.linearize)
         undamped_modes = typed_verb(undamped_modes_module.undamped_modes)
         trace = typed_verb(branch.trace)
+        trim = typed_verb(trim_module.trim)
+        equilibrium = typed_verb(trim_module.equilibrium)
         regressor = typed_verb(excitation.regressor)
         solve = typed_verb(solve_module.solve)
         workspace = typed_verb(sweep_module.workspace)
@@ -60,66 +62,11 @@ class ModelAnalyses:
         linearize = LazyVerb("armillary.analysis.linear.linearize")
         undamped_modes = LazyVerb("armillary.analysis.modes.undamped_modes")
         trace = LazyVerb("armillary.analysis.operating.branch")
+        trim = LazyVerb("armillary.analysis.operating.trim")
+        equilibrium = LazyVerb("armillary.analysis.operating.trim")
         regressor = LazyVerb("armillary.analysis.identification.excitation")
         solve = LazyVerb("armillary.analysis.kinematics.solve")
         workspace = LazyVerb("armillary.analysis.kinematics.sweep")
-
-    # ------------------------------------------------------------ operating points
-
-    def trim(
-        self,
-        fixed: Mapping[str, object] | None = None,
-        free: Sequence[str] | None = None,
-        rates: Mapping[str, object] | None = None,
-        *,
-        inputs: Sequence[str] | Mapping[str, object] = (),
-        outputs: Mapping[str, object] | None = None,
-        parameters: Mapping[str, object] | None = None,
-        bounds: Mapping[str, object] | None = None,
-        starts: object = None,
-        settle: bool = False,
-        memory: Mapping[str, object] | None = None,
-        t: float | str = 0.0,
-    ) -> OperatingPoint:
-        """Return a steady motion: a state whose rates are zero unless given, and the inputs that hold it.
-
-        ``fixed`` are values of states, ``free`` the states to find (left out: all that are not fixed),
-        ``rates`` the rates of states other than zero (None: any rate), ``inputs`` the parameters or inputs to
-        find, ``outputs`` values of outputs that must be met, ``bounds`` pairs (low, high) by name. Cyclic
-        coordinates, which no rate depends on, stay at their start, and their rates are conditions only if
-        given. ``starts`` are values by name from which to start; a list of these, or a number of scattered
-        starts, may give several ``solutions``. With ``settle`` the search begins where a heavily damped
-        motion of the coordinates from the start comes to rest, which is near a stable point in most cases;
-        ``stable`` of the result is true or false. Loops are closed and Euler parameters unit there.
-        """
-        from armillary.analysis.operating.trim import trim
-
-        return trim(
-            self._core, fixed=fixed, free=free, rates=rates, inputs=inputs, outputs=outputs,
-            parameters=parameters, bounds=bounds, starts=starts, settle=settle, memory=memory, t=t,
-        )  # fmt: skip
-
-    def equilibrium(
-        self,
-        fixed: Mapping[str, object] | None = None,
-        free: Sequence[str] | None = None,
-        *,
-        inputs: Sequence[str] | Mapping[str, object] = (),
-        outputs: Mapping[str, object] | None = None,
-        parameters: Mapping[str, object] | None = None,
-        bounds: Mapping[str, object] | None = None,
-        starts: object = None,
-        settle: bool = False,
-        memory: Mapping[str, object] | None = None,
-        t: float | str = 0.0,
-    ) -> OperatingPoint:
-        """Find a state of rest: all rates are zero, also of cyclic coordinates; otherwise as ``trim``."""
-        from armillary.analysis.operating.trim import trim
-
-        return trim(
-            self._core, at_rest=True, settle=settle, fixed=fixed, free=free, inputs=inputs, outputs=outputs,
-            parameters=parameters, bounds=bounds, starts=starts, memory=memory, t=t,
-        )  # fmt: skip
 
 
 Parameters = DataMapping | None  # values by name, of one instant or of each row
@@ -181,21 +128,21 @@ class ModelPieces:
     def gravity_forces(
         self, t: Array, q: Array, parameters: Parameters = None, *, memory: Array = None, states: Array = None
     ) -> np.ndarray:
-        """Generalised forces of gravity that acts uniformly on all bodies."""
+        """Return the generalised forces of gravity that acts uniformly on all bodies."""
         return self._matrix("gravity_forces", t, q, None, parameters, memory, states)
 
     def elastic_forces(
         self, t: Array, q: Array, u: Array, parameters: Parameters = None, *, memory: Array = None,
         states: Array = None,
     ) -> np.ndarray:  # fmt: skip
-        """Generalised forces of stiffness and damping of flexible bodies."""
+        """Return the generalised forces of stiffness and damping of flexible bodies."""
         return self._matrix("elastic_forces", t, q, u, parameters, memory, states)
 
     def load_forces(
         self, t: Array, q: Array, u: Array, parameters: Parameters = None, *, memory: Array = None,
         states: Array = None,
     ) -> dict[str, np.ndarray]:  # fmt: skip
-        """Generalised forces of each load by its name."""
+        """Return the generalised forces of each load by its name."""
         from armillary.analysis.places import PiecePlace
 
         return self._piece_functions.loads(PiecePlace(t, q, u, parameters, memory, states))
@@ -217,15 +164,15 @@ class ModelPieces:
         return self._piece_functions.jacobian(of, axes, PiecePlace(t, q, None, parameters))
 
     def kinetic_energy(self, t: Array, q: Array, u: Array, parameters: Parameters = None) -> Given:
-        """Kinetic energy of all bodies."""
+        """Return the kinetic energy of all bodies."""
         return self._quantity("kinetic_energy", t, q, u, parameters)
 
     def potential_energy(self, t: Array, q: Array, parameters: Parameters = None) -> Given:
-        """Potential energy of gravity."""
+        """Return the potential energy of gravity."""
         return self._quantity("potential_energy", t, q, None, parameters)
 
     def strain_energy(self, t: Array, q: Array, parameters: Parameters = None) -> Given:
-        """Strain energy of flexible bodies."""
+        """Return the strain energy of flexible bodies."""
         return self._quantity("strain_energy", t, q, None, parameters)
 
     def total_energy(self, t: Array, q: Array, u: Array, parameters: Parameters = None) -> Given:
@@ -233,15 +180,15 @@ class ModelPieces:
         return self._quantity("total_energy", t, q, u, parameters)
 
     def momentum(self, t: Array, q: Array, u: Array, parameters: Parameters = None) -> np.ndarray:
-        """Linear momentum, along the ground's axes."""
+        """Return the linear momentum, along the ground's axes."""
         return cast("np.ndarray", self._quantity("momentum", t, q, u, parameters))
 
     def angular_momentum(self, t: Array, q: Array, u: Array, parameters: Parameters = None) -> np.ndarray:
-        """Angular momentum about the ground's origin, along the ground's axes."""
+        """Return the angular momentum about the ground's origin, along the ground's axes."""
         return cast("np.ndarray", self._quantity("angular_momentum", t, q, u, parameters))
 
     def mass_centre(self, t: Array, q: Array, parameters: Parameters = None) -> np.ndarray:
-        """Position of the mass centre of all bodies, along the ground's axes."""
+        """Return the position of the mass centre of all bodies, along the ground's axes."""
         return cast("np.ndarray", self._quantity("mass_centre", t, q, None, parameters))
 
 
@@ -354,7 +301,7 @@ class ModelControl:
         parts: int = 1,
         ignore_jumps: bool = False,
     ) -> JaxFunctions:
-        """Rates, outputs, a step and a whole run as functions of JAX that it differentiates both ways.
+        """Return rates, outputs, a step and a whole run as functions of JAX that it differentiates both ways.
 
         ``inputs`` are names of inputs v (left out: all), ``parameters`` of parameters p (left out: none),
         ``outputs`` as for ``with_sensitivities``. Inputs are held for a ``step``, which is made of ``parts``
@@ -378,7 +325,8 @@ class ModelControl:
         parts: int = 1,
         ignore_jumps: bool = False,
     ) -> TorchFunctions:
-        """Rates, outputs, a step and a whole run as functions of PyTorch that it differentiates both ways.
+        """Return rates, outputs, a step and a whole run as functions of PyTorch that it differentiates both
+        ways.
 
         Arguments are as for ``to_jax``. Tensors must be on the CPU, and their memory is not copied;
         `torch.func.vmap` and leading axes become runs of one compiled loop.

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from armillary.algebra.calculus import Values
 from armillary.algebra.expression import Expr
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.momentum import DerivedMomentumEquations
 from armillary.program.formalisms.redundant import DerivedRedundantEquations
 from armillary.program.formalisms.tree_formalisms import DerivedFreeSpeedEquations
 from armillary.program.sensitivities import DerivedSensitiveEquations, Direction
-from armillary.stages.shared import MotionPictures, OtherStages
+from armillary.stages.shared import CoreValue, LazyVerb, MotionPictures, OtherStages, core_verb, typed_verb
 
 if TYPE_CHECKING:
     from armillary.algebra.textbook_form import ExpressionMatrix, ExpressionVector
     from armillary.algebra.truncation import NeglectedTerms
-    from armillary.analysis.identification.inertial_parameters import BaseParameters
+    from armillary.analysis import effort_equations
+    from armillary.analysis.identification import inertial_parameters
     from armillary.control.casadi_functions import CasadiFunctions
     from armillary.mechanics.constraints.reduction import Configuration
     from armillary.model.bodies.body import Body, Point
+    from armillary.program import configurations as configurations_module
+    from armillary.program import documents
     from armillary.program.configurations import ConfigurationTable
     from armillary.program.equations import Considered, Stage
     from armillary.program.formalisms.hubs import Contribution
@@ -53,60 +54,23 @@ class Equations(OtherStages):
         """The description from which the equations were derived."""
         return cast("System", self._core.system)
 
-    @property
-    def formalism(self) -> str:
-        """Name of the formalism."""
-        return self._core.formalism
-
-    @property
-    def program(self) -> Program:
-        """The program: sections of assignments, constants, states and memory."""
-        return self._core.program
-
-    @property
-    def parameter_units(self) -> dict[str, str]:
-        """Units of the parameters: stated, or deduced if none were stated."""
-        return self._core.parameter_units
-
-    @property
-    def parameters(self) -> dict[str, float | None]:
-        """Parameters with their defaults, in their stated units; `None` if a parameter has no default."""
-        return self._core.parameters
-
-    @property
-    def coordinates(self) -> tuple[str, ...]:
-        """Names of the coordinates, in the order of the state."""
-        return self._core.coordinates
-
-    @property
-    def speeds(self) -> tuple[str, ...]:
-        """Names of the speeds that are states (prescribed ones are not), in the order of the state."""
-        return self._core.speeds
-
-    @property
-    def states(self) -> tuple[str, ...]:
-        """Names of the states of the user's own, which follow the speeds in the state."""
-        return self._core.states
-
-    @property
-    def freedom(self) -> str:
-        """The degrees of freedom, in words."""
-        return self._core.freedom
-
-    @property
-    def dependents(self) -> dict[str, str]:
-        """Dependent speeds, with the names of the constraints that eliminate them."""
-        return self._core.dependents
-
-    @property
-    def redundant_constraints(self) -> tuple[str, ...]:
-        """Names of the redundant constraints, which follow from others."""
-        return self._core.redundant_constraints
-
-    @property
-    def configuration(self) -> Configuration:
-        """The configuration in which the equations hold: locked speeds and dependent speeds."""
-        return self._core.configuration
+    formalism: CoreValue[str] = CoreValue("Name of the formalism.")
+    program: CoreValue[Program] = CoreValue(
+        "The program: sections of assignments, constants, states and memory."
+    )
+    parameter_units: CoreValue[dict[str, str]] = CoreValue(
+        "Units of the parameters: stated, or deduced if none were stated."
+    )
+    parameters: CoreValue[dict[str, float | None]] = CoreValue(DerivedEquations)
+    coordinates: CoreValue[tuple[str, ...]] = CoreValue(DerivedEquations)
+    speeds: CoreValue[tuple[str, ...]] = CoreValue(DerivedEquations)
+    states: CoreValue[tuple[str, ...]] = CoreValue(DerivedEquations)
+    freedom: CoreValue[str] = CoreValue(DerivedEquations)
+    dependents: CoreValue[dict[str, str]] = CoreValue(DerivedEquations)
+    redundant_constraints: CoreValue[tuple[str, ...]] = CoreValue(DerivedEquations)
+    configuration: CoreValue[Configuration] = CoreValue(
+        "The configuration in which the equations hold: locked speeds and dependent speeds."
+    )
 
     @property
     def configurations(self) -> ConfigurationTable:
@@ -117,111 +81,56 @@ class Equations(OtherStages):
 
         return configurations_of(self._core)
 
-    def find_configurations(self, limit: int = 16) -> ConfigurationTable:
-        """Return the configurations that a run can meet, with another limit to their number;
-        ``configurations`` is this table from then on.
-        """
-        from armillary.program.configurations import find_configurations
-
-        return find_configurations(self._core, limit)
-
     # ------------------------------------------------------------ how they were derived, and what they cost
 
-    @property
-    def operations(self) -> Operations:
-        """Operations of one evaluation of all derivatives; precomputed constants not counted."""
-        return self._core.operations
+    operations: CoreValue[Operations] = CoreValue(DerivedEquations)
+    paired: CoreValue[Operations] = CoreValue(DerivedEquations)
+    neglected: CoreValue[NeglectedTerms] = CoreValue(DerivedEquations)
+    stages: CoreValue[tuple[Stage, ...]] = CoreValue(
+        "The stages of the derivation, with their seconds and operations."
+    )
+    gains: CoreValue[tuple[Gain, ...]] = CoreValue("The operations that each pass saved.")
+    considered: CoreValue[tuple[Considered, ...]] = CoreValue(
+        'The formalisms that "auto" chose from, in the order of trying.'
+    )
+    searched: CoreValue[tuple[Gain, ...]] = CoreValue('The operations that ``effort="high"`` saved.')
+    contributions: CoreValue[dict[str, Contribution]] = CoreValue(DerivedEquations)
 
-    @property
-    def paired(self) -> Operations:
-        """Operations of the derivatives that machine code computes two at a time, in the lanes of vectors."""
-        return self._core.paired
-
-    @property
-    def neglected(self) -> NeglectedTerms:
-        """Terms left out because quantities were declared small or large: printable and iterable."""
-        return self._core.neglected
-
-    @property
-    def stages(self) -> tuple[Stage, ...]:
-        """The stages of the derivation, with their seconds and operations."""
-        return self._core.stages
-
-    @property
-    def gains(self) -> tuple[Gain, ...]:
-        """The operations that each pass saved."""
-        return self._core.gains
-
-    @property
-    def considered(self) -> tuple[Considered, ...]:
-        """The formalisms that "auto" chose from, in the order of trying."""
-        return self._core.considered
-
-    @property
-    def searched(self) -> tuple[Gain, ...]:
-        """The operations that ``effort="high"`` saved."""
-        return self._core.searched
-
-    @property
-    def contributions(self) -> dict[str, Contribution]:
-        """The contribution of each branch to the equations of its hub, by name; of back substitution."""
-        return self._core.contributions
-
-    def show(self, section: str = "derivatives") -> str:
-        """Return a section of the program as text, one assignment per line."""
-        return self._core.show(section)
-
-    def report(self) -> str:
-        """Return a text with bodies, coordinates, operations and the seconds of each stage."""
-        return self._core.report()
+    show = core_verb(DerivedEquations.show)
+    report = core_verb(DerivedEquations.report)
 
     # ------------------------------------------------------------ pieces, with rows named after speeds
 
-    @cached_property
+    @property
     def _pieces(self) -> Pieces:
         from armillary.program.pieces import pieces_of
 
         return pieces_of(self._core)
 
-    @property
-    def mass_matrix(self) -> ExpressionMatrix:
-        """M of Kane's equations in the independent speeds, M u̇ = f, whatever the formalism."""
-        return self._pieces.mass_matrix
-
-    @property
-    def forcing(self) -> ExpressionVector:
-        """f of M u̇ = f: −c + g + elastic forces + Σ forces of loads."""
-        return self._pieces.forcing
-
-    @property
-    def coriolis(self) -> ExpressionVector:
-        """c of M u̇ + c = Q: terms of velocities, and of given accelerations."""
-        return self._pieces.coriolis
-
-    @property
-    def coriolis_matrix(self) -> ExpressionMatrix:
-        """C with C u = c, by Christoffel's symbols, where all speeds are rates of coordinates."""
-        return self._pieces.coriolis_matrix
-
-    @property
-    def gravity_forces(self) -> ExpressionVector:
-        """g, generalised forces of gravity that acts uniformly on all bodies."""
-        return self._pieces.gravity_forces
-
-    @property
-    def elastic_forces(self) -> ExpressionVector:
-        """Generalised forces of stiffness and damping of flexible bodies."""
-        return self._pieces.elastic_forces
-
-    @property
-    def load_forces(self) -> dict[str, ExpressionVector]:
-        """Generalised forces of each load by its name."""
-        return self._pieces.load_forces
-
-    @property
-    def input_map(self) -> ExpressionMatrix:
-        """B of f = f₀ + B w for the declared inputs w (``s.input``), which must enter linearly."""
-        return self._pieces.input_map
+    mass_matrix: CoreValue[ExpressionMatrix] = CoreValue(
+        "M of Kane's equations in the independent speeds, M u̇ = f, whatever the formalism.", of="_pieces"
+    )
+    forcing: CoreValue[ExpressionVector] = CoreValue(
+        "f of M u̇ = f: −c + g + elastic forces + Σ forces of loads.", of="_pieces"
+    )
+    coriolis: CoreValue[ExpressionVector] = CoreValue(
+        "c of M u̇ + c = Q: terms of velocities, and of given accelerations.", of="_pieces"
+    )
+    coriolis_matrix: CoreValue[ExpressionMatrix] = CoreValue(
+        "C with C u = c, by Christoffel's symbols, where all speeds are rates of coordinates.", of="_pieces"
+    )
+    gravity_forces: CoreValue[ExpressionVector] = CoreValue(
+        "g, generalised forces of gravity that acts uniformly on all bodies.", of="_pieces"
+    )
+    elastic_forces: CoreValue[ExpressionVector] = CoreValue(
+        "Generalised forces of stiffness and damping of flexible bodies.", of="_pieces"
+    )
+    load_forces: CoreValue[dict[str, ExpressionVector]] = CoreValue(
+        "Generalised forces of each load by its name.", of="_pieces"
+    )
+    input_map: CoreValue[ExpressionMatrix] = CoreValue(
+        "B of f = f₀ + B w for the declared inputs w (``s.input``), which must enter linearly.", of="_pieces"
+    )
 
     def jacobian(self, of: Point | Body | str, axes: Body | str | None = None) -> ExpressionMatrix:
         """Return the Jacobian of a point's velocity by the independent speeds, along the axes of the ground
@@ -229,53 +138,20 @@ class Equations(OtherStages):
         """
         return self._pieces.jacobian(of, axes)
 
-    def latex(
-        self,
-        form: str = "M u' = f",
-        *,
-        speeds: str = "u",
-        names: str = "short",
-        symbols: Mapping[str, str] | None = None,
-    ) -> str:
-        """M u̇ = f as displayed equations of LaTeX (amsmath), with each cause of f below its terms.
-
-        Forms: "M u' = f"; "M u' + h = Q", with velocity terms h on the left; "rows", one equation per speed.
-        ``speeds="q'"`` writes q̇ for speeds that are rates of coordinates. ``names="short"`` numbers
-        coordinates, q₁, and writes s₁ for sin q₁, c₁₂ for cos(q₁ + q₂); "full" keeps the model's names.
-        ``symbols={"cart.q1": "x", "pole.q1": "θ"}`` sets symbols of your own, whose rates are ẋ and θ̇.
-        """
-        from armillary.program.documents import latex_equations
-
-        return latex_equations(self._pieces, form, speeds, names, symbols)
-
-    def html(
-        self,
-        form: str = "M u' = f",
-        *,
-        speeds: str = "u",
-        names: str = "short",
-        symbols: Mapping[str, str] | None = None,
-    ) -> str:
-        """Return the equations as HTML with MathML, which browsers show without a script or network."""
-        from armillary.program.documents import html_equations
-
-        return html_equations(self._pieces, form, speeds, names, symbols)
-
-    def handout(
-        self,
-        path: str | os.PathLike[str],
-        form: str = "M u' = f",
-        *,
-        speeds: str = "u",
-        names: str = "short",
-        symbols: Mapping[str, str] | None = None,
-    ) -> Path:
-        """Return a document with tree, symbols, parameters and equations, in a file .html or .tex; see
-        ``latex``.
-        """
-        from armillary.program.documents import write_handout
-
-        return write_handout(self._core, self._pieces, path, form, speeds, names, symbols)
+    if TYPE_CHECKING:
+        find_configurations = typed_verb(configurations_module.find_configurations)
+        latex = typed_verb(documents.latex)
+        html = typed_verb(documents.html)
+        handout = typed_verb(documents.handout)
+        inverse = typed_verb(effort_equations.effort_expressions)
+        base_parameters = typed_verb(inertial_parameters.base_parameters)
+    else:
+        find_configurations = LazyVerb("armillary.program.configurations")
+        latex = LazyVerb("armillary.program.documents")
+        html = LazyVerb("armillary.program.documents")
+        handout = LazyVerb("armillary.program.documents")
+        inverse = LazyVerb("armillary.analysis.effort_equations", "effort_expressions")
+        base_parameters = LazyVerb("armillary.analysis.identification.inertial_parameters")
 
     # ------------------------------------------------------------ to other stages
 
@@ -304,7 +180,7 @@ class Equations(OtherStages):
         kind: str = "expressions",
         parameters: Sequence[str] | None = None,
     ) -> CasadiFunctions:
-        """CasADi functions of (t, x, v, p): the states' rates and the outputs.
+        """Return CasADi functions of (t, x, v, p): the states' rates and the outputs.
 
         ``inputs`` names the inputs of ``s.input`` in v (left out: all; others keep their defaults),
         ``outputs`` as for ``with_sensitivities``. Numbers are in the model's own units.
@@ -316,24 +192,6 @@ class Equations(OtherStages):
         from armillary.control.casadi_functions import to_casadi
 
         return to_casadi(self._core, inputs, outputs, kind, parameters)
-
-    def inverse(self, rates: Values) -> dict[str, Expr]:
-        """Efforts that give the speeds these rates, as expressions by the names of speeds.
-
-        ``rates`` has expressions or numbers by speed; those left out are zero. The efforts come on top of all
-        loads and can stand in the description, as moments of motors: a controller by inverse dynamics.
-        """
-        from armillary.analysis.effort_equations import effort_expressions
-
-        return effort_expressions(self._core, rates)
-
-    def base_parameters(self) -> BaseParameters:
-        """Return the fewest combinations of inertial parameters on which the motion depends,
-        as expressions.
-        """
-        from armillary.analysis.identification.inertial_parameters import base_parameters
-
-        return base_parameters(self._core)
 
     # ------------------------------------------------------------ pictures, as objects and in notebooks
 
@@ -353,7 +211,7 @@ class Equations(OtherStages):
     def _repr_html_(self) -> str:
         from armillary.program.documents import equations_html
 
-        return equations_html(self._core, lambda: self._pieces)
+        return equations_html(self._core)
 
     def __repr__(self) -> str:
         return repr(self._core)
@@ -377,24 +235,11 @@ class MomentumEquations(Equations):
 
     _core: DerivedMomentumEquations
 
-    @property
-    def momenta(self) -> tuple[str, ...]:
-        """Names of the momenta, in the order of the state."""
-        return self._core.momenta
-
-    @property
-    def conjugate(self) -> tuple[Expr, ...]:
-        """Momenta conjugate to the free speeds, over coordinates and speeds."""
-        return self._core.conjugate
-
-    @property
-    def momentum_matrix(self) -> tuple[tuple[Expr, ...], ...]:
-        """A, with p = A u + b for the momenta p conjugate to the free speeds u: ∂p/∂u, row by row.
-
-        It is the mass matrix, found from momenta alone. Its symmetry is not built in but follows from the
-        momenta being conjugate.
-        """
-        return self._core.momentum_matrix
+    momenta: CoreValue[tuple[str, ...]] = CoreValue(DerivedMomentumEquations)
+    conjugate: CoreValue[tuple[Expr, ...]] = CoreValue(
+        "Momenta conjugate to the free speeds, over coordinates and speeds."
+    )
+    momentum_matrix: CoreValue[tuple[tuple[Expr, ...], ...]] = CoreValue(DerivedMomentumEquations)
 
 
 class RedundantEquations(Equations):
@@ -402,10 +247,7 @@ class RedundantEquations(Equations):
 
     _core: DerivedRedundantEquations
 
-    @property
-    def constraints(self) -> tuple[str, ...]:
-        """Names of the constraints, joint by joint, in the order of the multipliers."""
-        return self._core.constraints
+    constraints: CoreValue[tuple[str, ...]] = CoreValue(DerivedRedundantEquations)
 
 
 class SensitiveEquations(Equations):
@@ -413,15 +255,10 @@ class SensitiveEquations(Equations):
 
     _core: DerivedSensitiveEquations
 
-    @property
-    def directions(self) -> tuple[Direction, ...]:
-        """The parameters and initial values by which the motion is differentiated."""
-        return self._core.directions
-
-    @property
-    def of(self) -> tuple[str, ...]:
-        """Names of the outputs whose derivatives are outputs."""
-        return self._core.of
+    directions: CoreValue[tuple[Direction, ...]] = CoreValue(
+        "The parameters and initial values by which the motion is differentiated."
+    )
+    of: CoreValue[tuple[str, ...]] = CoreValue("Names of the outputs whose derivatives are outputs.")
 
 
 # A formalism whose equations have a class of their own is shown as the nearest of these.

@@ -17,13 +17,11 @@ from armillary.runtime.models.compilation import (
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import SettingOptions, expanded_signature, run_settings
 from armillary.stages.analyses import ModelAnalyses, ModelControl, ModelPieces
-from armillary.stages.shared import OtherStages
+from armillary.stages.shared import CoreValue, OtherStages, core_verb
 from armillary.untyped import DataMapping
 
 if TYPE_CHECKING:
     from typing import Unpack
-
-    import numpy as np
 
     from armillary.analysis.sensitivities import Sensitivities
     from armillary.ensembles.metrics import Metrics
@@ -49,60 +47,24 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
 
     # ------------------------------------------------------------ contents
 
-    @property
-    def formalism(self) -> str:
-        """Name of the formalism behind the code."""
-        return self._core.formalism
+    formalism: CoreValue[str] = CoreValue(CompiledModel)
+    tier: CoreValue[str] = CoreValue(CompiledModel)
+    compile_seconds: CoreValue[float] = CoreValue("Seconds that the compilation took.")
+    parameters: CoreValue[dict[str, float | None]] = CoreValue(CompiledModel)
+    coordinate_names: CoreValue[tuple[str, ...]] = CoreValue(
+        "Names of the coordinates, in the order of the state."
+    )
+    speed_names: CoreValue[tuple[str, ...]] = CoreValue("Names of the speeds, in the order of the state.")
+    state_names: CoreValue[tuple[str, ...]] = CoreValue(
+        "Names of the states of the user's own, which follow the speeds in the state."
+    )
+    output_names: CoreValue[tuple[str, ...]] = CoreValue(
+        "Names of the outputs, in the order of the columns of a run."
+    )
 
-    @property
-    def tier(self) -> str:
-        """ "final", or "quick": code that was ready sooner and runs longer; see ``Equations.compile``."""
-        return self._core.tier
-
-    @property
-    def compile_seconds(self) -> float:
-        """Seconds that the compilation took."""
-        return self._core.compile_seconds
-
-    @property
-    def parameters(self) -> dict[str, float | None]:
-        """Parameters with their defaults, in their stated units."""
-        return self._core.parameters
-
-    @property
-    def coordinate_names(self) -> tuple[str, ...]:
-        """Names of the coordinates, in the order of the state."""
-        return self._core.coordinate_names
-
-    @property
-    def speed_names(self) -> tuple[str, ...]:
-        """Names of the speeds, in the order of the state."""
-        return self._core.speed_names
-
-    @property
-    def state_names(self) -> tuple[str, ...]:
-        """Names of the states of the user's own, which follow the speeds in the state."""
-        return self._core.state_names
-
-    @property
-    def output_names(self) -> tuple[str, ...]:
-        """Names of the outputs, in the order of the columns of a run."""
-        return self._core.output_names
-
-    def address(self, name: str) -> int:
-        """Address of a generated function ("derivatives", "outputs", …); 0 where the model has none."""
-        return self._core.address(name)
-
-    def constants(self, parameters: DataMapping | None = None) -> np.ndarray:
-        """Precomputed constants for a parameter set, as the generated functions take them."""
-        return self._core.constants(parameters)
-
-    def compile_configurations(self) -> int:
-        """Derive and compile all configurations of ``eom.configurations`` now; return their number.
-
-        Otherwise a run does this when it first meets one.
-        """
-        return self._core.compile_configurations()
+    address = core_verb(CompiledModel.address)
+    constants = core_verb(CompiledModel.constants)
+    compile_configurations = core_verb(CompiledModel.compile_configurations)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.equations.system.name!r}, {self._summary()})"
@@ -120,41 +82,10 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
 
     # ------------------------------------------------------------ values
 
-    def derivatives(
-        self, t: float, state: object, parameters: DataMapping | None = None, *, memory: object = None
-    ) -> np.ndarray:
-        """[q̇, u̇, ż] at a state [q, u, z]: coordinates, speeds and states of the user's own; ``memory`` has
-        inputs and memories by name, as for ``simulate``, or all of them as numbers in the model's own units.
-        A contact without a status in ``memory`` gets the status that follows from the state.
-        """
-        return self._core.derivatives(t, state, parameters, memory=memory)
-
-    def accelerations(
-        self,
-        t: float,
-        q: object,
-        u: object,
-        parameters: DataMapping | None = None,
-        *,
-        memory: object = None,
-        states: object = None,
-    ) -> np.ndarray:
-        """u̇ at coordinates q, speeds u and states of the user's own (left out: their initial values)."""
-        return self._core.accelerations(t, q, u, parameters, memory=memory, states=states)
-
-    def outputs(
-        self, t: float, state: object, parameters: DataMapping | None = None, *, memory: object = None
-    ) -> dict[str, float]:
-        """Return all outputs at a state, by name."""
-        return self._core.outputs(t, state, parameters, memory=memory)
-
-    def state(
-        self, initial: Initial = None, parameters: DataMapping | None = None, t: float = 0.0
-    ) -> np.ndarray:
-        """Return a state from values by name (the rest as described), or from all values in order. Euler
-        parameters are made unit, loops are closed, and speeds made to agree with the constraints.
-        """
-        return self._core.state(initial, parameters, t)
+    derivatives = core_verb(CompiledModel.derivatives)
+    accelerations = core_verb(CompiledModel.accelerations)
+    outputs = core_verb(CompiledModel.outputs)
+    state = core_verb(CompiledModel.state)
 
     # ------------------------------------------------------------ runs
 
@@ -333,7 +264,7 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
         out: coordinates, speeds, states and the outputs of the description). The derivative of output y by p
         is the column d(y)/d(p), in the units of y per unit of p. It runs like any other model, alone or in
         batches. The effects of events are included. Loads that jump where a condition changes are refused,
-        unless ``ignore_jumps`` states that no run comes there.
+        unless ``ignore_jumps`` states that no run reaches them.
         """
         core = self._core.with_sensitivities(to, of, ignore_jumps=ignore_jumps)
         return SensitiveModel(core, self.equations._with_core(core.equations))
@@ -376,16 +307,9 @@ class MomentumModel(ConvertedModel):
 
     _core: CompiledMomentumModel
 
-    @property
-    def momentum_names(self) -> tuple[str, ...]:
-        """Names of the momenta, in the order of the state."""
-        return self._core.momentum_names
+    momentum_names: CoreValue[tuple[str, ...]] = CoreValue("Names of the momenta, in the order of the state.")
 
-    def momenta(
-        self, t: float, q: object, u: object, parameters: DataMapping | None = None, *, memory: object = None
-    ) -> np.ndarray:
-        """Return the momenta of the state at coordinates q and speeds u."""
-        return self._core.momenta(t, q, u, parameters, memory=memory)
+    momenta = core_verb(CompiledMomentumModel.momenta)
 
 
 class RedundantModel(Model):
@@ -399,21 +323,9 @@ class RedundantModel(Model):
 
     _core: CompiledRedundantModel
 
-    def joint_accelerations(
-        self, t: float, state: object, parameters: DataMapping | None = None, *, memory: object = None
-    ) -> dict[str, float]:
-        """Rates of the joints' speeds at a state, by name: u̇ as other formalisms give it."""
-        return self._core.joint_accelerations(t, state, parameters, memory=memory)
-
-    def total_mass(self, parameters: DataMapping | None) -> float:
-        """Mass of all moving bodies; 1 if they have none."""
-        return self._core.total_mass(parameters)
-
-    def dependent_constraints(
-        self, state: object, parameters: DataMapping | None = None, t: float = 0.0
-    ) -> list[str]:
-        """Constraints that are redundant at this state, because they follow from those before them."""
-        return self._core.dependent_constraints(state, parameters, t)
+    joint_accelerations = core_verb(CompiledRedundantModel.joint_accelerations)
+    total_mass = core_verb(CompiledRedundantModel.total_mass)
+    dependent_constraints = core_verb(CompiledRedundantModel.dependent_constraints)
 
     @expanded_signature(SettingOptions)
     def simulate(
@@ -455,10 +367,9 @@ class SensitiveModel(Model):
 
     _core: CompiledSensitiveModel
 
-    @property
-    def directions(self) -> tuple[str, ...]:
-        """Names of the parameters and initial values by which the motion is differentiated."""
-        return self._core.directions
+    directions: CoreValue[tuple[str, ...]] = CoreValue(
+        "Names of the parameters and initial values by which the motion is differentiated."
+    )
 
     def _summary(self) -> str:
         return f"to {', '.join(self.directions)}"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import wraps
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Concatenate, Generic, ParamSpec, TypeVar
 
 from armillary.errors import nearest
 from armillary.untyped import AnyFunction, Given
@@ -15,32 +17,33 @@ if TYPE_CHECKING:
     from armillary.program.equations import DerivedEquations
     from armillary.results import Run
     from armillary.results.plots.motion import PictureOptions
-    from armillary.runtime.models.compiled import CompiledModel
 
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
+Core = TypeVar("Core")
+Value = TypeVar("Value", covariant=True)
 
 
 class LazyVerb:
-    """A verb that takes its signature, docstring and code from the function of its name in another module.
+    """A verb that takes its signature, docstring and code from a function in another module.
 
-    The function takes the stage's ``_core`` in place of the stage. Its module is imported at the first look
-    at the verb, so that ``import armillary`` stays quick; from then on the class has an ordinary method.
+    The function has the name of the verb, unless ``function`` names another. It takes the stage's ``_core``
+    in place of the stage. Its module is imported at the first look at the verb, so that ``import armillary``
+    stays quick; from then on the class has an ordinary method.
     """
 
-    def __init__(self, module: str) -> None:
-        self.module = module
+    def __init__(self, module: str, function: str = "") -> None:
+        self.module, self.function = module, function
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.owner, self.name = owner, name
 
     def __get__(self, stage: Given, owner: type) -> AnyFunction:
         import inspect
-        from functools import wraps
         from importlib import import_module
 
-        function: AnyFunction = getattr(import_module(self.module), self.name)
+        function: AnyFunction = getattr(import_module(self.module), self.function or self.name)
 
         @wraps(function)
         def verb(stage: Given, *arguments: Given, **named: Given) -> object:
@@ -50,14 +53,51 @@ class LazyVerb:
         first, *others = signature.parameters.values()
         first = first.replace(name="self", annotation=inspect.Parameter.empty)
         vars(verb)["__signature__"] = signature.replace(parameters=[first, *others])
+        verb.__name__ = self.name
         verb.__qualname__ = f"{self.owner.__name__}.{self.name}"
         setattr(self.owner, self.name, verb)
         method: AnyFunction = getattr(owner if stage is None else stage, self.name)
         return method
 
 
+class CoreValue(property, Generic[Value]):
+    """A property of a stage that is the attribute of the same name of its core.
+
+    ``about`` is the docstring, or the core's class, whose attribute has it; ``of`` names the core.
+    """
+
+    def __init__(self, about: str | type, of: str = "_core") -> None:
+        self._about, self._of = about, of
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        about = self._about
+        text = about if isinstance(about, str) else getattr(about, name).__doc__
+        super().__init__(attrgetter(f"{self._of}.{name}"), doc=text)
+        self.__doc__ = text  # else that of this class
+
+    if TYPE_CHECKING:
+        # mypy: the type of the attribute, which a property does not state.
+        def __get__(self, stage: object, owner: type | None = None, /) -> Value: ...  # type: ignore[override]
+
+
+def core_verb(
+    method: Callable[Concatenate[Core, Arguments], Result],
+) -> Callable[Concatenate[Given, Arguments], Result]:
+    """Return the method of a stage that calls the method of the same name of its core, with its signature and
+    docstring.
+    """
+    name = method.__name__
+
+    @wraps(method)
+    def verb(stage: Given, /, *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
+        result: Result = getattr(stage._core, name)(*arguments, **named)
+        return result
+
+    return verb
+
+
 def typed_verb(
-    function: Callable[Concatenate[CompiledModel, Arguments], Result],
+    function: Callable[Concatenate[Core, Arguments], Result],
 ) -> Callable[Concatenate[Given, Arguments], Result]:
     """Return the type of a `LazyVerb`; for type checkers alone."""
     raise NotImplementedError

@@ -29,7 +29,7 @@ import numpy as np
 
 from armillary.algebra.arguments import file_path
 from armillary.errors import ArmillaryError, outside
-from armillary.limited_files import reason, replacing
+from armillary.limited_files import reason, write_file
 from armillary.results.record import distinct_labels
 from armillary.untyped import DataMapping, DataTable, Given
 
@@ -134,8 +134,7 @@ def _write_all(file: FileIO, piece: Bytes) -> None:
 
 def write_json(path: Path, data: object) -> None:
     """Write a JSON file atomically."""
-    with replacing(path) as temporary:
-        temporary.write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_file(path, json.dumps(data, indent=2, ensure_ascii=False) + "\n")
 
 
 # The layout of a study's results: numbers, a column each; histories and histograms, an array each.

@@ -104,7 +104,11 @@ class Car:
         return name if name in self.system.bodies else f"{name}_wheel"
 
     def start(self, speed: float) -> dict[str, float]:
-        """Return the initial values of straight running at a speed."""
+        """Return the initial values of straight running at a speed; 0 for a car that stands.
+
+        Without them runs of cars with four wheels begin with the speed that their parameter V had when they
+        were made.
+        """
         spins = {f"{self._wheel(name)}.u1": ratio * speed for name, ratio in self.spin_per_speed.items()}
         return {"body.u1": speed, **spins} if spins else {}
 
@@ -232,7 +236,16 @@ def fourteen_freedom_car(
     add_iso_outputs(s, body, None if hands is None else s.expression("steer") + hands)
     add_attitude_outputs(s, body)
     end_when_overturned(s, body)
-    return Car(s, wheels, spins, base)
+    return start_at_speed(Car(s, wheels, spins, base), speed)
+
+
+def start_at_speed(car: Car, speed: float) -> Car:
+    """Let runs of a car begin with straight running at a speed, by default; return the car.
+
+    From rest, what holds the speed would spin the driven wheels up at once.
+    """
+    car.system.start(car.start(speed))
+    return car
 
 
 def read_values(

@@ -23,6 +23,7 @@ from armillary.vehicles.cars import (
     draw_body,
     end_when_overturned,
     read_values,
+    start_at_speed,
     static_deflection,
 )
 from armillary.vehicles.driver import Driver
@@ -333,9 +334,8 @@ def full_car(
     for name, corner in corners.items():
         s.output(f"{name} travel", corner.travel, units="mm", about="of the wheel's centre in the body")
     elastic_axle = any(isinstance(d, AxleDesign) and d.compliance for d in (front, rear))
-    return Car(
-        s, wheels, spins, base, steering_ratio, powers, step=ELASTIC_STEP if elastic_axle else RIGID_STEP
-    )
+    step = ELASTIC_STEP if elastic_axle else RIGID_STEP
+    return start_at_speed(Car(s, wheels, spins, base, steering_ratio, powers, step=step), speed)
 
 
 def _seat_of_corner(

@@ -46,24 +46,24 @@ class Check(NamedTuple):
 
 
 def difference(quantity: str, tolerance: float, source: str = "", remark: str = "") -> Check:
-    """Return the largest difference from reference data."""
+    """Return a check that the largest difference from reference data is within the tolerance."""
     return Check(quantity, "difference", 0.0, tolerance, source, remark)
 
 
 def value(quantity: str, expected: float, tolerance: float, source: str = "", remark: str = "") -> Check:
-    """Return a published number."""
+    """Return a check that a number is a published one within the tolerance."""
     return Check(quantity, "value", expected, tolerance, source, remark)
 
 
 def at_most(quantity: str, published: float, source: str = "", remark: str = "") -> Check:
-    """Return a published count, not to be exceeded."""
+    """Return a check that a count does not exceed a published one."""
     return Check(quantity, "count", published, 0.0, source, remark)
 
 
 def differs(
     quantity: str, published: float, ours: float, tolerance: float, remark: str, source: str = ""
 ) -> Check:
-    """Return a published number that contradicts the source's own equations."""
+    """Return a check for a published number that contradicts the source's own equations."""
     return Check(quantity, "differs", published, tolerance, source, remark, ours)
 
 
@@ -86,7 +86,7 @@ class States(NamedTuple):
 class Case(NamedTuple):
     """A published system: `measure` yields the measured numbers, one for each check in turn.
 
-    The first of these numbers come from `states`, where the case has reference states.
+    The first of these numbers come from `states`, if the case has reference states.
     """
 
     name: str
@@ -130,7 +130,7 @@ class Row(NamedTuple):
     remark: str
 
     def as_dict(self) -> DataTable:
-        """Plain values for JSON, with None for a number that is not finite."""
+        """Return plain values for JSON, with `None` for a number that is not finite."""
         kept = self._asdict()
         return kept | {"found": self.found if math.isfinite(self.found) else None}
 
@@ -183,14 +183,14 @@ def agrees(row: Row, text: str) -> bool:
 
 
 def _to_tolerance(found: float, tolerance: float) -> str:
-    """One digit beyond the tolerance."""
+    """Return a number with one digit beyond its tolerance."""
     digits = max(0, 1 - math.floor(math.log10(tolerance)))
     text = f"{found:.{digits}f}" if digits <= 13 and abs(found) >= 1e-4 else f"{found:.6g}"
     return text.replace("-", "−")
 
 
 def _short_exponent(text: str) -> str:
-    """1e-8 in place of 1e-08."""
+    """Return a number's text with 1e-8 in place of 1e-08."""
     return re.sub(r"e([+-])0", r"e\1", text).replace("e+", "e")
 
 
@@ -233,9 +233,7 @@ def columns(record: DataMapping, rows: str = "data") -> dict[str, np.ndarray]:
 
 
 def largest(*numbers: object) -> float:
-    """Return the largest of numbers or arrays of them; NaN where any is, which the built-in `max`
-    would drop.
-    """
+    """Return the largest of numbers or arrays of them; NaN if any is, which the built-in `max` may drop."""
     return float(np.max(np.concatenate([np.atleast_1d(np.asarray(x, float)).ravel() for x in numbers])))
 
 
@@ -263,6 +261,6 @@ def drift(values: np.ndarray, scale: float | None = None) -> float:
 
 
 def counts(eom: Equations) -> tuple[int, int, int]:
-    """(additions, multiplications and divisions, functions) of one derivative evaluation."""
+    """Return (additions, multiplications and divisions, functions) of one derivative evaluation."""
     made = eom.operations
     return made.additions, made.multiplications + made.divisions, made.functions

@@ -1,8 +1,9 @@
-"""Pictures of motions: what a system looks like, where its bodies are in a run, and the page that shows it.
+"""Pictures of motions: the drawing of a system, the poses of its bodies in a run, and the page that shows
+them.
 
 Enters: a compiled model and a run. Leaves: one HTML file that needs no network, or a film or picture. Read
-``page_data.py`` (poses of all bodies from compiled code, packed), ``appearance.py`` (the drawing of a
-body), ``figures.py`` (both as data), ``page.py`` (motions; poses with sliders); then ``views.py`` (several
-runs), ``film.py`` and ``picture.py`` (pictures without a browser), ``live.py`` (pages in which the model
-runs). The page's own program is ``web/scripts``, ``motion.js`` first.
+``page_data.py`` (poses of all bodies from compiled code, packed), ``appearance.py`` (the drawing of a body),
+``figures.py`` (both as data), ``page.py`` (pages of motions, and of poses with sliders); then ``views.py``
+(several runs), ``film.py`` and ``picture.py`` (pictures without a browser), ``live.py`` (pages in which the
+model runs). The program of the page is ``web/scripts``, ``motion.js`` first.
 """

@@ -1,12 +1,8 @@
-"""The drawing of a body: given shapes, links, mass and joint.
+"""The drawing of a body: the shapes it was given or, without any, its links, its mass, and its joint.
 
-Shapes that bodies were given, as parts for a picture: kind, sizes, place, and colour if they have one.
-
-Springs, dampers, rods and cables between points that move, as bars from one place to another.
-
-A bar is a surface of unit length along z, about its middle, stretched between two places in every row.
-
-The drawing of a body: its shapes or, without any, its links, its mass, and its joint by its kind.
+A shape becomes a part of a picture: kind, sizes, position, and colour if it has one. Springs, dampers, rods
+and cables between moving points become bars: a bar is a surface of unit length along z, about its middle,
+which is stretched between two points in every row.
 """
 
 from __future__ import annotations
@@ -37,16 +33,21 @@ from armillary.viewer.surfaces import DrawnSurface, cylinder, helix
 
 Numbers = Callable[[Iterable[Scalar]], np.ndarray]
 Sampled = Callable[[Expr, dict[Expr, np.ndarray]], np.ndarray]
-SURROUNDINGS = ("plane", "grid", "heights", "earth")  # a body with these alone is still drawn as described
+SURROUNDINGS = (
+    "plane",
+    "grid",
+    "heights",
+    "earth",
+)  # a body with only these is still drawn by its description
 _SIZES = {figure.kind: figure.names for figure in (Sphere, Cylinder, Capsule, Cone, Wheel)}
 _FLAT = {figure.kind: figure.names for figure in (Plane, Grid)}
-_ALONG = 181  # places along an orbit
+_ALONG = 181  # points along an orbit
 
 
 def part_of(
     shape: Shape, numbers: Numbers, sampled: Sampled, size: float, meshes: MeshStore
 ) -> DataTable | None:
-    """Return the part of a shape; None for a mesh that cannot be used. ``size`` is a typical length."""
+    """Return a shape as a part; None for a mesh that cannot be used. ``size`` is a typical length."""
     sizes = [max(float(x), 0.0) for x in numbers(shape.sizes)]
     part: DataTable = {"kind": shape.kind, "at": numbers(shape.at).tolist()}
     if shape.kind == "box":
@@ -85,7 +86,7 @@ def part_of(
 
 
 def link_of(shape: Shape, numbers: Numbers, size: float) -> DataTable:
-    """Return a figure between points: its ends, as (body, place), its radius, and its colour where it has
+    """Return a figure between points: its ends, as (body, position), its radius, and its colour if it has
     one.
     """
     given = shape.details
@@ -117,7 +118,7 @@ def _polyline(shape: Shape, numbers: Numbers, size: float) -> DataTable:
 
 
 def _heights(shape: Shape, sampled: Sampled) -> DataTable:
-    """Heights row by row along x, with the values of a run's parameters."""
+    """Return heights row by row along x, with the values of a run's parameters."""
     given = shape.details
     if "numbers" in given:
         z = np.array(given["numbers"])
@@ -132,14 +133,14 @@ def _heights(shape: Shape, sampled: Sampled) -> DataTable:
 
 
 def _orbit(p: float, e: float, i: float, raan: float, argp: float) -> list[list[float]]:
-    """Places along an orbit, the first one again at the end."""
+    """Return points along an orbit; the last is the first again."""
     angles = np.linspace(0.0, 2 * np.pi, _ALONG)
     return [Orbit(1.0, p=p, e=e, i=i, raan=raan, argp=argp, nu=float(a)).position.tolist() for a in angles]
 
 
-COLOUR = "#6b7680"  # of a link that states none
-_CAN = 0.55  # length of a damper's cylinder as a part of its distance at first
-_PIECES = 16  # of a cable that hangs
+COLOUR = "#6b7680"  # default colour of a link
+_CAN = 0.55  # length of a damper's cylinder over its initial distance
+_PIECES = 16  # straight pieces of a hanging cable
 
 
 class Bar(NamedTuple):
@@ -150,12 +151,12 @@ class Bar(NamedTuple):
     end: np.ndarray
 
     def lengths(self) -> np.ndarray:
-        """Distances of the ends."""
+        """Return the distances between the ends."""
         return np.asarray(np.linalg.norm(self.end - self.start, axis=1))
 
 
 def bars_of(link: DataMapping, places: Sequence[np.ndarray], up: object) -> list[Bar]:
-    """Return the bars of a link whose points are at these places (rows × 3 each)."""
+    """Return the bars of a link through these points (rows × 3 each)."""
     kind, radius = link["kind"], link["radius"]
     if kind == "spring":
         return [Bar(helix(radius, 1.0, turns=link.get("coils", 9)), places[0], places[1])]
@@ -168,7 +169,7 @@ def bars_of(link: DataMapping, places: Sequence[np.ndarray], up: object) -> list
 
 
 def _damper(one: np.ndarray, other: np.ndarray, radius: float) -> list[Bar]:
-    """Return a cylinder of constant length on the first point, a thinner rod from the second into it."""
+    """Return a cylinder of constant length at the first point, and a thinner rod from the second into it."""
     distance = np.linalg.norm(other - one, axis=1, keepdims=True)
     along = (other - one) / np.maximum(distance, 1e-12)
     can = _CAN * float(distance[0, 0])
@@ -181,7 +182,7 @@ def _damper(one: np.ndarray, other: np.ndarray, radius: float) -> list[Bar]:
 
 
 def _hanging(one: np.ndarray, other: np.ndarray, length: float, up: np.ndarray) -> list[np.ndarray]:
-    """Places along a parabola of this length L: L = D + 8 s²/(3 D) with distance D and sag s."""
+    """Return points along a parabola of length L: L = D + 8 s²/(3 D) with distance D and sag s."""
     distance = np.linalg.norm(other - one, axis=1, keepdims=True)
     sag = np.sqrt(np.maximum(0.0, 3.0 * distance * (length - distance) / 8.0))
     return [
@@ -189,21 +190,21 @@ def _hanging(one: np.ndarray, other: np.ndarray, length: float, up: np.ndarray) 
     ]
 
 
-# Okabe & Ito's colours, distinct with every kind of colour vision; given by a body's place in the system.
+# Okabe & Ito's colours, distinct with every kind of colour vision, in the order of the bodies.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#8C6BB1", "#B8A100")
-_NONE = 1e-9  # of the size of a system: a length that is not drawn
-_EQUAL = 1e-3  # of the largest moment of inertia: a difference that does not count
-_ROUND = 0.08  # the same where all three are nearly equal: a ball
-_IMPOSSIBLE = 0.15  # part by which a moment may exceed the sum of the two others
+_NONE = 1e-9  # of the size of a system: a shorter length is not drawn
+_EQUAL = 1e-3  # of the largest moment of inertia: smaller differences are ignored
+_ROUND = 0.08  # the same for all three moments: then the body is a ball
+_IMPOSSIBLE = 0.15  # fraction by which a moment may exceed the sum of the two others
 _GLASS = 0.55  # opacity of a solid around the links of its body
-_STATIONS = 17  # along a beam
-_SHEET = (13, 9)  # places along and across a plate
-_JOINTS: dict[type, float] = {Turn: 0.06, Slide: 0.05}  # sizes of a pin and a sleeve, of that of a system
-_LONGEST = 4.0  # times the size of a system: larger solids of equal inertia are no pictures of a body
+_STATIONS = 17  # points along a beam
+_SHEET = (13, 9)  # points along and across a plate
+_JOINTS: dict[type, float] = {Turn: 0.06, Slide: 0.05}  # sizes of a pin and a sleeve, over the system's
+_LONGEST = 4.0  # times the size of a system: larger solids of equal inertia do not look like the body
 
 
 class Appearance:
-    """Parts of all bodies, as the page draws them, with the values of one run's parameters."""
+    """Parts of all bodies in the page's form, with the values of one run's parameters."""
 
     def __init__(self, equations: DerivedEquations, parameters: Mapping[str, float]) -> None:
         self._system: Description = equations.system
@@ -214,7 +215,7 @@ class Appearance:
         self._values = {plain(p): inside[n] for n, p in self._system.parameters.items() if n in inside}
         self._plain = plain
         self.name, self.ground = self._system.name, self._system.ground
-        self.lengths = self._system.units.lengths  # the unit of places
+        self.lengths = self._system.units.lengths  # the unit of positions
         self.bodies = moving_bodies(equations)
         self.named = {body.name: body for body in self.bodies}
         self._places = {body.name: self._attachments(body) for body in [self._system.ground, *self.bodies]}
@@ -223,7 +224,7 @@ class Appearance:
         self.meshes = MeshStore()
 
     def numbers(self, expressions: Iterable[Scalar]) -> np.ndarray:
-        """Constant expressions as numbers; zero where one depends on the motion."""
+        """Return constant expressions as numbers; zero for expressions that depend on the motion."""
         plain = [self._plain(as_expr(e)) for e in expressions]
         known = [e if all(x in self._values for x in symbols(e)) else ZERO for e in plain]
         return np.array([float(x) for x in evaluate_all(known, self._values)])
@@ -234,8 +235,8 @@ class Appearance:
         return np.asarray(evaluate(self._plain(expression), values), dtype=float)
 
     def _attachments(self, body: Body, *, without: Collection[str] = ()) -> list[np.ndarray]:
-        """Places on a body where others are joined to it, and its points but those left out, in its axes;
-        of the ground the first alone.
+        """Return points on a body where others are joined to it, and its points except those left out, in its
+        axes; for the ground only the former.
         """
         found: list[Triple] = [child.at for child in self.bodies if child.parent is body]
         if body.parent is not None:
@@ -243,8 +244,8 @@ class Appearance:
         return list({tuple(x): x for x in map(self.numbers, found)}.values())
 
     def _solid(self, body: Body) -> DataTable | None:
-        """Return the uniform solid of a body's mass and inertia: a ball where all moments are equal, a
-        cylinder where two are, else a box; None for a body without them.
+        """Return the uniform solid with a body's mass and inertia: a ball if all moments are equal, a
+        cylinder if two are, else a box; None for a body without mass or inertia.
         """
         mass = float(self.numbers([body.mass])[0])
         inertia = self.numbers([x for row in body.inertia for x in row]).reshape(3, 3)
@@ -254,12 +255,12 @@ class Appearance:
         axes = axes if np.linalg.det(axes) > 0 else axes * np.array([1.0, 1.0, -1.0])
         place: DataTable = {"at": self.numbers(body.com_coordinates).tolist()}
         low, middle, high = moments
-        if high > (1 + _IMPOSSIBLE) * (low + middle):  # moments that a simplified model needs, and no more
+        if high > (1 + _IMPOSSIBLE) * (low + middle):  # simplified models may have only the moments they need
             return None
         if high - low < _ROUND * high:
             radius = float(np.sqrt(2.5 * moments.mean() / mass))
             longest = max((float(np.linalg.norm(p)) for p in self._places[body.name]), default=0.0)
-            # Equal moments are often placeholders: such a ball would hide the links it is on.
+            # Equal moments are often placeholders: such a ball would hide the links of its body.
             least = 0.3 * radius if self._is_free(body) else 0.0
             if least < longest < 2 * radius:
                 return None
@@ -274,7 +275,7 @@ class Appearance:
         return {"kind": "box", "size": edges.tolist(), "axes": axes.ravel().tolist(), **place}
 
     def _typical_length(self) -> float:
-        """Return the middle one of the lengths of a system."""
+        """Return the median of the lengths of a system."""
         lengths = [float(np.linalg.norm(p)) for places in self._places.values() for p in places]
         lengths += [_extent(solid) for solid in self._solids.values() if solid is not None]
         parts = [body.flex.part for body in self.bodies if body.flex is not None]
@@ -285,8 +286,8 @@ class Appearance:
         return known[len(known) // 2] if known else 1.0
 
     def parts(self, body: Body) -> list[DataTable]:
-        """Return the parts of a body, each with its kind, sizes and place in the body's axes: the shapes that
-        it was given or, without any, what follows from its description.
+        """Return the parts of a body, each with its kind, sizes and position in the body's axes: its given
+        shapes or, without any, parts from its description.
         """
         shapes = [s for s in self._system.shapes.values() if s.body.name == body.name and not s.ends]
         made = [part_of(s, self.numbers, self._sample, self.size, self.meshes) for s in shapes]
@@ -301,15 +302,15 @@ class Appearance:
         return any(shape.kind not in SURROUNDINGS for shape in shapes)
 
     def _is_drawn(self, body: Body) -> bool:
-        """Return whether a body without a shape is drawn: where others have one, only if it moves and has a
-        mass.
+        """Return whether a body without a shape is drawn. If other bodies have shapes, it must move and have
+        a mass.
         """
         shaped = any(not s.ends and s.kind not in SURROUNDINGS for s in self._system.shapes.values())
         moves = body.parent is not None and bool(body.coordinates)
         return not shaped or (moves and bool(self.numbers([body.mass])[0] > 0))
 
     def _describe_body(self, body: Body) -> list[DataTable]:
-        """Links, the solid of equal inertia, and the joint; of a flexible body the joint alone."""
+        """Return links, the solid of equal inertia, and the joint; for a flexible body only the joint."""
         if body.flex is not None and body.flex.part.nodes:
             return self._joint(body)
         size, found = self.size, []
@@ -328,7 +329,7 @@ class Appearance:
         return [*found, *self._joint(body), *balls]
 
     def _point_mass(self, body: Body) -> DataTable:
-        """Return a ball, larger than a sleeve that it is in; for one that slides across gravity, a block."""
+        """Return a ball, larger than a sleeve around it; for one that slides across gravity, a block."""
         place = {"at": self.numbers(body.com_coordinates).tolist()}
         slides = [axis for kind, axis in self.joint_axes(body) if kind is Slide]
         if len(slides) == 1 and abs(slides[0] @ self.up()) < 0.5:
@@ -340,7 +341,7 @@ class Appearance:
         return {"kind": "sphere", "radius": (0.1 if slides else 0.06) * self.size, **place}
 
     def attachment_points(self, body: Body) -> list[np.ndarray]:
-        """Places on a body where others are joined to it, and its points but the mass centre and origin."""
+        """Return points on a body where others are joined, and its points except mass centre and origin."""
         places = self._attachments(body, without=("com", "origin"))
         return [x for x in places if np.linalg.norm(x) > _NONE * self.size]
 
@@ -352,7 +353,7 @@ class Appearance:
         for step in body.assembly.steps:
             if isinstance(step, Turn | Slide):
                 axis = self.numbers(step.axis)
-                if body.orient is not None:  # the axes of the joint come before the fixed orientation
+                if body.orient is not None:  # the axes of the joint are defined before the fixed orientation
                     axis = self.numbers([x for row in body.orient for x in row]).reshape(3, 3).T @ axis
                 found.append((type(step), axis))
             elif isinstance(step, Tumble):
@@ -379,7 +380,7 @@ class Appearance:
         ]
 
     def bending(self) -> list[DataTable]:
-        """Flexible bodies: points in the axes of the body, and how far a unit of each mode moves them."""
+        """Return flexible bodies: points in the axes of the body, and their motion by a unit of each mode."""
         found = []
         for i, body in enumerate(self.bodies):
             if body.flex is not None:
@@ -401,14 +402,14 @@ class Appearance:
         return self.closures()
 
     def closures(self) -> list[tuple[Body, np.ndarray]]:
-        """Places where loops are closed: each on a body, in its axes."""
+        """Return points at which loops are closed: each on a body, in its axes."""
         loads = [c.load for c in self._system.constraints.values() if c.load is not None]
         points = dict.fromkeys(load.at for load in loads if load.at is not None)
         return [(p.body, self.numbers(p.coordinates)) for p in points if p.body.name in self.named]
 
     def springs(self) -> list[DataTable]:
-        """Figures between points, and a spring for each load along the line between two points that have no
-        figure: their ends, as (body, place).
+        """Return figures between points, and a spring for each load along the line between two points without
+        a figure: their ends, as (body, position).
         """
         shapes = [shape for shape in self._system.shapes.values() if shape.ends]
         found = [link_of(shape, self.numbers, self.size) for shape in shapes]
@@ -434,7 +435,7 @@ class Appearance:
         return float(np.linalg.norm(self._gravity()))
 
     def up(self) -> list[float]:
-        """Return the direction against gravity, or along z without gravity."""
+        """Return the direction against gravity; z without gravity."""
         length = self.pull()
         return [0.0, 0.0, 1.0] if not length > 0 else (-self._gravity() / length + 0.0).tolist()
 
@@ -449,8 +450,8 @@ def _at_least(value: NumericValue, least: float) -> NumericValue:
 
 
 def _points_of_part(part: FlexiblePart) -> tuple[list[FlexibleNode], DataTable]:
-    """Points of a flexible part, and how they follow each other: along a beam, or in rows over a plate
-    ("sheet": how many along and across).
+    """Return points of a flexible part, and their arrangement: along a beam, or in rows over a plate
+    ("sheet": the numbers along and across).
     """
     if part.anywhere is None or "tip" not in part.nodes:
         return list(part.nodes.values()), {"chain": False}

@@ -1,11 +1,8 @@
-"""Figures of a page: bodies as data, their motion, and arrows of forces and velocities.
+"""Figures of a page: the bodies of a system as data, and for a run their poses and arrows in every row.
 
-Arrows of a motion: forces and moments of loads, velocities of mass centres, weights, reactions of joints.
-
-Vectors come from one compiled function for all rows of a run, along the ground's axes. Loads that depend on
-what a run does not hold (a state or memory that is not among its columns) have no arrows.
-
-Figures of a page: the bodies of a system as data and, of a run, where they are in every row.
+Arrows show forces and moments of loads, velocities of mass centres, weights, and reactions of joints. One
+compiled function computes these vectors for all rows of a run, along the ground's axes. Loads that depend on
+values that a run does not hold (a state or memory that is not among its columns) have no arrows.
 """
 
 from __future__ import annotations
@@ -38,19 +35,19 @@ from armillary.untyped import DataMapping, DataTable
 from armillary.viewer.appearance import COLOURS, Appearance
 from armillary.viewer.page_data import MeshStore, PoseFunction, Poses, pack_channels
 
-_LOADS, _BODIES = 60, 40  # that are shown: of larger systems, the first loads, no velocities and no weights
+_LOADS, _BODIES = 60, 40  # larger systems show arrows of the first loads, but not of velocities and weights
 
 
 @dataclass(frozen=True, eq=False)
 class Arrows:
-    """Arrows by kind, name, and place on a body; ``vectors`` has three numbers for each in every row."""
+    """Arrows by kind, name, and position on a body; ``vectors`` has three numbers for each in every row."""
 
     entries: list[DataTable]
     vectors: np.ndarray  # rows × 3 arrows
 
 
 def arrows_of(run: Run, equations: DerivedEquations, poses: Poses, reactions: Sequence[str] = ()) -> Arrows:
-    """Return the arrows of a run, with reactions in the joints of some bodies."""
+    """Return the arrows of a run, including reactions in the joints of some bodies."""
     look = Appearance(equations, run.parameters)
     entries, wanted = _describe_arrows(equations, look)
     plain = equations.reduction.plain
@@ -67,7 +64,7 @@ def arrows_of(run: Run, equations: DerivedEquations, poses: Poses, reactions: Se
 
 
 def _describe_arrows(equations: DerivedEquations, look: Appearance) -> tuple[list[DataTable], list[Triple]]:
-    """Entries and vectors of loads, velocities and weights, in the model's units."""
+    """Return entries and vectors of loads, velocities and weights, in the model's units."""
     system, ground = equations.system, equations.system.ground.frame
     entries: list[DataTable] = []
     vectors: list[Triple] = []
@@ -81,7 +78,7 @@ def _describe_arrows(equations: DerivedEquations, look: Appearance) -> tuple[lis
         places = [(load.body, load.at, 1.0), (load.reaction_body, load.reaction_at, -1.0)]
         for body, point, sign in places:
             if body is None or body.parent is None or (point is None and load.kind == "force"):
-                continue  # what acts on the ground is left out
+                continue  # loads on the ground are left out
             at = body.com_coordinates if point is None else point.coordinates
             owner = body if point is None else point.body
             vector = load.vector if sign > 0 else -load.vector
@@ -108,7 +105,7 @@ def _centre(body: Body, look: Appearance) -> np.ndarray:
 
 
 def _evaluate_rows(run: Run, equations: DerivedEquations, expressions: list[Expr]) -> np.ndarray:
-    """Expressions in all rows. Speeds that are no states of the formalism are inputs of the function."""
+    """Evaluate expressions in all rows. Speeds that are not states of the formalism are inputs."""
     targets = equations.targets
     known = {s.data.name for s in (*targets.integrated, *targets.memory)}
     further = [s for s in symbols(*expressions) if s.data.role == "speed" and s.data.name not in known]
@@ -122,7 +119,7 @@ def _evaluate_rows(run: Run, equations: DerivedEquations, expressions: list[Expr
 
 
 def _symbol_columns(run: Run, equations: DerivedEquations, wanted: Sequence[Expr]) -> np.ndarray:
-    """Values of symbols in the model's own units; zero where a run has none."""
+    """Return values of symbols in the model's own units; zero for symbols that a run does not have."""
     system = equations.system
     factors = {s.data.name: state_factor(s) for s in (*system.coordinates, *system.speeds)}
     found = np.zeros((len(run), len(wanted)))
@@ -135,7 +132,7 @@ def _symbol_columns(run: Run, equations: DerivedEquations, wanted: Sequence[Expr
 def _reactions(
     run: Run, equations: DerivedEquations, poses: Poses, look: Appearance, names: Sequence[str]
 ) -> tuple[list[DataTable], np.ndarray]:
-    """Forces and moments of the joints on bodies, at the origins of the bodies."""
+    """Return forces and moments of the joints on bodies, at the origins of the bodies."""
     after = " for the reaction of its joint"
     names = list(checked_names(names, look.named, f"'{look.name}' has no body", after=after))
     if not names:
@@ -155,17 +152,17 @@ def _reactions(
 
 
 _KEPT = 60  # outputs that a page offers, the model's own first
-_FAR = 50.0  # times the size of a system: with 16 bits a step is 1/1300 of that size
-_EVEN = 1e-9  # by which times may deviate from equal steps, as a part of a step
+_FAR = 50.0  # times the size of a system: then a step of 16 bits is 1/1300 of that size
+_EVEN = 1e-9  # tolerance of equal time steps, relative to a step
 ARROW_LEVELS = 2047  # levels of arrows, which are drawn and shown with three digits
-ROWS = 20_000  # of a motion in a page: more are thinned
+ROWS = 20_000  # most rows of a motion in a page; longer ones are thinned
 
 
 def bodies_of(equations: DerivedEquations, parameters: Mapping[str, float]) -> DataTable:
     """Return a figure without a motion: bodies, springs and bending parts with the values of parameters.
 
-    The page moves it by its own motion: seven numbers per body of ``bodies``, in this order, then the
-    amplitudes of all modes (``web/scripts/motion.js``).
+    The page adds the motion: seven numbers per body of ``bodies``, in this order, then the amplitudes of all
+    modes (``web/scripts/motion.js``).
     """
     return content_of(Appearance(equations, parameters))
 
@@ -213,9 +210,8 @@ class PageFigure:
     meshes: MeshStore
 
     def pack(self) -> DataTable:
-        """Return the figure as data of a page. Bodies that travel far are placed relative to the bodies that
-        carry them, so that 16 bits resolve their relative places: ``bases`` has the index of that body, or
-        −1.
+        """Return the figure as data of a page. Bodies that travel far are placed relative to their parents,
+        so that 16 bits resolve their relative positions: ``bases`` has the index of the parent, or −1.
         """
         bases = carriers(self.content, self.channels)
         return self.content | {
@@ -233,12 +229,12 @@ class PageFigure:
 def figure_of(
     run: Run, equations: DerivedEquations, options: PictureOptions | None = None, *, arrows: bool = True
 ) -> PageFigure:
-    """Return the figure of a run; films have no arrows of their own."""
+    """Return the figure of a run, without arrows for films."""
     chosen = options or PictureOptions()
     if run.system != equations.system.name:
         raise ArmillaryError(
             f"the run is one of '{run.system}', the model is '{equations.system.name}'; give the model "
-            "that made the run"
+            "of the run"
         )
     if not len(run):
         raise ArmillaryError(f"the run of '{run.system}' has no rows, so there is nothing to show")
@@ -268,7 +264,7 @@ def figure_of(
 def paths_of(
     equations: DerivedEquations, parameters: Mapping[str, float], names: Sequence[str]
 ) -> list[DataTable]:
-    """Points whose paths are drawn: mass centres of bodies, or points of bodies as "body.point"."""
+    """Return points whose paths are drawn: mass centres of bodies, or points of bodies as "body.point"."""
     look, found = Appearance(equations, parameters), []
     for name in names:
         owner, _, point = name.rpartition(".")
@@ -284,14 +280,14 @@ def paths_of(
 
 
 def carriers(content: DataMapping, channels: np.ndarray) -> list[int]:
-    """For each body the index of its parent where it travels far, else −1."""
+    """Return for each body the index of its parent if it travels far, else −1."""
     travelled = np.ptp(channels, axis=0).reshape(-1, 7)[:, :3].max(axis=1)
     bodies = zip(content["bodies"], travelled, strict=True)
     return [body["parent"] if way > _FAR * content["size"] else -1 for body, way in bodies]
 
 
 def relative(channels: np.ndarray, bases: Sequence[int]) -> np.ndarray:
-    """Channels with positions from the origins of these bodies, in the ground's axes."""
+    """Return channels with positions relative to the origins of these bodies, in the ground's axes."""
     made = channels.copy()
     for b, base in enumerate(bases):
         if base >= 0:
@@ -300,7 +296,7 @@ def relative(channels: np.ndarray, bases: Sequence[int]) -> np.ndarray:
 
 
 def channels(poses: Poses) -> np.ndarray:
-    """x, y, z and the quaternion x, y, z, w of each body side by side, without jumps of its sign."""
+    """Return x, y, z and the quaternion x, y, z, w of each body side by side, without jumps of its sign."""
     n, bodies = poses.positions.shape[:2]
     turned = quaternions(poses.rotations)
     products = turned[1:] * turned[:-1]
@@ -310,10 +306,10 @@ def channels(poses: Poses) -> np.ndarray:
 
 
 def quaternions(R: np.ndarray) -> np.ndarray:
-    """Return the quaternion e = (x, y, z, w) of each matrix R, which holds 4 e eᵀ: the column with the
-    largest diagonal element, made unit (Shepperd 1978).
+    """Return the quaternion e = (x, y, z, w) of each matrix R, from a matrix 4 e eᵀ formed from R: the column
+    with the largest diagonal element, scaled to unit length (Shepperd 1978).
 
-    SciPy's Rotation does the same; importing it would take 0.4 s before the first page.
+    SciPy's Rotation does the same, but importing it would take 0.4 s before the first page.
     """
     r = np.moveaxis(R, (-2, -1), (0, 1))
     x, y, z = r[2, 1] - r[1, 2], r[0, 2] - r[2, 0], r[1, 0] - r[0, 1]
@@ -333,14 +329,14 @@ def quaternions(R: np.ndarray) -> np.ndarray:
 
 
 def _page_rows(run: Run) -> np.ndarray:
-    """Return all rows of a run, or as many as a page holds, evenly, first and last included."""
+    """Return the indices of all rows of a run, or of evenly spaced ones including first and last."""
     if len(run) <= ROWS:
         return np.arange(len(run))
     return np.unique(np.rint(np.linspace(0, len(run) - 1, ROWS)).astype(int))
 
 
 def times_of(times: np.ndarray) -> DataTable:
-    """Equal steps by their number, others one by one."""
+    """Return times as data: equal steps by their number, other times as a list."""
     n = len(times)
     step = (times[-1] - times[0]) / (n - 1) if n > 1 else 1.0
     even = np.max(np.abs(times - (times[0] + step * np.arange(n)))) <= _EVEN * abs(step)

@@ -1,8 +1,6 @@
-"""Pictures and films of runs, and their files.
+"""Pictures and films of runs: the times of frames, the poses of bodies in them, and the files.
 
-Files of frames: PNG by zlib, GIF and WebP by Pillow, MP4 by the program ffmpeg.
-
-Pictures and films of runs: the times of the frames, the places of bodies in each, and the file.
+PNG files are written with zlib, GIF and WebP by Pillow, MP4 by the program ffmpeg.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ from armillary.viewer.picture import Camera, FilmFigure, Floor, Painter, fit_cam
 
 
 def write_frames(frames: Iterator[np.ndarray], place: Path, rate: float) -> None:
-    """Frames (rows × columns × 3 bytes) as a picture or film, written whole or not at all."""
+    """Write frames (rows × columns × 3 bytes) as a picture or film, atomically."""
     kind = place.suffix.lower()
     writer = {".png": _png, ".gif": _gif, ".webp": _webp, ".mp4": _mp4}[kind]
     with replacing(place) as temporary:
@@ -77,8 +75,8 @@ def _mp4(frames: Iterator[np.ndarray], place: Path, rate: float) -> None:
     program = shutil.which("ffmpeg")
     if program is None:
         raise ArmillaryError(
-            "an .mp4 film is made by the program ffmpeg, which is not there; install it, or write a .webp or "
-            ".gif, which need no other program"
+            "an .mp4 film needs the program ffmpeg, which is not installed; install it, or write a .webp or "
+            ".gif, which needs no other program"
         )
     first = next(frames)
     height, width, _ = first.shape
@@ -95,7 +93,7 @@ def _mp4(frames: Iterator[np.ndarray], place: Path, rate: float) -> None:
                 process.stdin.write(frame.tobytes())
             process.stdin.close()
         except BrokenPipeError:
-            pass  # its own words say why
+            pass  # ffmpeg's own message gives the reason
         said = process.stderr.read().decode("utf-8", "replace").strip()
     if process.returncode:
         raise ArmillaryError(f"ffmpeg did not write the film: {said or process.returncode}")
@@ -104,13 +102,13 @@ def _mp4(frames: Iterator[np.ndarray], place: Path, rate: float) -> None:
 SPEEDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
 _WATCHED = 8.0  # seconds of a film of a very short or long motion
 _MOST = 3000  # frames of a film
-_PROBES = 24  # frames by which the camera is placed
-_WIDE = 150.0  # times the size of a system: a longer motion is followed
+_PROBES = 24  # frames from which the camera's position is found
+_WIDE = 150.0  # times the size of a system: the camera follows a longer motion
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 
 
 def film_of(run: Run, equations: DerivedEquations, place: Path, options: PictureOptions) -> None:
-    """The picture or film of a run, by the suffix of its file."""
+    """Write the picture or film of a run; the suffix of the file decides which."""
     write_film([figure_of(run, equations, options, arrows=False)], place, options)
 
 
@@ -122,7 +120,7 @@ def write_film(
     opacities: Sequence[float] | None = None,
     shifts: np.ndarray | None = None,
 ) -> None:
-    """One picture, or a film, of figures in one scene."""
+    """Write one picture, or a film, of figures in one scene."""
     single = place.suffix.lower() == ".png"
     times = _picture_time(figures[0], options) if single else _frame_times(figures[0], options)
     films = [
@@ -147,7 +145,7 @@ def write_film(
 def _frames(
     films: list[FilmFigure], paths: list[tuple[np.ndarray, str]], options: PictureOptions
 ) -> Iterator[np.ndarray]:
-    """Pictures one by one."""
+    """Yield the pictures one by one."""
     content = films[0].content
     up, count = np.array(content["up"]), len(films[0].positions)
     look = look_of(options, content)
@@ -171,7 +169,7 @@ def _frames(
         whole = np.concatenate([v for cloud in clouds for v in cloud])
         floor = _floor(whole, up, max(reach, float(np.linalg.norm(np.ptp(whole, axis=0)))), reach)
     if any(part["kind"] in ("heights", "earth") for part in content["ground"]["parts"]):
-        floor = None  # the model has its own
+        floor = None  # the model has its own ground
     camera: Camera = fit_camera(points, options.view, up, *options.size)
     painter = Painter(up, floor, options.theme or "light")
     for k in range(count):
@@ -204,7 +202,7 @@ def _frame_times(figure: PageFigure, options: PictureOptions) -> np.ndarray:
 
 
 def default_speed(span: float) -> float:
-    """1 for motions that can be watched, else what makes them last some seconds."""
+    """Return speed 1 for motions of a watchable duration, else a speed at which they last some seconds."""
     if 2.0 < span < 40.0 or not span > 0:
         return 1.0
     return min(SPEEDS, key=lambda s: abs(np.log(span / s / _WATCHED)))
@@ -219,7 +217,7 @@ def _picture_time(figure: PageFigure, options: PictureOptions) -> np.ndarray:
 
 
 def _interpolate_rows(time: np.ndarray, values: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Values at other times, along straight lines; rows that are not finite are left out."""
+    """Return values at other times, interpolated linearly without rows that are not finite."""
     usable = np.flatnonzero(np.isfinite(values).all(axis=1))
     usable = usable if time[-1] >= time[0] else usable[::-1]
     if not len(usable):

@@ -1,12 +1,9 @@
 """Motions as binary glTF 2.0 (.glb), which other programs show, edit and render.
 
-The parts of a glTF file: arrays in one buffer, materials, meshes and nodes, and the bytes of it all.
-
-The figure of a run as a glTF scene: a node per body, one animation of their places, attitudes and bending.
-
-The root turns upwards to y and lengths to metres, as glTF has them; below it all is in the model's own axes
-and units. A spring is a node that is stretched; a bending part has a morph target per mode, and amplitudes of
-the modes as weights.
+A scene has a node per body, and one animation of their positions, attitudes and bending. The root node turns
+the vertical to y and scales lengths to metres, as glTF requires; below it everything is in the model's own
+axes and units. A spring is a node that is stretched; a bending part has a morph target per mode, and
+amplitudes of the modes as weights.
 """
 
 from __future__ import annotations
@@ -20,7 +17,7 @@ from scipy.spatial.transform import Rotation
 
 from armillary.algebra.units import LENGTH
 from armillary.files.mesh_surface import Paint, from_hex
-from armillary.limited_files import replacing
+from armillary.limited_files import write_file
 from armillary.program.equations import DerivedEquations
 from armillary.results import Run
 from armillary.untyped import DataTable
@@ -49,7 +46,7 @@ class GltfDocument:
         self._textures: dict[bytes, int] = {}
 
     def add(self, kind: str, entry: DataTable) -> int:
-        """Return an entry of one of the lists of a document."""
+        """Add an entry to one of the lists of the document."""
         entries = self.content.setdefault(kind, [])
         entries.append(entry)
         return len(entries) - 1
@@ -57,7 +54,7 @@ class GltfDocument:
     # ------------------------------------------------------------ arrays
 
     def _accessor(self, data: np.ndarray, component: int, target: int | None, *, bounds: bool) -> int:
-        """Return an array (rows × width) of the buffer."""
+        """Add an array (rows × width) to the buffer."""
         rows = np.ascontiguousarray(data.reshape(len(data), -1))
         entry: DataTable = {
             "bufferView": self._view(rows.tobytes(), target),
@@ -70,14 +67,14 @@ class GltfDocument:
         return self.add("accessors", entry)
 
     def _view(self, data: bytes, target: int | None = None) -> int:
-        """Return a part of the buffer."""
+        """Add bytes to the buffer, as a view."""
         view = {"buffer": 0, "byteOffset": len(self._binary), "byteLength": len(data)}
         self._binary += data
         self._binary += b"\0" * (-len(self._binary) % 4)
         return self.add("bufferViews", view | ({"target": target} if target else {}))
 
     def floats(self, data: np.ndarray, *, bounds: bool = False, vertices: bool = False) -> int:
-        """Numbers of single precision."""
+        """Add an array of single precision."""
         return self._accessor(
             np.asarray(data, dtype="<f4"), _FLOAT, _VERTICES if vertices else None, bounds=bounds
         )
@@ -90,14 +87,14 @@ class GltfDocument:
     # ------------------------------------------------------------ meshes
 
     def texture(self, image: bytes) -> int:
-        """Return a picture as bytes of JPEG, once each."""
+        """Add a picture from bytes of JPEG, once for each picture."""
         if image not in self._textures:
             source = self.add("images", {"bufferView": self._view(image), "mimeType": "image/jpeg"})
             self._textures[image] = self.add("textures", {"source": source})
         return self._textures[image]
 
     def material(self, colour: str, opacity: float, image: bytes = b"") -> int:
-        """Return a material of this colour, "#0072b2", times a picture, once each."""
+        """Add a material of a colour such as "#0072b2", times a picture; once for each material."""
         picture = self.texture(image) if image else -1
         key = (colour.lower(), round(opacity, 4), picture)
         if key not in self._materials:
@@ -121,8 +118,8 @@ class GltfDocument:
     def geometry(
         self, surface: DrawnSurface, targets: list[np.ndarray] | None = None, mapped: np.ndarray | None = None
     ) -> DataTable:
-        """Return a primitive without its material: triangles, displacements of their corners, one per target,
-        and places of corners in a picture.
+        """Return a primitive without its material: triangles, displacements of their corners, one array per
+        target, and coordinates of corners in a picture.
         """
         made: DataTable = {
             "attributes": {
@@ -142,7 +139,7 @@ class GltfDocument:
         return self.add("meshes", {"name": name, "primitives": primitives})
 
     def bytes(self) -> bytes:
-        """Return the file: a header, the JSON and the buffer."""
+        """Return the bytes of the file: a header, the JSON and the buffer."""
         content = dict(self.content)
         if self._binary:
             content["buffers"] = [{"byteLength": len(self._binary)}]
@@ -161,15 +158,14 @@ def _unit_normals(normals: np.ndarray) -> np.ndarray:
 
 
 _JOINTS, _STEEL = ("pin", "sleeve", "ball"), "#7d8790"
-_FAR = 1e3  # times the size of a system: single precision is 1/10,000 of that size there
-_STILL = 1e-9  # of the size of a system: a motion that is none
+_FAR = 1e3  # times the size of a system: there single precision resolves 1/10,000 of that size
+_STILL = 1e-9  # of the size of a system: a smaller motion is ignored
 
 
 def write_glb(run: Run, equations: DerivedEquations, path: Path) -> None:
-    """The motion of a run as a .glb file, written whole or not at all."""
+    """Write the motion of a run as a .glb file, atomically."""
     data = glb_of(figure_of(run, equations, arrows=False), equations.system.units.scale(LENGTH))
-    with replacing(path) as temporary:
-        temporary.write_bytes(data)
+    write_file(path, data)
 
 
 def glb_of(figure: PageFigure, metres: float = 1.0) -> bytes:
@@ -207,8 +203,8 @@ class _Scene:
             self.document.add("animations", animation)
 
     def _travel(self) -> np.ndarray | None:
-        """Return the path of a system that travels far, which a separate node takes: single precision would
-        not resolve places on the bodies. Positions are from it then.
+        """Return the path of a system that travels far; positions are then relative to it. A separate node
+        takes the path, since single precision would not resolve positions on the bodies.
         """
         way = self.positions.mean(axis=1)
         if max(np.max(np.ptp(way, axis=0)), np.max(np.abs(way))) < _FAR * self.content["size"]:
@@ -235,7 +231,7 @@ class _Scene:
         return node
 
     def _parts(self, body: DataTable) -> list[int]:
-        """Nodes of a body's parts: one for all solids, one for each mesh of a file."""
+        """Add nodes for a body's parts: one for all solids, one for each mesh from a file."""
         painted: dict[int, list[DrawnSurface]] = {}
         nodes = []
         for part in body["parts"]:
@@ -258,7 +254,9 @@ class _Scene:
         return nodes
 
     def _mesh(self, part: DataTable, body: DataTable) -> int:
-        """Return a mesh of a file: its triangles are stored once, whatever colours it has on other bodies."""
+        """Add a mesh from a file. Its triangles are stored once, also if other bodies show it in other
+        colours.
+        """
         key = part["mesh"]
         if key not in self.shared:
             found = mesh_surfaces(self.figure.meshes.found[key])
@@ -276,7 +274,7 @@ class _Scene:
         return self._node(f"{body['name']} mesh", mesh=self.document.mesh(primitives, key), **place)
 
     def _paint(self, part: DataTable, own: Paint, other: str, opacity: float) -> int:
-        """Return the material of a mesh: of its part, else its own, else of the body."""
+        """Return the material of a mesh: its part's colour, else its own, else the body's."""
         if own.image and not part.get("colour"):
             return self.document.material("#ffffff", opacity, own.image)
         return self.document.material(part.get("colour") or own.colour or other, opacity)
@@ -319,7 +317,7 @@ class _Scene:
         return node
 
     def _path(self, body: str, at: object) -> np.ndarray:
-        """Places of a point of a body in all rows; an unknown body counts as the ground."""
+        """Return positions of a point of a body in all rows; an unknown body counts as the ground."""
         place = np.asarray(at, dtype=float)
         if body not in self.index:
             fixed = np.tile(place, (len(self.rows), 1))
@@ -330,7 +328,7 @@ class _Scene:
     # ------------------------------------------------------------ the animation
 
     def _animate(self, node: int, path: str, values: np.ndarray) -> None:
-        """Values of a node over time; where nothing changes, its values."""
+        """Set the values of a node over time; without a change, only the first values."""
         first = _quaternion(values[0]) if path == "rotation" else values[0].tolist()
         self.document.content["nodes"][node][path] = first
         if self.input >= 0 and np.max(np.ptp(values, axis=0)) > _STILL * self.content["size"]:
@@ -343,7 +341,7 @@ class _Scene:
 
 
 def _ordered_rows(time: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows in order of time, and their seconds from the first; of equal times, as at events, the last row."""
+    """Return rows ordered by time, and seconds from the first; of equal times (events) only the last row."""
     order = np.arange(len(time))[:: -1 if len(time) > 1 and time[-1] < time[0] else 1]
     seconds = (time[order] - time[order[0]]).astype(np.float32)
     kept = np.append(np.diff(seconds) > 0, True)
@@ -351,7 +349,7 @@ def _ordered_rows(time: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _continuous(quaternions: np.ndarray) -> np.ndarray:
-    """Unit quaternions (rows × bodies × 4) without jumps of their sign."""
+    """Return unit quaternions (rows × bodies × 4) without jumps of sign."""
     unit = quaternions / np.linalg.norm(quaternions, axis=2, keepdims=True)
     same = np.sum(unit[1:] * unit[:-1], axis=2)
     signs = np.cumprod(np.vstack([np.ones((1, unit.shape[1])), np.where(same < 0, -1.0, 1.0)]), axis=0)
@@ -359,8 +357,8 @@ def _continuous(quaternions: np.ndarray) -> np.ndarray:
 
 
 def _aligning_quaternions(directions: np.ndarray) -> np.ndarray:
-    """Quaternions x, y, z, w of the rotations that ``surfaces.turned_to`` makes: from z to each direction, by
-    half of the angle between them; none for a direction of length zero.
+    """Return quaternions x, y, z, w of the rotations of ``surfaces.turned_to``, from z to each direction; no
+    rotation for a direction of length zero.
     """
     x, y, z = directions.T
     found = np.stack([-y, x, np.zeros(len(z)), 1.0 + z], axis=1)

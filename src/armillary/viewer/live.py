@@ -1,20 +1,16 @@
 """Live models: a page in which the model itself runs, compiled to WebAssembly.
 
-Sliders of a live page: what a user requested, or what suits a model, with limits in stated units.
+The page has a figure, a module, its sliders (requested or suitable for the model, with limits in stated
+units), and the program that runs them.
 
-The hand that pulls at a body of a live page: forces and moments from outside on every body.
+Bodies can be pulled: the page holds a point r of a body by a spring and a damper, F = k (p − x) − c ẋ, with p
+the pointer and x the point in the ground. In the equations each body has a force F on its origin and a moment
+T = r × F, both in its own axes, as six inputs: this adds six terms to the loads of a body and no rotation.
 
-The page holds a point r of a body by a spring and a damper, F = k (p − x) − c ẋ, with p the pointer and x the
-point in the ground. In the equations a body has a force F on its origin and a moment T = r × F, both in its
-own axes, as six inputs: that adds six terms to the loads of a body and no rotation.
-
-The update of the figure of a live page by sliders of parameters.
-
-Lengths, places and sizes of drawn parts are numbers in the figure. For each slider they are computed at its
-two ends; between these and the value of the start the page moves along straight lines, and the changes of
-several sliders add up. That is exact where a place is proportional to a length, and a picture elsewhere.
-
-The page of a live model: its figure, its module, its sliders, and the program that runs them.
+Sliders of parameters change the figure. Lengths, positions and sizes of drawn parts are numbers in it; for
+each slider they are computed at its two ends. Between these and the start value the page interpolates
+linearly, and adds the changes of several sliders. This is exact for positions proportional to a length, and
+an approximation for others.
 """
 
 from __future__ import annotations
@@ -35,7 +31,7 @@ from armillary.export.text.description import start_values
 from armillary.export.text.source import make_source
 from armillary.export.wasm import class_text
 from armillary.export.wasm.module import METHODS_OF_MODULES, WasmModule
-from armillary.limited_files import replacing
+from armillary.limited_files import write_file
 from armillary.model.bodies.body import Body
 from armillary.model.loads.forces import force, moment
 from armillary.model.signals import input as declare
@@ -57,7 +53,7 @@ from armillary.viewer.page import SCENE, look_of, page_text
 from armillary.viewer.page_data import compress
 
 PARAMETERS, STARTS, INPUTS = "parameters", "starts", "memory"  # lists of a module's description
-# Sliders that a page shows if none are requested.
+# Numbers of sliders that a page shows by default.
 _MOST_PARAMETERS, _MOST_COORDINATES, _MOST_SPEEDS, _MOST_INPUTS = 4, 2, 3, 4
 _TURNS = {"rad": math.pi, "deg": 180.0, "rev": 0.5}
 
@@ -67,7 +63,7 @@ class Slider:
     """A value that the page can change between two limits, in its units."""
 
     name: str
-    kind: str  # the list of the description that holds it
+    kind: str  # the list of the description that contains it
     low: float
     high: float
     value: float
@@ -75,15 +71,15 @@ class Slider:
     about: str
 
 
-Wanted = list[tuple[str, Given]] | None  # names with their limits, None for those of the page's choice
+Wanted = list[tuple[str, Given]] | None  # names with their limits, or None for default limits
 
 
 def sliders_of(
     about: DataMapping, wanted: Wanted, hidden: frozenset[str] = frozenset(), size: float = 1.0
 ) -> list[Slider]:
-    """Sliders of parameters and initial values, or of inputs too where they are named.
+    """Return sliders of parameters and initial values, and of inputs if these are named.
 
-    ``size`` is a typical length of the system: as far as coordinates at zero are moved unasked.
+    ``size`` is a typical length of the system: the default range of coordinates that start at zero.
     """
     known = _movable_quantities(about, (PARAMETERS, STARTS, INPUTS), hidden)
     if wanted is not None:
@@ -91,7 +87,7 @@ def sliders_of(
     needed = [p["name"] for p in about["parameters"] if p["needed"]][:_MOST_PARAMETERS]
     coordinates = [s["name"] for s in about["starts"] if s["kind"] == "coordinate" and s["free"]]
     speeds = [s["name"] for s in about["starts"] if s["kind"] == "speed"]
-    starts = coordinates[:_MOST_COORDINATES] or speeds[:_MOST_SPEEDS]  # Euler parameters are no sliders
+    starts = coordinates[:_MOST_COORDINATES] or speeds[:_MOST_SPEEDS]  # Euler parameters have no sliders
     chosen = (*needed, *starts)
     return [_slider((name, None), known, "", size) for name in chosen]
 
@@ -99,7 +95,7 @@ def sliders_of(
 def inputs_of(
     about: Mapping[str, object], wanted: Wanted, hidden: frozenset[str] = frozenset()
 ) -> list[Slider]:
-    """Inputs that sliders, keys and a gamepad move; left out, the first inputs of the model."""
+    """Return inputs that sliders, keys and a gamepad move; by default the first inputs of the model."""
     known = _movable_quantities(about, (INPUTS,), hidden)
     if wanted is not None:
         return [_slider(item, known, "inputs=") for item in wanted]
@@ -109,7 +105,7 @@ def inputs_of(
 def _movable_quantities(
     about: DataMapping, kinds: Iterable[str], hidden: frozenset[str]
 ) -> dict[str, tuple[str, DataMapping]]:
-    """Quantities that sliders can move, by name: their kinds, and their entries in the description."""
+    """Return quantities that sliders can move, by name: their kinds, and their entries in the description."""
     return {
         item["name"]: (kind, item)
         for kind in kinds
@@ -119,9 +115,7 @@ def _movable_quantities(
 
 
 def wanted_sliders(wanted: object, option: str) -> Wanted:
-    """Return the sliders that a user requested: names, (name, lowest, highest), or a table of limits
-    by name.
-    """
+    """Return the requested sliders from names, (name, lowest, highest), or a table of limits by name."""
     if wanted is None:
         return None
     if isinstance(wanted, Mapping):
@@ -148,7 +142,7 @@ def _slider(item: tuple[str, Given], known: DataMapping, option: str, size: floa
         kinds = "input" if option == "inputs=" else "parameter, coordinate, speed, state or input"
         there = ", ".join([*list(known)[:12], *["…"][: len(known) > 12]]) or "none"
         raise ArmillaryError(
-            f"{option}: the model has no {kinds} '{name}'{nearest(name, known)}; there are {there}"
+            f"{option}: the model has no {kinds} '{name}'{nearest(name, known)}; it has {there}"
         )
     kind, entry = known[name]
     value = entry["value"] if kind == PARAMETERS else entry["initial"] / entry["factor"]
@@ -171,13 +165,13 @@ def _slider_limits(name: str, limits: object, value: float, option: str) -> tupl
     if low >= high:
         raise ArmillaryError(f"{where} has limits {low:g} and {high:g}; give the lower one first")
     if not low <= value <= high:
-        raise ArmillaryError(f"{where} is {value:g}, outside of its limits {low:g} and {high:g}; widen them")
+        raise ArmillaryError(f"{where} is {value:g}, outside its limits {low:g} and {high:g}; widen them")
     return low, high
 
 
 def _suitable(value: float, units: str, reach: float) -> tuple[float, float]:
-    """Return limits: from zero to twice the value; for values at zero half a turn to either side for angles,
-    else ``reach``.
+    """Return limits: from zero to twice the value. For angles, half a turn to either side; for other values
+    at zero, ``reach`` to either side.
     """
     turn = _TURNS.get(units)
     if turn is not None and abs(value) <= turn:
@@ -191,12 +185,12 @@ _AXES = "xyz"
 
 
 def hand_names(place: int) -> list[str]:
-    """Inputs of the hand on a body, by its index among moving bodies: force, then moment, in its axes."""
+    """Return the inputs of the hand on a body, by its index among moving bodies: force, moment."""
     return [f"hand_{what}_{axis}_{place}" for what in ("force", "moment") for axis in _AXES]
 
 
 def with_hand(equations: DerivedEquations) -> DerivedEquations:
-    """Return the equations of the same system with the hand's loads on every body that moves."""
+    """Return the equations of the same system with loads of the hand on every moving body."""
     system = changeable(equations.system)
     for place, moving in enumerate(moving_bodies(equations)):
         body: Body = system.bodies[moving.name]
@@ -212,7 +206,7 @@ def with_hand(equations: DerivedEquations) -> DerivedEquations:
 
 
 _PARTS = ("bodies", "ground", "springs")  # in the order in which the page counts numbers
-_SHARES = (1.0, 0.5, 0.1)  # of the way to a limit, in this order: at the limit a body may have no mass
+_SHARES = (1.0, 0.5, 0.1)  # fractions of the way to a limit, tried in turn: at the limit, masses may vanish
 _SAME = 1e-9
 
 
@@ -222,9 +216,9 @@ def variants(
     figure: DataMapping,
     sliders: Sequence[Slider],
 ) -> dict[str, list[list[float]]]:
-    """For each slider the numbers that it changes: [which, its change at the lower limit, at the upper]."""
+    """Return for each slider the numbers that it changes: [index, change at lower limit, at upper]."""
     if figure["meshes"].found:
-        return {}  # pictures from files, which no parameter changes
+        return {}  # meshes from files do not depend on parameters
     start = list(_iterate_numbers([figure[part] for part in _PARTS]))
     found = {}
     for slider in sliders:
@@ -258,7 +252,7 @@ def _figure_changes(
 
 
 def _iterate_numbers(content: object) -> Iterator[float]:
-    """All numbers in lists and tables, in their order."""
+    """Yield all numbers in lists and tables, in their order."""
     if isinstance(content, Mapping):
         for item in content.values():
             yield from _iterate_numbers(item)
@@ -274,17 +268,16 @@ _SCRIPTS = ("controls/axes.js", "live/plots.js", "live/controls.js", "live/hand.
 _SHOWN = 3  # plots that are open at first
 _POLICY = "script-src 'unsafe-inline'"
 _RTOL, _ATOL = 1e-6, 1e-8  # of adaptive steps in a page
-_GRABBED = 40  # bodies up to which a page has a hand if it is not requested
+_GRABBED = 40  # most bodies of a system whose page has a hand by default
 
 
 def write_live(model: CompiledModel, path: str | os.PathLike[str], **options: Given) -> Path:
-    """Write the page of a model, written whole or not at all; ``options`` go to ``live_page``."""
+    """Write the page of a model, atomically; ``options`` go to ``live_page``."""
     place = file_path(path, "the page")
     if place.suffix.lower() not in (".html", ".htm"):
         raise ArmillaryError(f"a live model is written as one .html page, not as '{place.name}'")
     page = live_page(model, **options)
-    with replacing(place) as temporary:
-        temporary.write_text(page, encoding="utf-8")
+    write_file(place, page)
     return place
 
 
@@ -352,8 +345,8 @@ def live_page(
 
 
 def _with_hand(equations: DerivedEquations, grab: bool | None) -> DerivedEquations:
-    """Return the equations with loads for dragging bodies, if ``grab`` is True, or None and they can have
-    them.
+    """Return the equations with loads for dragging bodies if ``grab`` is True, or if it is None and they can
+    have these loads.
     """
     if grab is False:
         return equations
@@ -374,7 +367,7 @@ def _start_from(
     initial: Given,
     memory: DataMapping | None,
 ) -> None:
-    """Replace the start values of the description by those from which the page starts."""
+    """Replace the start values of the description by the values with which the page starts."""
     for parameter in about["parameters"]:
         parameter["value"] = values.get(parameter["name"], parameter["value"])
     begin = start_values(model, {p["name"]: p["value"] for p in about["parameters"]}, initial)
@@ -389,13 +382,13 @@ def _start_from(
 
 
 def _modes(module: WasmModule) -> list[int]:
-    """Places of the amplitudes of all modes in the state, in the order of the figure."""
+    """Return the indices of the amplitudes of all modes in the state, in the order of the figure."""
     index = {s.data.name: i for i, s in enumerate(module.program.state)}
     return [index[q.data.name] for b in module.bodies if b.flex is not None for q in b.flex.coordinates]
 
 
 def _hand(module: WasmModule, hands: list[list[str]], values: Mapping[str, float]) -> DataTable | None:
-    """Inputs of the hand on each body, and the masses that decide how hard it pulls, in the model's units."""
+    """Return the inputs of the hand on each body, and the masses from which its stiffness follows."""
     if not hands:
         return None
     look = Appearance(module.equations, values)
@@ -411,7 +404,7 @@ def _choose_plots(plots: object, names: list[str], model: CompiledModel) -> list
 
 
 def _complete_page(page: str) -> str:
-    """Return the page with the class of models, its own style, and leave to compile the module."""
+    """Return the page with the class of models, its own style, and permission to compile the module."""
     style = (_WEB / "live.css").read_text(encoding="utf-8")
     page = page.replace(_POLICY, f"{_POLICY} 'wasm-unsafe-eval'", 1).replace(
         "</style>", f"{style}</style>", 1

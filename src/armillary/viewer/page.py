@@ -1,18 +1,15 @@
-"""The page of a motion, and expressions as JavaScript for pages that compute a geometry.
+"""Pages of a system: its motion, its poses with sliders, and a sheet to print; also expressions as
+JavaScript.
 
-Expressions as functions of JavaScript, for pages that compute a geometry themselves.
+The page of a motion is one HTML file with figures, plots and the program that draws them; it needs no
+network.
 
-The page of a motion: one HTML file with figures, plots and the program that draws them; no network.
+The page of poses has a slider for each coordinate, and closes loops while they are moved. It computes poses
+of bodies in their parents, gaps Φ of all loops and of Euler parameters (|q|² − 1), and their derivatives, by
+functions printed from the same expressions as the compiled code. A moved coordinate keeps the value of its
+slider; the others follow by Newton steps of least length, δq = −Jᵀ (J Jᵀ)⁻¹ Φ.
 
-Pages of a system: one with sliders that poses it, and the printable sheet.
-
-The page that poses a system: a slider for each coordinate, loops closed while they are moved.
-
-The page computes poses of bodies in their parents, gaps Φ of all loops and of Euler parameters (|q|² − 1),
-and their derivatives, by functions printed from the same expressions as the compiled code. A moved coordinate
-stays where the slider is; the others follow by Newton steps of least length, δq = −Jᵀ (J Jᵀ)⁻¹ Φ.
-
-A system on one printable page: its drawing, bodies, coordinates, parameters and equations of motion.
+The sheet is one printable page: the drawing of a system, its bodies, coordinates, parameters and equations.
 """
 
 from __future__ import annotations
@@ -36,7 +33,7 @@ from armillary.model.description import Description
 from armillary.model.units import state_factor
 from armillary.program.documents import handout_text
 from armillary.program.equations import DerivedEquations, derived_equations
-from armillary.program.pieces import moving_bodies, pieces_of, pose_expressions
+from armillary.program.pieces import moving_bodies, pose_expressions
 from armillary.results import Run
 from armillary.results.plots.motion import MotionView, PictureOptions, show_page, write_html
 from armillary.results.record import label_units
@@ -53,7 +50,7 @@ _SAME = (
 
 
 class JavaScriptPrinter(Printer):
-    """Expressions in JavaScript, as in the C family except for the names of functions."""
+    """Printer of expressions in JavaScript, as in the C family except for the names of functions."""
 
     functions = {  # noqa: RUF012
         **{name: f"Math.{name}" for name in _SAME},
@@ -72,7 +69,7 @@ def javascript_function(name: str, results: Sequence[Expr], values: Mapping[Expr
     for node in operands_first(results):
         if node.kind == "symbol":
             if node not in values:
-                raise ArmillaryError(f"'{node.data.name}' has no value that a page could compute")
+                raise ArmillaryError(f"a page cannot compute '{node.data.name}', which has no value")
             texts[node] = Operand(values[node])
         elif node.kind == "number":
             texts[node] = printer.number(float(node.data))
@@ -88,8 +85,8 @@ def javascript_function(name: str, results: Sequence[Expr], values: Mapping[Expr
 
 _WEB = Path(__file__).parent / "web"
 _SHOWN = 3  # plots that are open at first
-_EVENTS = 2000  # marks on the time line
-# The program of a page, in order. A page with another driver of the motion ends with a file of its own.
+_EVENTS = 2000  # most marks on the time line
+# The scripts of a page, in order. A page with another source of motion ends with its own script.
 SCENE = (
     "data.js", "drawing/paint.js", "drawing/plain.js", "motion.js", "drawing/solids.js", "drawing/meshes.js",
     "drawing/surroundings.js", "drawing/figure.js", "drawing/scene.js", "drawing/labels.js",
@@ -128,7 +125,7 @@ def shown_outputs(figure: PageFigure, run: Run) -> list[str]:
 
 
 def look_of(options: PictureOptions, figure: DataTable) -> DataTable:
-    """From where the page shows the motion at first."""
+    """Return the view that the page shows at first."""
     names = [body["name"] for body in figure["bodies"]]
     if options.follow is not None and options.follow not in names:
         raise ArmillaryError(
@@ -145,7 +142,7 @@ def look_of(options: PictureOptions, figure: DataTable) -> DataTable:
 
 
 def page_text(content: DataTable, title: str, scripts: Sequence[str] = RECORDED, code: str = "") -> str:
-    """Return a page with some content, drawn by files of ``web/scripts`` after its own ``code``."""
+    """Return a page with some content, drawn by scripts of ``web/scripts`` that follow its own ``code``."""
     meshes: DataTable = {}
     for store in (figure.pop("meshes", None) for figure in content.get("figures", [])):
         meshes |= {} if store is None else store.pack(meshes)
@@ -157,12 +154,12 @@ def page_text(content: DataTable, title: str, scripts: Sequence[str] = RECORDED,
         "three": _three(),
         "data": _json(content),
     }
-    # In one pass, so that nothing in a piece is taken for a mark.
+    # In one pass, so that no mark inside a piece is replaced.
     return re.sub("@(title|style|script|three|data)@", lambda mark: pieces[mark[1]], _page_part("page.html"))
 
 
 def _json(content: DataTable) -> str:
-    """JSON that cannot end the element it stands in."""
+    """Return JSON that cannot end the HTML element that contains it."""
     text = json.dumps(content, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -174,7 +171,7 @@ def _page_part(name: str) -> str:
 
 @cache
 def _strip_script(name: str) -> str:
-    """Return a script without comments of whole lines and without what indents it: an eighth of its size."""
+    """Return a script without whole-line comments and indentation, which make up an eighth of its size."""
     lines = (line.strip() for line in _page_part(name).splitlines())
     return "\n".join(line for line in lines if line and not line.startswith("//"))
 
@@ -184,7 +181,7 @@ def _three() -> str:
     return compress((_WEB / "three.min.js").read_bytes())
 
 
-_TURN, _REACH = np.pi, 2.0  # ranges of angles; of lengths, times the size of a system
+_TURN, _REACH = np.pi, 2.0  # ranges of angles; and of lengths, in multiples of the size of a system
 
 
 def posing_page(
@@ -194,7 +191,7 @@ def posing_page(
     title: str = "",
     options: PictureOptions | None = None,
 ) -> str:
-    """Return the text of the page, with the position where runs start."""
+    """Return the text of the page, with the coordinates at which runs start."""
     equations, given, chosen = model.equations, dict(parameters or {}), options or PictureOptions()
     system, targets = equations.system, model.equations.targets
     plain = equations.reduction.plain
@@ -239,7 +236,7 @@ def _is_mode(model: CompiledModel, q: Expr) -> bool:
 
 
 def _slider(q: Expr, start: float, size: float) -> DataTable:
-    """Name, units, how many of the units one of the model's is, and the range in the model's."""
+    """Return the data of a slider: name, units, how many make a unit of the model, and the range."""
     angle = (q.data.units or "") in ("rad", "deg")
     factor = 180 / np.pi if angle else 1 / state_factor(q)
     reach = _TURN if angle else _REACH * size
@@ -277,9 +274,9 @@ def sheet(
     names: str = "short",
     symbols: Mapping[str, str] | None = None,
 ) -> MotionView | Path:
-    """Return a system on one page to print: drawing, bodies, coordinates, parameters, equations of motion.
+    """Return one page to print of a system: drawing, bodies, coordinates, parameters, equations of motion.
 
-    It opens in the browser or is shown in a notebook; with ``path``, an .html file, it is written there.
+    The page opens in the browser or is shown in a notebook; ``path``, an .html file, writes it to that file.
     ``view`` is as for ``s.draw``, ``names`` and ``symbols`` as for ``eom.latex``.
     """
     page = sheet_text(system, view=view, names=names, symbols=symbols)
@@ -290,14 +287,14 @@ def sheet_text(
     system: object, *, view: str = "auto", names: str = "short", symbols: Mapping[str, str] | None = None
 ) -> str:
     """Return the text of the page."""
-    if not isinstance(system, Description) or not hasattr(system, "derive"):  # a System: it stands above
+    if not isinstance(system, Description) or not hasattr(system, "derive"):  # System is in a later package
         raise ArmillaryError(f"a sheet is made of a system, not of {shown(system)}")
     equations = system.derive()
     model = equations.compile()
     unknown = {name: 1.0 for name, value in model.parameters.items() if value is None}  # for the drawing
     drawing = model.draw(view=view, parameters=unknown)
     core = derived_equations(equations)
-    text = handout_text(core, pieces_of(core), "html", names=names, symbols=symbols)
+    text = handout_text(core, "html", names=names, symbols=symbols)
     text = text.replace("</style>", f"{_STYLE}</style>", 1)
     head, remark, rest = text.partition('<p class="faint">')
     line, end, rest = rest.partition("</p>")

@@ -1,25 +1,19 @@
 """Data of a page: poses of all bodies in every row of a run, motions and meshes, packed as text.
 
-Places and attitudes of all bodies of a system in every row of a run.
-
 One compiled function gives the pose of each body in its parent: the displacement d of its origin, in the
-parent's axes, and the rotation R with v_parent = R v_body. They are composed from the ground outwards for all
-rows at once:
+parent's axes, and the rotation R with v_parent = R v_body. Poses are composed from the ground outwards for
+all rows at once:
 
     R_B = R_P R,    p_B = p_P + R_P d
 
-Motions as text in a page: numbers of 16 bits, differences of differences, compressed.
+A motion is stored with 16 bits per number. A channel (a coordinate of a position, a component of a
+quaternion) counts from its lowest value in steps of 1/65535 of its range. Second differences of a smooth
+motion are small, so deflate packs them well; the page sums them.
 
-A channel (a coordinate of a position, a component of a quaternion) goes from its lowest value in steps of
-1/65535 of its range. Second differences of a smooth motion are small, so deflate packs them well; the page
-adds them up again.
-
-Meshes of a picture: each file read once, its corners with 16 bits, and packed for a page.
-
-Corners go from the lowest one in steps of 1/65535 of the mesh's longest side, so equal corners of faces
-become one. They are numbered as faces first use them; then most indices are near the highest one so far
-(Chun, 2012, "WebGL models: end-to-end"), and differences of corners that follow each other are small, so
-deflate packs both well.
+Each mesh file is read once. Its corners count from the lowest one in steps of 1/65535 of the mesh's longest
+side, so equal corners of faces become one. They are numbered in the order of first use by faces; then most
+indices are near the highest one so far (Chun, 2012, "WebGL models: end-to-end"), and differences of
+consecutive corners are small, so deflate packs both well.
 """
 
 from __future__ import annotations
@@ -67,14 +61,14 @@ class PoseFunction:
         self._function = ModelFunctions(equations, {"poses": wanted}, search=False)
 
     def of_run(self, run: Run) -> Poses:
-        """Poses in all rows of a run."""
+        """Return poses in all rows of a run."""
         parameters = {
             name: run.parameters[name] for name in self.equations.parameters if name in run.parameters
         }
         return self.at(run.time, self._states(run), parameters)
 
     def at(self, time: NumericValue, states: np.ndarray, parameters: dict[str, float]) -> Poses:
-        """Poses at states, a row each."""
+        """Return poses at states, one row for each."""
         found = self._function.rows("poses", time, states, parameters)
         n, index = len(found), {body.name: i for i, body in enumerate(self.bodies)}
         relative = found.reshape(n, len(self.bodies), LENGTH)
@@ -90,14 +84,14 @@ class PoseFunction:
         return Poses(tuple(index), positions, rotations)
 
     def amplitudes(self, run: Run) -> np.ndarray:
-        """Amplitudes of all modes of flexible bodies in all rows of a run, body after body."""
+        """Return amplitudes of all modes of flexible bodies in all rows of a run, body after body."""
         index = {name: i for i, name in enumerate(self.equations.coordinates)}
         modes = [q.data.name for b in self.bodies if b.flex is not None for q in b.flex.coordinates]
         states = self._states(run, frozenset(modes))
         return states[:, [index[name] for name in modes]]
 
     def _states(self, run: Run, also: frozenset[str] = frozenset()) -> np.ndarray:
-        """States with the coordinates of a run; what poses do not depend on is zero."""
+        """Return states with the coordinates of a run; states that do not affect poses are zero."""
         equations = self.equations
         states = np.zeros((len(run), len(equations.program.state)))
         symbols = {q.data.name: q for q in equations.system.coordinates}
@@ -107,8 +101,8 @@ class PoseFunction:
             if name not in run:
                 raise ArmillaryError(
                     f"the run of '{run.system}' has no coordinate '{name}'{nearest(name, run.names)}, so the "
-                    f"bodies of '{equations.system.name}' have no place in it; give the model that made the "
-                    "run, and keep all coordinates among its outputs"
+                    f"bodies of '{equations.system.name}' have no place in it; give the model of the run, "
+                    "and keep all coordinates among its outputs"
                 )
             states[:, i] = run[name] * (state_factor(symbols[name]) if name in symbols else 1.0)
         return states
@@ -116,13 +110,13 @@ class PoseFunction:
 
 LEVELS = 65535
 _LARGEST = float(np.finfo(np.float32).max)
-_LARGE = 1_000_000  # bytes; above, the time that compression takes matters
+_LARGE = 1_000_000  # bytes above which the time of compression matters
 
 
 def pack_channels(channels: np.ndarray, levels: int = LEVELS, *, gaps: bool = False) -> DataTable:
-    """Channels (rows × channels) as JSON data: lowest values, steps, and the coded differences. ``levels`` is
-    the number of steps in the range of a channel. Values that are not finite, also not in single precision,
-    are at the lowest; with ``gaps`` they are listed, as (channel, first row, end), and are no numbers there.
+    """Return channels (rows × channels) as JSON data: lowest values, steps, and the coded differences.
+    ``levels`` is the number of steps in the range of a channel. Values that are not finite, also not in
+    single precision, are stored as the lowest; with ``gaps`` they are listed, as (channel, first row, end).
     """
     rows, count = channels.shape
     finite = np.abs(channels) <= _LARGEST  # false for a NaN, too
@@ -132,14 +126,14 @@ def pack_channels(channels: np.ndarray, levels: int = LEVELS, *, gaps: bool = Fa
     step = np.where(high > low, (high - low) / levels, 1.0)
     steps = np.rint((np.where(finite, channels, low) - low) / step).astype(np.int32)
     coded = np.diff(steps, n=2, axis=0, prepend=np.zeros((2, count), dtype=np.int32))
-    wrapped = (coded.T & 0xFFFF).astype("<u2")  # sums modulo 2¹⁶ give the levels back
+    wrapped = (coded.T & 0xFFFF).astype("<u2")  # sums modulo 2¹⁶ restore the levels
     split = np.concatenate([(wrapped & 0xFF).ravel(), (wrapped >> 8).ravel()]).astype(np.uint8)
     found = {"rows": rows, "low": low.tolist(), "step": step.tolist(), "data": compress(split.tobytes())}
     return found | {"gaps": _gaps(~finite)} if gaps and not finite.all() else found
 
 
 def _gaps(absent: np.ndarray) -> list[list[int]]:
-    """Where values are absent, as (channel, first row, end)."""
+    """Return the ranges of absent values, as (channel, first row, end)."""
     edges = np.diff(np.pad(absent.T.astype(np.int8), ((0, 0), (1, 1))), axis=1)
     channels, first = np.nonzero(edges > 0)
     found: list[list[int]] = np.stack([channels, first, np.nonzero(edges < 0)[1]], axis=1).tolist()
@@ -147,8 +141,8 @@ def _gaps(absent: np.ndarray) -> list[list[int]]:
 
 
 def compress(data: bytes) -> str:
-    """Bytes compressed by zlib, in base 64. Of 14 MB of motion, level 9 made 8 % less
-    than level 6 and took most of the time of a page.
+    """Return bytes compressed by zlib, in base 64. For 14 MB of motion, level 9 saved 8 % over level 6 but
+    took most of the time of a page.
     """
     return base64.b64encode(zlib.compress(data, 9 if len(data) < _LARGE else 6)).decode("ascii")
 
@@ -159,8 +153,8 @@ PICTURES = 4_000_000  # bytes of all textures of a picture
 
 @dataclass(frozen=True, eq=False)
 class PictureMesh:
-    """Corners as levels of 16 bits (n, 3), from ``low`` in steps; faces; (first face, paint); and where there
-    are pictures, places in them (m, 3, 2) of the corners of faces.
+    """Corners as levels of 16 bits (n, 3), from ``low`` in steps; faces; (first face, paint); and for
+    pictures, the coordinates in them (m, 3, 2) of the corners of faces.
     """
 
     levels: np.ndarray
@@ -172,11 +166,11 @@ class PictureMesh:
 
     @property
     def colours(self) -> tuple[tuple[int, str], ...]:
-        """(first face, colour) in order."""
+        """Pairs (first face, colour) in order."""
         return tuple((first, paint.colour) for first, paint in self.paints)
 
     def plain(self) -> PictureMesh:
-        """Return the mesh with colours in place of pictures."""
+        """Return the mesh with colours instead of pictures."""
         paints = tuple((first, paint._replace(image=b"")) for first, paint in self.paints)
         return replace(self, paints=paints, mapped=None)
 
@@ -200,7 +194,7 @@ class PictureMesh:
         }
 
     def _pictures(self) -> DataTable:
-        """Pictures of the paints, empty for those without, and places in them."""
+        """Return the paints' pictures, empty for paints without one, and coordinates in them."""
         if self.mapped is None:
             return {}
         places = self.mapped.reshape(-1, 2)
@@ -218,18 +212,18 @@ class PictureMesh:
 
 
 def _row_differences(levels: np.ndarray) -> np.ndarray:
-    """From one row to the next, modulo 2¹⁶, column by column."""
+    """Return differences from one row to the next, modulo 2¹⁶, column by column."""
     return np.diff(levels, axis=0, prepend=0).T & 0xFFFF
 
 
 def _planes(values: np.ndarray, count: int) -> bytes:
-    """Whole numbers byte by byte: all lowest bytes first."""
+    """Return whole numbers byte by byte: all lowest bytes first."""
     flat = values.ravel()
     return b"".join((flat >> 8 * k & 0xFF).astype(np.uint8).tobytes() for k in range(count))
 
 
 class MeshStore:
-    """The meshes of a picture by a key that their file and direction decide."""
+    """The meshes of a picture, by keys made from their file and direction."""
 
     def __init__(self) -> None:
         self.found: dict[str, PictureMesh | None] = {}
@@ -239,7 +233,7 @@ class MeshStore:
         return sum(mesh is not None for mesh in self.found.values())
 
     def key(self, shape: str, file: str, up: str, texture: str = "") -> str | None:
-        """Return the key of a file's mesh; where it cannot be used a warning, once a file, and None."""
+        """Return the key of a file's mesh. If it cannot be used, warn once per file and return None."""
         key = hashlib.sha256(f"{file}\n{up}\n{texture}".encode()).hexdigest()[:16]
         if key not in self.found:
             try:
@@ -272,7 +266,7 @@ class MeshStore:
         return None if self.found[key] is None else key
 
     def _limit_pictures(self, mesh: PictureMesh, shape: str, name: str) -> PictureMesh:
-        """Return a mesh without its pictures where all of them together would take too much room."""
+        """Return a mesh, without its pictures if all of them together would take too much room."""
         images = {paint.image for _, paint in mesh.paints}
         if sum(map(len, self._pictures | images)) <= PICTURES:
             self._pictures |= images
@@ -286,7 +280,7 @@ class MeshStore:
         return mesh.plain()
 
     def add_mesh(self, shape: str, corners: Sequence[object], faces: Sequence[object]) -> str | None:
-        """Return the key of a mesh of given corners, or of their convex hull where there are no faces."""
+        """Return the key of a mesh of given corners, or of their convex hull if there are no faces."""
         key = hashlib.sha256(repr((corners, faces)).encode()).hexdigest()[:16]
         if key not in self.found:
             try:
@@ -298,7 +292,7 @@ class MeshStore:
         return None if self.found[key] is None else key
 
     def pack(self, known: Collection[str] = ()) -> dict[str, DataTable]:
-        """Return all meshes but those that are known, as JSON data of a page, by key."""
+        """Return all meshes except known ones, as JSON data of a page, by key."""
         fresh = {key: mesh for key, mesh in self.found.items() if mesh is not None and key not in known}
         return {key: mesh.pack() for key, mesh in fresh.items()}
 
@@ -308,12 +302,12 @@ def _upright(surface: Surface, path: Path, up: str) -> Surface:
     if not up:
         return surface
     if (own := upward_axis(path)) is None:
-        raise MeshFault(f"up='{up}', but a {path.suffix} file does not state what is upwards")
+        raise MeshFault(f"up='{up}', but a {path.suffix} file does not state its vertical axis")
     return surface._replace(corners=np.roll(surface.corners, "xyz".index(up) - own, axis=1))
 
 
 def upward_axis(path: Path) -> int | None:
-    """0, 1, 2 for x, y, z; `None` if a file does not state it."""
+    """Return 0, 1, 2 for x, y, z; `None` if a file does not state its vertical axis."""
     if path.suffix.lower() == ".glb":
         return 1
     if path.suffix.lower() != ".dae":
@@ -324,7 +318,7 @@ def upward_axis(path: Path) -> int | None:
 
 
 def picture_mesh(surface: Surface) -> PictureMesh:
-    """Return a surface with corners of 16 bits and at most ``FINEST`` triangles; flat ones are left out."""
+    """Return a surface with 16-bit corners and at most ``FINEST`` triangles, without flat ones."""
     if not len(surface.faces):
         raise MeshFault("it has no triangles")
     if len(surface.faces) > MOST:
@@ -349,7 +343,7 @@ def picture_mesh(surface: Surface) -> PictureMesh:
 
 
 def _merge_corners(levels: np.ndarray, cells: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Merge the corners in each of this number of cells per side; return the middles, the faces with area,
+    """Merge the corners in each cell, with ``cells`` cells per side; return the middles, the faces with area,
     and their indices.
     """
     coarse = levels * cells // (LEVELS + 1)

@@ -1,15 +1,11 @@
 """One picture without a browser: camera, raster, figures as triangles, floor and shadows.
 
-A camera: its axes, its place so that a whole scene is in the picture, and where points appear.
+Triangles become pixels with NumPy alone: rows of triangles, pixels of rows, and the nearest triangle of each
+pixel. A corner at distance z before the camera appears at x' = f x/z, y' = f y/z; 1/z is linear on the
+screen, so each pixel keeps the largest 1/z. Brightness is interpolated linearly too, as an approximation.
 
-Triangles as pixels, with NumPy alone: rows of triangles, pixels of rows, and the nearest of each pixel.
-
-A corner at distance z before the camera appears at x' = f x/z, y' = f y/z; 1/z is linear on the screen, so
-the pixel keeps the largest 1/z. Whatever else is interpolated (brightness) is taken as linear too.
-
-A figure as triangles in the ground's axes, in each frame of a film.
-
-One picture: the floor with grid and shadows, opaque surfaces, then transparent ones from far to near.
+A picture consists of the floor with grid and shadows, opaque surfaces, then transparent ones from far to
+near.
 """
 
 from __future__ import annotations
@@ -34,13 +30,13 @@ from armillary.viewer.surfaces import (
     turned_to,
 )
 
-FIELD = np.radians(38.0)  # from the lower edge of the picture to the upper one
-_MARGIN = 0.9  # of the picture that is filled
+FIELD = np.radians(38.0)  # angle of view from the lower to the upper edge of the picture
+_MARGIN = 0.9  # fraction of the picture that is filled
 
 
 @dataclass(frozen=True, eq=False)
 class Camera:
-    """Axes of a camera that looks along ``forward``, its place, and the size of its picture in pixels."""
+    """Axes of a camera that looks along ``forward``, its position, and the size of its picture in pixels."""
 
     eye: np.ndarray
     right: np.ndarray
@@ -51,12 +47,12 @@ class Camera:
 
     @property
     def focus(self) -> float:
-        """Pixels for a length seen at the same distance."""
+        """Size in pixels of a length at a distance equal to the length."""
         return float(0.5 * self.height / np.tan(0.5 * FIELD))
 
     def project(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Places on the screen (pixels, from its upper left corner), and 1/z; z is the distance before the
-        camera, negative behind it.
+        """Return positions on the screen (pixels, from its upper left corner), and 1/z; z is the distance
+        before the camera, negative behind it.
         """
         relative = points - self.eye
         z = relative @ self.forward
@@ -66,11 +62,11 @@ class Camera:
         return np.stack([x, y], axis=-1), near
 
     def move(self, shift: np.ndarray) -> Camera:
-        """Return the camera, moved along with something."""
+        """Return the camera after a shift."""
         return replace(self, eye=self.eye + shift)
 
     def rays(self) -> np.ndarray:
-        """Directions through the middles of all pixels (height × width × 3), of length 1 along the view."""
+        """Return rays through the middles of all pixels (height × width × 3), of length 1 along the view."""
         x = (np.arange(self.width) + 0.5 - 0.5 * self.width) / self.focus
         y = (0.5 * self.height - np.arange(self.height) - 0.5) / self.focus
         rays: np.ndarray = self.forward + x[None, :, None] * self.right + y[:, None, None] * self.upward
@@ -78,7 +74,7 @@ class Camera:
 
 
 def scene_axes(up: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Directions to the right and to the front of a scene, as in the page."""
+    """Return directions to the right and to the front of a scene, as in the page."""
     side = np.eye(3)[1] if abs(up[1]) < 0.9 else np.eye(3)[2]
     front = side - up * (side @ up)
     front = front / np.linalg.norm(front)
@@ -110,7 +106,7 @@ def fit_camera(points: np.ndarray, view: str, up: np.ndarray, width: int, height
     tall = _MARGIN * np.tan(0.5 * FIELD)
     wide = tall * width / height
     target = 0.5 * (points.min(axis=0) + points.max(axis=0))
-    for _ in range(4):  # the middle of what is seen moves with the distance
+    for _ in range(4):  # the middle of the visible part moves with the distance
         relative = points - target
         x, y, depth = relative @ right, relative @ upward, relative @ towards
         distance = float(np.max(np.maximum(np.abs(x) / wide, np.abs(y) / tall) + depth))
@@ -125,7 +121,7 @@ def fit_camera(points: np.ndarray, view: str, up: np.ndarray, width: int, height
 
 
 class Fragments(NamedTuple):
-    """Pixels of triangles: the pixel's number, the triangle's, 1/z there, and the place on the screen."""
+    """Pixels of triangles: indices of pixel and triangle, 1/z there, and the position on the screen."""
 
     pixel: np.ndarray
     face: np.ndarray
@@ -142,7 +138,7 @@ class PixelPlane(NamedTuple):
     c: np.ndarray
 
     def at(self, face: np.ndarray, x: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Values at pixels of faces."""
+        """Return values at pixels of faces."""
         found: np.ndarray = self.a[face] + self.b[face] * x + self.c[face] * y
         return found
 
@@ -160,7 +156,7 @@ def plane(corners: np.ndarray, values: np.ndarray) -> PixelPlane:
 
 
 def fragments(corners: np.ndarray, nearness: np.ndarray, width: int, height: int) -> Fragments:
-    """Return all pixels whose middle lies in a triangle, in the rectangle of the screen."""
+    """Return all pixels of the screen whose middle lies in a triangle."""
     y = corners[:, :, 1]
     first = np.clip(np.ceil(y.min(axis=1) - 0.5), 0, height).astype(np.int64)
     last = np.clip(np.floor(y.max(axis=1) - 0.5), -1, height - 1).astype(np.int64)
@@ -187,16 +183,14 @@ def fragments(corners: np.ndarray, nearness: np.ndarray, width: int, height: int
 
 
 def nearest(found: Fragments, buffer: np.ndarray) -> Fragments:
-    """Return the fragments in front of all others and of what the buffer holds, which is brought up
-    to date.
-    """
+    """Return the fragments in front of all others and of the buffer, which is updated."""
     np.maximum.at(buffer, found.pixel, found.nearness)
     seen = found.nearness >= buffer[found.pixel]
     return Fragments(*(a[seen] for a in found))
 
 
 def _expand_ranges(first: np.ndarray, last: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers from first to last of each, one after another, with the index of whose they are."""
+    """Return the numbers from first to last of each range, one after another, with the index of the range."""
     counts = np.maximum(last - first + 1, 0)
     owner = np.repeat(np.arange(len(first)), counts)
     begin = np.cumsum(counts) - counts
@@ -207,7 +201,7 @@ _JOINTS, _STEEL = ("pin", "sleeve", "ball"), "#7d8790"
 
 
 class Painted(NamedTuple):
-    """A surface with the colour (three numbers from 0 to 1), opacity and number of the part of each face."""
+    """A surface, and for each face its colour (three numbers from 0 to 1), opacity and part number."""
 
     surface: DrawnSurface
     colours: np.ndarray
@@ -244,7 +238,7 @@ class FilmFigure:
         self._static(opacity)
 
     def _static(self, opacity: float) -> None:
-        """Surfaces of all parts in the axes of their bodies, one after another."""
+        """Collect the surfaces of all parts in the axes of their bodies, one after another."""
         surfaces: list[DrawnSurface] = []
         owners, around, colours, opacities, parts = (list[np.ndarray]() for _ in range(5))
         known = {} if self._meshes is None else self._meshes.found
@@ -267,19 +261,19 @@ class FilmFigure:
         self._count, self._opacity = len(parts), opacity
 
     def place(self, frame: int, body: str, at: object) -> np.ndarray:
-        """Return a place of a body in the ground's axes; an unknown body counts as the ground."""
+        """Return a point of a body in the ground's axes; an unknown body counts as the ground."""
         b = self.index.get(body, -1)
         found: np.ndarray = self.positions[frame, b] + self.rotations[frame, b] @ np.asarray(at, dtype=float)
         return found
 
     def path(self, body: str, at: object) -> np.ndarray:
-        """Return the places of a point of a body in all frames."""
+        """Return the positions of a point of a body in all frames."""
         b = self.index.get(body, -1)
         found: np.ndarray = self.positions[:, b] + self.rotations[:, b] @ np.asarray(at, dtype=float)
         return found
 
     def points(self, frame: int) -> np.ndarray:
-        """Corners that must be in the picture: of all but planes and the like, if there are others."""
+        """Return corners that must be in the picture: without planes and other surroundings, if possible."""
         vertices = self.paint_frame(frame).surface.vertices
         kept = np.ones(len(vertices), dtype=bool)
         kept[: len(self._around)] = ~self._around
@@ -302,7 +296,7 @@ class FilmFigure:
         return Painted(join_surfaces(surfaces), *map(np.concatenate, (colours, opacities, parts)))
 
     def _changing(self, frame: int) -> list[tuple[DrawnSurface, np.ndarray]]:
-        """Shapes that change their form: springs and bent bodies."""
+        """Return surfaces that change their form: springs and bent bodies."""
         found = []
         for spring in self.content["springs"]:
             places = [self.path(end["body"], end["at"]) for end in spring["ends"]]
@@ -331,7 +325,7 @@ def _colour(part: DataTable, own: str, body: str) -> np.ndarray:
     return from_hex(body) * (0.62 if part["kind"] == "rod" else 1.0)
 
 
-FINE = 2  # pixels that are drawn for each of the picture, in both directions
+FINE = 2  # subpixels per pixel of the picture, in both directions
 _SHADOW = 0.16
 _RIBBON = 1.6  # pixels
 
@@ -348,7 +342,7 @@ THEMES = {"light": Theme("#f8fafb", "#eef1f4", "#9aa7b2"), "dark": Theme("#1a212
 
 
 class Floor(NamedTuple):
-    """A plane: how high it lies along the vertical, the spacing of its grid, and how far it is drawn."""
+    """A plane: its height along the vertical, the spacing of its grid, and the range in which it is drawn."""
 
     height: float
     spacing: float
@@ -367,7 +361,7 @@ class Painter:
         self._backgrounds: dict[bytes, np.ndarray] = {}
 
     def picture(self, camera: Camera, figures: list[Painted], lines: list[Painted]) -> np.ndarray:
-        """Rows × columns × 3 bytes."""
+        """Return a picture: rows × columns × 3 bytes."""
         base = self._background(camera)
         fine = replace(camera, width=FINE * camera.width, height=FINE * camera.height)
         image = np.repeat(np.repeat(base, FINE, axis=0), FINE, axis=1).reshape(-1, 3)
@@ -381,7 +375,7 @@ class Painter:
         corners, near = fine.project(surface.vertices)
         light, gloss = self._light(surface, fine)
         faces = surface.faces
-        before = np.all(near[faces] > 0, axis=1)  # nothing that reaches behind the camera is drawn
+        before = np.all(near[faces] > 0, axis=1)  # faces that reach behind the camera are not drawn
         buffer = np.zeros(fine.width * fine.height)
 
         def paint(chosen: np.ndarray, alpha: float, depth: np.ndarray) -> None:
@@ -408,7 +402,7 @@ class Painter:
         return np.rint(np.clip(mean, 0, 255)).astype(np.uint8)
 
     def _light(self, surface: DrawnSurface, camera: Camera) -> tuple[np.ndarray, np.ndarray]:
-        """Brightness and highlights at the corners; surfaces are seen from both sides."""
+        """Return brightness and highlights at the corners; surfaces are visible from both sides."""
         view = camera.eye - surface.vertices
         view = view / np.maximum(np.linalg.norm(view, axis=1, keepdims=True), 1e-300)
         n = surface.normals * np.where(np.sum(surface.normals * view, axis=1) < 0, -1.0, 1.0)[:, None]
@@ -431,7 +425,7 @@ class Painter:
         image *= dark[:, None]
 
     def _background(self, camera: Camera) -> np.ndarray:
-        """Sky and grid; the same for all pictures from one place."""
+        """Return sky and grid, which are the same for all pictures from one position."""
         key = camera.eye.tobytes()
         if key not in self._backgrounds:
             self._backgrounds = {key: self._drawn_background(camera)}
@@ -465,7 +459,7 @@ class Painter:
 
 
 def ribbon(points: np.ndarray, camera: Camera, colour: str) -> Painted:
-    """Return a line of some width on the screen through points."""
+    """Return a line through points, with constant width on the screen."""
     a, b = points[:-1], points[1:]
     _, near = camera.project(points)
     along = (b - a) - ((b - a) @ camera.forward)[:, None] * camera.forward
@@ -486,7 +480,7 @@ def ribbon(points: np.ndarray, camera: Camera, colour: str) -> Painted:
 
 
 def _differing_parts(parts: list[np.ndarray]) -> np.ndarray:
-    """Numbers of parts that differ between figures."""
+    """Return part numbers that differ between figures."""
     found, first = [], 0
     for p in parts:
         found.append(p + first)
@@ -497,6 +491,6 @@ def _differing_parts(parts: list[np.ndarray]) -> np.ndarray:
 def _far_to_near(
     chosen: np.ndarray, parts: np.ndarray, near: np.ndarray, faces: np.ndarray
 ) -> list[np.ndarray]:
-    """Faces of each transparent part, the farthest part first."""
+    """Return the faces of each transparent part, the farthest part first."""
     groups = [chosen[parts[chosen] == part] for part in np.unique(parts[chosen])]
     return sorted(groups, key=lambda g: float(np.mean(near[faces[g]])))

@@ -1,7 +1,7 @@
 """A sketch of a mechanism as vector graphics: links, joints by their symbols, springs, names and coordinates.
 
-A mechanism whose hinges are all parallel is seen along them, any other from an oblique direction. Lengths are
-to scale; symbols have one size.
+A mechanism whose hinges are all parallel is drawn along them, any other from an oblique direction. Lengths
+are to scale; symbols have a fixed size.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from armillary.algebra.arguments import file_path, one_of
 from armillary.errors import ArmillaryError
-from armillary.limited_files import replacing
+from armillary.limited_files import write_file
 from armillary.model.bodies.body import Body
 from armillary.model.joints import Drift, Slide, Tumble, Turn
 from armillary.runtime.models.compiled import CompiledModel
@@ -31,8 +31,8 @@ VIEWS = ("auto", "oblique", "x", "y", "z")
 def draw_sketch(
     model: CompiledModel, path: object, *, view: str = "auto", initial: Given = None, parameters: Given = None
 ) -> Drawing:
-    """Return the sketch of a model in the position where runs start, also written to a file where one is
-    named; "svg" alone names the format.
+    """Return the sketch of a model at the coordinates where runs start; also write it to a file if one is
+    named ("svg" names only the format).
     """
     one_of(view, VIEWS, "there is no view ")
     place = None if path is None or path == "svg" else file_path(path, "the sketch")
@@ -42,8 +42,7 @@ def draw_sketch(
     poses = PoseFunction(model.equations).at(0.0, state[None, :], dict(parameters or {}))
     text = Drawing(Sketch(Appearance(model.equations, dict(parameters or {})), poses, view).svg())
     if place is not None:
-        with replacing(place) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+        write_file(place, text)
     return text
 
 
@@ -58,7 +57,7 @@ class Drawing(str):
 
 
 class Sketch:
-    """The drawing of one position."""
+    """The drawing of one configuration."""
 
     def __init__(self, look: Appearance, poses: Poses, view: str = "auto") -> None:
         self.look, self.poses = look, poses
@@ -78,10 +77,10 @@ class Sketch:
         self._scale(np.array([np.zeros(3), *(p for places in drawn for p in places)]))
         self.lines: list[str] = []
 
-    # ------------------------------------------------------------ where things are
+    # ------------------------------------------------------------ positions
 
     def place_in_ground(self, body: Body, place: object) -> np.ndarray:
-        """Return a place of a body, in the ground's axes."""
+        """Return a point of a body, in the ground's axes."""
         if body.name not in self.index:
             return np.asarray(place, dtype=float)
         i = self.index[body.name]
@@ -96,8 +95,8 @@ class Sketch:
         return found
 
     def _ends(self, body: Body) -> list[np.ndarray]:
-        """Return the joint of a body, and the places on it where others are attached, else its
-        mass centre.
+        """Return the position of a body's joint and of the points where others are attached, else of its mass
+        centre.
         """
         found = [
             self.place_in_ground(body, (0, 0, 0)),
@@ -110,7 +109,7 @@ class Sketch:
         return self.look.has_shape(body)
 
     def _shapes(self) -> list[tuple[np.ndarray, str]]:
-        """Corners of the given shapes in the ground's axes, each with its colour; the ground's first."""
+        """Return the corners of given shapes in the ground's axes, each with its colour; first the ground."""
         found = []
         coloured = zip(self.look.bodies, (COLOURS[i % len(COLOURS)] for i in range(len(self.look.bodies))),
                        strict=True)  # fmt: skip
@@ -134,7 +133,7 @@ class Sketch:
         return found
 
     def _axes(self, view: str) -> tuple[np.ndarray, np.ndarray]:
-        """Directions to the right and upwards on the paper."""
+        """Return the directions to the right and upwards on the paper."""
         hinges = self._hinges()
         if view in "xyz":
             towards = np.eye(3)["xyz".index(view)]
@@ -146,7 +145,7 @@ class Sketch:
             towards = -front / np.linalg.norm(front) + 0.75 * np.cross(front, self.up) + 0.6 * self.up
         towards = towards / np.linalg.norm(towards)
         upward = self.up - towards * (self.up @ towards)
-        if np.linalg.norm(upward) < 1e-6:  # seen from above: y is upwards, or x
+        if np.linalg.norm(upward) < 1e-6:  # seen from above: y points upwards, or x
             upward = np.eye(3)[1 if abs(towards[1]) < 0.9 else 0]
             upward = upward - towards * (upward @ towards)
         upward = upward / np.linalg.norm(upward)
@@ -163,11 +162,11 @@ class Sketch:
         self.height = float(span[1]) * self.factor + 2 * _MARGIN
 
     def paper(self, point: np.ndarray) -> tuple[float, float]:
-        """Coordinates on the paper, from its upper left corner."""
+        """Return coordinates on the paper, from its upper left corner."""
         x, y = point @ self.right - self.low[0], self.high[1] - point @ self.upward
         return _MARGIN + x * self.factor, _MARGIN + y * self.factor
 
-    # ------------------------------------------------------------ what is drawn
+    # ------------------------------------------------------------ drawing
 
     def svg(self) -> str:
         """Return the whole drawing."""
@@ -204,7 +203,7 @@ class Sketch:
         self._add("polygon" if closed else "polyline", points=text, **({"fill": "none"} | style))
 
     def _outline(self, corners: np.ndarray, colour: str) -> None:
-        """The outline of a shape: the hull of its corners."""
+        """Draw the outline of a shape: the hull of its corners."""
         flat = np.array([self.paper(p) for p in corners])
         around = flat[_hull(flat)]
         self._path(map(tuple, around), closed=True, fill=colour, fill_opacity=0.22, stroke=colour,
@@ -253,7 +252,7 @@ class Sketch:
         self._add("circle", **place, fill=fill, stroke="#222", stroke_width=1.6)
 
     def _support(self, x: float, y: float) -> None:
-        """The ground under a joint: a triangle on a hatched line."""
+        """Draw the ground under a joint: a triangle on a hatched line."""
         s = 1.5 * _SYMBOL
         style: DataTable = {"stroke": "#222", "stroke_width": 1.4}
         self._path([(x, y), (x - s, y + 1.5 * s), (x + s, y + 1.5 * s)], closed=True, fill="#fff", **style)
@@ -289,7 +288,7 @@ class Sketch:
         self._add("text", escape(words), x=f"{x:.1f}", y=f"{y:.1f}", **halo, **style)
 
     def _directions(self) -> None:
-        """The axes of the ground in the lower left corner, and gravity, if any."""
+        """Draw the axes of the ground in the lower left corner, and gravity, if any."""
         x, y, length = 34.0, self.height - 30.0, 22.0
         for letter, axis in zip("xyz", np.eye(3), strict=True):
             dx, dy = length * float(axis @ self.right), -length * float(axis @ self.upward)
@@ -310,7 +309,7 @@ class Sketch:
 
 
 def _hull(points: np.ndarray) -> list[int]:
-    """Indices of the convex hull of points in a plane, in order around it."""
+    """Return the indices of the convex hull of points in a plane, in order around it."""
     order = sorted(range(len(points)), key=lambda i: tuple(points[i]))
 
     def half(indices: Iterable[int]) -> list[int]:

@@ -1,13 +1,8 @@
-"""Surfaces of the parts of bodies as triangles, rigid and bent.
-
-Surfaces of the parts of bodies as triangles, for what draws or writes them without a browser.
+"""Surfaces of the parts of bodies as triangles, rigid and bent, for writers that do not use a browser.
 
 All round solids come from one construction: a profile (distance r from the axis, height h along it, and the
-normal there) turned about the axis.
-
-Surfaces of any part of a body, with the colours it has by itself: solids, lines, planes and meshes.
-
-Surfaces of bending parts, and how far a unit of each mode moves their corners.
+normal there) turned about the axis. Parts of any kind (solids, lines, planes, meshes) become surfaces with
+their own colours; bending parts have, for each mode, the displacements of their corners by a unit of it.
 """
 
 from __future__ import annotations
@@ -33,13 +28,13 @@ class DrawnSurface(NamedTuple):
     faces: np.ndarray  # m × 3
 
     def move(self, rotation: np.ndarray, place: object = (0.0, 0.0, 0.0)) -> DrawnSurface:
-        """Return the surface turned, then shifted."""
+        """Return the surface after a rotation and a shift."""
         turned = self.vertices @ rotation.T + np.asarray(place, dtype=float)
         return DrawnSurface(turned, self.normals @ rotation.T, self.faces)
 
 
 def join_surfaces(surfaces: list[DrawnSurface]) -> DrawnSurface:
-    """Several surfaces as one."""
+    """Join surfaces into one."""
     if not surfaces:
         return DrawnSurface(np.zeros((0, 3)), np.zeros((0, 3)), np.zeros((0, 3), dtype=int))
     first = np.cumsum([0, *(len(s.vertices) for s in surfaces[:-1])])
@@ -51,15 +46,15 @@ def join_surfaces(surfaces: list[DrawnSurface]) -> DrawnSurface:
 
 
 def surface_of(part: DataMapping) -> DrawnSurface | None:
-    """Return the surface of a part as ``Appearance.parts`` describes it, in the axes of its body; None for a
-    part that has none.
+    """Return the surface of a part of ``Appearance.parts``, in the axes of its body; None for a part without
+    one.
     """
     maker = MAKERS.get(part["kind"])
     return None if maker is None else place_surface(maker(part), part)
 
 
 def place_surface(made: DrawnSurface, part: DataMapping) -> DrawnSurface:
-    """Return a surface made along z, stretched, turned and shifted as its part states."""
+    """Return a surface along z, stretched, turned and shifted as its part states."""
     if "scale" in part:
         made = scale_surface(made, part["scale"])
     if "axis" in part:
@@ -70,7 +65,7 @@ def place_surface(made: DrawnSurface, part: DataMapping) -> DrawnSurface:
 
 
 def scale_surface(made: DrawnSurface, factors: object) -> DrawnSurface:
-    """Stretch a surface along its axes; turn the faces of a mirrored surface around."""
+    """Stretch a surface along its axes; reverse the faces of a mirrored surface."""
     s = np.asarray(factors, dtype=float)
     normals = made.normals / s
     normals = normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300)
@@ -79,7 +74,7 @@ def scale_surface(made: DrawnSurface, factors: object) -> DrawnSurface:
 
 
 def _strips(rows: int, columns: int) -> np.ndarray:
-    """Triangles between places in rows, one more each way than there are strips."""
+    """Return triangles between points in rows, with one more point each way than there are strips."""
     k = (np.arange(rows)[:, None] * (columns + 1) + np.arange(columns)).ravel()
     one = np.stack([k, k + 1, k + columns + 2], axis=1)
     other = np.stack([k, k + columns + 2, k + columns + 1], axis=1)
@@ -90,7 +85,7 @@ def _strips(rows: int, columns: int) -> np.ndarray:
 
 
 def lathe(*profiles: object, around: int = _AROUND) -> DrawnSurface:
-    """Profiles turned about z; each has rows (r, h, n_r, n_h)."""
+    """Turn profiles about z; each has rows (r, h, n_r, n_h)."""
     made = []
     angle = np.linspace(0.0, 2 * np.pi, around + 1)
     c, s = np.cos(angle), np.sin(angle)
@@ -110,7 +105,7 @@ def lathe(*profiles: object, around: int = _AROUND) -> DrawnSurface:
 
 
 def _arc(radius: float, low: float, high: float, middle: float = 0.0, steps: int = 12) -> np.ndarray:
-    """Return a part of a circle about a point of the axis, angles from the equator."""
+    """Return an arc about a point of the axis, with angles from the equator."""
     a = np.linspace(low, high, steps + 1)
     return np.stack([radius * np.cos(a), middle + radius * np.sin(a), np.cos(a), np.sin(a)], axis=1)
 
@@ -196,7 +191,7 @@ def helix(radius: float, length: float, turns: int = 9, around: int = 5, steps: 
 
 
 def turned_to(axis: object) -> np.ndarray:
-    """Return the rotation by the shorter way that takes z to an axis."""
+    """Return the shortest rotation that takes z to an axis."""
     k = np.asarray(axis, dtype=float)
     x, y, z = k / max(float(np.linalg.norm(k)), 1e-300)
     if z < -1 + 1e-12:
@@ -210,7 +205,7 @@ def turned_to(axis: object) -> np.ndarray:
     )
 
 
-# One line per kind of part; `surface_of` turns and places what is made here along z.
+# Functions that make each kind of part along z; `surface_of` turns and places the result.
 MAKERS: dict[str, Callable[[DataMapping], DrawnSurface]] = {
     "box": lambda p: box(p["size"]),
     "sphere": lambda p: _sphere(p["radius"]),
@@ -226,18 +221,18 @@ MAKERS: dict[str, Callable[[DataMapping], DrawnSurface]] = {
 }
 
 
-_CREASE = np.cos(np.deg2rad(35.0))  # faces that meet at more are seen as an edge
-# Colours of what is not a body's own, where the part states none.
+_CREASE = np.cos(np.deg2rad(35.0))  # faces that meet at a larger angle form a visible edge
+# Colours of parts without one that do not take the colour of a body.
 _COLOURS = {"plane": "#cfd6dc", "grid": "#8a949d", "heights": "#a9b4a2", "earth": "#2b6ca3"}
 _ORBIT = "#e69f00"
-_FINE = 4096  # corners of a mesh are one where they are as close in its picture, whose side is one
-_LINE = 0.002  # width of a line as a part of what it belongs to
+_FINE = 4096  # resolution per side of a picture at which corners with equal coordinates are one
+_LINE = 0.002  # width of a line, relative to the object it belongs to
 
 
 def surfaces_of(
     part: DataMapping, meshes: Mapping[str, PictureMesh | None]
 ) -> list[tuple[DrawnSurface, str]]:
-    """Surfaces of a part in the axes of its body, each with a colour; "" is the body's colour."""
+    """Return surfaces of a part in the axes of its body, each with a colour; "" is the body's colour."""
     own = part.get("colour") or _COLOURS.get(part["kind"], "")
     if part["kind"] == "mesh":
         known = mesh_surfaces(meshes[part["mesh"]])
@@ -258,7 +253,7 @@ def surfaces_of(
 
 
 class PaintedSurface(NamedTuple):
-    """A surface with its paint, and places (n, 2) of its corners in the paint's picture, if it has one."""
+    """A surface with its paint, and positions (n, 2) of its corners in the paint's picture, if any."""
 
     surface: DrawnSurface
     paint: Paint
@@ -286,8 +281,8 @@ def mesh_surfaces(mesh: PictureMesh | None) -> list[PaintedSurface]:
 
 
 def _creased_normals(mesh: PictureMesh) -> np.ndarray:
-    """Return a unit normal for each corner of each face: the sum of the normals of adjacent faces that make
-    no edge with its own, weighted by their areas.
+    """Return a unit normal for each corner of each face: the sum of the normals of adjacent faces that form
+    no edge with it, weighted by their areas.
     """
     A, B, C = mesh.corners[mesh.faces].transpose(1, 0, 2)
     areas = np.cross(B - A, C - A)
@@ -317,7 +312,7 @@ def _polyline(part: DataMapping) -> DrawnSurface:
 
 
 def _tube(points: np.ndarray, radius: float) -> DrawnSurface:
-    """Cylinders from point to point with a ball at each."""
+    """Return cylinders from point to point, with a ball at each point."""
     ball = surface_of({"kind": "sphere", "radius": radius})
     assert ball is not None
     rods = [cylinder_between(a, b, radius, around=10) for a, b in pairwise(points)]
@@ -325,7 +320,7 @@ def _tube(points: np.ndarray, radius: float) -> DrawnSurface:
 
 
 def _sheet(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> DrawnSurface:
-    """Return a surface of heights above a grid of places, with both sides."""
+    """Return a surface of heights above a grid of points, with both sides."""
     nx, ny = z.shape
     vertices = np.stack([np.repeat(x, ny), np.tile(y, nx), z.ravel()], axis=1)
     faces = sheet_faces(nx, ny)
@@ -336,14 +331,14 @@ def _sheet(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> DrawnSurface:
 
 
 def sheet_faces(nx: int, ny: int) -> np.ndarray:
-    """Triangles between nx × ny places in rows."""
+    """Return triangles between nx × ny points in rows."""
     k = (np.arange(nx - 1)[:, None] * ny + np.arange(ny - 1)).ravel()
     one, other = np.stack([k, k + ny, k + 1], axis=1), np.stack([k + ny, k + ny + 1, k + 1], axis=1)
     return np.concatenate([one, other])
 
 
 def both_sides(made: DrawnSurface) -> DrawnSurface:
-    """Return a surface that is seen from behind, too."""
+    """Return a surface that is visible from behind, too."""
     return join_surfaces([made, DrawnSurface(made.vertices, -made.normals, made.faces[:, ::-1])])
 
 
@@ -363,7 +358,7 @@ def _plane(part: DataMapping) -> DrawnSurface:
 
 
 def _grid(part: DataMapping) -> DrawnSurface:
-    """Narrow strips."""
+    """Return the lines of a grid as narrow strips."""
     a, b = 0.5 * part["x"], 0.5 * part["y"]
     step = max(part["spacing"], max(a, b) / 500)
     w = _LINE * max(a, b)
@@ -388,8 +383,9 @@ _BENT_AROUND = 12  # corners around a beam
 
 
 def bent_surface(part: DataMapping) -> tuple[DrawnSurface, list[np.ndarray]]:
-    """Return a tube along a beam, a sheet for a plate, balls at the points of another part; and displacements
-    of the corners, an array per mode. A corner moves as the point of the part that it belongs to.
+    """Return a tube along a beam, a sheet for a plate, or balls at the points of another part; and
+    displacements of the corners, an array per mode. A corner moves with the point of the part to which it
+    belongs.
     """
     places = np.asarray(part["places"], dtype=float)
     shapes = np.asarray(part["shapes"], dtype=float)  # points × modes × 3
@@ -406,7 +402,7 @@ def bent_surface(part: DataMapping) -> tuple[DrawnSurface, list[np.ndarray]]:
 
 
 def deform_surface(part: DataMapping, amplitudes: np.ndarray) -> DrawnSurface:
-    """Return the surface with these amplitudes of the modes; a plate has its normals there."""
+    """Return the surface for these amplitudes of the modes; the normals of a plate are computed again."""
     surface, targets = bent_surface(part)
     moved = surface.vertices + sum(a * target for a, target in zip(amplitudes, targets, strict=True))
     if "sheet" not in part:
@@ -422,14 +418,14 @@ def _bent_sheet(places: np.ndarray, nx: int, ny: int) -> tuple[DrawnSurface, np.
 
 
 def _normals(places: np.ndarray, nx: int, ny: int) -> np.ndarray:
-    """Unit normals of a sheet of nx × ny places."""
+    """Return unit normals of a sheet of nx × ny points."""
     grid = places.reshape(nx, ny, 3)
     normals = np.cross(np.gradient(grid, axis=0), np.gradient(grid, axis=1)).reshape(-1, 3)
     return np.asarray(normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-300))
 
 
 def _bent_tube(places: np.ndarray, radius: float) -> tuple[DrawnSurface, np.ndarray]:
-    """Rings of corners around the points of a beam, with flat ends."""
+    """Return rings of corners around the points of a beam, with flat ends."""
     angle = np.linspace(0.0, 2 * np.pi, _BENT_AROUND + 1)
     along = np.gradient(places, axis=0)
     ring = np.stack([np.cos(angle), np.sin(angle), 0 * angle], axis=1)

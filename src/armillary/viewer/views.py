@@ -1,8 +1,7 @@
 """Pages of several runs and of batches.
 
-Several runs in one scene: one over the other, side by side, or one at a time.
-
-The page of a batch: all its runs at once as a cloud, coloured by a metric or by what differs.
+Several runs are shown in one scene: one over the other, side by side, or one at a time. The page of a batch
+shows all its runs at once as a cloud, coloured by a metric or by a varied quantity.
 """
 
 from __future__ import annotations
@@ -37,9 +36,9 @@ from armillary.viewer.page_data import PoseFunction, pack_channels
 from armillary.viewer.picture import scene_axes
 
 LAYOUTS = ("ghosts", "side by side")
-_GHOST = 0.3  # opacity of runs over which another is drawn
-_GAP = 1.3  # of the width of a figure, between two side by side
-_MOST = 40  # runs in one scene; a batch shows more
+_GHOST = 0.3  # opacity of the runs that are drawn over the first
+_GAP = 1.3  # distance of figures side by side, in widths of a figure
+_MOST = 40  # most runs in one scene; a batch may have more
 
 
 def view(
@@ -58,12 +57,13 @@ def view(
     speed: float | None = None,
     time: float | None = None,
 ) -> MotionView | Path:
-    """Runs in one scene, in the browser or a notebook: ``arm.view(run, other, labels=["soft", "stiff"])``.
+    """Show runs in one scene, in the browser or a notebook: ``arm.view(run, other, labels=["soft",
+    "stiff"])``.
 
     ``layout`` "ghosts" draws the first run solid and the others transparent over it, "side by side" one
-    beside another. Outputs of equal names share a plot. With ``path`` the page, film or picture is written
-    to that file, as by ``run.animate``, whose further arguments these are. ``model``, one compiled model or
-    one for each run, is needed for runs from files.
+    beside another. Outputs with the same name share a plot. With ``path`` the page, film or picture is
+    written to that file, as by ``run.animate``, which has the same further arguments. ``model``, one compiled
+    model or one for each run, is needed for runs from files.
     """
     options = PictureOptions(view, follow, paths, theme, size, rate, speed, time)
     one_of(layout, LAYOUTS, "layout=")
@@ -150,7 +150,7 @@ def _equations_of(run: Run, model: object) -> DerivedEquations:
 
 
 def _shifts(figures: Sequence[PageFigure]) -> np.ndarray:
-    """Displacements to the right that keep figures apart, around the first one's place."""
+    """Return displacements to the right that separate the figures, starting with zero for the first."""
     right, _ = scene_axes(np.array(figures[0].content["up"]))
     widths = []
     for figure in figures:
@@ -161,9 +161,9 @@ def _shifts(figures: Sequence[PageFigure]) -> np.ndarray:
     return np.outer(np.arange(len(figures)) * _GAP * max(widths), right)
 
 
-MOST = 500  # runs that are shown
-_NUMBERS = 6_000_000  # numbers of the motion in a page: rows are thinned to this
-_OUTPUTS = 6  # whose histories are plotted
+MOST = 500  # most runs that are shown
+_NUMBERS = 6_000_000  # most numbers of the motion in a page: rows are thinned to this
+_OUTPUTS = 6  # most outputs whose histories are plotted
 # Five points of Matplotlib's colour map viridis (CC0), from low to high.
 _SCALE = np.array([[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]]) / 255
 
@@ -175,7 +175,9 @@ def cloud_page(
     title: str = "",
     options: PictureOptions | None = None,
 ) -> str:
-    """Return the text of the page of a batch; ``colour`` is a metric, or what differs between the runs."""
+    """Return the text of the page of a batch; ``colour`` is a metric, or a quantity that differs between
+    runs.
+    """
     chosen = options or PictureOptions()
     if not batch.histories:
         raise ArmillaryError(
@@ -221,7 +223,7 @@ def cloud_page(
 
 
 def _channels(batch: Batch, function: PoseFunction, runs: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Seven numbers per body of all runs in each row, run after run."""
+    """Return seven numbers per body of all runs in each row, run after run."""
     equations = function.equations
     states = np.zeros((len(runs), len(rows), len(equations.program.state)))
     symbols = {q.data.name: q for q in equations.system.coordinates}
@@ -231,8 +233,8 @@ def _channels(batch: Batch, function: PoseFunction, runs: np.ndarray, rows: np.n
         if name not in batch.histories:
             hint = nearest(name, batch.histories)
             raise ArmillaryError(
-                f"the batch of '{batch.system}' has no history of the coordinate '{name}'{hint}: its bodies "
-                "have no place; name all coordinates in outputs="
+                f"the batch of '{batch.system}' has no history of the coordinate '{name}'{hint}, so its "
+                "bodies cannot be placed; name all coordinates in outputs="
             )
         factor = state_factor(symbols[name]) if name in symbols else 1.0
         states[:, :, i] = batch.histories[name][np.ix_(runs, rows)] * factor
@@ -248,8 +250,8 @@ def _evenly(count: int, most: int) -> np.ndarray:
 
 
 def _colour_values(batch: Batch, name: str | None) -> tuple[np.ndarray, str]:
-    """Return the quantity that colours runs: as requested, else the first metric or difference with one
-    number.
+    """Return the quantity that colours runs, and its name: as requested, else the first metric or varied
+    quantity with one number per run.
     """
     flat = {n: v for n, v in {**batch.metrics, **batch.varied}.items() if np.ndim(v) == 1}
     if name is None:
@@ -261,7 +263,7 @@ def _colour_values(batch: Batch, name: str | None) -> tuple[np.ndarray, str]:
 
 
 def _colours(values: np.ndarray) -> list[str]:
-    """Colours from low to high; grey without a number."""
+    """Return colours from low to high; grey for values that are not finite."""
     finite = np.isfinite(values)
     low, high = (np.min(values[finite]), np.max(values[finite])) if finite.any() else (0.0, 0.0)
     s = np.where(finite, (values - low) / (high - low) if high > low else 0.5, 0.0)
@@ -271,7 +273,7 @@ def _colours(values: np.ndarray) -> list[str]:
 
 
 def _words(batch: Batch, run: int) -> str:
-    """Return a run by its number and what differs in it."""
+    """Return the number of a run with the values in which it differs."""
     varied: DataTable = dict(list(batch.varied.items())[:3])
     values = [f"{n} = {v[run]:.4g} {batch.units.get(n, '')}".rstrip() for n, v in varied.items()]
     return f"run {run}" + (f": {', '.join(values)}" if values else "")

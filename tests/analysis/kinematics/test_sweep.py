@@ -12,6 +12,7 @@ from mechanisms import CRANK, LINKS, ROD, UNIT, arm_2r, four_bar, four_bar_syste
 
 import armillary as arm
 from armillary.analysis.kinematics import motion
+from armillary.analysis.kinematics.result import _square_units
 
 TURN = np.linspace(0.1, 2 * np.pi + 0.1, 73)
 
@@ -64,6 +65,14 @@ def test_derivatives_by_the_driven_coordinate_are_those_at_unit_speed() -> None:
     assert swept["d²(slider.q1)/d(crank.q1)²"] == pytest.approx(second, abs=1e-11)
     assert swept.units["d(stroke)/d(crank.q1)"] == "mm/rad"
     assert swept.units["d²(stroke)/d(crank.q1)²"] == "mm/rad^2"
+
+
+@pytest.mark.parametrize(
+    ("units", "square"),
+    [("rad", "rad^2"), ("mm", "mm^2"), ("m/s", "(m/s)^2"), ("", ""), (" ", ""), ("1", ""), ("-", "")],
+)
+def test_units_in_the_denominator_of_second_derivatives_are_squared(units: str, square: str) -> None:
+    assert _square_units(units) == square
 
 
 def test_dead_centres_are_turning_points_of_the_slider() -> None:

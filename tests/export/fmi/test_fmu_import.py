@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.units import Dimension
+from armillary.files.fmu.library import Library
 from tests.export.fmi.fmu_models import strut
 
 START = {"m.q1": 0.05}
@@ -68,6 +70,26 @@ def test_runs_start_afresh_and_threads_do_not_meet(strut_unit: Path) -> None:
     with ThreadPoolExecutor(4) as pool:
         for mass, found in zip(masses, pool.map(run, masses), strict=True):
             assert np.array_equal(found, alone[mass])
+
+
+def test_starts_with_the_same_values_share_an_instance_until_it_is_stepped(
+    strut_unit: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+    instance = Library.instance
+
+    def count(library: Library, name: str) -> int:
+        made.append(name)
+        return instance(library, name)
+
+    monkeypatch.setattr(Library, "instance", count)
+    model = coupled(strut_unit, 1e-3, outputs=["F"]).derive().compile()
+    for x, instances in ((0.05, 1), (0.05, 1), (0.06, 2), (0.06, 2)):
+        run = model.simulate(0.0, initial={"m.q1": x}, parameters={"mass": 10.0})
+        assert run["strut_F"][0] == pytest.approx(40.8e3 * x) and len(made) == instances
+    for instances in (2, 3):
+        model.simulate(0.01, step=1e-3, initial={"m.q1": 0.06}, parameters={"mass": 10.0})
+        assert len(made) == instances
 
 
 def test_units_are_converted_at_the_border(strut_unit: Path) -> None:
@@ -174,6 +196,49 @@ def test_descriptions_that_make_no_sense(plain: Path, tmp_path: Path, change: An
     changed = rewritten(plain, tmp_path / "x.fmu", modelDescription_xml=change(text))
     with pytest.raises(arm.ModelError, match=message):
         arm.fmu(changed)
+
+
+def with_base_unit(path: Path, target: Path, base: str) -> Path:
+    """A copy whose millimetre has another base unit."""
+    with zipfile.ZipFile(path) as archive:
+        text = archive.read("modelDescription.xml").decode()
+    own = '<BaseUnit m="1" factor="0.001" />'
+    assert own in text
+    return rewritten(path, target, modelDescription_xml=text.replace(own, base).encode())
+
+
+@pytest.mark.parametrize(
+    ("base", "dimension", "factor", "offset"),
+    [
+        ('<BaseUnit kg="1" m="-3" s="2" A="4" K="-5" factor="2.5" />', (1, -3, 2, 4, -5), 2.5, 0.0),
+        ('<BaseUnit m="100" s="-100" />', (0, 100, -100, 0, 0), 1.0, 0.0),
+        ('<BaseUnit K="1" rad="1" mol="0" cd="0" offset="273.15" />', (0, 0, 0, 0, 1), 1.0, 273.15),
+        ('<BaseUnit m="1" mol="1" factor="3" />', None, 1.0, 0.0),
+        ('<BaseUnit m="1" cd="-1" factor="3" />', None, 1.0, 0.0),
+        ("", (0, 1, 0, 0, 0), 1e-3, 0.0),  # by its name
+    ],
+)
+def test_units_are_those_of_their_base_units(
+    plain: Path, tmp_path: Path, base: str, dimension: tuple[int, ...] | None, factor: float, offset: float
+) -> None:
+    unit = arm.fmu(with_base_unit(plain, tmp_path / "x.fmu", base)).inputs["x"].unit
+    assert (unit.name, unit.factor, unit.offset) == ("mm", factor, offset)
+    assert unit.dimension == (None if dimension is None else Dimension(*dimension))
+
+
+@pytest.mark.parametrize(
+    ("base", "message"),
+    [
+        ('<BaseUnit m="101" />', "an exponent beyond 100"),
+        ('<BaseUnit s="-101" />', "an exponent beyond 100"),
+        ('<BaseUnit m="1.5" />', "its m is '1.5', not a whole number"),
+        ('<BaseUnit m="1" factor="inf" />', "not a finite number"),
+        ('<BaseUnit m="1" offset="far" />', "not a finite number"),
+    ],
+)
+def test_base_units_that_make_no_sense(plain: Path, tmp_path: Path, base: str, message: str) -> None:
+    with pytest.raises(arm.ModelError, match=message):
+        arm.fmu(with_base_unit(plain, tmp_path / "x.fmu", base))
 
 
 def test_files_that_are_no_fmus(tmp_path: Path) -> None:

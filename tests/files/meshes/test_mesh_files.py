@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import struct
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from scipy.spatial.transform import Rotation
 from armillary.files import mesh_formats as formats
 from armillary.files import mesh_surface as surface
 from armillary.files.mesh_formats import READERS, read_surface
-from armillary.files.mesh_surface import MeshFault
+from armillary.files.mesh_surface import MeshFault, Paint
 
 CORNERS = np.array([[0, 0, 0], [2, 0, 0], [0, 3, 0], [0, 0, 4]], dtype=np.float32)
 FACES = np.array([[0, 2, 1], [0, 1, 3], [0, 3, 2], [1, 2, 3]], dtype=np.uint16)
@@ -194,6 +196,37 @@ def test_obj_files_have_the_colours_of_their_materials(tmp_path: Path) -> None:
     assert np.array_equal(found.corners[found.faces], CORNERS[np.array(expected) - 1])
     (tmp_path / "some paints.mtl").unlink()
     assert read_surface(tmp_path / "a.obj").colours == ((0, ""),)
+
+
+def stored(image: Any) -> bytes:
+    data = io.BytesIO()
+    image.save(data, "PNG")
+    return data.getvalue()
+
+
+def test_textures_are_reduced_and_shaded_in_linear_light() -> None:
+    """A factor multiplies the linear light; what is transparent has no part in the mean."""
+    Image = pytest.importorskip("PIL.Image")
+    plain = Image.new("RGB", (1024, 512), (200, 100, 50))
+    paint = surface.texture(stored(plain))
+    assert paint.colour == "#c86432"
+    with Image.open(io.BytesIO(paint.image)) as reduced:
+        assert (reduced.format, reduced.size) == ("JPEG", (surface.SIDE, surface.SIDE // 2))
+    light = (((np.array([200, 100, 50]) / 255 + 0.055) / 1.055) ** 2.4) * [0.5, 1.0, 0.001]
+    shaded = np.where(light < 0.0031308, 12.92 * light, 1.055 * light ** (1 / 2.4) - 0.055)
+    expected = "#" + "".join(f"{x:02x}" for x in np.rint(255 * shaded).astype(int))
+    assert surface.texture(stored(plain), np.array([0.5, 1.0, 0.001])).colour == expected
+    both = Image.new("RGBA", (4, 1), (0, 0, 255, 0))
+    both.putpixel((1, 0), (255, 0, 0, 255))
+    assert surface.texture(stored(both)).colour == "#ff0000"
+    assert surface.texture(stored(Image.new("RGBA", (4, 4), (9, 9, 9, 0)))) == Paint()
+
+
+def test_images_of_millions_of_pixels_are_read_up_to_fifty() -> None:
+    Image = pytest.importorskip("PIL.Image")
+    assert surface.texture(stored(Image.new("1", (6000, 5000), 1))).colour == "#ffffff"
+    assert surface.texture(stored(Image.new("1", (7000, 7200), 1))) == Paint()
+    assert surface.texture(b"no image") == Paint()
 
 
 def test_textures_of_glb_and_dae_files_are_their_mean_colour(tmp_path: Path) -> None:

@@ -45,6 +45,8 @@ def load(tmp_path, content):
          "6: [bodies.bob.joint]: unknown key 'velocity'; there are revolute, small"),
         ("revolute =", "small = true, prismatik =",
          "6: [bodies.bob.joint]: unknown key 'prismatik'; did you mean 'prismatic'?"),
+        ('{ revolute = "z" }', "{ velocity = 3, small = 3 }",  # of the forms that have both keys
+         "6: [bodies.bob.joint]: 'velocity' must be one of"),
         ('{ revolute = "z" }', '"hinge"', "6: [bodies.bob]: 'joint' must be one of \"fixed\""),
         ('"-L", 0]', '"-LL", 0]',
          "mass centre of body 'bob': there is nothing called 'LL'; did you mean 'L'?"),

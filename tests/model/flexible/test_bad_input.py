@@ -52,7 +52,7 @@ INDEFINITE[3:6, 3:6] = 2 * np.array([[1, 0.9, 0.9], [0.9, 1, -0.9], [0.9, -0.9, 
 
 
 MISTAKES: dict[str, tuple[dict[str, Any], list[str]]] = {
-    "nothing": ({}, ["it is not stated what is flexible", "nodes="]),
+    "nothing": ({}, ["the flexible part is not described", "nodes="]),
     "unknown option": ({**NODES, "frequency": 1}, ["no option frequency", "did you mean 'frequencies'"]),
     "unknown option alone": ({"node": PLACES}, ["no option node", "did you mean 'nodes'"]),
     "two ways": ({**NODES, **CHAIN}, ["does not go with matrices", "one way only"]),
@@ -292,7 +292,7 @@ READY: dict[str, tuple[Any, list[str]]] = {
     ),
     "no section": (lambda: Beam(1, E=1, density=1), ["E= needs a section="]),
     "axis": (lambda: Beam(1, EI=1, mass_per_length=1, along="w"), ["along='w' is not an axis"]),
-    "axes": (lambda: Beam(1, EI=1, mass_per_length=1, across="x"), ["same line"]),
+    "axes": (lambda: Beam(1, EI=1, mass_per_length=1, across="x"), ["parallel to along"]),
     "wall": (lambda: Section.tube(1, 2), ["thicker than the radius"]),
     "edge": (lambda: Plate(1, 1, 1, E=1, nu=0.3, density=1, root="x"), ["root='x'"]),
     "nu": (lambda: Plate(1, 1, 1, E=1, nu=0.7, density=1), ["nu=0.7"]),

@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from armillary.model.flexible.beam import Beam, Section
 from armillary.model.flexible.modal_data import flexible_part
 from armillary.model.flexible.part import FlexiblePart
+from armillary.model.flexible.plate import Plate
+from tests.model.flexible.structures import chain
 
 DATA = Path(__file__).parents[3] / "src/armillary/verification/data/momentum_flexible.json"
 REFERENCE = json.loads(DATA.read_text(encoding="utf-8"))
@@ -104,8 +107,39 @@ def test_given_integrals_make_the_same_part_as_the_particles(name: str) -> None:
         np.testing.assert_allclose(
             getattr(part, key), getattr(same, key), rtol=1e-13, atol=1e-13, err_msg=key
         )
-    plain = flexible_part("body 'B'", **body["integrals"], K=body["K"], C=body["C"], second_order=False)
+
+
+def described(way: str, **options: Any) -> FlexiblePart:
+    """A small part from one of the descriptions that are read."""
+    places, mass, stiffness = chain(3)
+    body = BODIES["B2"]
+    section = Section(area=1e-3, Iy=2e-7, Iz=1e-7, J=3e-7)
+    sources: dict[str, tuple[object, dict[str, Any]]] = {
+        "beam": (Beam(length=2.0, section=section, E=70e9, density=2700.0), {"modes": 2}),
+        "plate": (Plate(1.0, 0.5, 0.01, E=70e9, nu=0.3, density=2700.0), {"modes": 2}),
+        "integrals": (None, {**body["integrals"], "K": body["K"]}),
+        "matrices": (
+            None,
+            {"mass_matrix": mass, "stiffness_matrix": stiffness, "positions": places, "modes": 2},
+        ),
+    }
+    if way == "particles":
+        return particles(body, **options)
+    source, given = sources[way]
+    return flexible_part("body 'B'", source, **given, **options)
+
+
+@pytest.mark.parametrize("way", ["beam", "plate", "integrals", "matrices", "particles"])
+def test_terms_of_second_order_are_there_unless_they_are_declined(way: str) -> None:
+    usual, asked = described(way), described(way, second_order=True)
+    plain = described(way, second_order=False)
     assert plain.J2 is None and plain.H1 is None
+    assert np.any(usual.J2)
+    for key in ("J2", "H1"):
+        assert getattr(usual, key) is not None, key
+        np.testing.assert_allclose(getattr(usual, key), getattr(asked, key), rtol=1e-12, atol=1e-13)
+    for key in ("mass", "first", "inertia", "P", "H", "M", "K", "J1"):
+        np.testing.assert_allclose(getattr(usual, key), getattr(plain, key), rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize("seed", range(3))

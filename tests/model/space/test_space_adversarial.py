@@ -183,7 +183,7 @@ def test_folded_panels_on_a_node_latch_one_by_one_and_stay() -> None:
 
 
 BAD_ORBITS: dict[str, tuple[dict[str, Any], str]] = {
-    "hyperbola": ({"a": 7e6, "e": 1.5}, "e=1.5.*hyperbola is negative"),
+    "hyperbola": ({"a": 7e6, "e": 1.5}, "e=1.5.*a negative one for a hyperbola"),
     "ellipse": ({"a": -7e6, "e": 0.5}, "positive one for an ellipse"),
     "parabola": ({"a": 7e6, "e": 1.0}, "a parabola has none; give p or periapsis"),
     "asymptote": ({"a": -7e6, "e": 2.0, "nu": 3.1}, "beyond the asymptote"),

@@ -430,7 +430,7 @@ def _eigenvalue_crossing(
         a, b = complex(one[i]), complex(other[j])
         if a.real * b.real < 0 and min(abs(a.real), abs(b.real)) > limit:
             path = _BranchPath(curve, here, h, a, b, zeros)
-            s = crossing(lambda s: _real(path(s)), h, a.real)  # noqa: B023
+            s = crossing(lambda s: _real_part(path(s)), h, a.real)  # noqa: B023
             root = None if s is None else path(s)
             return None if s is None or root is None else (s, root)
     low, high = 0.0, h
@@ -469,7 +469,7 @@ class _BranchPath:
         return complex(roots[int(np.argmin(np.abs(roots - expected)))])
 
 
-def _real(value: complex | None) -> float | None:
+def _real_part(value: complex | None) -> float | None:
     return None if value is None else value.real
 
 

@@ -255,7 +255,7 @@ def printed_solver(
         ),
         **_jump_times(model),
         **_masses(model),
-        **_structure(model, text),
+        **_sparse_tables(model, text),
         **configuration_values(model, [f.name for f in printer.fields() if f.type == "States"], text),
     }
     code = fill(template(__package__, "solver.c.txt"), values, model.has)
@@ -283,7 +283,7 @@ static void copy_whole(int count, const int *from, int *to)
 
 
 def _masses(model: CModel) -> dict[str, str]:
-    """Return counts and tables for places without mass."""
+    """Return counts and tables for motions without mass."""
     masses = model.source.masses
     if masses is None:
         return {}
@@ -297,8 +297,8 @@ def _masses(model: CModel) -> dict[str, str]:
     }
 
 
-def _structure(model: CModel, code: str) -> dict[str, str]:
-    """Return sizes and tables of sparse equations of implicit steps, as far as the code reads them."""
+def _sparse_tables(model: CModel, code: str) -> dict[str, str]:
+    """Return the sizes and tables of sparse equations of implicit steps that the code reads."""
     found = implicit_tables(model.source)
     lines = [_array_text(name.lower(), v) for name, v in found.counted_from(0, code).items()]
     names = {"unknowns": "N_UNKNOWNS", "entries": "N_ENTRIES", "factors": "N_FACTORS"}

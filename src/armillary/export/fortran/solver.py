@@ -198,7 +198,7 @@ def solver_values(made: Source, has: Collection[str], array: Array) -> dict[str,
         "methods": ", ".join(f"{m.name} = {number}" for number, m in enumerate(methods, 1)),
         "method_list": method_names(True, stiff=made.stiff),
         **fortran_settings(made.stiff),
-        "structure": "\n".join(_structure(made, printer.text(), array)),
+        "structure": "\n".join(_sparse_tables(made, printer.text(), array)),
         "method_cases": "\n".join(f"    case ('{m.name}')\n      number = {m.name}" for m in methods),
         "fields": "\n".join(printer.components()),
         "solver_constants": "\n".join(printer.constants()),
@@ -206,7 +206,7 @@ def solver_values(made: Source, has: Collection[str], array: Array) -> dict[str,
     }
 
 
-def _structure(made: Source, code: str, array: Array) -> list[str]:
+def _sparse_tables(made: Source, code: str, array: Array) -> list[str]:
     """Return the sizes and tables of the sparse equations of implicit steps that the code reads."""
     found = implicit_tables(made)
     lines = [
@@ -372,8 +372,9 @@ class FortranSolverPrinter(SolverPrinter):
         return [f"r%happened({k}) = r%happened({k}) + 1"]
 
     def call(self, function: SolverFunction, arguments: Sequence[str], target: str = "") -> str:
-        # A component in brackets is a copy: arguments must not alias the run, which the procedure may change.
-        given = [f"({a})" if a.startswith("r%") else a for a in arguments]
+        # An argument in brackets is a copy: arguments must not alias the run or the result, which the
+        # procedure may change.
+        given = [f"({a})" if a.startswith("r%") or a == target else a for a in arguments]
         return f"call {function.name}({', '.join(['r', *given, *([target] if target else [])])})"
 
     def result(self, value: str | None, last: bool) -> list[str]:

@@ -81,7 +81,7 @@ def _solver_text(model: RustModel, method: Method) -> str:
         "set_places": "\n".join(wrap_statement(set_places, 100, "    ", "    ")),
         "set_count": str(len(model.source.set_places)),
         "stops": ", ".join(str(bool(e.stop)).lower() for e in events),
-        "structure": "\n".join(_structure(model.source, printer.text())),
+        "structure": "\n".join(_sparse_tables(model.source, printer.text())),
         "jump_count": str(len(stops) + 1),
         "jump_times": "\n".join(wrap_statement(times, 100, "    ", "    ")),
         "jump_hard": "\n".join(wrap_statement(hard, 100, "    ", "    ")),
@@ -94,7 +94,7 @@ def _solver_text(model: RustModel, method: Method) -> str:
     return code.replace("@members@", "\n".join(members)).replace("@zeros@", "\n".join(zeros))
 
 
-def _structure(made: Source, code: str) -> list[str]:
+def _sparse_tables(made: Source, code: str) -> list[str]:
     """Return the tables of the sparse equations of implicit steps that the code reads."""
     lines = []
     for name, values in implicit_tables(made).counted_from(0, code).items():

@@ -19,7 +19,7 @@ numbers. It exports its memory and these functions:
 All arrays are at fixed addresses, which the description lists; nothing is allocated.
 
 A run changes its configuration as in Armillary: the loop reads a table with addresses of the configurations'
-functions, and tables of numbers (solver/llvm/configurations.py). Functions of the first configuration have
+functions, and tables of numbers (solver/llvm/functions.py). Functions of the first configuration have
 the names above; names of functions of configuration 3 end in ``_in_3``. Each configuration has its own
 constants.
 """
@@ -52,7 +52,7 @@ from armillary.program.configurations import IMPULSE
 from armillary.program.pieces import LENGTH, moving_bodies, pose_expressions, with_functions
 from armillary.program.program import Program, ProgramSection
 from armillary.runtime.integrators.compiled_run import sparse_sizes
-from armillary.runtime.integrators.records import Functions
+from armillary.runtime.integrators.settings import Functions
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.run_changes import ChangeFigures, change_figures, groups_of
 from armillary.solver.llvm.contact_code import contact_module, contact_symbol
@@ -212,7 +212,7 @@ class ModuleAssembly:
         solver = self._solver
         code = SolverCode(
             program, solver, sizes=self.loops.sizes | self.loops.lengths, known={},
-            tables={name: self._table(name) for name in self._begin}, model={"loop_figures": _figures},
+            tables={name: self._table(name) for name in self._begin}, model={"loop_figures": _call_geometry},
             given={}, rare=solver.functions.keys(),
         )  # fmt: skip
         code.function("close_loops").function.linkage = ""
@@ -233,7 +233,7 @@ class ModuleAssembly:
         return own | arrays
 
 
-def _figures(f: RecordFunction, targets: Sequence[Span], given: Sequence[Value | Span]) -> None:
+def _call_geometry(f: RecordFunction, targets: Sequence[Span], given: Sequence[Value | Span]) -> None:
     t, place = given
     assert isinstance(t, Value) and isinstance(place, Span)
     arguments = (t.raw, place.address, f["constants"].raw, f["memory"].raw, targets[0].address)

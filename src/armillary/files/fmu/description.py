@@ -169,7 +169,7 @@ def open_archive(path: str | os.PathLike[str], what: str = "an FMU") -> Iterator
 
 
 def content(archive: zipfile.ZipFile, name: str, most: int, what: str = "an FMU") -> bytes:
-    """Return a file of an archive; refuse one that is longer than allowed, or than its entry states."""
+    """Return a file of an archive; refuse a file longer than allowed, or longer than its entry states."""
     try:
         entry = archive.getinfo(name)
     except KeyError:
@@ -308,13 +308,13 @@ _SECOND = {
 def _variables(
     root: Element, version: str
 ) -> tuple[dict[str, FmuVariable], list[tuple[Element, list[FmuVariable]]]]:
-    """Variables by name, and in the order of the file with their elements."""
+    """Return the variables by name, and in the order of the file with their elements."""
     units = {u.text("name", ""): _read_unit(u) for u in root.inside("UnitDefinitions") if u.tag == "Unit"}
     types = {
         t.text("name", ""): next((u for e in (t, *t.children) if (u := e.text("unit", ""))), "")
         for t in root.inside("TypeDefinitions")
     }
-    found: dict[str, FmuVariable] = {}
+    by_name: dict[str, FmuVariable] = {}
     groups: list[tuple[Element, list[FmuVariable]]] = []
     listed = root.inside("ModelVariables")
     sizes = {
@@ -348,9 +348,9 @@ def _variables(
             tuple(starts) or (0.0,) * size,
         )
         parts = [plain] if not shape else [_element(plain, shape, k, starts) for k in range(size)]
-        found |= {v.name: v for v in parts}
+        by_name |= {v.name: v for v in parts}
         groups.append((element, parts))
-    return found, groups
+    return by_name, groups
 
 
 def _element(whole: FmuVariable, shape: list[int], place: int, starts: list[float]) -> FmuVariable:
@@ -378,7 +378,7 @@ def _dimension(element: Element, sizes: dict[str, Element]) -> int:
 
 
 def _starts(element: Element, kind: str, size: int) -> list[float]:
-    """Start values as numbers; one for all elements, or one for each."""
+    """Return start values as numbers; one for all elements, or one for each."""
     if not element.has("start") or kind not in NUMERIC:
         return []
     words = element.text("start", "").split()

@@ -112,8 +112,8 @@ def _step_code(
 def _advance(module: InstanceModule, period: float, inputs: Sequence[FmuVariable]) -> InstanceCode:
     """Take the step if the time is more than half a period on; then set the present inputs.
 
-    In a step continuous inputs have the mean of their values at both ends, which is right to second order;
-    one that jumps, or whose value before is unknown, has its value at the step's end. The FMU sees equal
+    In a step continuous inputs have the mean of their values at both ends, which is right to second order. An
+    input that jumps, or whose earlier value is unknown, has its value at the step's end. The FMU sees equal
     steps of exactly one period, whatever rounding does to the times of the loop.
     """
     put = transfer(module, "Set", "put", inputs)

@@ -66,7 +66,7 @@ def parts_of(document: Document) -> list[ModelPart]:
 
 
 def _collect_parts(document: Document, above: tuple[str, ...], read: dict[str, Document]) -> list[ModelPart]:
-    found = [ModelPart(document, document.data, {})]
+    parts = [ModelPart(document, document.data, {})]
     chain = (*above, str(document.path.resolve()))
     for label, entry in document.data.get("include", {}).items():
         path = document.path.parent / entry["file"]
@@ -92,12 +92,12 @@ def _collect_parts(document: Document, above: tuple[str, ...], read: dict[str, D
         if problem := names.problem(inside, entry):
             raise fault(problem)
         carrier = (document, entry["on"], label) if "on" in entry else None
-        found += [
+        parts += [
             replace(_place_part(part, entry, names), carrier=part.carrier or carrier) for part in inside
         ]
-        if len(found) > _MOST:
+        if len(parts) > _MOST:
             raise fault(f"the model has more than {_MOST} parts")
-    return found
+    return parts
 
 
 @dataclass(frozen=True)
@@ -269,8 +269,8 @@ def _entry(section: str, given: Mapping[str, object], names: _NewNames) -> DataT
 
 
 def _with_one_gravity(parts: list[ModelPart]) -> list[ModelPart]:
-    """Return the parts with one statement of gravity: the whole model's, or else that of the first part with
-    one; the files of all others must then state the same.
+    """Return the parts with one statement of gravity: the whole model's, or else the first one of a part; the
+    files of all others must then state the same.
     """
     stated = [part for part in parts if "gravity" in part.data]
     if not stated:

@@ -1,4 +1,5 @@
 """Mechanisms of robot files: links, joints, loads and visuals of both formats, and the System made of them.
+
 The System is made by public verbs only, so that it can be saved as text. Each joint of a link gets its own
 body, massless except for the last: loads then act on one coordinate alone however the axes lie, and frames
 without mass cost no operation. A body's origin is at the anchor of its last joint.
@@ -474,7 +475,7 @@ def _passive(builder: Builder, name: str, joint: RobotFreedom) -> None:
 
 
 def rotation_vector(e: Sequence[Expr]) -> list[Expr]:
-    """Angle times axis of a rotation by Euler parameters, the shorter way round."""
+    """Return the angle times axis of a rotation by Euler parameters, the shorter way round."""
     e0, *rest = e
     sine = fn.named(fn.sqrt(sum(x * x for x in rest)), "half_sine")
     angle = 2 * fn.atan2(sine, fn.absolute(e0))

@@ -1,7 +1,9 @@
-"""Geoms of MJCF files: mass and inertia of shapes and meshes, and visuals.  Sizes are MJCF's: radius; radius
-and half length; or half lengths.  Mass and inertia of meshes are computed as by MuJoCo. A face with corners
-A, B, C, centre c, area s and normal n makes with a point o a tetrahedron of volume s n·(c − o)/3 and second
-moments, about o,
+"""Geoms of MJCF files: mass and inertia of shapes and meshes, and visuals.
+
+Sizes are MJCF's: radius; radius and half length; or half lengths.
+
+Mass and inertia of meshes are computed as by MuJoCo. A face with corners A, B, C, centre c, area s and normal
+n makes with a point o a tetrahedron of volume s n·(c − o)/3 and second moments, about o,
 
     ∫ x xᵀ dV = V/20 (2 (AAᵀ + BBᵀ + CCᵀ) + ABᵀ + BAᵀ + ACᵀ + CAᵀ + BCᵀ + CBᵀ).
 
@@ -69,7 +71,7 @@ class Meshes:
             element.read.update(element.attributes)
 
     def inertial(self, geom: Element, name: str) -> Inertial:
-        """Mass (of density one), mass centre and inertia in the mesh's own axes."""
+        """Return the mass (of density one), mass centre and inertia in the mesh's own axes."""
         if name not in self.elements:
             geom.fail(f"there is no mesh '{name[:60]}'")
         if name not in self._known:
@@ -155,7 +157,7 @@ class _Solid:
         return found
 
     def _weights(self, point: np.ndarray) -> np.ndarray:
-        """Volumes of the tetrahedra of all faces with a point; areas of a shell."""
+        """Return the volumes of the tetrahedra of all faces with a point; areas of a shell."""
         if self.kind == "shell":
             return np.asarray(self.area)
         volumes = np.einsum("ij,ij->i", self.normal, self.centre - point) / 3
@@ -188,7 +190,7 @@ _WATER = 1000.0  # kg/m³: the default density
 
 
 def solid(kind: str, size: list[float]) -> tuple[float, np.ndarray]:
-    """(volume, principal moments of inertia per mass) of a shape along its own axes."""
+    """Return (volume, principal moments of inertia per mass) of a shape along its own axes."""
     if kind == "sphere":
         r = size[0]
         return 4 / 3 * math.pi * r**3, np.full(3, 0.4 * r * r)
@@ -213,7 +215,7 @@ def solid(kind: str, size: list[float]) -> tuple[float, np.ndarray]:
 def geom_inertial(
     geom: Element, settings: Settings, meshes: Meshes, place: np.ndarray, turned: np.ndarray
 ) -> Inertial | None:
-    """Mass and inertia of a shape in its link's axes; `None` for a shape without mass here."""
+    """Return mass and inertia of a shape in its link's axes; `None` for a shape without mass here."""
     kind = geom.choice("type", (*SOLIDS, *OTHERS), "sphere")
     if kind not in SOLIDS and kind != "mesh":
         return None

@@ -98,7 +98,7 @@ class Settings:
         return np.array(element.numbers("pos", 3, [0, 0, 0]))
 
     def rotation(self, element: Element) -> np.ndarray:
-        """R with v_parent = R v_child, from the one of five attributes that is given."""
+        """Return R with v_parent = R v_child, from the given one of five attributes."""
         given = [key for key in ORIENTATIONS if element.has(key)]
         if len(given) > 1:
             element.fail(f"{' and '.join(given)} say the same thing; give one of them")

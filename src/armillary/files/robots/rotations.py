@@ -94,7 +94,7 @@ _CONVERGED = 1e-12
 
 
 def rotation_about(axis: Sequence[float], angle: float) -> Array:
-    """Rotation by an angle about a unit axis: R = c 1 + s k̃ + (1 − c) k kᵀ."""
+    """Return the rotation by an angle about a unit axis: R = c 1 + s k̃ + (1 − c) k kᵀ."""
     x, y, z = axis
     c, s = math.cos(angle), math.sin(angle)
     skew = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
@@ -102,7 +102,7 @@ def rotation_about(axis: Sequence[float], angle: float) -> Array:
 
 
 def roll_pitch_yaw(angles: Sequence[float]) -> Array:
-    """URDF's rpy, about fixed axes: R = R_z(yaw) R_y(pitch) R_x(roll)."""
+    """Return the rotation of URDF's rpy, about fixed axes: R = R_z(yaw) R_y(pitch) R_x(roll)."""
     roll, pitch, yaw = angles
     return tidy(
         rotation_about((0, 0, 1), yaw) @ rotation_about((0, 1, 0), pitch) @ rotation_about((1, 0, 0), roll)
@@ -179,7 +179,7 @@ def unit_vector(vector: Sequence[float]) -> Array:
 
 
 def principal_axes(inertia: Array) -> Array:
-    """Axes (columns) along which an inertia is diagonal, the largest moment first, as MuJoCo chooses them.
+    """Return axes (columns) along which an inertia is diagonal, the largest moment first, as MuJoCo does.
 
     Jacobi's method, each turn about the axis across the largest element off the diagonal; then axes are
     exchanged by right angles. The coordinates of an aligned body depend on the choice among equivalent
@@ -207,7 +207,7 @@ def principal_axes(inertia: Array) -> Array:
 
 
 def tidy(values: Array) -> Array:
-    """Return values; those within rounding of a whole number are made whole."""
+    """Return values, with whole numbers in place of values within rounding of them."""
     near = np.round(values)
     return np.where(np.abs(values - near) < _ROUNDING, near, values) + 0.0
 

@@ -180,7 +180,7 @@ def load_urdf(
     if robot.tag != "robot":
         robot.fail("a URDF file has the root <robot>" + _hint(robot))
     if macros := [child for child in robot.children if child.tag.startswith("xacro:")]:
-        macros[0].fail("this is a xacro file, a program that writes URDF; run xacro and load what it writes")
+        macros[0].fail("this is a xacro file, a program that writes URDF; run xacro and load its output")
     robot.taken = True
     if flag(exact_angles, "load_urdf: exact_angles=", ModelError):
         keep_written_angles(robot)
@@ -280,7 +280,7 @@ def _link(name: str, parent: str | None, element: Element, joint: Element | None
 
 
 def _origin(element: Element) -> tuple[np.ndarray, np.ndarray]:
-    """(xyz, rotation) of an <origin>."""
+    """Return (xyz, rotation) of an <origin>."""
     origin = element.only("origin")
     if origin is None:
         return np.zeros(3), np.eye(3)

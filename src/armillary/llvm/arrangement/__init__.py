@@ -1,1 +1,5 @@
-"""Scheduling and register allocation of straight-line code, and its machine code for arm64 and x86-64."""
+"""Scheduling and register allocation of straight-line code, and its machine code for arm64 and x86-64.
+
+In: the lines of a section. Out: the same lines in another order with registers, or machine code. Read
+`arrangement.py` first.
+"""

@@ -369,7 +369,7 @@ class Code:
     def power(self, x: Operand, exponent: Operand) -> Value:
         """Emit x to some power by our own function, which must be linked from ``power_text``.
 
-        The C library's differs between machines, and from the function on lanes.
+        The C library's function differs between machines, and from ours on lanes.
         """
         kind = lanes_type(REAL, self.lanes)
         raw = [self.of_kind(self.kind, operand).raw for operand in (x, exponent)]

@@ -50,7 +50,7 @@ class FunctionType(NamedTuple):
 
 
 class Callee(NamedTuple):
-    """A function that can be called: its type, and its name or that of a pointer to it."""
+    """A function that can be called: its type, and its name or the name of a pointer to it."""
 
     kind: FunctionType
     name: str
@@ -107,7 +107,7 @@ class Function:
 class Block:
     """A basic block: instructions up to a branch or return.
 
-    With ``on_entry`` its lines are those at the function's entry.
+    With ``on_entry``, its lines are written at the function's entry.
     """
 
     def __init__(self, function: Function, on_entry: bool = False) -> None:

@@ -81,7 +81,7 @@ class RecordFunction(Code):
 
     def __init__(self, program: RecordModule, function: Function) -> None:
         super().__init__(function)
-        self.program: Any = program  # subclasses read further attributes of theirs
+        self.program: Any = program  # subclasses read attributes of their own program classes
         self.control, self.workspace = function.args[:2]
         self.read: dict[str, Value] = {}  # fields of a constant record
         self.vectors: dict[str, Span] = {}
@@ -400,7 +400,7 @@ def gather_and_scatter(lanes: int) -> str:
 
 
 def _transpose(names: list[str], lanes: int, label: str) -> list[str]:
-    """Return lines that transpose a square of vectors; replace their names by those of the results."""
+    """Return lines that transpose a square of vectors; replace their names by the results' names."""
     lines = []
     apart = 1
     while apart < lanes:
@@ -542,7 +542,7 @@ class RoutineMethod:
     def bind(self, entry: str, fields: np.ndarray) -> Callable[[], None]:
         """Return a function that calls an entry with the same fields each time.
 
-        It keeps their address: to get it from NumPy takes as long as the code of a small problem.
+        It keeps their address: asking NumPy for it takes as long as the code of a small problem.
         """
         call, address = self.entries[entry], fields.ctypes.data
 

@@ -248,8 +248,8 @@ def least_changes(
 
     ``before`` are u, ``free`` f and ``sizes`` s of all speeds.
     """
-    held = sorted({j for row in rows for j in row.coefficients})
-    weight = {j: fn.named(times(free[j], times(sizes[j], sizes[j])), f"weight_{j + 1}") for j in held}
+    coupled = sorted({j for row in rows for j in row.coefficients})
+    weight = {j: fn.named(times(free[j], times(sizes[j], sizes[j])), f"weight_{j + 1}") for j in coupled}
     matrix: dict[tuple[int, int], Scalar] = {}
     left: dict[int, Scalar] = {}
     for i, row in enumerate(rows):
@@ -266,7 +266,7 @@ def least_changes(
     names = {i: row.constraint.name for i, row in enumerate(rows)}
     multipliers = uncouple(ImplicitEquations(matrix, left, names), "fewest neighbours")
     changes: dict[int, Scalar] = {}
-    for j in held:
+    for j in coupled:
         pulled: Scalar = 0
         for i, row in enumerate(rows):
             pulled = plus(pulled, times(row.coefficients.get(j, 0), multipliers[i]))
@@ -291,7 +291,7 @@ def placeholders(system: Description) -> set[Expr]:
 def reaction_values(
     system: Description, reduction: Reduction, rates: Mapping[int, Scalar], wanted: Collection[Expr]
 ) -> dict[Expr, Expr]:
-    """Expressions for the wanted symbols, from the rates of all speeds by index."""
+    """Return expressions for the wanted symbols, from the rates of all speeds by index."""
     if not wanted:
         return {}
     bodies = [name for name, six in system.reactions.items() if set(six) & set(wanted)]
@@ -343,7 +343,7 @@ def joint_wrenches(
     forces: Mapping[str, Scalar],
     bodies: Collection[str],
 ) -> dict[str, tuple[Scalar, ...]]:
-    """Force and moment on bodies from their joints, six numbers in the body's axes; ``forces`` are λ."""
+    """Return the force and moment on bodies from their joints, six numbers in body axes; ``forces`` are λ."""
     if not bodies:
         return {}
     net = list(own)

@@ -72,8 +72,8 @@ def partition(
 ) -> Pairs:
     """Return a dependent speed for each independent row; ``sizes`` (by speed) make speeds comparable.
 
-    ``now`` are the present pairs. ``modal`` speeds become dependent only if those of joints do not suffice or
-    are badly conditioned.
+    ``now`` are the present pairs. ``modal`` speeds become dependent only if speeds of joints do not suffice
+    or are badly conditioned.
     """
     if modal:
         pairs = partition(jacobian, sizes, {*kept_free, *modal}, now)
@@ -105,30 +105,32 @@ def _conditioning(jacobian: np.ndarray, sizes: np.ndarray, pairs: Pairs) -> floa
 
 def _pivots(J: np.ndarray, columns: Sequence[int], now: dict[int, int]) -> Pairs:
     """Return pairs by complete pivoting over the given columns, with a preference for the pairs ``now``."""
-    left = J.copy()
+    remaining = J.copy()
     rows, free = list(range(len(J))), list(columns)
     pairs: Pairs = []
     while rows and free:
-        part = np.abs(left[np.ix_(rows, free)])
+        part = np.abs(remaining[np.ix_(rows, free)])
         largest = float(np.max(part))
         if largest <= NO_FACTOR:
             break
         a, b = np.unravel_index(int(np.argmax(part)), part.shape)
         i, j = rows[int(a)], free[int(b)]
         kept = [(r, now[r]) for r in rows if now.get(r) in free]
-        best = max(kept, key=lambda pair: abs(left[pair]), default=None)
-        if best is not None and abs(left[best]) >= STRONG * largest:
+        best = max(kept, key=lambda pair: abs(remaining[pair]), default=None)
+        if best is not None and abs(remaining[best]) >= STRONG * largest:
             i, j = best
         rows.remove(i)
         free.remove(j)
         pairs.append((i, j))
-        factors = left[rows, j] / left[i, j]
-        left[rows] -= np.outer(factors, left[i])
+        factors = remaining[rows, j] / remaining[i, j]
+        remaining[rows] -= np.outer(factors, remaining[i])
     return pairs
 
 
 def _exchange_pair(J: np.ndarray, pairs: Pairs, allowed: Sequence[int]) -> tuple[int, int] | None:
-    """Return the dependent and the independent speed with the largest |A_dr| above OUTRUN; None if none."""
+    """Return the dependent and the independent speed with the largest |A_dr|; `None` if it is not above
+    OUTRUN.
+    """
     rows, dependent = [i for i, _ in pairs], [j for _, j in pairs]
     rest = [j for j in allowed if j not in dependent]
     if not rest or not pairs:
@@ -155,7 +157,7 @@ class Evaluate(Protocol):
         """The evaluation at places farther away, if the first place is singular."""
 
     def __call__(self, expressions: Sequence[Scalar]) -> list[np.ndarray]:
-        """Values of expressions at the places, with the default parameters."""
+        """Return the values of expressions at the places, with the default parameters."""
 
     def sized(self, expressions: Sequence[Scalar], place: int | None = None) -> list[Scalar]:
         """Return expressions as constants of the parameters: at a place, by default each at its maximum."""
@@ -251,7 +253,7 @@ def _eliminate_rows(
     for row in in_order:
         coefficients, known, uses = result.reduce_row(row)
         scaled = _scale_coefficients(coefficients, weights[row], sizes, evaluate)
-        if _largest(scaled) <= _NOTHING:
+        if _median_factor(scaled) <= _NOTHING:
             _check_nothing_left(row, known, result, evaluate, given)
             result.redundant.append(row)
             continue
@@ -280,7 +282,7 @@ def _remainder_size(
 
 
 def _varying_factors(result: Elimination) -> list[tuple[int, int, Expr]]:
-    """(d, r, A_dr) for the factors A_dr that vary.
+    """Return (d, r, A_dr) for the factors A_dr that vary.
 
     Speeds with constant pivots are left out: a wheel normally spins many times as fast as its car turns.
     """
@@ -374,7 +376,7 @@ def _scale_coefficients(
     return {j: np.abs(v) / (weight * sizes[j]) for j, v in zip(coefficients, values, strict=True)}
 
 
-def _largest(scaled: Mapping[int, np.ndarray]) -> float:
+def _median_factor(scaled: Mapping[int, np.ndarray]) -> float:
     """Return the median over places of the largest factor: at a single place all may be singular or zero."""
     return float(np.median(np.max(list(scaled.values()), axis=0))) if scaled else 0.0
 

@@ -47,7 +47,7 @@ KnownSizes = Mapping[Dimension | None, float]
 
 
 def unit_sizes(system: Description) -> Sizes:
-    """One unit of the SI for every kind of coordinate, in the units of the system."""
+    """Return one unit of the SI for every kind of coordinate, in the units of the system."""
     kinds = {q.dimension for q in system.coordinates} | {speed_kind(u) for u in system.speeds}
     return {kind: 1.0 if kind is None else 1.0 / system.units.scale(kind) for kind in kinds}
 
@@ -156,7 +156,7 @@ def _dimension(row: ConstraintRow) -> Dimension | None:
 
 @dataclass(frozen=True)
 class GeometryLayout:
-    """Where the numbers of a geometry stand: gaps Φ, known parts b, then the elements of J and of N."""
+    """The order of the numbers of a geometry: gaps Φ, known parts b, then the elements of J and of N."""
 
     coordinates: int
     speeds: int
@@ -168,7 +168,7 @@ class GeometryLayout:
 
     @cached_property
     def places(self) -> tuple[np.ndarray, np.ndarray]:
-        """Where the elements of J and of N stand in these matrices, row after row."""
+        """Indices of the elements of J and of N in these matrices, row after row."""
         both = (self.jacobian, self.rates)
         found = [np.array([i * self.speeds + j for i, j in matrix], dtype=int) for matrix in both]
         return found[0], found[1]
@@ -180,8 +180,8 @@ class GeometryLayout:
         return np.array(self.gaps, dtype=int), row, speed, np.array([j for _, j in self.rates], dtype=int)
 
     def sized(self, sizes: np.ndarray, row_sizes: np.ndarray) -> np.ndarray:
-        """Return the factors that scale all numbers to rows and motions in terms of their sizes; leading axes
-        are those of ``sizes``.
+        """Return the factors that scale all numbers to rows and motions in terms of their sizes; they have
+        the leading axes of ``sizes``.
         """
         gaps, row, speed, moved = self.owners
         rows = 1.0 / row_sizes
@@ -214,7 +214,7 @@ class GeometryValues:
     rates: np.ndarray
 
     def of(self, some: np.ndarray) -> GeometryValues:
-        """Return the same at some of the places."""
+        """Return the values at some of the places."""
         return GeometryValues(self.gap[some], self.known[some], self.jacobian[some], self.rates[some])
 
 
@@ -248,7 +248,7 @@ class Geometry:
         return float(np.max(np.abs(here.gap) / np.where(sizes > 0.0, sizes, 1.0), initial=0.0))
 
     def close(self, t: float, q: np.ndarray, tries: int) -> tuple[np.ndarray, np.ndarray]:
-        """Coordinates near q whose gaps are closed by motions of all joints, and the gaps that remain."""
+        """Return coordinates near q with gaps closed by motions of all joints, and the gaps that remain."""
         run = _Closing(self, t, q, tries)
         _FUNCTIONS["find_root"](run)
         return run.place, run.here.gap
@@ -316,12 +316,12 @@ _FUNCTIONS = python_functions(
 
 # A few places of a motion with its loops closed, at which expressions are evaluated.
 #
-# Parameters have their defaults, or arbitrary values where they have none; the coordinates start as described
-# and, for the further places, a little away from there.
+# Parameters have their defaults, or arbitrary values if they have none; the first place has the coordinates
+# as described, the others are a little away from it.
 
-_AWAY = 0.2  # how far the further places are from the first, in sizes
-_FAR = 1.0  # the same, where the constraints lose rank at the first place
-_WEAKER = 0.1  # rank is lost if the last singular value of J falls below this share of that elsewhere
+_AWAY = 0.2  # distance of the other places from the first, in sizes
+_FAR = 1.0  # the same, if the constraints lose rank at the first place
+_WEAKER = 0.1  # rank is lost if the last singular value of J is below this share of its value elsewhere
 _RANK = 1e-6  # singular values of J that count, as a share of the largest
 _SHUT = 1e-8  # largest gap of a closed loop, in sizes
 _TRIES = 30
@@ -368,7 +368,7 @@ def geometry_expressions(
 
 
 class MotionSample:
-    """Values of all that constraints depend on, at several places at once; the first is where runs start."""
+    """Values of all symbols of the constraints at several places at once; the first is the start of runs."""
 
     def __init__(self, system: Description, found: Sequence[ConstraintRow], plain: Undimensioned) -> None:
         chance = np.random.default_rng(1990)
@@ -409,7 +409,7 @@ class MotionSample:
         self.wide = self
         if _starts_singular(geometry, places):
             # Near a flat position all constraints are weak. Runs compare with the usual strength of
-            # constraints, so take that farther away: otherwise runs would not notice other flat positions.
+            # constraints, so take it farther away: otherwise runs would not notice other flat positions.
             found_far = (_close_from(geometry, t, start, sizes, _FAR, chance) for t in _TIMES)
             far = [place for place in found_far if place is not None]
             if len(far) == len(places):
@@ -419,7 +419,7 @@ class MotionSample:
     wide: MotionSample  # the same at places farther away if the first is singular
 
     def at(self, times: np.ndarray, places: np.ndarray) -> dict[Expr, NumericValue]:
-        """Values of all symbols at other places, a row of coordinates each."""
+        """Return the values of all symbols at other places, a row of coordinates each."""
         return self.values | {self.time: times} | dict(zip(self.coordinates, places.T, strict=True))
 
     def sized(self, expressions: Sequence[Scalar], place: int | None = None) -> list[Scalar]:
@@ -448,7 +448,7 @@ class MotionSample:
         return {s: ZERO + round(v, _DIGITS) * self._units.get(s, 1.0) for s, v in found.items()}
 
     def __call__(self, expressions: Sequence[Scalar]) -> list[np.ndarray]:
-        """Values of expressions, an array each, one number per place."""
+        """Return the values of expressions, an array each, one number per place."""
         nodes = [e if isinstance(e, Expr) else ZERO + e for e in expressions]
         with np.errstate(all="ignore"):  # a place may be singular for some of the choices
             known = [np.broadcast_to(v, (len(_TIMES),)) for v in evaluate_all(nodes, self.values)]
@@ -462,8 +462,8 @@ def _is_parameter(s: Expr) -> bool:
 def _largest_factors(
     geometry: Geometry, start: np.ndarray, angles: Sequence[bool]
 ) -> list[tuple[int, int, float]]:
-    """Rows, speeds and the magnitudes of the elements of J: the largest ones with the angles near the start
-    and loops open.
+    """Return (row, speed, magnitude) of the elements of J: the largest magnitudes at angles near the start,
+    with loops open.
     """
     chance, layout = np.random.default_rng(1990), geometry.layout
     first = len(layout.gaps) + layout.rows

@@ -156,33 +156,33 @@ class _Walks:
     def follow_ways(
         self, places: np.ndarray, ways: np.ndarray, steps: int, through_time: bool = False
     ) -> list[tuple[float, np.ndarray]]:
-        """Return places on walks along ``ways``; a walk ends where loops stay open or at its own start."""
+        """Return places on walks along ``ways``; a walk ends if loops stay open, or at its own start."""
         start, times = places, np.zeros(len(places))
-        found: list[tuple[float, np.ndarray]] = []
-        here = self.figures(times, places)
+        visited: list[tuple[float, np.ndarray]] = []
+        figures = self.figures(times, places)
         for step in range(steps):
             if through_time:
-                moved = _shortest_steps(here.jacobian, here.known)
+                moved = _shortest_steps(figures.jacobian, figures.known)
                 dt = np.minimum(_STEP / np.maximum(np.max(np.abs(moved), axis=1), 1e-9), 1.0)
                 moved, times = moved * dt[:, None], times + dt
             else:
-                free = _null_space(here.jacobian)
+                free = _null_space(figures.jacobian)
                 ways = np.einsum("wij,wkj,wk->wi", free, free, ways)
                 reach = np.max(np.abs(ways), axis=1, keepdims=True)
                 ways = ways / np.where(reach > 0.0, reach, 1.0)
                 moved = _STEP * ways
-            places, here, shut = self._close(times, places + np.einsum("wij,wj->wi", here.rates, moved))
+            places, figures, shut = self._close(times, places + np.einsum("wij,wj->wi", figures.rates, moved))
             back = (
                 np.max(np.abs(places - start), axis=1) < 0.5 * _STEP
                 if step > 2
                 else np.zeros(len(shut), bool)
             )
             on = shut & ~back & (np.max(np.abs(moved), axis=1) > 0.0)
-            places, ways, times, start, here = places[on], ways[on], times[on], start[on], here.of(on)
+            places, ways, times, start, figures = places[on], ways[on], times[on], start[on], figures.of(on)
             if not len(places):
                 break
-            found += zip(times.tolist(), places, strict=True)
-        return found
+            visited += zip(times.tolist(), places, strict=True)
+        return visited
 
     def _close(self, times: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, GeometryValues, np.ndarray]:
         """Close the loops; return the places, the geometry there, and whether the loops are closed."""
@@ -234,12 +234,12 @@ def _null_space(jacobians: np.ndarray) -> np.ndarray:
 # are added, the most useful first, until each position has a good one or none can be found for it.
 
 _LEAST = 0.002  # least share of the places at which a choice must be good to be added
-_TRIED = 12  # at most so many places without a good choice propose one; the most frequent is tried
+_TRIED = 12  # most places without a good choice that propose one; the most frequent is tried
 
 
 @dataclass(frozen=True)
 class DependentChoice:
-    """A choice of dependent speeds; ``share``: of the places at which it is good and earlier ones are not."""
+    """A choice of dependent speeds; it is good and earlier choices are not at a ``share`` of the places."""
 
     configuration: Configuration
     dependents: tuple[str, ...]  # names, in the order of elimination
@@ -249,7 +249,7 @@ class DependentChoice:
 
 @dataclass(frozen=True)
 class Choices:
-    """The choices of one set of locked speeds, the derivation's own first, then the most useful ones."""
+    """The choices for one set of locked speeds: the derivation's own, then the most useful ones."""
 
     found: tuple[DependentChoice, ...]
     places: np.ndarray  # places at which choices were rated: coordinates, a row each

@@ -34,12 +34,13 @@ from armillary.mechanics.tree.tree import Tree
 from armillary.model.description import Description, Prescription
 from armillary.model.joints import Drift
 
-_GOOD = 0.1  # conditioning of a choice that leaves speeds free which have a start; runs leave one at 0.05
+# Least conditioning of a choice that keeps speeds with a start free. Runs give up a choice at 0.05.
+_GOOD = 0.1
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """The difference between programs of one system: its locked speeds and its choice of dependent speeds.
+    """The locked speeds and the choice of dependent speeds, in which programs of one system differ.
 
     ``dependents`` holds (constraint, speed) for every constraint whose dependent speed is chosen already; the
     derivation chooses the others.
@@ -65,8 +66,8 @@ class Reduction:
     corrections: Mapping[Expr, Scalar] = field(default_factory=dict)
     free_tree: Tree | None = None  # the tree with unknown rates of dependent speeds, for multipliers
     remainders: tuple[Scalar, ...] = ()  # γ of the kept rows, for the unknowns of the equations
-    quality: Expr | None = None  # of the choice of dependent speeds: small where it becomes singular
-    strength: Expr | None = None  # of the weakest constraint: small where any choice is singular
+    quality: Expr | None = None  # of the choice of dependent speeds: small near its singular places
+    strength: Expr | None = None  # of the weakest constraint: small where all choices are singular
     pivots: tuple[Expr, ...] = ()  # pivots that vary: they change sign at a singular place
     sizes: Sizes = field(default_factory=dict)  # of coordinates and speeds, by kind
     usual_sizes: KnownSizes = field(default_factory=dict)  # ``sizes`` with the default parameters
@@ -78,7 +79,7 @@ class Reduction:
         return replace(self, tree=simplify_tree(self.tree), free_tree=free)
 
     def independent(self, system: Description) -> list[Expr]:
-        """Speeds that are neither given nor dependent."""
+        """Return the speeds that are neither given nor dependent."""
         return [
             u
             for i, u in enumerate(system.speeds)
@@ -104,12 +105,12 @@ class Reduction:
         return plain.with_values(known)
 
     def coordinates(self, system: Description) -> list[Expr]:
-        """Coordinates that are not given as functions of time."""
+        """Return the coordinates that are not given as functions of time."""
         known = {p.coordinate for p in self.given.values()}
         return [q for q in system.coordinates if q not in known]
 
     def held_coordinates(self, system: Description) -> list[Expr]:
-        """Coordinates among ``coordinates`` that only given speeds change.
+        """Return the ``coordinates`` that only given speeds change.
 
         They depend on the start of a run and on prescribed motion, but on no load.
         """
@@ -135,9 +136,9 @@ def reduce_system(system: Description, plain: Undimensioned, configuration: Conf
     if not system.constraints:
         return Reduction(build_tree(system, plain, given=given, split_free_bodies=split), plain, given)
     sampled = sampled_rows(system, plain)
-    found, sizes, of_rows = sampled.rows, sampled.sizes, sampled.row_sizes
+    rows, sizes, of_rows = sampled.rows, sampled.sizes, sampled.row_sizes
     elimination = choose_elimination(system, sampled, configuration)
-    values, layout, _ = geometry_expressions(system, found, plain)
+    values, layout, _ = geometry_expressions(system, rows, plain)
     steps = _position_steps(system, elimination, plain)
     independent = {i: plain(u) for i, u in enumerate(system.speeds)}
     dependents = {system.speeds[d]: value for d, value in elimination.speeds(independent).items()}
@@ -153,7 +154,7 @@ def reduce_system(system: Description, plain: Undimensioned, configuration: Conf
         plain,
         given,
         elimination,
-        rows=tuple(found),
+        rows=tuple(rows),
         layout=layout,
         geometry=tuple(values),
         corrections=steps,
@@ -206,7 +207,7 @@ def acceleration_remainders(
 def with_given(
     system: Description, plain: Undimensioned, configuration: Configuration
 ) -> tuple[Undimensioned, dict[Expr, Prescription]]:
-    """(``plain`` with given motions substituted, prescriptions of prescribed and locked speeds)."""
+    """Return ``plain`` with given motions substituted, and prescriptions of prescribed and locked speeds."""
     _check_given(system)
     given = dict(system.prescriptions)
     for u in system.speeds:
@@ -222,7 +223,7 @@ def _check_given(system: Description) -> None:
             raise ModelError(f"start() gives {_in_words(p).split(' = ')[0]} a value, but it is prescribed")
     freed = {u for event in system.events.values() for u in event.unlock}
     lockable = {*system.locked, *(u for event in system.events.values() for u in event.lock)}
-    asked = {c.eliminate: c.name for c in system.constraints.values() if c.eliminate is not None}
+    eliminated_by = {c.eliminate: c.name for c in system.constraints.values() if c.eliminate is not None}
     for event in system.events.values():
         where = f"event '{event.name}'"
         for u in (*event.lock, *event.unlock):
@@ -238,10 +239,10 @@ def _check_given(system: Description) -> None:
                 raise ModelError(f"{where}: '{target}' is prescribed; it cannot be set")
             if target in system.locked and target not in freed:
                 raise ModelError(f"{where}: '{target}' is locked and nothing unlocks it; it cannot be set")
-            if target in asked:
+            if target in eliminated_by:
                 raise ModelError(
-                    f"{where}: '{target}' is eliminated by constraint '{asked[target]}', which the other "
-                    "speeds decide; set one of those, or let the constraint eliminate another"
+                    f"{where}: '{target}' is eliminated by constraint '{eliminated_by[target]}', so the "
+                    "other speeds decide it; set one of them, or let the constraint eliminate another"
                 )
 
 
@@ -274,7 +275,7 @@ def _holds_parent_velocity(system: Description, speeds: Collection[Expr]) -> boo
 def choose_elimination(
     system: Description, sampled: SampledRows, configuration: Configuration
 ) -> Elimination:
-    """Return the elimination of a configuration's dependent speeds; choose those that it does not name."""
+    """Return the elimination of a configuration's dependent speeds; choose speeds that it does not name."""
     sample = sampled.sample
     names = [u.data.name for u in system.speeds]
     set_by_events = {
@@ -327,8 +328,8 @@ def _prefer_free_starts(
 ) -> Elimination:
     """Return a choice with fewer ``started`` speeds among the dependent ones, if one is good at the start.
 
-    The start value of a dependent speed would be overridden by independent speeds without a start value. Also
-    keeping ``set_by_events`` free is tried first.
+    The start value of a dependent speed would be overridden by independent speeds without a start value. The
+    first choice tried keeps ``set_by_events`` free too.
     """
     best = found
     for kept_free in ({*started, *set_by_events}, started):
@@ -345,7 +346,7 @@ def _prefer_free_starts(
 
 
 def modal_speeds(system: Description) -> set[int]:
-    """Indices of modal speeds among all speeds."""
+    """Return the indices of modal speeds among all speeds."""
     modal = {u for flex in system.flexibles.values() for u in flex.speeds}
     return {i for i, u in enumerate(system.speeds) if u in modal}
 

@@ -2,7 +2,7 @@
 
 A constraint i of any kind gives
 
-    Σ_j J_ij u_j + b_i = 0          Σ_j J_ij u̇_j + γ_i = 0          Φ_i(q, t) = 0, if it is one of position
+    Σ_j J_ij u_j + b_i = 0          Σ_j J_ij u̇_j + γ_i = 0          Φ_i(q, t) = 0, if it keeps a position
 
 The rows are taken in order. From each one speed is eliminated, after the speeds that earlier rows eliminated
 have been substituted (Sayers 1990, section 8.3). What remains are dependent speeds as functions of the
@@ -97,7 +97,7 @@ class Elimination:
     known: dict[int, Scalar] = field(default_factory=dict)
     qualities: list[Expr] = field(default_factory=list)
     strengths: list[Expr] = field(default_factory=list)
-    pivots: list[Expr] = field(default_factory=list)  # those that vary, each over its size
+    pivots: list[Expr] = field(default_factory=list)  # the pivots that vary, each over its size
     sizes: Mapping[int, Scalar] = field(default_factory=dict)  # of speeds, in pivots and shares
     shares: list[Expr] = field(default_factory=list)  # squared share of each pivot in its row; see ``shares``
 
@@ -188,9 +188,9 @@ class Elimination:
 def shares(
     coefficients: Mapping[int, Scalar], speed: int, sizes: Mapping[int, Scalar]
 ) -> tuple[Expr | None, Expr | None]:
-    """Share of a pivot in its row, (p/s_p)² / Σ (a_j/s_j)², and that sum; s are sizes.
+    """Return the share of a pivot in its row, (p/s_p)² / Σ (a_j/s_j)², and the sum; s are sizes.
 
-    The share falls to 0 where the pivot vanishes, the sum where the whole row does. None replaces a value
+    The share falls to 0 where the pivot vanishes, the sum where the whole row does. `None` replaces a value
     that cannot vanish because a coefficient is constant.
     """
 
@@ -226,7 +226,7 @@ def _sum_of(squares: Mapping[int, Scalar]) -> Scalar:
 
 
 def constant_part(a: Scalar) -> bool:
-    """Return whether a coefficient is a constant plus something else, as 1 + sin(q) is."""
+    """Return whether a coefficient is a sum with a constant term, such as 1 + sin(q)."""
     while isinstance(a, Expr) and a.kind == "let":
         a = a.args[0]
     if not isinstance(a, Expr) or a.kind != "sum":
@@ -268,7 +268,7 @@ class Cluster:
     links: tuple[int, ...]
     hub: int
     unknowns: tuple[int, ...]
-    gears: int  # how many speeds are given up
+    gears: int  # number of dependent speeds
 
 
 @dataclass(frozen=True, eq=False)
@@ -358,7 +358,7 @@ def _merge_overlapping_groups(groups: Sequence[set[int]], new: set[int]) -> list
 
 
 def _paths(tree: Tree, links: set[int]) -> set[int]:
-    """Links on the paths from ``links`` to their last common ancestor, which counts only if in ``links``."""
+    """Return the links on paths from ``links`` to their last common ancestor, itself only if in ``links``."""
     lines = [tree.path_to_ground(i) for i in links]
     common = set(lines[0]).intersection(*lines[1:])
     top = max(common, default=-1)

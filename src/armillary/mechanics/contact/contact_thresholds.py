@@ -23,8 +23,8 @@ SOFTEST = 1e3  # times SOFT: softness of friction whose limit is negligible besi
 # Likewise, if softness is not added to a matrix. A point that nearly stands at its dead centre has friction
 # that bears no load; with a limit of SOFTEST its force was 1e7 times its limit.
 WEAKEST = 1e10
-# Softness of friction, times that of a normal, so that redundant friction bears only what no normal can. A
-# slip with the levers of its own normal had half of the load, a hundred times its limit.
+# Softness of friction relative to a normal's, so that redundant friction bears only loads that no normal can
+# bear. A slip with the levers of its own normal had half of the load, a hundred times its limit.
 FRICTION_SOFTNESS = 1e4
 NOTHING = 1e-13  # share of the first pivot, below which a pivot is rounding
 STALLED = 0.9  # ratio of successive residuals, above which refinement ends

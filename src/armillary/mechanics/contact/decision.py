@@ -149,7 +149,7 @@ class _Choice:
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """What an event changes: impulses, and memories by their symbols."""
+    """The effects of an event: impulses, and new values of memories by their symbols."""
 
     impulses: Loads
     memories: dict[Expr, Scalar]
@@ -174,8 +174,8 @@ def decide(
 ) -> Decision:
     """Return the statuses after an event, and the impulses that lead to them.
 
-    ``jams`` says of each contact whether its force grows without bound. ``moved`` gives the accelerations and
-    velocities after impulses.
+    ``jams`` states for each contact whether its force grows without bound. ``moved`` gives the accelerations
+    and velocities after impulses.
     """
     one_sided = [c for c in contacts if not c.is_brake]
     hits = {c.name: fn.named(_is_struck(c), f"{c.name}_hit") for c in one_sided}
@@ -390,7 +390,7 @@ def _impact(
 
 
 def _velocity_after(velocity: Scalar, change: Scalar) -> Scalar:
-    """Return a velocity after a change; zero where only rounding is left of it."""
+    """Return a velocity after a change; zero if the result is only rounding."""
     after = plus(velocity, change)
     size = plus(fn.absolute(velocity), fn.absolute(change))
     return fn.named(fn.select(fn.absolute(after) <= times(1e-10, size), 0, after), "contact_after")

@@ -16,8 +16,8 @@ the softness Σ. For this, all rows are written in terms of the directions, J_a 
     Lᵀ λ = α        λ = Σ⁻¹ L (Lᵀ Σ⁻¹ L)⁻¹ α
 
 With friction of slides E is not M⁻¹ Jᵀ. A row is redundant if it is a combination of the rows of J before it,
-whatever its column. The columns in terms of directions are E_a = Σ L_ak d_k + what no row sees; that depends
-on the shares of normals, so motion follows from all forces.
+whatever its column. The columns in terms of directions are E_a = Σ L_ak d_k plus a part that no row sees;
+this part depends on the shares of normals, so motion follows from all forces.
 
 A row that is nearly redundant, as for two feet side by side, waits until all others have been processed. If
 it is neither independent nor redundant even then, or rows do not hold to rounding, `solve_held_rows` finds
@@ -78,8 +78,7 @@ def solve_forces(run: Contacts) -> None:
 def solve_statuses(run: Contacts) -> None:
     """Find the forces at the present statuses, then `motion` and the sizes of rows.
 
-    The method is that of `solve_forces`, so that a run continues with the forces by which its statuses were
-    found.
+    It uses the method of `solve_forces`, so a run continues with the forces by which its statuses were found.
     """
     plain: truth = True
     for i in range(N_CONTACT_ROWS):
@@ -134,17 +133,17 @@ def solve_independent_rows(run: Contacts, shared: truth) -> truth:
     while not holds and turn < MOST_PASSES:
         turn = turn + 1.0
         holds = True
-        for part in range(2):  # normals, then slips: their softness must not hide in that of normals
+        for part in range(2):  # normals, then slips: normals must not hide the softness of slips
             for c in range(N_CONTACTS):
                 if turn < 1.5 and rank == N_CONTACT_SPEEDS and not every:
                     holds = False  # no more row can be independent: check all in another pass
                     break
-                if below(part, 1):
+                if part == FIRST:
                     run.side[c] = 0.0
-                first: whole = NORMAL_ROW[c] if below(part, 1) else SLIP_ROW[c]
+                first: whole = NORMAL_ROW[c] if part == FIRST else SLIP_ROW[c]
                 if first == NONE:
                     continue
-                end: whole = first + 1 - FIRST if below(part, 1) else SLIP_END[c]
+                end: whole = first + 1 - FIRST if part == FIRST else SLIP_END[c]
                 for i in range(first, end):
                     if run.held[i] < 0.5:
                         continue
@@ -170,8 +169,8 @@ def solve_independent_rows(run: Contacts, shared: truth) -> truth:
                         # Rounding of a fast row reaches slow ones, as in `measure_motion`.
                         room: real = 10.0 * PRECISE * ROUNDING_SHARE * sqrt(energy * run.own[i])
                         if run.known[i] > 0.5 and run.place[i] == NONE:
-                            # No force changes a redundant row; of one that others nearly contain, all digits
-                            # that these have lost are left.
+                            # No force changes a redundant row; a row that others nearly contain keeps
+                            # all digits that they have lost.
                             room = max(room, HOLDS * entering)
                         holds = holds and abs(left) <= room
                     if is_new:
@@ -255,7 +254,7 @@ def measure_row(run: Contacts, i: whole) -> truth:
 
 
 def find_direction(run: Contacts, row: whole, rank: whole, rubs: truth) -> whole:
-    """Find the direction of a row; return 1 if the row is independent of those with directions, 0 if it is
+    """Find the direction of a row; return 1 if the row is independent of rows with directions, 0 if it is
     redundant, and −1 if this is in doubt.
 
     Without friction of slides the matrix is symmetric: u is a row of L, and no directions are needed to find
@@ -305,7 +304,7 @@ def find_direction(run: Contacts, row: whole, rank: whole, rubs: truth) -> whole
 def find_rubbing_direction(run: Contacts, row: whole, rank: whole) -> whole:
     """Find the direction of a row as `find_direction` does, with friction of slides.
 
-    The row without the part that rows before it have, r, and its own column without friction, M⁻¹ rᵀ, show
+    The row less its components along earlier rows, r, and its own column without friction, M⁻¹ rᵀ, show
     whether it is redundant: then r M⁻¹ rᵀ vanishes.
     """
     fresh: whole = FIRST + rank
@@ -354,7 +353,7 @@ def begin_direction(run: Contacts, row: whole, fresh: whole) -> None:
 
 
 def reduce_direction(run: Contacts, row: whole, fresh: whole, rank: whole) -> None:
-    """Take from a direction what those of rows before it are in it, which `lower` keeps."""
+    """Subtract from a direction its components along earlier directions; `lower` keeps the factors."""
     for b in range(rank):
         part: real = 0.0
         for s in range(N_CONTACT_SPEEDS):
@@ -425,7 +424,9 @@ def set_frictions(run: Contacts) -> None:
 
 
 def share_pushes(run: Contacts, rank: whole) -> None:
-    """Find the smallest forces that make the motion, weighted by softness; limits set the friction's."""
+    """Find the smallest forces that make the motion, weighted by softness; limits set the softness of
+    friction.
+    """
     for i in range(N_CONTACT_ROWS):
         run.softness[i] = SOFT
     factorise_shares(run, rank)
@@ -462,7 +463,9 @@ def factorise_shares(run: Contacts, rank: whole) -> None:
 
 
 def find_shares(run: Contacts, rank: whole, uneven: truth) -> None:
-    """Find the forces of all rows that hold by the factors of K; of `uneven` softness, in three turns."""
+    """Find the forces of all rows that hold by the factors of K; in three turns if their softness is
+    `uneven`.
+    """
     for i in range(N_CONTACT_ROWS):
         if run.held[i] > 0.5:
             run.force[i] = 0.0

@@ -1,7 +1,7 @@
 """Names of the solver's small language (solver/language/language.py) that ``problem.py`` uses.
 
 The functions of ``problem.py`` also run as Python code on NumPy arrays; ``blocks.py`` then replaces the sizes
-and tables below by those of a problem.
+and tables below by a problem's own.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ContactSpeeds = np.ndarray  # one real per speed
 Wholes = np.ndarray  # here one whole number per row
 
 N_CONTACTS = N_CONTACT_ROWS = N_CONTACT_SPEEDS = 0
-# Of each contact: the row of its normal or NONE, the first row of its slip or NONE, and the row after the
+# For each contact: the row of its normal or NONE, the first row of its slip or NONE, and the row after the
 # last row of its slip.
 NORMAL_ROW: np.ndarray = np.zeros(0, dtype=int)
 SLIP_ROW: np.ndarray = np.zeros(0, dtype=int)

@@ -34,7 +34,7 @@ their own friction (Painlevé). Cost: polynomial in the number of rows; a soluti
 Rows may be redundant, as for a table on four legs. So SOFT of its diagonal is added to A, and iterative
 refinement removes the error, so that λ is nearly the smallest of all solutions.
 Friction of redundant contacts is shared in proportion to their limits, so that none slides as long as all
-together can hold. All thresholds are shares of what enters a row, so none depends on units.
+together can hold. All thresholds are relative to the terms of a row, so none depends on units.
 
 Sources: Glocker & Pfeiffer (1996), Multibody dynamics with unilateral contacts, chapters 6 to 8; Jean (1999),
 The non-smooth contact dynamics method, Comput. Methods Appl. Mech. Eng. 177, 235–257, for relaxation.
@@ -59,11 +59,11 @@ class Contacts:
     offset: ContactRows  # o of other rows
     slack: ContactRows  # c of rows that hold with a compliance: z + c λ = 0
     force: ContactRows  # λ
-    size: ContactRows  # sum of the magnitudes of what enters each row, in the units of z
+    size: ContactRows  # sum of the magnitudes of the terms of each row, in the units of z
     force_size: ContactRows  # the same in the units of λ
     motion: ContactRows  # z
     loaded: ContactSpeeds  # rates, or speeds, with forces: D λ is added
-    # A problem of complementarity: what each contact may do, and what it does.
+    # A problem of complementarity: its data and its solution, by contact.
     rebound: ContactRows  # is added to `free`; left out if no statuses are found with it
     active: ContactReals  # 1: may have a force, 2: its normal holds, whatever its sign, 3: its slip, too
     rests: ContactReals  # 1: its slip may stick, or begin; 0: it slides along `direction`; 0.5: slowly
@@ -75,7 +75,7 @@ class Contacts:
     least: ContactReals  # added to the size of its rows: rounding of an unloaded contact is no load
     natural: ContactReals  # the size of its acceleration without forces
     most: ContactReals  # the normal force with which it jams while it slides; 0: none
-    direction: ContactRows  # e of slips that are given, and of those that were found
+    direction: ContactRows  # e of each slip, given or found
     status: ContactReals  # 0 open, 1 sticks or closed without friction, 2 slides
     doubt: ContactReals  # 1: it slides, and its normal force would grow with its own friction
     # The first element: 1 if no statuses were found, 2 if others are possible too, 3 if statuses were found
@@ -89,7 +89,7 @@ class Contacts:
     product: ContactSquare  # J E of the rows that hold, scaled by their roots
     matrix: ContactSquare  # the same with softness, then its factors
     side: ContactRows
-    rest: ContactRows  # what is left of each row that holds, then the change of its force
+    rest: ContactRows  # residual of each row that holds, then the change of its force
     kernel: ContactTerms  # E Σ⁻¹ Eᵀ, used if more rows hold than there are speeds
     speed_size: ContactSpeeds  # largest change of each speed by a row
     order: Wholes  # rows that hold
@@ -98,10 +98,10 @@ class Contacts:
     moved: ContactSpeeds  # speeds that forces change
     # Directions of independent rows among those that hold (``independent_rows.py``).
     known: ContactRows  # 1 for rows that are known to be independent or redundant
-    place: Wholes  # of each row among the independent ones, or NONE
+    place: Wholes  # index of each row in `base`, or NONE
     base: Wholes  # the independent rows
-    # Of independent rows beside friction of slides: their rows of J without what others before them have, and
-    # what these would have as columns.
+    # Independent rows beside friction of slides: their rows of J less components along earlier rows, and the
+    # columns of the results.
     base_row: ContactTerms
     base_column: ContactTerms
     way: ContactTerms  # their directions
@@ -121,7 +121,7 @@ class Contacts:
 
 
 def measure_rows(run: Contacts) -> None:
-    """Find the diagonal of A; zero where a row moves nothing."""
+    """Find the diagonal of A; an element is zero if its row moves nothing."""
     for i in range(N_CONTACT_ROWS):
         total: real = 0.0
         largest: real = 0.0
@@ -263,8 +263,8 @@ def whole_softness(run: Contacts, i: whole) -> real:
 
 
 def factorise_in_order(run: Contacts, count: whole, least: real) -> truth:
-    """Factorise the matrix of the rows that hold without exchanging any; return whether all pivots are at
-    least `least`.
+    """Factorise the matrix of the rows that hold without exchanges; return whether all pivots are at least
+    `least`.
     """
     for k in range(count):
         run.exchange[k] = k

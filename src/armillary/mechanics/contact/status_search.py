@@ -310,8 +310,8 @@ def search_statuses(run: Contacts) -> truth:
 
 
 def take_own_forces(run: Contacts, solved: truth) -> truth:
-    """Replace improved forces by those of their statuses, which the run will have; return whether forces were
-    found. If those are not admissible, improved forces that are `solved` stay, though an event will follow at
+    """Replace improved forces by the forces that the run finds at their statuses; return whether forces were
+    found. If these are not admissible, improved forces that are `solved` stay, though an event follows at
     once.
     """
     run.best = run.force

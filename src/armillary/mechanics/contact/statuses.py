@@ -147,8 +147,8 @@ def close_contact(run: Contacts, c: whole) -> None:
 
 
 def contradiction(run: Contacts, c: whole) -> real:
-    """Return by how much forces and motion of a contact contradict its status, as a share of what enters its
-    rows; `wanted` gets the status that would agree.
+    """Return how far forces and motion of a contact contradict its status, relative to the terms of its rows;
+    `wanted` gets the status that would agree.
     """
     worst: real = 0.0
     normal: real = 0.0
@@ -255,7 +255,7 @@ def solve_directions(run: Contacts) -> None:
 
 
 def turn_back(run: Contacts) -> None:
-    """Turn all slip rows back to where they were given."""
+    """Turn all slip rows back to their given directions."""
     for c in range(N_CONTACTS):
         in_plane: truth = SLIP_ROW[c] != NONE and below(SLIP_ROW[c] + 1, SLIP_END[c])
         if in_plane:

@@ -130,7 +130,7 @@ def weight(tree: Tree) -> AppliedLoads:
 
 
 def elasticity(tree: Tree) -> AppliedLoads:
-    """Stiffness and damping of flexible links, −(K η + C ξ), as forces along their modes."""
+    """Return the stiffness and damping of flexible links, −(K η + C ξ), as forces along their modes."""
     modes = [link.modes for link in tree.links if link.modes is not None]
     pairs = [pair for m in modes for pair in zip(m.freedoms, m.restoring, strict=True)]
     return AppliedLoads({}, {d.index: minus(0, value) for d, value in pairs})
@@ -150,14 +150,14 @@ def elasticity(tree: Tree) -> AppliedLoads:
 #     angle    δω = ω × s,  δα* = U s,     δa = a × s        U = α̃ + ω̃ ω̃, of the parent
 #     speed    δω = s,      δα* = 2 ω × s, δa = 0
 #
-# and a slide by δa = U s (displacement) and δa = 2 ω × s (speed). An angle also turns the wrench itself, by
-# s × n and s × f, and a slide moves its point, by s × f. Changes of efforts nearer to the ground are
-# components of the wrench after it is carried there. The change of an effort further out, along the direction
-# s' of its joint, is g_α·δα* + g_a·δa + c·δω with g_α = J s' and g_a = s' × h, a column of the mass matrix,
-# and c = tr Π s' − Πᵀ s', all carried inwards.
+# and a slide by δa = U s (displacement) and δa = 2 ω × s (speed). An angle also turns the wrench itself, by s
+# × n and s × f, and a slide moves its point, by s × f. Changes of efforts nearer to the ground are components
+# of the wrench after it is carried there. The change of an effort further out, along the direction s' of its
+# joint, is g_α·δα* + g_a·δa + c·δω with g_α = J s' and g_a = s' × h, a column of the mass matrix, and c = tr
+# Π s' − Πᵀ s', all carried inwards.
 #
-# Each quantity is computed at a joint, in axes that share the joint's axis with those on its other side, so
-# that no quantity needs a rotation of its own. Sources: Singh, Russell and Wensing (2022), whose spatial
+# Each quantity is computed at a joint, in axes that share the joint's axis with the axes on its other side,
+# so that no quantity needs a separate rotation. Sources: Singh, Russell and Wensing (2022), whose spatial
 # vectors are written here about the joints' points, in link axes and with regrouped inertia; Carpentier and
 # Mansard (2018).
 
@@ -212,8 +212,8 @@ def _sides(link: Link) -> tuple[Rotation, Rotation]:
 
 def composite_rows(tree: Tree, moving: Sequence[Motion]) -> CompositeRows:
     """Return the mass matrix and the rows of all freedoms, which do not depend on accelerations."""
-    held = [_single_body(link, motion) for link, motion in zip(tree.links, moving, strict=True)]
-    at_joint = list(held)
+    composites = [_single_body(link, motion) for link, motion in zip(tree.links, moving, strict=True)]
+    at_joint = list(composites)
     rows: list[list[_Row]] = [[] for _ in tree.links]
     matrix: dict[tuple[int, int], Scalar] = {}
     beyond: list[list[_Row]] = [[] for _ in tree.links]  # rows of the freedoms beyond a link, in its axes
@@ -221,7 +221,7 @@ def composite_rows(tree: Tree, moving: Sequence[Motion]) -> CompositeRows:
         link = tree.links[i]
         inner_side, outer_side = _sides(link)
         at_joint[i] = here = _turn_moving_body(
-            _name_moving_body(held[i], link.name), outer_side, f"{link.name}_joint"
+            _name_moving_body(composites[i], link.name), outer_side, f"{link.name}_joint"
         )
         freedoms = unknown_freedoms(link)
         rows[i] = [_turn_row(row, outer_side) for row in beyond[i]]
@@ -237,7 +237,7 @@ def composite_rows(tree: Tree, moving: Sequence[Motion]) -> CompositeRows:
         if link.parent >= 0:
             parent = _turn_moving_body(here, inner_side, f"{link.name}_out")
             drift = _origin_velocity(link, moving[link.parent])
-            held[link.parent] = _add_child(held[link.parent], parent, link, drift)
+            composites[link.parent] = _add_child(composites[link.parent], parent, link, drift)
             beyond[link.parent] += [
                 _carry_row(_turn_row(row, inner_side), link, drift) for row in (*own, *rows[i])
             ]
@@ -311,7 +311,9 @@ def _spin(Pi: Matrix, i: int, j: int) -> Scalar:
 
 
 def _origin_velocity(link: Link, parent: Motion) -> Triple:
-    """Velocity of a link's origin relative to its parent's, doubled: 2 (ω × r + v), in the parent's axes."""
+    """Return the velocity of a link's origin relative to its parent's, doubled: 2 (ω × r + v), in the
+    parent's axes.
+    """
     v = cross_triples(parent.w, link.offset)
     if link.step == "slide":
         (d,) = link.freedoms

@@ -109,7 +109,7 @@ def loads_on_tree(
 
 
 def load_wrenches(load: Load, tree: Tree, plain: Undimensioned) -> list[tuple[int, Wrench]]:
-    """(link, wrench) of both ends of a load."""
+    """Return (link, wrench) of both ends of a load."""
     ends = [_load_end(load, load.body, tree, 1, plain)]
     if load.reaction_body is not None:
         ends.append(_load_end(load, load.reaction_body, tree, -1, plain))
@@ -117,7 +117,7 @@ def load_wrenches(load: Load, tree: Tree, plain: Undimensioned) -> list[tuple[in
 
 
 def _load_end(load: Load, body: Body, tree: Tree, sign: int, plain: Undimensioned) -> tuple[int, Wrench]:
-    """(link, wrench) of one end of a load."""
+    """Return (link, wrench) of one end of a load."""
     placement = tree.placements[body.name]
     own = [plain(x) for x in load.vector.components(body.frame)]
     vector = matrix_vector(placement.rotation, scaled(own, sign))
@@ -168,7 +168,7 @@ def _add_path_forces(
 
 
 def component_along(freedom: Freedom, n: Triple, f: Triple) -> Scalar:
-    """Component of a wrench along a degree of freedom."""
+    """Return the component of a wrench along a degree of freedom."""
     return times((f if freedom.direction >= LINEAR else n)[freedom.direction % 3], freedom.sign)
 
 
@@ -179,7 +179,7 @@ def twist_dot(column: tuple[Triple, Triple], wrench: Wrench) -> Scalar:
 
 
 def components_along_modes(tree: Tree, index: int, wrench: Wrench) -> dict[int, Scalar]:
-    """Components of a wrench on a flexed link along the modes that move it, by speed index."""
+    """Return the components of a wrench on a flexed link along the modes that move it, by speed index."""
     link = tree.links[index]
     modes = tree.links[link.carrier].modes if link.carrier >= 0 else None
     if modes is None:
@@ -312,7 +312,7 @@ def _motion(link: Link, parent: Motion, tree: Tree) -> Motion:
 
 
 def _flexible_motion(link: Link, parent: Motion, tree: Tree) -> Motion:
-    """Motion of a link that is moved by modes.
+    """Return the motion of a link that is moved by modes.
 
     α = Rᵀα_p + (Rᵀω_p) × ω_r + Θ̇ξ        a = Rᵀ(a_p + U_p r) + 2 (Rᵀω_p) × v_r + v̇_r
 
@@ -342,7 +342,7 @@ def _flexible_motion(link: Link, parent: Motion, tree: Tree) -> Motion:
 
 
 def _speeds(link: Link, directions: range) -> Triple:
-    """Speeds of the link along its own axes."""
+    """Return the speeds of the link along its own axes."""
     out: list[Scalar] = [0, 0, 0]
     for d in link.freedoms:
         if d.direction in directions:
@@ -351,7 +351,7 @@ def _speeds(link: Link, directions: range) -> Triple:
 
 
 def _rates(link: Link, directions: range) -> Triple:
-    """Known rates of prescribed speeds, and known parts of dependent ones, along the link's axes."""
+    """Return known rates of prescribed speeds and known parts of dependent ones, along the link's axes."""
     out: list[Scalar] = [0, 0, 0]
     for d in link.freedoms:
         if d.direction in directions and d.rate is not None:
@@ -370,7 +370,7 @@ def drift_correction(link: Link, relative: Triple, tree: Tree) -> Triple:
 
 
 def _drift(link: Link, parent: Motion, relative: Triple, carried: Triple, tree: Tree) -> Triple:
-    """Acceleration remainder of a drifting link's origin.
+    """Return the acceleration remainder of a drifting link's origin.
 
     Along free directions of a body on the ground it is zero (relative to free fall); along directions without
     a free speed the whole acceleration is known. The correction is subtracted from known rates, but not for
@@ -394,7 +394,7 @@ def _drift(link: Link, parent: Motion, relative: Triple, carried: Triple, tree: 
 
 
 def relative_spin(link: Link) -> Triple:
-    """Relative angular velocity of a link in its own axes."""
+    """Return the relative angular velocity of a link in its own axes."""
     return _speeds(link, range(3))
 
 
@@ -420,7 +420,7 @@ def corrections(tree: Tree) -> dict[int, Scalar]:
 
 
 def net_wrenches(tree: Tree, applied: AppliedLoads) -> list[Wrench]:
-    """(n, f) of every link for its acceleration remainders, less its applied wrench."""
+    """Return (n, f) of every link for its acceleration remainders, less its applied wrench."""
     found: list[Wrench] = []
     for i, (link, moving) in enumerate(zip(tree.links, motions(tree), strict=True)):
         wrench = inertia_force(deformed_link(link), moving)
@@ -453,7 +453,7 @@ def modal_forces(tree: Tree, applied: AppliedLoads, *, at_rest: bool = False) ->
 
 
 def inertia_force(link: Link, motion: Motion) -> Wrench:
-    """(n, f) of a link for its acceleration remainders."""
+    """Return (n, f) of a link for its acceleration remainders."""
     h = link.first
     f = add(scaled(motion.a, link.mass), motion.times_U(h))
     n = add(_rotational(link, motion), cross_triples(h, motion.a))

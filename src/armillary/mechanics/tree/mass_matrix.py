@@ -142,7 +142,7 @@ def couple_to_modes(
 
 
 def unknown_freedoms(link: Link) -> list[Freedom]:
-    """Degrees of freedom of the link's joint whose speeds are not prescribed."""
+    """Return the degrees of freedom of the link's joint whose speeds are not prescribed."""
     return [d for d in link.freedoms if not d.prescribed]
 
 
@@ -161,7 +161,7 @@ class Composite:
         return cls(link.mass, link.first, link.inertia)
 
     def momentum(self, w: Triple, v: Triple) -> Wrench:
-        """(angular momentum about the joint's point, linear momentum) for a twist."""
+        """Return (angular momentum about the joint's point, linear momentum) for a twist."""
         n = add(matrix_vector(self.inertia, w), cross_triples(self.first, v))
         return n, add(scaled(v, self.mass), cross_triples(w, self.first))
 
@@ -206,7 +206,8 @@ def mass_matrix(tree: Tree) -> dict[tuple[int, int], Scalar]:
 def separated_masses(
     tree: Tree, separable: Collection[int]
 ) -> tuple[dict[tuple[int, int], Scalar], list[SeparateTurn]]:
-    """Return M without the turns that can be eliminated at once, and these, nearest to the ground first.
+    """Return M without the turns that can be eliminated at once, and these turns, nearest to the ground
+    first.
 
     Only speeds with an index in ``separable`` are considered.
     """
@@ -274,7 +275,7 @@ def momentum_column(body: Composite, d: Freedom) -> Wrench:
 
 
 def _momenta(body: Composite, axis: Triple, linear: bool) -> Wrench:
-    """(angular momentum about the joint's point, momentum) of a composite body for a unit speed."""
+    """Return (angular momentum about the joint's point, momentum) of a composite body for a unit speed."""
     if linear:
         return cross_triples(body.first, axis), scaled(axis, body.mass)
     n = joined(inner(row, axis) for row in body.inertia)
@@ -428,11 +429,11 @@ def eliminate(equations: ImplicitEquations, order: Order, keep: Collection[int] 
 
 
 def pivot_inverse(pivot: Scalar, speed: str, index: int) -> Scalar:
-    """1/pivot; raise an error that names the speed if the pivot is known to be zero."""
+    """Return 1/pivot; raise an error that names the speed if the pivot is known to be zero."""
     if is_zero(pivot):
         raise ModelError(
-            f"speed '{speed}' moves no mass: the mass matrix is singular; give its body (or one that "
-            "hangs on it) mass or inertia, or fix the joint"
+            f"speed '{speed}' moves no mass: the mass matrix is singular; give its body (or a body "
+            "on it) mass or inertia, or fix the joint"
         )
     found: Scalar = fn.named(1 / pivot, f"d_{index + 1}")
     return found

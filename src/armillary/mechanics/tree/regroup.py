@@ -184,7 +184,7 @@ def _is_rotor(link: Link) -> bool:
 
 
 def _split_inertia(child: Link, choice: str) -> tuple[Link, Scalar, Triple, Matrix]:
-    """(child after the split; mass, first moment and inertia that move, in the child's axes)."""
+    """Return (child after the split; mass, first moment and inertia that move, in the child's axes)."""
     none: Matrix = (ZEROS, ZEROS, ZEROS)
     if child.step == "slide":
         return replace(child, inertia=none), 0, ZEROS, child.inertia

@@ -308,14 +308,14 @@ class Freedom:
     direction: int
     sign: int
     speed: Scalar
-    index: int  # place among the system's speeds
+    index: int  # index among the system's speeds
     rate: Scalar | None = None
     dependent: bool = False  # on other speeds, through constraints
     armature: Scalar = 0
 
     @property
     def prescribed(self) -> bool:
-        """Whether nothing is unknown about the speed's rate."""
+        """Whether the rate of the speed is known in full."""
         return self.rate is not None and not self.dependent
 
     @property
@@ -363,7 +363,7 @@ class Link:
     @property
     def constant_rotation(self) -> Rotation:
         """The constant rotation to the parent's axes, for vectors that the step does not turn: for a slide or
-        a weld all vectors, for a turn those along its axis.
+        a weld all vectors, for a turn vectors along its axis.
         """
         if self.step in ("slide", "fixed"):
             return self.rotation
@@ -399,7 +399,7 @@ def _map_triple(triple: Triple, f: ScalarMap) -> Triple:
 
 @dataclass(frozen=True, eq=False)
 class Placement:
-    """Where a body is in its link: v_link = rotation v_body, and its origin's place in the link's axes."""
+    """The placement of a body in its link: v_link = rotation v_body, and its origin in the link's axes."""
 
     link: int
     rotation: Matrix

@@ -80,7 +80,7 @@ class Figure:
         self.axis = axis
 
     def details(self, system: Description, where: str) -> DataTable:
-        """Further data besides sizes, as constants of a system."""
+        """Return further data besides sizes, as constants of a system."""
         return {}
 
     def __repr__(self) -> str:
@@ -269,7 +269,7 @@ def _threes(given: object, what: str, example: str) -> tuple[tuple[float, ...], 
 MESHES = (ObjectForm("mesh", Mesh, "path"), ObjectForm("polyhedron", Polyhedron, "corners"))
 
 
-_Radius = Annotated[GivenScalar | None, Either((FLAG, EXPRESSION))]  # true: one that suits the system
+_Radius = Annotated[GivenScalar | None, Either((FLAG, EXPRESSION))]  # true: a radius that suits the system
 
 
 @records_arguments
@@ -301,7 +301,7 @@ class Polyline(Figure):
 
 
 class ConnectingLine(Figure):
-    """A figure from point to point, of this radius or of one that suits the system."""
+    """A figure from point to point, of this radius or of a radius that suits the system."""
 
     between = True
 

@@ -41,7 +41,7 @@ def _as_body(thing: object, verb: str) -> Body:
 
 
 def lineage(body: Body) -> Iterator[Body]:
-    """The body, its parent, and so on to the ground."""
+    """Return the body, its parent, and so on to the ground."""
     walker: Body | None = body
     while walker is not None:
         yield walker
@@ -49,7 +49,7 @@ def lineage(body: Body) -> Iterator[Body]:
 
 
 def position(point: object, relative_to: object = None) -> Vector:
-    """Vector to the point from the ground's origin, or from another point."""
+    """Return the vector to the point from the ground's origin, or from another point."""
     end = _as_point(point, "position")
     start = None if relative_to is None else _as_point(relative_to, "position")
     vector = end.body.frame.vector(end.coordinates)
@@ -69,18 +69,20 @@ def position(point: object, relative_to: object = None) -> Vector:
 
 
 def frame_velocity(frame: Frame) -> Vector:
-    """Absolute angular velocity of a frame: Σ of relative ones up the tree."""
+    """Return the absolute angular velocity of a frame: Σ of relative ones up the tree."""
     return sum((f.rate for f in ancestors(frame)), Vector({}))
 
 
 def angular_velocity(body: object, relative_to: object = None) -> Vector:
-    """Angular velocity of a body in the ground, or in another body."""
+    """Return the angular velocity of a body in the ground, or in another body."""
     w = frame_velocity(_as_body(body, "angular_velocity").frame)
     return w if relative_to is None else w - frame_velocity(_as_body(relative_to, "angular_velocity").frame)
 
 
 def velocity(point: object, relative_to: object = None) -> Vector:
-    """Velocity of a point in the ground; less the velocity of another point, or as seen from a body."""
+    """Return the velocity of a point in the ground; less the velocity of another point, or as seen from a
+    body.
+    """
     end = _as_point(point, "velocity")
     absolute = velocity_seen_from(end)
     if relative_to is None:
@@ -93,8 +95,8 @@ def velocity(point: object, relative_to: object = None) -> Vector:
 
 
 def velocity_seen_from(point: Point, base: Body | None = None) -> Vector:
-    """Velocity of a point as seen from a body before it in the tree, or from the ground: the speeds of that
-    body have no part in it.
+    """Return the velocity of a point as seen from a body before it in the tree, or from the ground; it does
+    not depend on the speeds of that body.
     """
     w = angular_velocity(point.body, base)
     return _origin_velocity(point.body, base) + cross(w, point.body.frame.vector(point.coordinates))
@@ -111,8 +113,8 @@ def _origin_velocity(body: Body, base: Body | None = None) -> Vector:
 
 
 def velocity_along_chain(point: object, base: Body | None = None) -> Vector:
-    """Velocity of a point in its body's axes, passed on from body to body as intermediate values, as seen
-    from the ground or from a body before it.
+    """Return the velocity of a point in its body's axes, passed on from body to body as intermediate values,
+    as seen from the ground or from a body before it.
 
     The expressions of ``velocity`` grow with the square of a chain's length, these in proportion to it.
     """
@@ -122,8 +124,8 @@ def velocity_along_chain(point: object, base: Body | None = None) -> Vector:
 def motion_along_chain(
     point: object, axes: Frame | None = None, base: Body | None = None
 ) -> tuple[Vector, Vector]:
-    """Velocity of a point and angular velocity of its body, passed on as in ``velocity_along_chain``, in the
-    axes of each body on the way or in the same ``axes`` throughout.
+    """Return the velocity of a point and angular velocity of its body, passed on as in
+    ``velocity_along_chain``, in the axes of each body on the way or in the same ``axes`` throughout.
     """
     end = _as_point(point, "velocity")
     w, v = Vector({}), Vector({})
@@ -147,7 +149,7 @@ def _express_in(vector: Vector, axes: Frame | None) -> Vector:
 
 
 def time_derivative(quantity: object, base: Body | None = None) -> Operand:
-    """Total time derivative of a scalar, or of a vector as seen from the ground or from a body.
+    """Return the total time derivative of a scalar, or of a vector as seen from the ground or from a body.
 
     d(c e)/dt = ċ e + c ω × e        Sayers 1990, eq. 5.3.2
     """
@@ -180,19 +182,19 @@ def _rates_of_symbols(expressions: Iterable[Expr]) -> dict[Expr, Expr]:
 
 
 def acceleration(point: object) -> Vector:
-    """Acceleration of a point in the ground."""
+    """Return the acceleration of a point in the ground."""
     found: Vector = time_derivative(velocity(_as_point(point, "acceleration")))
     return found
 
 
 def angular_acceleration(body: object) -> Vector:
-    """Angular acceleration of a body in the ground."""
+    """Return the angular acceleration of a body in the ground."""
     found: Vector = time_derivative(angular_velocity(_as_body(body, "angular_acceleration")))
     return found
 
 
 def partial(quantity: object, by: Expr) -> Operand:
-    """Partial derivative by a symbol, of a scalar or of a vector with its unit vectors held fixed."""
+    """Return the partial derivative of a scalar, or of a vector with fixed unit vectors, by a symbol."""
     if isinstance(quantity, Vector):
         return quantity.map(lambda c: derivative(as_expr(c), by))
     return derivative(as_expr(quantity), by)
@@ -206,7 +208,7 @@ def total_mass(system: Description) -> Expr:
 
 @quantity()
 def mass_centre(system: Description) -> Vector:
-    """Position of the system's mass centre."""
+    """Return the position of the system's mass centre."""
     moment = sum((mass_moment(b, None) for b in system.bodies.values()), Vector({}))
     if is_zero(total_mass(system)):
         raise ModelError("a system without mass has no mass centre")
@@ -257,7 +259,7 @@ def mass_moment(body: Body, start: Point | None) -> Vector:
 
 
 def joint_frames(body: Body) -> list[Frame]:
-    """Frames of a body's joint, from the first turn to the body's own."""
+    """Return the frames of a body's joint, from the first turn to the body's own."""
     assert body.parent is not None
     frames: list[Frame] = []
     walker: Frame | None = body.frame
@@ -275,5 +277,5 @@ def carry_to_child(body: Body, vector: Triple, name: str) -> Triple:
 
 
 def named_triple(values: Sequence[object], name: str) -> Triple:
-    """Three values under names in the equations."""
+    """Return three values as intermediate values with names."""
     return joined(fn.named(as_expr(v), f"{name}_{a}") for v, a in zip(values, "xyz", strict=True))

@@ -1,7 +1,8 @@
-"""Ready beams: uniform, straight, after Euler and Bernoulli; their cross-sections and exact modes.  The modes
-are standing waves of bending, stretching and twisting. Bending solves w'''' = k⁴ w. Instead of the usual sinh
-and cosh, whose difference is lost in rounding from about the tenth mode on, shapes are written with functions
-that stay within ±1,
+"""Ready beams: uniform, straight, after Euler and Bernoulli; their cross-sections and exact modes.
+
+The modes are standing waves of bending, stretching and twisting. Bending solves w'''' = k⁴ w. Instead of the
+usual sinh and cosh, whose difference is lost in rounding from about the tenth mode on, shapes are written
+with functions that stay within ±1,
 
     w = a cos kx + b sin kx + c e^(−kx) + d e^(−k(L−x))
 
@@ -191,7 +192,7 @@ def _bending(root: str, tip: str, count: int, mass: float, inertia: float) -> li
 
 def line_waves(length: float, root: str, tip: str, count: int, load: float = 0.0) -> list[Wave]:
     """Return the first elastic waves of stretching or twisting; ``load`` is the mass, or moment of inertia,
-    of the tip over that of the beam.
+    of the tip relative to the beam's.
     """
     held = root != "free"
 
@@ -331,7 +332,7 @@ class Beam:
         self.stations = {"root": 0.0, "tip": self.length, **self._read_stations(stations, where)}
 
     def _read_rigidities(self, EI: object, EA: object, GJ: object, where: str) -> dict[str, float]:
-        """Rigidity by motion; bending along y is resisted by EI about z."""
+        """Return the rigidity by motion; bending along y is resisted by EI about z."""
         found: dict[str, float] = {}
         if EI is not None:
             about_y, about_z = one_or_more(EI, 2, where, "EI")
@@ -408,7 +409,7 @@ class Beam:
         return found
 
     def _quadrature(self, number: float) -> tuple[Array, Array]:
-        """Gauss points and weights on the beam that integrate products of waves up to wave number k."""
+        """Return Gauss points and weights that integrate products of waves up to wave number k."""
         points, weights = _gauss(40 + int(1.2 * number * self.length))
         return 0.5 * self.length * (1 + points), 0.5 * self.length * weights
 
@@ -416,7 +417,7 @@ class Beam:
         if modes is None and limit is None:
             raise ModelError(f"{where}: give modes=, the number of modes of the beam, or frequency_limit=")
         modes = None if modes is None else how_many(modes, where)
-        found: list[_Mode] = []
+        candidates: list[_Mode] = []
         for motion in self.motions:
             count = modes
             if count is None:  # waves are about π apart in kL
@@ -424,17 +425,17 @@ class Beam:
                 inertia = self.polar if motion == "torsion" else self.mass_per_length
                 speed, power = np.sqrt(rigidity / inertia), 0.5 if motion in ("y", "z") else 1.0
                 count = 3 + int((limit / speed) ** power * self.length / np.pi)
-            found += self._waves(motion, count)
-        found.sort(key=lambda mode: mode.frequency)
+            candidates += self._waves(motion, count)
+        candidates.sort(key=lambda mode: mode.frequency)
         if limit is not None:
-            lowest = found[0].frequency
-            found = [mode for mode in found if mode.frequency <= limit]
-            if not found:
+            lowest = candidates[0].frequency
+            candidates = [mode for mode in candidates if mode.frequency <= limit]
+            if not candidates:
                 raise ModelError(
                     f"{where}: no mode lies below frequency_limit={limit:g} rad/s; the lowest is at "
                     f"{lowest:.6g}"
                 )
-        return found if modes is None else found[:modes]
+        return candidates if modes is None else candidates[:modes]
 
     def _check_tip(self, where: str) -> None:
         own = self.mass_per_length * self.length
@@ -474,14 +475,14 @@ class Beam:
         inertias[:-1, 0, 0] = self.polar * weights
         inertias[-1] = np.diag(self.tip_inertia)
         bend = self._shortening(chosen, places, places, masses) if stiffening else None
-        found = modal_integrals(
+        integrals = modal_integrals(
             lumped_mass(masses, self.axes @ inertias @ self.axes.T),
             self._positions(places),
             self._shapes(chosen, places),
             second_order=second_order,
             shortening=bend,
         )
-        K = np.diag(np.diag(found["M"]) * np.array([mode.frequency for mode in chosen]) ** 2)
+        K = np.diag(np.diag(integrals["M"]) * np.array([mode.frequency for mode in chosen]) ** 2)
 
         def nodes(names: list[str], s: Array) -> dict[str, FlexibleNode]:
             bent = self._shortening(chosen, s, places, masses) if stiffening else None
@@ -493,9 +494,9 @@ class Beam:
             return replace(nodes([name], np.array([s]))[name], place=s)
 
         part = FlexiblePart(
-            **found,
+            **integrals,
             K=K,
-            C=modal_damping(found["M"], K, where, damping=damping, damping_matrix=damping_matrix),
+            C=modal_damping(integrals["M"], K, where, damping=damping, damping_matrix=damping_matrix),
             nodes=nodes(list(self.stations), np.array(list(self.stations.values()))),
             anywhere=anywhere,
         )
@@ -505,7 +506,7 @@ class Beam:
         return self.origin + np.outer(s, self.axes[:, 0])
 
     def _shapes(self, modes: list[_Mode], s: Array, axes: Array | None = None) -> Array:
-        """Shapes n × 6 × N at distances s from the root, in body axes unless others are given."""
+        """Return the shapes n × 6 × N at distances s from the root, in body axes unless others are given."""
         local = np.zeros((len(s), 6, len(modes)))
         for p, mode in enumerate(modes):
             wave = mode.wave
@@ -518,7 +519,7 @@ class Beam:
         return turn_shapes(self.axes if axes is None else axes, local)
 
     def _shortening(self, modes: list[_Mode], s: Array, places: Array, masses: Array) -> Array:
-        """Foreshortening G_pq(s) = −x̂ ∫₀ˢ (w_p' w_q' of both planes), n × 3 × N × N.
+        """Return the foreshortening G_pq(s) = −x̂ ∫₀ˢ (w_p' w_q' of both planes), n × 3 × N × N.
 
         A beam whose root floats keeps the centre of its ``masses`` at ``places`` instead of its root.
         """

@@ -99,14 +99,14 @@ def held_step(body: str, node: FlexibleNode, eta: Sequence[Expr], xi: Sequence[E
     motion.
     """
     label = f"{body}_{node.name}"
-    place, shapes, quick = _displace_node(node, eta, xi, label)
+    displaced, shapes, quick = _displace_node(node, eta, xi, label)
     turning = _Turning(_column_triples(node.rotation), eta, xi, label)
     inverse = transposed(turning.matrix)
     rates = turning.rates(1)
     columns = tuple(negative(c) for c in rates.columns)
     bias = negative(rates.bias)
     moving = tuple(
-        named(add(cross_triples(place, turn), negative(shape)), f"held_psi_{body}")
+        named(add(cross_triples(displaced, turn), negative(shape)), f"held_psi_{body}")
         for turn, shape in zip(columns, shapes, strict=True)
     )
     # v = −ω × x − Ψξ in the body's axes, and its rate as seen from the node's
@@ -114,11 +114,11 @@ def held_step(body: str, node: FlexibleNode, eta: Sequence[Expr], xi: Sequence[E
     v = combined(moving, xi)
     moved = add(
         cross_triples(spin, v),
-        cross_triples(place, bias),
+        cross_triples(displaced, bias),
         negative(cross_triples(spin, drift)),
         negative(quick),
     )
-    position = negative(matrix_vector(inverse, place))
+    position = negative(matrix_vector(inverse, displaced))
     return Flexed(
         body,
         position,
@@ -204,7 +204,7 @@ class _Turning:
         return joined(rows)
 
     def rates(self, sign: int) -> _Rates:
-        """Columns of Jl(±b)Θ and the bias of Jl(±b)ḃ."""
+        """Return the columns of Jl(±b)Θ and the bias of Jl(±b)ḃ."""
         if self.single:
             return _Rates(tuple(self.turns), (0, 0, 0))
         label, b, v, B, C = self.label, self.b, self.v, self.B, self.C
@@ -252,7 +252,7 @@ def _series(x: Expr, first: int) -> Expr:
 
 
 def _column_triples(matrix: np.ndarray) -> list[Triple]:
-    """Columns of a 3 × N array as triples of plain numbers, zeros exactly zero."""
+    """Return the columns of a 3 × N array as triples of plain numbers, with zeros exact."""
     return [_number_triple(column) for column in matrix.T]
 
 
@@ -497,7 +497,7 @@ def flexible_kinetic_energy(body: Body, w: Triple, v: Triple) -> Expr:
 
 
 def flexible_momenta(body: Body, w: Triple, v: Triple) -> tuple[Vector, Vector]:
-    """(momentum, angular momentum about the body's origin) of a body's flexible part."""
+    """Return (momentum, angular momentum about the body's origin) of a body's flexible part."""
     p, L = _momenta(body, _deformation_of(body), w, v)
     return body.frame.vector(p), body.frame.vector(L)
 

@@ -1,7 +1,7 @@
 """Flexible parts from modal data of other programs: integrals, couplings and complex modes.
 
 Modal integrals are Stoneking's, or JPL's coupling; complex modes are JPL's ER, EI, SR and WF. `flexible_part`
-chooses between these ways and those of `structures.py`.
+chooses between these ways and the ways of `structures.py`.
 
 With shapes Ψ + iΓ, frequencies σ, and the normalisation φ* K' φ + σ² φ* M' φ = 1 of ``ComplexModes``, the
 vectors (φ, iσφ) and their conjugates are orthonormal in diag(K', M'), so that in the real shapes which they
@@ -266,7 +266,9 @@ def spinning_matrices(
 
 
 def real_modes(mass: Array, stiffness: Array, where: str) -> tuple[Array, Array]:
-    """(σ, φ) of K φ = σ² M φ, lowest first, with φᵀ M φ = 1 and the largest displacement of each positive."""
+    """Return (σ, φ) of K φ = σ² M φ, lowest first, with φᵀ M φ = 1 and the largest displacement of each
+    positive.
+    """
     factor = _cholesky(mass, f"{where}: its mass matrix is not positive: every displacement needs mass")
     inverse = np.linalg.inv(factor)
     squares, vectors = np.linalg.eigh(inverse @ _symmetric_part(stiffness) @ inverse.T)
@@ -417,7 +419,7 @@ def _sum_products(real: Array, imaginary: Array, weights: Array) -> Array:
 
 
 def _real_shapes(halves: Array, Mn: Array, count: int, where: str) -> tuple[Array, bool]:
-    """(real shapes, orthonormal in Mn, that carry most of the motion; whether they carry all of it)."""
+    """Return (real shapes, orthonormal in Mn, with most of the motion; whether they have all of it)."""
     values, vectors = np.linalg.eigh(Mn)
     root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
     _, sizes, mix = np.linalg.svd(root @ halves, full_matrices=False)
@@ -484,7 +486,7 @@ def flexible_part(where: str, source: object = None, **options: object) -> Flexi
             marks = ", ".join(f"{m}= ({kind})" for m, (kind, _) in WAYS.items())
             _check_known(where, options)
             raise ModelError(
-                f"{where}: it is not stated what is flexible; give a Beam or Plate, or one of: {marks}"
+                f"{where}: the flexible part is not described; give a Beam or Plate, or one of: {marks}"
             )
         kind, reader = WAYS[mark]
         if spin is not None and "spin" in inspect.signature(reader).parameters:

@@ -24,11 +24,13 @@ kinetic energy above; every array of `FlexiblePart` is a coefficient of it. For 
 are the sums over particles and small bodies of Stoneking (2010), with the inertia of each node turned by
 RIRᵀ. For a consistent mass matrix they are exact wherever its interpolation carries ω × u(x) as it carries
 u(x): always with m ⊗ 1₃ (solids), and for bending of beam elements; otherwise second-order terms are as
-accurate as the mesh.  The rounding of computed modes is removed: numbers that are zero, one or equal in exact
-arithmetic become so. Integrals and shapes of computed modes carry rounding errors that differ between
-processors and libraries of linear algebra. A coupling of 1e-17 in place of 0 costs a multiplication and an
-addition, and two moments that differ in their last bit cannot share a product; so the generated program, and
-its count of operations, would differ too. The rule, for every coefficient x with its natural size s:
+accurate as the mesh.
+
+The rounding of computed modes is removed: numbers that are zero, one or equal in exact arithmetic become so.
+Integrals and shapes of computed modes carry rounding errors that differ between processors and libraries of
+linear algebra. A coupling of 1e-17 in place of 0 costs a multiplication and an addition, and two moments that
+differ in their last bit cannot share a product; so the generated program, and its count of operations, would
+differ too. The rule, for every coefficient x with its natural size s:
 
     |x| ≤ 1e-9 s              becomes 0
     ||x| − |y|| ≤ 1e-12 s     in one array, in H and J1, or in M, ½ J2 and H1: both get the same size
@@ -59,7 +61,7 @@ from armillary.untyped import DataTable, Given
 Array = np.ndarray
 MatrixLike: TypeAlias = Any  # an array or a sparse matrix of SciPy, which has no types
 
-# Modes that are less coherent than this in M and K are orthogonal; what is left is rounding.
+# Modes that are less coherent than this in M and K are orthogonal except for rounding.
 ORTHOGONAL = 1e-9
 
 
@@ -244,7 +246,7 @@ class FlexiblePart:
         )
 
     def table(self) -> str:
-        """Modes as text: frequency, damping ratio, and effective mass along x, y, z."""
+        """Return the modes as text: frequency, damping ratio, and effective mass along x, y, z."""
         lines = ["mode   frequency [Hz]   damping   effective mass x, y, z"]
         rows = zip(self.frequencies / (2 * np.pi), self.damping, self.effective_masses, strict=True)
         least = 1e-9 * max(self.mass, float(self.effective_masses.max(initial=0.0)))  # below it is rounding
@@ -255,7 +257,9 @@ class FlexiblePart:
 
 
 def uncouple_modes(M: Array, K: Array) -> tuple[Array, Array]:
-    """(ω, Φ) of K Φ = M Φ ω² with ΦᵀMΦ = 1: orthogonal modes unchanged, others uncoupled, lowest first."""
+    """Return (ω, Φ) of K Φ = M Φ ω² with ΦᵀMΦ = 1: orthogonal modes unchanged, others uncoupled, lowest
+    first.
+    """
     scale = 1 / np.sqrt(np.diag(M))
     if max(coherence(M)[0], coherence(K)[0]) < ORTHOGONAL:
         return np.sqrt(np.maximum(np.diag(K), 0.0) / np.diag(M)), np.diag(scale)
@@ -301,7 +305,7 @@ def lumped_mass(masses: Array, inertias: Array) -> MassTimes:
 
 
 def rigid_motions(positions: Array) -> Array:
-    """Translations and rotations about the origin as motions of the nodes, n × 6 × 6."""
+    """Return the translations and rotations about the origin as motions of the nodes, n × 6 × 6."""
     motions = np.zeros((len(positions), 6, 6))
     motions[:, :3, :3] = motions[:, 3:, 3:] = np.eye(3)
     motions[:, :3, 3:] = -cross_matrix(positions)
@@ -316,7 +320,8 @@ def modal_integrals(
     second_order: bool = True,
     shortening: Array | None = None,
 ) -> DataTable:
-    """Fields mass, first, inertia, P, H, M, J1 (and J2, H1, g where requested) of a `FlexiblePart`.
+    """Return the fields mass, first, inertia, P, H, M, J1 (and J2, H1, g where requested) of a
+    `FlexiblePart`.
 
     ``positions`` n × 3, ``shapes`` n × 6 × N, ``shortening`` n × 3 × N × N.
     """
@@ -424,26 +429,28 @@ def settle(part: FlexiblePart, shortening: Array | None = None, *, given: bool =
     ``given``: the modes are the user's and stay unchanged, so only their integrals are rounded.
     """
     mass, polar = part.mass, 0.5 * float(np.trace(part.inertia))
-    own = np.sqrt(np.diag(part.M))
-    pairs = np.outer(own, own)
+    mode_sizes = np.sqrt(np.diag(part.M))
+    pairs = np.outer(mode_sizes, mode_sizes)
     drawn = np.zeros_like(pairs)
     if shortening is not None:
         diagonal = np.sqrt(np.diag(shortening))
         drawn = np.maximum(shortening, np.outer(diagonal, diagonal))
     second = pairs + np.sqrt(polar) * drawn
-    H, J1 = rounded_together((part.H, np.sqrt(polar) * own), (part.J1, np.sqrt(polar) * own[:, None, None]))
+    H, J1 = rounded_together(
+        (part.H, np.sqrt(polar) * mode_sizes), (part.J1, np.sqrt(polar) * mode_sizes[:, None, None])
+    )
     zero = np.zeros((0,))
     M, J2, H1 = rounded_together(
         (part.M, pairs),
         (zero, 0.0) if part.J2 is None else (0.5 * part.J2, second[:, :, None, None]),
         (zero, 0.0) if part.H1 is None else (part.H1, second[:, None, :]),
     )
-    found = replace(
+    settled = replace(
         part,
         mass=float(round_values(np.array([mass]), mass)[0]),
         first=round_values(part.first, np.sqrt(mass * polar)),
         inertia=round_values(part.inertia, polar),
-        P=round_values(part.P, np.sqrt(mass) * own),
+        P=round_values(part.P, np.sqrt(mass) * mode_sizes),
         H=H,
         M=M,
         J1=J1,
@@ -452,21 +459,21 @@ def settle(part: FlexiblePart, shortening: Array | None = None, *, given: bool =
         g=None if part.g is None else round_values(part.g, np.sqrt(mass) * drawn[:, :, None]),
     )
     if given:
-        return found
+        return settled
     anywhere, lumps = part.anywhere, part.lumps
 
     def node(known: FlexibleNode) -> FlexibleNode:
-        shapes = _shapes(np.concatenate([known.shape, known.rotation])[None], mass, polar, own)[0]
+        shapes = _shapes(np.concatenate([known.shape, known.rotation])[None], mass, polar, mode_sizes)[0]
         bent = known.shortening
         if bent is not None and mass > 0:
             bent = round_values(bent, drawn / np.sqrt(mass))
         return replace(known, shape=shapes[:3], rotation=shapes[3:], shortening=bent)
 
     if lumps is not None:
-        moved = _shapes(lumps.shapes.reshape(-1, 6, part.modes), mass, polar, own)
+        moved = _shapes(lumps.shapes.reshape(-1, 6, part.modes), mass, polar, mode_sizes)
         lumps = replace(lumps, shapes=moved.reshape(lumps.shapes.shape))
     return replace(
-        found,
+        settled,
         K=round_values(part.K, _own_pairs(part.K)),
         C=round_values(part.C, _own_pairs(part.C)),
         nodes={name: node(known) for name, known in part.nodes.items()},
@@ -489,7 +496,7 @@ def _own_pairs(matrix: Array) -> Array:
 
 
 def _shapes(shapes: Array, mass: float, polar: float, own: Array) -> Array:
-    """Shapes n × 6 × N: displacements and rotations have sizes of their own."""
+    """Return shapes n × 6 × N; displacements and rotations have separate sizes."""
     found = shapes.copy()
     for half, weight in ((slice(3), mass), (slice(3, 6), polar)):
         if weight > 0:

@@ -102,7 +102,7 @@ def how_many(modes: object, where: str, least: int = 1) -> int:
 
 
 def station_names(stations: object, taken: Iterable[str], where: str) -> DataTable:
-    """Return stations by name; those of a sequence are named "1", "2", …"""
+    """Return stations by name; stations in a sequence are named "1", "2", …"""
     if isinstance(stations, str) or not isinstance(stations, Iterable):
         raise ModelError(
             f"{where}: stations={shown(stations)} must be places by name, e.g. {{'middle': …}}, or a list"
@@ -149,12 +149,12 @@ def semidefinite(matrix: Array, where: str, what: str, names: Sequence[str]) -> 
 
 
 def mode_names(count: int) -> list[str]:
-    """Names of modes for messages."""
+    """Return names of modes for messages."""
     return [f"mode {i + 1}" for i in range(count)]
 
 
 def node_places(value: object, where: str, what: str = "nodes") -> tuple[list[str], Array]:
-    """Names and positions (n × 3) of nodes: a mapping by name, or a sequence named '1', '2', …"""
+    """Return the names and positions (n × 3) of nodes: a mapping by name, or a sequence named '1', '2', …"""
     if isinstance(value, Mapping):
         names = [str(name) for name in value]
         for name, place in value.items():
@@ -195,7 +195,7 @@ def _of_nodes(given: Iterable[object], names: Sequence[str], where: str, what: s
 def node_records(
     names: Sequence[str], positions: Array, shapes: Array, shortening: Array | None = None
 ) -> dict[str, FlexibleNode]:
-    """Nodes from positions (n × 3), shapes (n × 6 × N) and foreshortening (n × 3 × N × N)."""
+    """Return the nodes from positions (n × 3), shapes (n × 6 × N) and foreshortening (n × 3 × N × N)."""
     return {
         name: FlexibleNode(
             name, positions[s], shapes[s, :3], shapes[s, 3:], None if shortening is None else shortening[s]
@@ -205,7 +205,7 @@ def node_records(
 
 
 def mode_shapes(value: object, rotations: object, names: Sequence[str], where: str) -> Array:
-    """Shapes with rotations, n × 6 × N."""
+    """Return the shapes with rotations, n × 6 × N."""
     count = len(names)
     found = read_array(per_node(value, names, where, "shapes"), where, "shapes")
     if found.ndim == 2 and found.shape[0] in (3 * count, 6 * count):
@@ -321,7 +321,7 @@ def local_axes(along: object, across: object, where: str) -> Array:
 
 
 def turn_shapes(axes: Array, shapes: Array) -> Array:
-    """Shapes n × 6 × N (or displacements n × 3 × …) from local to body axes."""
+    """Turn shapes n × 6 × N (or displacements n × 3 × …) from local to body axes."""
     whole = [np.tensordot(shapes[:, half], axes, ([1], [1])) for half in (slice(3), slice(3, 6))]
     return np.concatenate([np.moveaxis(part, -1, 1) for part in whole if part.size], axis=1)
 
@@ -401,7 +401,7 @@ def modal_stiffness(M: Array, where: str, *, frequencies: object, stiffness: obj
 
 
 def modal_damping(M: Array, K: Array, where: str, *, damping: object, damping_matrix: object) -> Array:
-    """C from damping ratios ζ (C_pp = 2 ζ_p ω_p M_pp; one for all, or one per mode) or as a matrix.
+    """Return C from damping ratios ζ (C_pp = 2 ζ_p ω_p M_pp; one for all, or one per mode) or as a matrix.
 
     Coupled modes with one ratio get C = M Φ 2ζω Φᵀ M with their own modes Φ. Ratios per mode need orthogonal
     modes, as frequencies do.

@@ -56,7 +56,8 @@ class MasslessMotion(Exception):
 def lowest_pairs(
     mass: MatrixLike, stiffness: MatrixLike, count: int, limit: float | None = None
 ) -> tuple[Array, Array]:
-    """(ω², φ) of K φ = ω² M φ, lowest first: ``count`` of them, φᵀMφ = 1, the largest entry of φ positive.
+    """Return (ω², φ) of K φ = ω² M φ, lowest first: ``count`` of them, φᵀMφ = 1, the largest entry of φ
+    positive.
 
     It is solved shifted and inverted, M φ = μ (K + s M) φ with ω² = 1/μ − s: rigid motions (K singular) and
     massless freedoms (M singular) do no harm, and low frequencies come out sharpest. With ``limit`` a sparse
@@ -80,7 +81,7 @@ def lowest_pairs(
 
 
 def ritz(mass: MatrixLike, stiffness: object, vectors: Array) -> tuple[Array, Array]:
-    """Rayleigh-Ritz: the best eigenpairs in the span of some vectors, exactly orthogonal."""
+    """Return the best eigenpairs in the span of some vectors, exactly orthogonal (Rayleigh-Ritz)."""
     import scipy.linalg
 
     own, size = np.sum(vectors * (mass @ vectors), axis=0), np.abs(vectors)
@@ -101,14 +102,14 @@ def ritz(mass: MatrixLike, stiffness: object, vectors: Array) -> tuple[Array, Ar
 
 
 def _alike(squares: Array) -> list[tuple[int, int]]:
-    """Ranges of two or more eigenvalues that are equal except for rounding."""
+    """Return the ranges of two or more eigenvalues that are equal except for rounding."""
     apart = np.flatnonzero(np.diff(squares) > _SAME * np.abs(squares[1:])) + 1
     borders = [0, *apart.tolist(), len(squares)]
     return [(a, b) for a, b in pairwise(borders) if b - a > 1]
 
 
 def _separate_vectors(vectors: Array) -> Array:
-    """Vectors of one eigenvalue, turned among themselves: any combination of them is an eigenvector too.
+    """Turn the vectors of one eigenvalue among themselves: any combination of them is an eigenvector too.
 
     The first moves the row in which they are largest, and the others are zero there; the second moves the
     row in which the others are largest, and so on. So the two bending modes of a round beam are one along y
@@ -184,7 +185,7 @@ def negative_row(matrix: MatrixLike, least: float) -> int | None:
 
 
 def _factors(matrix: MatrixLike) -> MatrixLike:
-    """Sparse factors of a symmetric matrix with its own diagonal as pivots."""
+    """Return the sparse factors of a symmetric matrix with its own diagonal as pivots."""
     from scipy.sparse.linalg import splu
 
     return splu(
@@ -268,7 +269,7 @@ class Structure:
         return f"node '{self.names[freedom // self.freedoms]}' {AXES[freedom % self.freedoms]}"
 
     def select_freedoms(self, entries: object, what: str) -> Array:
-        """Freedoms by number from nodes ("root") and single freedoms of nodes ("root.rz")."""
+        """Return the freedoms by number from nodes ("root") and single freedoms of nodes ("root.rz")."""
         axes = AXES[: self.freedoms]
         found: set[int] = set()
         if entries is None:
@@ -298,7 +299,7 @@ class Kept:
     rigid: Array  # columns over these freedoms
 
     def block(self, rows: Array, columns: Array) -> tuple[MatrixLike, MatrixLike]:
-        """Mass and stiffness between some freedoms of the structure."""
+        """Return the mass and stiffness between some freedoms of the structure."""
         return self.structure.mass[rows][:, columns], self.structure.stiffness[rows][:, columns]
 
     def singular(self, freedom: int) -> ModelError:
@@ -319,7 +320,8 @@ def reduce_structure(
     modes: int | None = None,
     frequency_limit: float | None = None,
 ) -> tuple[Array, Array]:
-    """Squares of the angular frequencies (N), and shapes n × 6 × N of unit modal mass, lowest first.
+    """Return the squares of the angular frequencies (N), and shapes n × 6 × N of unit modal mass, lowest
+    first.
 
     ``modes`` is their number, ``frequency_limit`` (rad/s) the highest frequency; without both, all modes.
     For a Craig-Bampton basis they count the normal modes; every freedom of the interface adds one.
@@ -352,7 +354,7 @@ def reduce_structure(
 
 
 def _rigid(structure: Structure, basis: str) -> Array:
-    """Rigid motions as independent columns: six, five for points on a line, three for one point.
+    """Return the rigid motions as independent columns: six, five for points on a line, three for one point.
 
     No column in a Craig-Bampton basis of a part that its own stiffness ties to the body.
     """
@@ -379,7 +381,7 @@ def _strain(stiffness: MatrixLike, vectors: Array) -> tuple[Array, Array]:
 
 
 def _elastic(kept: Kept, modes: int | None, limit: float | None) -> tuple[Array, Array]:
-    """Modes of the kept freedoms without their rigid motions."""
+    """Return the modes of the kept freedoms without their rigid motions."""
     where, rigid = kept.structure.where, kept.rigid
     mass, stiffness = kept.block(kept.freedoms, kept.freedoms)
     massive, away = int(np.count_nonzero(mass.diagonal() > 0)), rigid.shape[1]
@@ -439,7 +441,9 @@ def _no_negative(kept: Kept, squares: Array, share: Array, vectors: Array) -> No
 
 
 def _craig_bampton(kept: Kept, ends: Array, modes: int | None, limit: float | None) -> tuple[Array, Array]:
-    """Static modes of the interface and normal modes with the interface held, orthogonal to each other."""
+    """Return the static modes of the interface and normal modes with the interface held, orthogonal to each
+    other.
+    """
     structure, size = kept.structure, len(kept.freedoms)
     inner = np.setdiff1d(kept.freedoms, ends)
     at_ends, at_inner = np.searchsorted(kept.freedoms, ends), np.searchsorted(kept.freedoms, inner)

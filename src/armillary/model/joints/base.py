@@ -180,7 +180,7 @@ class JointType:
         raise NotImplementedError
 
     def describe(self) -> str:
-        """One or two words for reports, e.g. ``revolute y``."""
+        """Return one or two words for reports, e.g. ``revolute y``."""
         return type(self).__name__.lower()
 
 
@@ -247,7 +247,9 @@ def as_scalar(value: Expr) -> Scalar:
 
 
 def axis_rotation(axis: Triple, angle: object) -> Matrix:
-    """Rotation about a unit axis: R = c 1 + s k̃ + (1 − c) k kᵀ (Euler, Rodrigues), v_parent = R v_child."""
+    """Return the rotation about a unit axis: R = c 1 + s k̃ + (1 − c) k kᵀ (Euler, Rodrigues), v_parent = R
+    v_child.
+    """
     c, s = fn.cos(angle), fn.sin(angle)
     for i in range(3):
         if axis[i] in (1, -1) and isinstance(axis[i], int | float):
@@ -268,7 +270,7 @@ def axis_rotation(axis: Triple, angle: object) -> Matrix:
 
 
 def principal_rotation(i: int, c: Scalar, s: Scalar) -> Matrix:
-    """Rotation about coordinate axis i by the angle with this cosine and sine."""
+    """Return the rotation about coordinate axis i by the angle with this cosine and sine."""
     j, k = (i + 1) % 3, (i + 2) % 3
     rows: list[list[Scalar]] = [[0] * 3 for _ in range(3)]
     rows[i][i] = 1
@@ -278,7 +280,7 @@ def principal_rotation(i: int, c: Scalar, s: Scalar) -> Matrix:
 
 
 def sequence_rotation(sequence: str, angles: Sequence[object], name: str) -> Matrix:
-    """Successive rotations about body-fixed axes, e.g. "zyx"."""
+    """Return the rotation by successive turns about body-fixed axes, e.g. "zyx"."""
     result: Matrix | None = None
     for letter, angle in zip(sequence, angles, strict=True):
         turn = axis_rotation(UNIT_AXES[letter], angle)

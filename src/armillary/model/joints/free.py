@@ -48,7 +48,7 @@ def quaternion_rotation(e: Sequence[object], name: str) -> Matrix:
 
 
 def euler_parameters(R: Matrix) -> list[Expr]:
-    """Unit Euler parameters of a rotation, scalar first.
+    """Return the unit Euler parameters of a rotation, scalar first.
 
     The symmetric matrix 4 e eᵀ is known from R; its row with the largest diagonal element, made unit, is e,
     so that nothing small is divided by. Source: Shepperd (1978), Quaternion from rotation matrix.
@@ -84,7 +84,7 @@ def quaternion_rates(e: Sequence[object], w: Sequence[object]) -> tuple[Scalar, 
 def sequence_rates(
     sequence: str, angles: Sequence[Scalar], w: Sequence[Scalar]
 ) -> tuple[Scalar, Scalar, Scalar]:
-    """Rates of three body-fixed angles for the angular velocity w in the child's axes.
+    """Return the rates of three body-fixed angles for the angular velocity w in the child's axes.
 
     With w' = R₃ w (axes before the last turn) the second rate is w'·e₂; the first follows from the component
     of w' that only the first turn can have, and the third from the remainder.

@@ -194,7 +194,7 @@ class Planar(JointType):
 
 
 def _in_plane(normal: Triple) -> tuple[Triple, Triple]:
-    """Two unit axes that complete the normal to a right-handed triad."""
+    """Return two unit axes that complete the normal to a right-handed triad."""
     if any(isinstance(a, Expr) for a in normal):
         return (first := perpendicular_triple(normal)), cross_triples(normal, first)
     for i, name in enumerate("xyz"):
@@ -208,7 +208,7 @@ def _in_plane(normal: Triple) -> tuple[Triple, Triple]:
 
 
 def _axes(given: Given, name: str) -> tuple[Given, ...]:
-    """Several axes: a list, one axis, or letters in a row ("xy")."""
+    """Return several axes from a list, one axis, or letters in a row ("xy")."""
     letters = isinstance(given, str) and set(given) <= set("xyz")
     found = tuple(given) if letters else several(given, f"Joint: {name}", ModelError)
     return tuple(check_axis(axis, f"Joint({name}=…)") for axis in found)

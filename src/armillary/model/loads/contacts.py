@@ -124,7 +124,7 @@ def figure_contacts(
 def _touching_points(
     system: Description, centre: Point, figure: object, where: str
 ) -> Iterator[tuple[Point, Expr | None]]:
-    """Points of a figure that can touch a plane, with the radius of the ball about each."""
+    """Return the points of a figure that can touch a plane, with the radius of the ball about each."""
     if not isinstance(figure, Figure) or figure.kind not in KINDS:
         raise ModelError(
             f"{where}: shape={figure!r} is not a Sphere, Capsule or Box; other solids touch with rims or "
@@ -400,7 +400,7 @@ def contact(
 def _friction(
     system: Description, name: str, law: object, place: list[Expr], slip: list[Expr], push: Expr
 ) -> list[Expr]:
-    """Components of the friction of a contact that presses with ``push``."""
+    """Return the components of the friction of a contact that presses with ``push``."""
     where = f"friction of contact '{name}'"
     if not isinstance(law, SmoothFriction | StickSlip):
         raise ModelError(

@@ -16,8 +16,8 @@ from armillary.model.reading.kinds import ExpressionLike, ObjectForm, OneOf
 def contact_force(
     penetration: object, rate: Operand, stiffness: Operand, damping: Operand = 0, exponent: float = 1
 ) -> Operand:
-    """Force with which two bodies in contact push each other apart; it never pulls and does not jump at
-    touch.
+    """Return the force with which two bodies in contact push each other apart; it never pulls and does not
+    jump at touch.
 
         F = k δⁿ max(1 + a δ̇, 0)   for δ > 0, else 0
 
@@ -49,7 +49,7 @@ def friction_force(
     static: Operand = None,
     stribeck: Operand = None,
 ) -> Operand:
-    """Smooth dry friction against a sliding speed; it is zero at rest, so that a load creeps.
+    """Return a smooth dry friction against a sliding speed; it is zero at rest, so that a load creeps.
 
         F = −N μ(v) v / √(v² + v₀²),        μ(v) = μ + (μ_s − μ) exp(−(v / v_s)²)
 

@@ -356,7 +356,7 @@ def _displacements(system: Description, velocities: Sequence[Expr]) -> tuple[Exp
 
 
 def _status(system: Description, name: str, text: str) -> Expr:
-    """Add and return the memory of a contact's status; with the first, add those that contacts share."""
+    """Add and return the memory of a contact's status; with the first, add the contacts' shared memories."""
     if FAILED not in system.memories:
         failed = "no admissible forces 1, no admissible impulses 2"
         for label, about in ((FAILED, failed), (AMBIGUOUS, ""), (JAMMED, ""), (WITHOUT_REBOUND, "")):
@@ -381,7 +381,7 @@ def _restitution(system: Description, value: object, where: str) -> Expr:
 
 
 def _coefficients(system: Description, friction: object, static: object, where: str) -> tuple[Expr, Expr]:
-    """Coefficients of friction while sliding and at rest."""
+    """Return the coefficients of friction while sliding and at rest."""
     mu = _coefficient(system, friction, f"friction of {where}")
     held = mu if static is None else _coefficient(system, static, f"static friction of {where}")
     check_static(mu, held, where)

@@ -351,7 +351,7 @@ class ObjectForm:
         return KeyedTable(f"a table with '{self.key}'", self.fields, (self.key, *self._needed_keys()))
 
     def _needed_keys(self) -> list[str]:
-        """Keys of arguments that have no default."""
+        """Return the keys of arguments that have no default."""
         if self.argument is not None or self.spread:
             return []
         places = inspect.signature(self.make).parameters.values()
@@ -360,7 +360,7 @@ class ObjectForm:
         ]
 
     def arguments(self, table: DataMapping) -> tuple[list[Given], DataTable]:
-        """Arguments of ``make`` from a table."""
+        """Return the arguments of ``make`` from a table."""
         rest = {key: value for key, value in table.items() if key != self.key}
         if self.spread:
             given = table[self.key]
@@ -370,7 +370,7 @@ class ObjectForm:
         return [], {self.argument or self.key: table[self.key], **rest}
 
     def defaults(self) -> DataTable:
-        """Defaults of the object's arguments, by argument."""
+        """Return the defaults of the object's arguments, by argument."""
         parameters = inspect.signature(self.make).parameters.values()
         return {p.name: p.default for p in parameters if p.default is not p.empty}
 
@@ -435,7 +435,7 @@ ARRAY = Either(
 
 
 def choice(*values: str) -> Plain:
-    """One of a few texts."""
+    """Return the kind of a text that is one of these values."""
     return Plain("one of " + ", ".join(f'"{v}"' for v in values), (str,), values)
 
 
@@ -447,7 +447,7 @@ Count = Annotated[int, COUNT]
 Flag = Annotated[bool, FLAG]
 Words = Annotated[str, WORDS]
 UnitText = Annotated[str, UNITS]
-# A text, or what it stands for. Quantities of Pint have ``__float__``, too.
+# A text, or the value that it stands for. Quantities of Pint have ``__float__``, too.
 GivenScalar: TypeAlias = Expr | SupportsFloat | str
 GivenTriple: TypeAlias = Sequence[GivenScalar] | np.ndarray
 GivenMatrix: TypeAlias = Sequence[GivenTriple] | np.ndarray

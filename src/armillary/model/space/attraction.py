@@ -1,9 +1,11 @@
-"""Attracting bodies: their gravity on every body of a system, also on bodies added later.  A declaration
-makes no load: ``all_gravities`` and ``all_loads`` return the effects on the bodies that exist when they are
-called. The part that all bodies share is a uniform field, of which relative motion is free; the difference at
-each body's mass centre is a load in the body's own axes.  Formulas hold for any scalars. A place r leads from
-the attracting body's centre, in any axes; a is the unit axis of its oblateness in the same axes. Potentials
-are per unit mass, with acceleration g = −∇U:
+"""Attracting bodies: their gravity on every body of a system, also on bodies added later.
+
+A declaration makes no load: ``all_gravities`` and ``all_loads`` return the effects on the bodies that exist
+when they are called. The part that all bodies share is a uniform field, of which relative motion is free; the
+difference at each body's mass centre is a load in the body's own axes.
+
+Formulas hold for any scalars. A place r leads from the attracting body's centre, in any axes; a is the unit
+axis of its oblateness in the same axes. Potentials are per unit mass, with acceleration g = −∇U:
 
     U = −μ/r + k (3 z² r⁻⁵ − r⁻³)         z = r·a,   k = ½ μ J₂ R²
 
@@ -152,7 +154,7 @@ class Extended:
 
 
 def extended_body(source: GravitySource, r: Triple, inertia: Matrix) -> Extended:
-    """Second-order effect of the field on a body with this inertia about its mass centre at r.
+    """Return the second-order effect of the field on a body with this inertia about its mass centre at r.
 
         V = −½ I : ∇∇U,     F = −∂V/∂r,     M = r × ∂V/∂r + a × ∂V/∂a
 
@@ -394,7 +396,7 @@ def all_loads(system: Description) -> list[Load]:
 
 
 def modal_forces(system: Description) -> dict[Expr, Expr]:
-    """Forces of attractors on modes besides their uniform part, by modal speed.
+    """Return the forces of attractors on modes besides their uniform part, by modal speed.
 
     Q_p = −∂V/∂η_p: the force times ∂(mass centre)/∂η_p, less the energy by ∂(inertia)/∂η_p.
     """
@@ -501,7 +503,7 @@ def _reference_body(system: Description) -> Body:
 
 
 def _mass_place(system: Description) -> Triple:
-    """Place of the system's mass centre in the ground's axes."""
+    """Return the position of the system's mass centre in the ground's axes."""
     first_with_mass(system, "attractor")
     mass, moment = composites(system)["ground"]
     return joined(x / mass for x in moment)

@@ -9,9 +9,10 @@ Source: Montenbruck & Gill (2000), Satellite Orbits, section 2.2.
 
 An orbit is the path of a spacecraft's mass centre, not of its hub. A description only records the requested
 motion of a mass centre. When a run starts and all other initial values are known, the joint of the body is
-set so that the mass centre of the body with all that hangs on it has that motion.  Attitudes are Euler
-parameters, modified Rodrigues parameters (MRP) or angles of any sequence. All describe R with v_reference = R
-v_body, the turn that takes the reference's axes to the body's:
+set so that the mass centre of the body with all that hangs on it has that motion.
+
+Attitudes are Euler parameters, modified Rodrigues parameters (MRP) or angles of any sequence. All describe R
+with v_reference = R v_body, the turn that takes the reference's axes to the body's:
 
     Euler parameters      e = (cos φ/2, a sin φ/2), scalar first
     MRP                   σ = a tan φ/4 = (e₁, e₂, e₃)/(1 + e₀), of the short turn: |σ| ≤ 1
@@ -220,13 +221,13 @@ def _semilatus_rectum(
     radius: float | None,
     e: float,
 ) -> float:
-    """Semi-latus rectum from the one size that is given."""
+    """Return the semi-latus rectum from the size that is given."""
     sizes = {"a": a, "p": p, "periapsis": periapsis, "altitude": altitude}
-    given = {name: _read_number(value, name) for name, value in sizes.items() if value is not None}
-    if len(given) != 1:
-        found = ", ".join(given) or "none"
+    stated = {name: _read_number(value, name) for name, value in sizes.items() if value is not None}
+    if len(stated) != 1:
+        found = ", ".join(stated) or "none"
         raise ModelError(f"Orbit: give one of a, p, periapsis or altitude, not {found}")
-    ((name, size),) = given.items()
+    ((name, size),) = stated.items()
     if (name == "altitude") != (radius is not None):
         raise ModelError("Orbit: altitude= and radius= (of the attracting body) go together")
     if name == "altitude":
@@ -243,12 +244,12 @@ def _semilatus_rectum(
             raise ModelError(f"Orbit: the semi-major axis a={size:g} does not go with e={e:g}: {need}")
         return size * (1 - e * e)
     if size <= 0:
-        raise ModelError(f"Orbit: {name}={given[name]:g} leaves no distance from the attracting body")
+        raise ModelError(f"Orbit: {name}={stated[name]:g} leaves no distance from the attracting body")
     return size if name == "p" else size * (1 + e)
 
 
 def _mean_from_true(nu: float, e: float) -> float:
-    """Mean anomaly; of a parabola ½ (D + D³/3), with D = tan ν/2 and time in units of √(p³/μ)."""
+    """Return the mean anomaly; of a parabola ½ (D + D³/3), with D = tan ν/2 and time in units of √(p³/μ)."""
     half = math.tan(nu / 2)
     if e == 1:
         return 0.5 * (half + half**3 / 3)
@@ -260,7 +261,9 @@ def _mean_from_true(nu: float, e: float) -> float:
 
 
 def _true_from_mean(mean: float, e: float) -> float:
-    """True anomaly by Newton's method on Kepler's equation, or Barker's closed form for a parabola."""
+    """Return the true anomaly by Newton's method on Kepler's equation, or Barker's closed form for a
+    parabola.
+    """
     if e == 1:
         b = 3 * mean
         y = math.copysign((abs(b) + math.hypot(b, 1)) ** (1 / 3), b)
@@ -284,8 +287,8 @@ def _true_from_mean(mean: float, e: float) -> float:
 
 
 def _near_a_parabola(nu: float, e: float, later: float) -> float | None:
-    """True anomaly after a time in units of √(p³/μ); `None` far from a parabola, where Kepler's equation is
-    exact enough.
+    """Return the true anomaly after a time in units of √(p³/μ); `None` far from a parabola, where Kepler's
+    equation is exact enough.
 
     With w = tan ν/2 and λ = (1 − e)/(1 + e) the time since periapsis is 2/(1 + e)² times
 
@@ -325,7 +328,7 @@ def _read_number(value: object, name: str) -> float:
 
 
 def _read_angle(value: object, name: str) -> float:
-    """Radians, or a text such as "51.6 deg"."""
+    """Return radians from a number, or from a text such as "51.6 deg"."""
     if not isinstance(value, str):
         return _read_number(value, name)
     size, _, unit = value.strip().partition(" ")
@@ -414,15 +417,17 @@ def start_orbit(
 
 
 def mass_centre_starts(system: Description) -> list[MassCentreStart]:
-    """Initial coordinates and speeds of the joints that place mass centres, once all bodies are known."""
-    found = []
+    """Return the initial coordinates and speeds of the joints that place mass centres, once all bodies are
+    known.
+    """
+    starts = []
     masses = composites(system) if system.centres else {}
     for name, (place, rate) in system.centres.items():
         body = system.bodies[name]
         _check_not_started(system, body, f"start_mass_centre of body '{name}'")
         mass, moment = masses[name]
         if mass.kind == "number" and mass.data == 0:
-            raise ModelError(f"body '{name}' and what hangs on it have no mass, so no mass centre to place")
+            raise ModelError(f"body '{name}' and the bodies on it have no mass, so no mass centre to place")
         coordinates, speeds = _translations(body, name)
         # The displacement by the joint without its translations: the place of the joint, and the offset of a
         # node that holds the body.
@@ -436,8 +441,8 @@ def mass_centre_starts(system: Description) -> list[MassCentreStart]:
             cosines = direction_cosines(system.ground.frame, _joint_frame(body))
             speed = matrix_vector(transposed(cosines), speed)
         places = add(place, scaled(offset, -1))
-        found.append(MassCentreStart(body, coordinates, speeds, places, speed))
-    return found
+        starts.append(MassCentreStart(body, coordinates, speeds, places, speed))
+    return starts
 
 
 def _check_not_started(system: Description, body: Body, where: str) -> None:
@@ -459,7 +464,7 @@ def _check_strength(orbit: Orbit, attractor: Attractor) -> None:
 
 
 def _without(vector: Vector, variables: Sequence[Expr]) -> Vector:
-    """Return a vector where these variables are zero."""
+    """Return a vector with these variables at zero."""
     zeros = dict.fromkeys(variables, ZERO)
     return vector.map(lambda c: substitute(as_expr(c), zeros))
 
@@ -473,7 +478,7 @@ def _joint_frame(body: Body) -> Frame:
 
 
 def _translations(body: Body, where: str) -> tuple[ExprTriple, ExprTriple]:
-    """Coordinates and speeds along x, y, z by which a joint on the ground moves its body."""
+    """Return the coordinates and speeds along x, y, z by which a joint on the ground moves its body."""
     steps = body.assembly.steps
     if body.parent is body.system.ground and steps:
         if isinstance(steps[0], Drift) and len(steps[0].linear) == 3:
@@ -567,7 +572,7 @@ def _quaternion(body: Body, base: Body) -> tuple[Expr, ...]:
 
 
 def _sequence_angles(R: Matrix, sequence: str) -> tuple[Expr, Expr, Expr]:
-    """Angles of three turns about body-fixed axes.
+    """Return the angles of three turns about body-fixed axes.
 
     The first follows from R; in gimbal lock, where its sine and cosine vanish, it is the result of atan2. The
     third follows from the rest, R₁ᵀ R = R₂ R₃, which always determines it.

@@ -122,7 +122,7 @@ def _strip_step_units(step: Flexed, plain: Undimensioned) -> Flexed:
 def node_load(
     frame: NodeFrame, part: AbsoluteBody, moment: Triple, force: Triple
 ) -> tuple[Triple, list[Scalar]]:
-    """(moment about the part's origin in its axes, forces on its modes) for a wrench on a node.
+    """Return (moment about the part's origin in its axes, forces on its modes) for a wrench on a node.
 
     The given ``moment`` is about the node in the node's axes, ``force`` is in ground axes.
     """
@@ -134,7 +134,7 @@ def node_load(
 
 
 def modal_mass(part: AbsoluteBody, rows: Sequence[Triple]) -> dict[tuple[Expr, Expr], Scalar]:
-    """Elements of the mass matrix between modes and v, modes and modes, modes and w, by pairs of speeds.
+    """Return the elements of the mass matrix of modes with v, modes and w, by pairs of speeds.
 
     ``rows`` are the directions of v in body axes.
     """
@@ -150,8 +150,8 @@ def modal_mass(part: AbsoluteBody, rows: Sequence[Triple]) -> dict[tuple[Expr, E
 
 
 def modal_remainders(part: AbsoluteBody) -> tuple[Triple, Triple, list[Scalar]]:
-    """(force, moment, remainders): inertia force and moment of modal speeds in body axes, and the terms
-    2 w·Σ ξ A − ½ w·(∂J/∂η) w + Kη + Cξ of each mode's own equation.
+    """Return (force, moment, remainders): inertia force and moment of modal speeds in body axes, and the
+    terms 2 w·Σ ξ A − ½ w·(∂J/∂η) w + Kη + Cξ of each mode's own equation.
     """
     assert part.modes is not None
     w, shape = part.w, part.modes.shape
@@ -196,9 +196,7 @@ class JointSteps:
 
     @property
     def axes(self) -> list[Triple] | None:
-        """Axes about which the child turns, each in the axes after the turns before; None: it
-        turns freely.
-        """
+        """Axes about which the child turns, each in the axes after earlier turns; None if it turns freely."""
         if isinstance(self.whole, Tumble) or (isinstance(self.whole, Drift) and len(self.whole.angular) == 3):
             return None
         return [IDENTITY[i] for i in self.whole.angular] if self.whole else [t.axis for t in self.turns]
@@ -295,7 +293,7 @@ class AbsoluteBodies:
         return add(own, matrix_vector(transposed(self.rotation(index)), named(ground, "in_ground")))
 
     def _home(self, frame: Frame) -> tuple[int, Matrix]:
-        """(part, rotation into its axes) for a frame; a frame inside a joint belongs to the
+        """Return (part, rotation into its axes) for a frame; a frame inside a joint belongs to the
         body before it.
         """
         known: Frame = frame
@@ -405,7 +403,7 @@ def _triple(values: Iterable[Scalar], plain: Undimensioned) -> Triple:
 
 
 def mass_block(part: AbsoluteBody) -> dict[tuple[Expr, Expr], Scalar]:
-    """Elements of a part's mass matrix by pairs of its speeds, upper half.
+    """Return the upper half of a part's mass matrix, by pairs of its speeds.
 
         m v·v/2 + v·R (w × h) + w·J w/2    gives    [ m EᵀE , −EᵀR h̃ ; · , J ]
 
@@ -427,8 +425,8 @@ def mass_block(part: AbsoluteBody) -> dict[tuple[Expr, Expr], Scalar]:
 
 
 def inertia_remainder(part: AbsoluteBody) -> tuple[Triple, Triple, list[Scalar]]:
-    """(force, moment, modal): R (w × (w × h)) in ground axes, w × J w about the origin in body axes, both
-    with the parts of modal speeds; and the remainders of the modes' equations.
+    """Return (force, moment, modal): R (w × (w × h)) in ground axes, w × J w about the origin in body axes,
+    both with the parts of modal speeds; and the remainders of the modes' equations.
     """
     h = part.deformed_first
     centrifugal = cross_triples(part.w, named(cross_triples(part.w, h), f"wh_{part.name}"))

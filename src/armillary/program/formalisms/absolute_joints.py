@@ -65,7 +65,7 @@ class AbsoluteConstraint:
     name: str
     speed: Expr
     position: Expr | None
-    owner: int | None = None  # the part whose joint it is; None for the user's own
+    owner: int | None = None  # the part whose joint it is; None: the user's constraint
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +192,7 @@ def joint_speeds(parts: AbsoluteBodies, index: int) -> dict[Expr, Expr]:
 
 
 def _speeds(joint: _Joint, rate: Triple, spin: Triple, own_spin: Triple) -> dict[Expr, Expr]:
-    """Speeds u of a joint for a displacement rate Ḋ and a relative spin w, in the parent's axes.
+    """Return the speeds u of a joint for a displacement rate Ḋ and a relative spin w, in the parent's axes.
 
     ``own_spin`` is w in the child's axes.
     """
@@ -214,7 +214,7 @@ def _speeds(joint: _Joint, rate: Triple, spin: Triple, own_spin: Triple) -> dict
 
 
 def _turn_rates(joint: _Joint, w: Triple) -> list[Scalar]:
-    """Rates of successive turns with w = a₁u₁ + a₂u₂ + a₃u₃, all axes in the parent."""
+    """Return the rates of successive turns with w = a₁u₁ + a₂u₂ + a₃u₃, all axes in the parent."""
     turns, axes = joint.part.joint.turns, joint.axes
     if not turns or axes is None:
         return []
@@ -280,13 +280,13 @@ def aligned_coordinates(parts: AbsoluteBodies, index: int, rates: dict[Expr, Exp
     return {q: q + substitute(rate, step) for q, rate in rates.items()} | modal
 
 
-# Absolute coordinates and speeds from those of the joints, at the start of a run and after events.
+# Absolute coordinates and speeds from joint coordinates and speeds, at the start of a run and after events.
 
 
 def absolute_states(system: Description, parts: AbsoluteBodies, plain: Undimensioned) -> dict[Expr, Expr]:
     """Return every absolute coordinate and speed as an expression of q and u."""
     ground = system.ground.frame
-    found: dict[Expr, Scalar] = {}
+    values: dict[Expr, Scalar] = {}
     for part in parts.parts:
         frame = part.body.frame
         place = _strip_triple_units(motion.position(part.body).components(ground), plain)
@@ -295,19 +295,19 @@ def absolute_states(system: Description, parts: AbsoluteBodies, plain: Undimensi
             place = add(place, scaled(part.place, -1))
         for directions, symbols, value in ((part.basis, part.d, place), (part.basis, part.v, speed)):
             along = duals(list(directions))
-            found |= {s: inner(g, value) for s, g in zip(symbols, along, strict=True)}
+            values |= {s: inner(g, value) for s, g in zip(symbols, along, strict=True)}
         cosines = direction_cosines(ground, frame)
         R: Matrix = joined(_strip_triple_units(row, plain) for row in cosines)
-        found |= zip(part.e, euler_parameters(R), strict=True)
-        found |= zip(
+        values |= zip(part.e, euler_parameters(R), strict=True)
+        values |= zip(
             part.w,
             _strip_triple_units(motion.angular_velocity(part.body).components(frame), plain),
             strict=True,
         )
         if part.modes is not None:
             own = (*part.modes.eta, *part.modes.xi)
-            found |= zip(own, (s for both in part.modes.described for s in both), strict=True)
-    return {s: as_expr(x) for s, x in found.items()}
+            values |= zip(own, (s for both in part.modes.described for s in both), strict=True)
+    return {s: as_expr(x) for s, x in values.items()}
 
 
 def _strip_triple_units(values: Iterable[Scalar], plain: Undimensioned) -> Triple:

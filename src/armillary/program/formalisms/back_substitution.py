@@ -9,14 +9,14 @@ so that a branch, with E = M_bb⁻¹, leaves its hub
     A_c = −Fᵀ E F     B_c = −Fᵀ E G     C_c = B_cᵀ     D_c = −Gᵀ E G
     v_trans_c = −f − Fᵀ E f_b           v_rot_c = −n − Gᵀ E f_b
 
-where (n, f) is the wrench on the hub from the branch's remainders. With m, h and J of all that the hub
-carries, branches included, as if it were rigid, the hub's equations have
+where (n, f) is the wrench on the hub from the branch's remainders. With m, h and J of the hub and
+its branches as one rigid body, the hub's equations have
 
     A = m 1 + Σ A_c     B = −h̃ + Σ B_c     C = h̃ + Σ C_c     D = J + Σ D_c
 
 and a free body on the ground gets α = (D − C A⁻¹ B)⁻¹ (v_rot − C A⁻¹ v_trans), then a, then every branch its
-x. A hub within a branch hands on its contributions as a general 6×6 inertia, so branches may be nested. The
-modes of a flexible link are a branch of their own. M_bb of a chain is full, so the cost grows with the cube
+x. A hub within a branch passes its contributions on as a general 6×6 inertia, so branches may be nested. The
+modes of a flexible link are a separate branch. M_bb of a chain is full, so the cost grows with the cube
 of a branch's length; the recursion is better for long chains.
 
 Source: Allard (2018), whose branches are chains of equal panels. Three things differ. There a row
@@ -99,7 +99,7 @@ _ORDER = "fewest neighbours"  # 4 % cheaper than a before α on Spacecraft 2, th
 
 @dataclass(frozen=True, eq=False)
 class EliminatedBranch:
-    """A branch with its unknowns eliminated; one on the ground has no contribution."""
+    """A branch with its unknowns eliminated; a branch on the ground has no contribution."""
 
     branch: TreeBranch
     eliminated: Eliminated
@@ -107,12 +107,12 @@ class EliminatedBranch:
 
 
 def accelerations(tree: Tree, applied: AppliedLoads, *, at_rest: bool = False) -> dict[int, Scalar]:
-    """x by speed index; ``at_rest``: from the applied loads alone, with zero speeds and without gravity."""
+    """Return x by speed index; if ``at_rest``, from applied loads alone, without speeds and gravity."""
     return _outward(tree, eliminate_branches(tree, applied, at_rest=at_rest))
 
 
 def eliminate_branches(tree: Tree, applied: AppliedLoads, *, at_rest: bool = False) -> list[EliminatedBranch]:
-    """Return every branch eliminated, those on the ground first and modes after the branch of their link."""
+    """Return all eliminated branches, branches on the ground first, modes after the branch of their link."""
     inward = _Inward(tree, applied, at_rest)
     for branch in reversed(branches(tree)):
         inward.eliminate(branch)
@@ -120,7 +120,7 @@ def eliminate_branches(tree: Tree, applied: AppliedLoads, *, at_rest: bool = Fal
 
 
 class _Inward:
-    """The pass from the leaves to the ground: rigid composites, and what eliminated branches add to them."""
+    """The pass from the leaves to the ground: rigid composites, and contributions of eliminated branches."""
 
     def __init__(self, tree: Tree, applied: AppliedLoads, at_rest: bool) -> None:
         self.tree = tree
@@ -162,7 +162,7 @@ class _Inward:
         self._close(branch, ImplicitEquations(matrix, force, names), at_hub)
 
     def _without_modes(self, i: int, own: Composite, beyond: Articulated) -> Articulated:
-        """Return what branches add to the rigid composite of a link, after eliminating the link's modes."""
+        """Eliminate a link's modes; return the inertia that branches add to the link's rigid composite."""
 
         def answer(alpha: Triple, a: Triple) -> Wrench:
             return wrench_sum(own.momentum(alpha, a), beyond.answer(alpha, a))
@@ -230,7 +230,7 @@ def _with(wrench: Wrench, more: Wrench, d: Freedom) -> Wrench:
 
 
 def _outward(tree: Tree, found: list[EliminatedBranch]) -> dict[int, Scalar]:
-    """x of every branch, ground first, from the acceleration of its hub."""
+    """Return x of every branch, ground first, from the acceleration of its hub."""
     x: dict[int, Scalar] = {}
     hubs = {block.branch.hub for block in found}
     reached: dict[int, tuple[Triple, Triple]] = {}
@@ -249,7 +249,7 @@ def _outward(tree: Tree, found: list[EliminatedBranch]) -> dict[int, Scalar]:
 def _link_acceleration(
     tree: Tree, i: int, reached: Mapping[int, tuple[Triple, Triple]], x: Mapping[int, Scalar]
 ) -> tuple[Triple, Triple]:
-    """(α, a) of a link with the accelerations along its own degrees of freedom."""
+    """Return (α, a) of a link with the accelerations along its own degrees of freedom."""
     link = tree.links[i]
     alpha, a = acceleration_from_parent(link, reached)
     if link.carrier not in (-1, i):
@@ -265,7 +265,7 @@ def _link_acceleration(
 
 
 def contributions(equations: DerivedEquations) -> dict[str, Contribution]:
-    """A, B, C, D, v_trans and v_rot of every branch by its name, as expressions.
+    """Return A, B, C, D, v_trans and v_rot of every branch by its name, as expressions.
 
     The derivation of the branches is repeated. Equal expressions are the same nodes, so these are the
     values that the generated program shows as A_<branch>_xx and so on.

@@ -29,8 +29,8 @@ from armillary.untyped import DataTable
 class Formalism:
     """A way to derive equations of motion.
 
-    ``kind`` is the class of its equations, on which depend the uses that they refuse, the family of their
-    integration methods and, by the table ``MODELS`` of the runtime, the class of their model.
+    ``kind`` is the class of its equations. It decides the uses that they refuse, the family of their
+    integration methods and, by the runtime's table ``MODELS``, the class of their model.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Formalism:
     axes: bool = False  # whether derive(axes=) applies to its angular momenta
     contacts: bool = False  # whether it takes contacts without compliance and brakes that lock
     elimination: bool = False  # whether u̇ is found from M u̇ = f by an elimination of the mass matrix M
-    partial_modes: bool = False  # whether it takes complex modes that move in more real shapes than there are
+    partial_modes: bool = False  # whether it takes complex modes with more real shapes than modes
 
     def check_system(self, system: Description) -> None:
         """Raise an error for a system that this formalism does not take."""
@@ -94,10 +94,10 @@ class Derivation:
 
     formalism: Formalism
     system: Description  # frozen
-    declared: dict[Expr, int]  # orders of what the user declared small or large
+    declared: dict[Expr, int]  # orders of quantities declared small or large
     configuration: Configuration
     units: dict[str, str]  # of the parameters
-    massless: list[MotionWithoutMass]  # motions that move no mass except for the constraints
+    massless: list[MotionWithoutMass]  # motions that move no mass, if constraints are ignored
     again: Callable[..., DerivedEquations]  # derives the same system with other options
     regroup: bool
     small: bool

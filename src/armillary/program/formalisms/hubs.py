@@ -46,7 +46,7 @@ from armillary.mechanics.tree.tree import LINEAR, Freedom, Link, Tree, moment_in
 class Articulated:
     """Articulated inertia at a link's origin, and the wrench p at zero acceleration.
 
-    ``rigid`` is (m, h) if the inertia is that of a rigid body: H = h̃ and M = m 1 cost less to move then.
+    ``rigid`` is (m, h) for a rigid body, whose H = h̃ and M = m 1 cost less to move.
     """
 
     J: Matrix
@@ -72,12 +72,12 @@ class Articulated:
         )
 
     def answer(self, alpha: Triple, a: Triple) -> Wrench:
-        """(n, f) for an acceleration (α, a)."""
+        """Return (n, f) for an acceleration (α, a)."""
         n = add(matrix_vector(self.J, alpha), matrix_vector(self.H, a))
         return n, add(matrix_vector(transposed(self.H), alpha), matrix_vector(self.M, a))
 
     def column(self, d: Freedom) -> Wrench:
-        """(n, f) for a unit acceleration along a degree of freedom."""
+        """Return (n, f) for a unit acceleration along a degree of freedom."""
         k = d.direction % 3
         if d.direction >= LINEAR:
             return scaled([row[k] for row in self.H], d.sign), scaled(self.M[k], d.sign)
@@ -130,7 +130,7 @@ def inertia_sum(a: Articulated, b: Articulated) -> Articulated:
 def acceleration_from_parent(
     link: Link, reached: Sequence[Wrench] | Mapping[int, Wrench]
 ) -> tuple[Triple, Triple]:
-    """(α, a) of a link from its parent's acceleration alone, without its own joint's."""
+    """Return (α, a) of a link from its parent's acceleration alone, without the motion of its joint."""
     if link.parent < 0:
         return ZEROS, ZEROS
     alpha, a = reached[link.parent]
@@ -235,7 +235,7 @@ class Contribution:
 
 
 def hub_rows(body: Articulated) -> tuple[dict[tuple[int, int], Scalar], dict[int, Scalar]]:
-    """(elements, right sides) of the hub's equations for an articulated inertia at the hub."""
+    """Return (elements, right sides) of the hub's equations for an articulated inertia at the hub."""
     matrix = {}
     for i in range(3):
         for j in range(3):

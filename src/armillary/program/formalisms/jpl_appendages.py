@@ -41,7 +41,7 @@ from armillary.program.formalisms.jpl_vehicle import Appendage, NodeLoad, Partic
 # Appendages of MBDYFN and MBDYFL from the flexible parts of a description.
 #
 # An appendage has the part's modes, in the axes of its group and about the group's mass centre o. JPL's
-# programs have the reduced modal mass M − PᵀP/M_total: a unit matrix for modes that were normalised so
+# programs have the reduced modal mass M − PᵀP/M_total: a unit matrix for modes normalised with it
 # (``total_mass=``), and valid for any other basis of the same shapes. Second-order terms are dropped.
 
 Pairs = Mapping[str, tuple[Triple, Triple]]  # force and torque on nodes by their keys, in group axes
@@ -103,10 +103,10 @@ def _plain(matrix: np.ndarray) -> list[list[Scalar]]:
 
 # Appendages of MBDYFR from the flexible parts of a description: complex modes about a nominal spin.
 #
-# Complex modes may be given as data. Otherwise as many are computed as the part has real modes, from the
-# masses and inertias of its nodes, the spin and the stiffness between the nodes; if a part has only shapes
-# and a modal stiffness, in the span of the shapes. Each gets the damping ratio of the real mode of the same
-# number, counted from the lowest frequency.
+# Complex modes may be given as data. Otherwise one is computed for each real mode of the part, from the
+# masses and inertias of its nodes, the spin and the stiffness between the nodes. If a part has only shapes
+# and a modal stiffness, its complex modes are in the span of the shapes. Each gets the damping ratio of the
+# real mode of the same number, counted from the lowest frequency.
 #
 # The values of the part's coordinates and speeds are then the states δ and η. In expressions of the
 # description the symbols mean amplitudes and rates of the part's own shapes φ,
@@ -115,7 +115,7 @@ def _plain(matrix: np.ndarray) -> list[list[Scalar]]:
 #
 # which is exact if these shapes span the complex ones: always, unless some were left out.
 
-_APART = 1e-9  # coherence of damping between two modes, up to which it is rounding
+_APART = 1e-9  # coherence of damping between two modes that counts as rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,13 +194,13 @@ def _check_mass(part: FlexiblePart, total_mass: float, where: str) -> None:
     """Raise ModelError if complex modes are for another vehicle's mass."""
     if part.total_mass is not None and abs(part.total_mass - total_mass) > 0.01 * total_mass:
         raise ModelError(
-            f"{where}: its complex modes are those on a vehicle of mass {part.total_mass:g}, but this one "
+            f"{where}: its complex modes are for a vehicle of mass {part.total_mass:g}, but this one "
             f"has {total_mass:g}; compute them again, or give stiffness= in place of complex modes"
         )
 
 
 def _ratios(part: FlexiblePart, where: str) -> Array:
-    """Damping ratios φᵀCφ / 2ω of the part's real modes, lowest frequency first."""
+    """Return the damping ratios φᵀCφ / 2ω of the part's real modes, lowest frequency first."""
     rates, modes = uncouple_modes(reduced_mass(part.M, part.P, part.total_mass, where), part.K)
     damping = modes.T @ part.C @ modes
     worst, p, q = coherence(damping)
@@ -216,7 +216,7 @@ def _ratios(part: FlexiblePart, where: str) -> Array:
 
 
 def _basis(part: FlexiblePart, lumps: Lumps, Mn: Array, where: str) -> tuple[Array, Array]:
-    """(columns that span the displacements that can move, the stiffness in terms of these columns).
+    """Return (columns that span all possible displacements, the stiffness in terms of these columns).
 
     Displacements without mass follow the others statically; they stay zero if they have no stiffness.
     """

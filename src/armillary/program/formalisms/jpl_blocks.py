@@ -141,7 +141,7 @@ class Blocks:
         return add(*(matrix_vector(self.X[k][r], s) for r, s in enumerate(gained)))
 
     def hinge_rows(self, E: Sequence[Triple]) -> dict[int, Scalar]:
-        """Right sides B_0 = Σ E_k and B_h = g_h·Σ e(h,k) E_k + τ_h."""
+        """Return the right sides B_0 = Σ E_k and B_h = g_h·Σ e(h,k) E_k + τ_h."""
         whole = add(*E)
         found: dict[int, Scalar] = dict(enumerate(whole))
         for h, (k, hinge) in enumerate(self.vehicle.hinges):
@@ -205,8 +205,8 @@ def load_moment(blocks: Blocks, loads: ReferenceLoads, k: int) -> Triple:
 
 @dataclass(frozen=True, eq=False)
 class Assembled:
-    """A x = b with all hinges. ``motion`` has the rates in the order of x: A's rows 0 to 2 times these are
-    the angular momentum.
+    """A x = b with all hinges. ``motion`` has the rates in the order of x: rows 0 to 2 of A times the rates
+    are the angular momentum.
     """
 
     matrix: dict[tuple[int, int], Scalar]
@@ -296,7 +296,7 @@ def assemble_equations(
 
     The terms −Σ_j Y_jᵀ s_j of hinge rates are added to the modal forces here.
     """
-    vehicle, turned = blocks.vehicle, blocks.attitude
+    vehicle, attitude = blocks.vehicle, blocks.attitude
     hinges = vehicle.hinges
     ends = [0, *(a for a, _ in hinges)]
     matrix, force = blocks.matrix(), dict(rows)
@@ -307,20 +307,20 @@ def assemble_equations(
         start, owner = len(motion), vehicle.substructures[part.k].name
         reach = [named(blocks.reach(part.k, a), f"r_{owner}_{a}") for a in ends]
         paths = connection_carries(vehicle, ends, appendages, number)
-        momenta = [named(turned.into(part.k, p), f"p_{owner}_{n}") for n, p in enumerate(part.momenta, 1)]
-        moments = [named(turned.into(part.k, h), f"h_{owner}_{n}") for n, h in enumerate(part.moments, 1)]
+        momenta = [named(attitude.into(part.k, p), f"p_{owner}_{n}") for n, p in enumerate(part.momenta, 1)]
+        moments = [named(attitude.into(part.k, h), f"h_{owner}_{n}") for n, h in enumerate(part.moments, 1)]
         for n, (p, h) in enumerate(zip(momenta, moments, strict=True)):
             i = start + n
             Y = [add(h if e else ZEROS, cross_triples(r, p)) for e, r in zip(paths, reach, strict=True)]
             Y = [named(y, f"Y_{owner}_{n + 1}_{j}") for j, y in enumerate(Y)]
             names[i] = f"mode {n + 1} of {owner}"
             matrix |= {(j, i): Y[0][j] for j in range(3)}
-            matrix |= {(j, i): inner(g, y) for j, (g, y) in enumerate(zip(turned.g, Y[1:], strict=True), 3)}
+            matrix |= {(j, i): inner(g, y) for j, (g, y) in enumerate(zip(attitude.g, Y[1:], strict=True), 3)}
             matrix |= {(start + j, i): part.mass[j][n] for j in range(n + 1)}
             share = scaled(p, -1 / vehicle.mass)
             for first, others in before:
                 matrix |= {(first + j, i): inner(other, share) for j, other in enumerate(others)}
-            dragged = total([inner(y, s) for y, s in zip(Y[1:], turned.s, strict=True)])
+            dragged = total([inner(y, s) for y, s in zip(Y[1:], attitude.s, strict=True)])
             force[i] = minus(pushed[n], dragged)
         motion += part.rates
         before.append((start, momenta))
@@ -409,7 +409,7 @@ def appendage_deformation(part: SpinningAppendage, columns: ModalColumns, name: 
 
 
 def inertia_work(slope: Matrix, squares: Sequence[Scalar], nominal: Triple) -> Scalar:
-    """½ (w·J' w − Ω·J' Ω): the work of the inertia forces less that of the nominal ones, at the spin Ω.
+    """½ (w·J' w − Ω·J' Ω): the work of the inertia forces less the work of the nominal ones, at the spin Ω.
 
     ``squares`` are ``squares_of(w)``.
     """

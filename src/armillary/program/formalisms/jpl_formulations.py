@@ -380,7 +380,7 @@ def solve(vehicle: Vehicle, name: str) -> VehicleSolution:
 
 
 def spin_rates(vehicle: Vehicle, turned: Attitude, spin: Triple, hinges: list[Scalar]) -> list[Triple]:
-    """ẇ_k of all bodies, in the reference axes."""
+    """Return ẇ_k of all bodies, in the reference axes."""
     found: list[Triple] = []
     for k, part in enumerate(vehicle.substructures):
         if part.inboard < 0:
@@ -402,7 +402,8 @@ def _origin(
     modes: list[list[Scalar]],
     formulation: Formulation,
 ) -> Triple:
-    """Acceleration of o_0: the system's mass centre has F/M, and Σ_r D_r0 + Σ_r (M_r/M) c_r leads to o_0.
+    """Return the acceleration of o_0.
+    The system's mass centre has the acceleration F/M, and Σ_r D_r0 + Σ_r (M_r/M) c_r leads from it to o_0.
 
     JPL's programs leave translation to their caller; this is the kinematics with all terms.
     """
@@ -424,7 +425,7 @@ def _origin(
 def _shift(
     vehicle: Vehicle, k: int, modes: list[list[Scalar]], formulation: Formulation
 ) -> tuple[Triple, Triple, Triple]:
-    """M_k c_k and its first and second rates in the body, in its axes."""
+    """Return M_k c_k and its first and second rates in the body, in its axes."""
     found: list[tuple[Triple, Triple, Triple]] = []
     for (body, part), gained in zip(vehicle.appendages, modes, strict=True):
         if body != k:

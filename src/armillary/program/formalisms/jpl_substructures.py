@@ -56,7 +56,7 @@ from armillary.program.formalisms.jpl_vehicle import along
 
 
 def reader(plain: Undimensioned) -> Reader:
-    """Return a reader that gives plain numbers where it can: constants are then worked out at once."""
+    """Return a reader that gives Python numbers for constants, so that they are folded at once."""
 
     def read(x: Scalar) -> Scalar:
         found = plain(x)
@@ -76,7 +76,7 @@ class HingedGroup(RigidGroup):
 
     @property
     def steps(self) -> tuple[Turn, ...]:
-        """The turns of the joint that the group hangs on."""
+        """The turns of the group's joint."""
         return tuple(s for s in self.body.assembly.steps if isinstance(s, Turn))
 
     @property
@@ -105,7 +105,7 @@ class HingedGroups:
     nodes: dict[int, Body]
 
     def above(self, g: int) -> list[int]:
-        """Return the group, the one that it hangs on, and so on to the reference group."""
+        """Return the group and its carriers, up to the reference group."""
         found = []
         while g >= 0:
             found.append(g)
@@ -114,7 +114,7 @@ class HingedGroups:
 
 
 def hinged_groups(system: Description, read: Reader, formulation: str) -> HingedGroups:
-    """Return the groups of a system; raise an error that names what the formulation cannot describe."""
+    """Return the groups of a system; raise an error for a part that the formulation cannot describe."""
     _check_system(system, formulation)
     found = rigid_groups(system, read, separate_flexible=False)
     groups = [_hinged_group(i, group, read, formulation) for i, group in enumerate(found.groups)]
@@ -185,7 +185,7 @@ def _hinged_group(index: int, group: RigidGroup, read: Reader, formulation: str)
 
 
 def numbers(values: np.ndarray) -> Triple:
-    """Three numbers as a triple, zeros exactly zero."""
+    """Return three numbers as a triple, with zeros exact."""
     x, y, z = (float(v) if v else 0 for v in values)
     return x, y, z
 
@@ -327,7 +327,7 @@ def _add_end_on_node(
 
 
 def _force_point(load: Load, body: Body, sign: int, found: HingedGroups, head: Body, read: Reader) -> Triple:
-    """Return where a force acts, from the origin of a group's first body in its axes."""
+    """Return the point where a force acts, from the origin of a group's first body in its axes."""
     point = load.at if sign > 0 else load.reaction_at
     point = load.at if point is None else point
     assert point is not None
@@ -338,7 +338,9 @@ def _force_point(load: Load, body: Body, sign: int, found: HingedGroups, head: B
 
 
 def _from_node(load: Load, body: Body, sign: int, place: Placement, read: Reader) -> Triple:
-    """Return where a force acts, from a node of its body; the node's rotation (second order) is left out."""
+    """Return the point where a force acts, from a node of its body, without the node's rotation (second
+    order).
+    """
     point = own_point(load, body, sign)
     if point is None:
         raise ModelError(

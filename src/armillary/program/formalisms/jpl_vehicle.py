@@ -378,7 +378,7 @@ def rotor_acceleration(rotor: Rotor, dw: Triple) -> Scalar:
 
 
 def rotor_momentum(vehicle: Vehicle, turned: Attitude) -> Triple:
-    """Angular momentum of rotors beyond that of the vehicle of ``with_rotors``, in the reference axes."""
+    """Return the angular momentum of rotors that ``with_rotors`` leaves out, in the reference axes."""
     found: Triple = (0, 0, 0)
     for k, part in enumerate(vehicle.substructures):
         w = turned.back(k, turned.w[k])

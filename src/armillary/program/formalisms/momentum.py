@@ -58,7 +58,7 @@ class DerivedMomentumEquations(DerivedConvertedEquations):
     """Equations of motion in coordinates and momenta."""
 
     export_remarks: ClassVar[tuple[str, ...]] = (
-        "States are momenta. A run gives the speeds at its start, from which they follow.",
+        "States are momenta. They follow from the speeds that a run has at its start.",
     )
     refusals: ClassVar[Mapping[Use, str]] = {
         "FMU with locks": "has momenta as states and events that lock or unlock joints; FMUs take speeds "
@@ -115,7 +115,7 @@ MOMENTUM = Formalism(
 
 @dataclass(frozen=True, eq=False)
 class _Form:
-    """A system in momenta; tables are by the index of the speed whose place a momentum takes."""
+    """A system in momenta; tables are by the index of the speed that a momentum replaces."""
 
     tree: Tree  # with speeds as functions of the states
     reduction: Reduction
@@ -143,7 +143,7 @@ def momentum_targets(
 ) -> tuple[Targets, DataTable]:
     """Return the root expressions of all sections, and the other fields of the equations.
 
-    ``axes``, "ground" or "body", are those of the angular momentum of bodies that turn freely on the ground.
+    ``axes``, "ground" or "body", express the angular momenta of bodies that turn freely on the ground.
     """
     ways = WAYS if len(reduction.independent(system)) <= _FEW else ("recursion",)
     forms = [_form(system, reduction, configuration, regrouped, way, axes) for way in ways]
@@ -287,7 +287,7 @@ def _about(system: Description, index: int, name: str) -> str:
     if name.startswith("p("):
         return f"momentum conjugate to {system.speeds[index].data.name}"
     about = "" if name.startswith("momentum") else ", about the mass centre or the point that is held"
-    return f"{name}: of all that hangs there, in the ground's axes{about}"
+    return f"{name}: of the free body and all bodies on it, in the ground's axes{about}"
 
 
 def _momentum_columns(system: Description, form: _Form) -> list[OutputColumn]:
@@ -298,7 +298,7 @@ def _momentum_columns(system: Description, form: _Form) -> list[OutputColumn]:
 
 
 def _all_accelerations(system: Description, form: _Form) -> dict[int, Scalar]:
-    """u̇ of all speeds by index: derivatives along the rates of the state, or given rates."""
+    """Return u̇ of all speeds by index: derivatives along the rates of the state, or given rates."""
     along = _coordinate_rates(system, form.reduction, form.reduction.plain)
     along |= {p: form.rates[i] for i, p in form.p.items()}
     found: dict[int, Scalar] = dict(zip(form.u, directional_derivatives(form.u.values(), along), strict=True))
@@ -308,6 +308,6 @@ def _all_accelerations(system: Description, form: _Form) -> dict[int, Scalar]:
 
 
 def _coordinate_rates(system: Description, reduction: Reduction, plain: Undimensioned) -> dict[Expr, Expr]:
-    """Rates of time and of all coordinates that are not given."""
+    """Return the rates of time and of all coordinates that are not given."""
     moving = {plain(q): plain(system.rates[q]) for q in reduction.coordinates(system)}
     return {plain(system.time): UNIT, **moving}

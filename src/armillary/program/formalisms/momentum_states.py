@@ -59,9 +59,9 @@ from armillary.program.formalisms import recursive
 # or, since A is also the matrix of the equations of motion, u is found joint by joint, like accelerations at
 # rest under the forces p − b.
 #
-# Source: Stoneking (2010), momentum state dynamics; added here are the rotation of the composite's axes and
-# the rates of the axes, which the slides leave out. All joint reactions drop out because p is conjugate to u,
-# and so A symmetric.
+# Source: Stoneking (2010), momentum state dynamics (slides); added here are the rotation of the composite's
+# axes and the rates of the axes, which the slides leave out. All joint reactions drop out, and A is
+# symmetric, because p is conjugate to u.
 
 WAYS = ("matrix", "recursion")  # of solving for the speeds
 
@@ -103,7 +103,7 @@ def _own_speeds(link: Link, first: int) -> Triple:
 
 
 def composite_momenta(tree: Tree, motions: Sequence[Velocity]) -> list[Wrench]:
-    """(n, f) of all links from each joint outwards, about the link's origin and in its axes.
+    """Return (n, f) of all links from each joint outwards, about the link's origin and in its axes.
 
     A link's own part is n = Jω + h × v and f = m v + ω × h, plus the momentum of its modes.
     """
@@ -115,7 +115,7 @@ def composite_momenta(tree: Tree, motions: Sequence[Velocity]) -> list[Wrench]:
 
 
 def weights(tree: Tree, falls_of: Mapping[int, Triple] | None = None) -> list[Weight]:
-    """Composite mass and first moment of every link, named as in the mass matrix.
+    """Return the composite mass and first moment of every link, named as in the mass matrix.
 
     Free fall is the tree's gravity, unless ``falls_of`` gives it for a link on the ground and all links
     beyond it.
@@ -138,7 +138,7 @@ def weights(tree: Tree, falls_of: Mapping[int, Triple] | None = None) -> list[We
 
 
 def external_loads(tree: Tree, applied: AppliedLoads) -> list[Wrench]:
-    """(N, F) of the applied loads, without gravity, on all links from each joint outwards."""
+    """Return (N, F) of the applied loads, without gravity, on all links from each joint outwards."""
     return accumulated_wrenches(
         tree, [applied.wrenches.get(i, (ZEROS, ZEROS)) for i in range(len(tree.links))], "e"
     )
@@ -147,7 +147,7 @@ def external_loads(tree: Tree, applied: AppliedLoads) -> list[Wrench]:
 def conjugate_momenta(
     tree: Tree, motions: Sequence[Velocity], momenta: Sequence[Wrench]
 ) -> dict[int, Scalar]:
-    """p by speed index, prescribed speeds included."""
+    """Return p by speed index, prescribed speeds included."""
     found = {
         d.index: plus(component_along(d, *momenta[i]), times(d.armature, d.speed))
         for i, link in enumerate(tree.links)
@@ -165,7 +165,7 @@ def conjugate_rates(
     applied: AppliedLoads,
     column_rates: Mapping[int, Columns],
 ) -> dict[int, Scalar]:
-    """p' by speed index, as if no speed were prescribed."""
+    """Return p' by speed index, as if no speed were prescribed."""
     balances = [_balance(*each) for each in zip(motions, momenta, masses, external, strict=True)]
     falls = [weight.fall for weight in masses]
     rates = modal_rates(tree, motions, momenta, balances, falls, applied, column_rates)
@@ -186,7 +186,7 @@ def _balance(motion: Velocity, momentum: Wrench, weight: Weight, external: Wrenc
 
 
 def solved_speeds(tree: Tree, momenta: Mapping[int, Scalar], way: str) -> dict[int, Scalar]:
-    """u by speed index from conjugate momenta, A u = p − b; ``way`` is one of WAYS."""
+    """Return u by speed index from conjugate momenta, A u = p − b; ``way`` is one of WAYS."""
     unknown = sorted(
         (d for link in tree.links for d in link.degrees if not d.prescribed), key=lambda d: d.index
     )
@@ -228,7 +228,7 @@ class Velocity:
 
 
 def flexed_velocity(tree: Tree, link: Link) -> Velocity:
-    """Velocity of a link relative to its parent by the modes that move it; zero without such modes."""
+    """Return a link's velocity relative to its parent by the modes that move it; zero without such modes."""
     modes = tree.links[link.carrier].modes if link.columns else None
     if modes is None:
         return Velocity(ZEROS, ZEROS)
@@ -238,7 +238,7 @@ def flexed_velocity(tree: Tree, link: Link) -> Velocity:
 
 
 def added_momentum(link: Link) -> Wrench:
-    """(Hξ, Pξ): the part of a link's momentum from its modal speeds."""
+    """Return (Hξ, Pξ): the part of a link's momentum from its modal speeds."""
     modes = link.modes
     if modes is None:
         return ZEROS, ZEROS
@@ -247,7 +247,7 @@ def added_momentum(link: Link) -> Wrench:
 
 
 def modal_momenta(tree: Tree, motions: Sequence[Velocity], momenta: Sequence[Wrench]) -> dict[int, Scalar]:
-    """π by speed index."""
+    """Return π by speed index."""
     found: dict[int, Scalar] = {}
     for link, motion in zip(tree.links, motions, strict=True):
         modes = link.modes
@@ -269,8 +269,8 @@ def modal_rates(
     applied: AppliedLoads,
     column_rates: Mapping[int, Columns],
 ) -> dict[int, Scalar]:
-    """π' by speed index; ``balances`` are loads less ω × n + v × f and ω × f, link by link."""
-    found: dict[int, Scalar] = {}
+    """Return π' by speed index; ``balances`` are loads less ω × n + v × f and ω × f, link by link."""
+    by_speed: dict[int, Scalar] = {}
     for link, motion, fall in zip(tree.links, motions, falls, strict=True):
         modes = link.modes
         for p, d in enumerate(modes.freedoms if modes is not None else ()):
@@ -280,19 +280,19 @@ def modal_rates(
             moved = inner(v, add(cross_triples(w, modes.P[p]), modes.shift_slopes[p]))
             value = plus(plus(turned, moved), inner(w, modes.turn_slopes[p]))
             value = plus(value, plus(inner(modes.P[p], fall), applied.forces.get(d.index, 0)))
-            found[d.index] = minus(value, modes.restoring[p])
+            by_speed[d.index] = minus(value, modes.restoring[p])
     for i, link in enumerate(tree.links):
-        _join(found, components_along_modes(tree, i, balances[i]))
+        _join(by_speed, components_along_modes(tree, i, balances[i]))
         if i in column_rates:
             modes = tree.links[link.carrier].modes
             assert modes is not None
             turning = [twist_dot(column, momenta[i]) for column in column_rates[i]]
-            _join(found, {d.index: x for d, x in zip(modes.freedoms, turning, strict=True)})
-    return {index: fn.named(value, f"pdot_{index + 1}") for index, value in found.items()}
+            _join(by_speed, {d.index: x for d, x in zip(modes.freedoms, turning, strict=True)})
+    return {index: fn.named(value, f"pdot_{index + 1}") for index, value in by_speed.items()}
 
 
 def column_rates(tree: Tree, rates: Mapping[Expr, Expr]) -> dict[int, Columns]:
-    """φ̇ of every link that is moved by modes, from the rates of the tree's coordinates."""
+    """Return φ̇ of every link that is moved by modes, from the rates of the tree's coordinates."""
     found: dict[int, Columns] = {}
     for i, link in enumerate(tree.links):
         if link.columns:
@@ -360,7 +360,7 @@ class FreeRoot:
     def states(
         self, tree: Tree, masses: Sequence[Weight], momenta: Sequence[Wrench]
     ) -> tuple[Triple, Triple]:
-        """(P, H) from composite momenta."""
+        """Return (P, H) from composite momenta."""
         P = to_ground(tree, self.base, momenta[self.base][1])
         n = to_ground(tree, self.link, momenta[self.link][0])
         return P, n if self.held else add(n, scaled(cross_triples(self._centre(tree, masses), P), -1))
@@ -397,7 +397,7 @@ class FreeRoot:
     def rates(
         self, tree: Tree, masses: Sequence[Weight], external: Sequence[Wrench], applied: AppliedLoads
     ) -> tuple[Triple, Triple]:
-        """(P', H') from the loads."""
+        """Return (P', H') from the loads."""
         N, F = external[self.link]
         own = _along_freedoms(tree, self.link, applied.forces)
         N, F = to_ground(tree, self.link, add(N, own[0])), to_ground(tree, self.link, add(F, own[1]))
@@ -411,11 +411,11 @@ class FreeRoot:
 
     @property
     def base(self) -> int:
-        """The link with the mass of all: regrouping moves mass to the last slide, but no further."""
+        """The link that carries the whole mass: regrouping moves mass to the last slide, no further."""
         return self.slides[-1] if self.slides else self.link
 
     def _centre(self, tree: Tree, masses: Sequence[Weight]) -> Triple:
-        """Vector from the body's origin to the common mass centre, in the ground's axes."""
+        """Return the vector from the body's origin to the common mass centre, in the ground's axes."""
         first = to_ground(tree, self.link, masses[self.link].first)
         return named(scaled(first, 1 / masses[self.base].mass), f"c_{self.name}")
 

@@ -80,17 +80,17 @@ class ModalAcceleration:
     others: dict[int, Scalar]
 
     def rate(self, alpha: Triple, a: Triple, x: Mapping[int, Scalar]) -> Scalar:
-        """ξ̇, from the link's acceleration and the modes found so far, by speed index."""
+        """Return ξ̇ from the link's acceleration and the modes found so far, by speed index."""
         value = minus(self.value, twist_dot(self.gain, (alpha, a)))
         value = minus(value, combination(list(self.others.values()), [x[k] for k in self.others]))
         return fn.named(value, f"x_{self.freedom.index + 1}")
 
 
 def eliminate_modes(body: Articulated, block: ModalEquations) -> tuple[Articulated, list[ModalAcceleration]]:
-    """Articulated inertia of a flexible link after the elimination of its modes, last mode first."""
+    """Eliminate a flexible link's modes, last first; return its articulated inertia and the modes' rates."""
     block.name()
     left = list(block.active)
-    found: list[ModalAcceleration] = []
+    accelerations: list[ModalAcceleration] = []
     taken: list[tuple[Wrench, Wrench, Scalar]] = []
     while left:
         p = left.pop()
@@ -112,9 +112,11 @@ def eliminate_modes(body: Articulated, block: ModalEquations) -> tuple[Articulat
             block.force[q] = minus(block.force[q], times(factor, drive))
         if coupled:
             block.name()
-        found.append(ModalAcceleration(d, fn.named(times(drive, inverse), f"b_{label}"), gain, factors))
+        accelerations.append(
+            ModalAcceleration(d, fn.named(times(drive, inverse), f"b_{label}"), gain, factors)
+        )
         taken.append(((n, f), gain, drive))
-    return _less_modes(body, taken, block), found
+    return _less_modes(body, taken, block), accelerations
 
 
 def _less_modes(
@@ -149,7 +151,7 @@ def _less_modes(
 def flexed_acceleration(
     tree: Tree, index: int, alpha: Triple, a: Triple, x: Mapping[int, Scalar]
 ) -> tuple[Triple, Triple]:
-    """Acceleration of a flexed link, with the modes that move it; ``x`` has accelerations by speed index."""
+    """Return a flexed link's acceleration with the part of its modes; ``x`` is by speed index."""
     link = tree.links[index]
     modes = tree.links[link.carrier].modes
     assert modes is not None
@@ -251,7 +253,7 @@ class GearGroup:
         return left_at_hub(self.eliminated)
 
     def solve(self, alpha: Triple, a: Triple) -> dict[int, Scalar]:
-        """x (accelerations less known parts) of the group's joints by index, from the hub's acceleration."""
+        """Return x (accelerations less known parts) of the joints by index, from the hub's acceleration."""
         assert self.eliminated is not None
         hub = dict(zip(HUB, (*a, *alpha), strict=True)) if self.cluster.hub >= 0 else {}
         x = self.eliminated.solution(hub)
@@ -307,23 +309,23 @@ class JointAcceleration:
 def accelerations(
     tree: Tree, applied: AppliedLoads, *, at_rest: bool = False, gears: Gears = _NO_GEARS
 ) -> dict[int, Scalar]:
-    """x by speed index; if ``at_rest``, from the applied loads alone, at rest and without gravity.
+    """Return x by speed index; if ``at_rest``, from the applied loads alone, at rest and without gravity.
 
     Speeds that ``gears`` connect are eliminated with their group of links; see ``GearGroup``.
     """
     groups = [GearGroup(tree, cluster, gears, applied.forces, at_rest) for cluster in gears.clusters]
-    inside = {i: group for group in groups for i in group.cluster.links}
-    felt = _rigid(tree, applied, at_rest)
+    group_of_link = {i: group for group in groups for i in group.cluster.links}
+    inertias = _rigid(tree, applied, at_rest)
     modal = modal_equations(tree, modal_forces(tree, applied, at_rest=at_rest))
     bent: dict[int, list[ModalAcceleration]] = {}
     solved: list[list[JointAcceleration]] = [[] for _ in tree.links]
     for i in reversed(range(len(tree.links))):
         link = tree.links[i]
-        body = felt[i].with_names(link.name)
+        body = inertias[i].with_names(link.name)
         couple_to_modes(tree, i, modal, body.answer, (body.n, body.f))
         if i in modal:
             body, bent[i] = eliminate_modes(body, modal[i])
-        group = inside.get(i)
+        group = group_of_link.get(i)
         if group is not None:
             group.gather(i, body)
         else:
@@ -331,12 +333,12 @@ def accelerations(
                 body, found = _eliminate_freedom(body, d, applied.forces.get(d.index, 0))
                 solved[i].append(found)
         if link.parent >= 0:
-            felt[link.parent] = inertia_sum(felt[link.parent], inertia_at_parent(tree, i, body))
+            inertias[link.parent] = inertia_sum(inertias[link.parent], inertia_at_parent(tree, i, body))
         if group is not None and i == group.cluster.links[0]:
             left = group.eliminate()
             if left is not None:
-                felt[link.parent] = inertia_sum(felt[link.parent], left)
-    x = _outward(tree, solved, bent, inside)
+                inertias[link.parent] = inertia_sum(inertias[link.parent], left)
+    x = _outward(tree, solved, bent, group_of_link)
     for link in tree.links:
         for d in link.freedoms:
             if d.dependent and not at_rest:
@@ -441,7 +443,7 @@ def _outward(
     bent: dict[int, list[ModalAcceleration]],
     inside: dict[int, GearGroup],
 ) -> dict[int, Scalar]:
-    """x of every joint and mode, from the ground outwards."""
+    """Return x of every joint and mode, from the ground outwards."""
     x: dict[int, Scalar] = {}
     reached: list[tuple[Triple, Triple]] = []
     for i, link in enumerate(tree.links):
@@ -477,8 +479,8 @@ def _moved_together(
     arrived: tuple[Triple, Triple],
     x: dict[int, Scalar],
 ) -> tuple[Triple, Triple]:
-    """(α, a) of a link of a group; at the group's first link, all accelerations of the group
-    are solved for.
+    """Return (α, a) of a link of a group; at the group's first link, solve for all accelerations of the
+    group.
     """
     if i == group.cluster.links[0]:
         x |= group.solve(*(reached[group.cluster.hub] if group.cluster.hub >= 0 else (ZEROS, ZEROS)))

@@ -60,7 +60,7 @@ from armillary.program.formalisms.absolute_joints import (
 def forces(
     system: Description, parts: AbsoluteBodies, u: dict[Expr, Expr], plain: Undimensioned
 ) -> dict[Expr, Scalar]:
-    """f by absolute speed: gravity and loads less inertia remainders."""
+    """Return f by absolute speed: gravity and loads less inertia remainders."""
     gravity: Triple = ZEROS
     for g in all_gravities(system):
         own = g.direction.components(system.ground.frame)
@@ -101,7 +101,7 @@ def forces(
 def _wrench(
     load: Load, body: Body, sign: int, parts: AbsoluteBodies, plain: Undimensioned
 ) -> tuple[Triple, Triple]:
-    """(moment about the origin in the part's axes, force in ground axes) of one end of a load."""
+    """Return (moment about the origin in the part's axes, force in ground axes) of one end of a load."""
     placement = parts.placements[body.name]
     own = named(scaled(parts.components(load.vector, placement.link, plain), sign), load.name)
     if load.kind == "moment":
@@ -132,7 +132,7 @@ def _wrench(
 # if B v̇ = ρ − φ γ, and the sum is positive definite if the constraints and other parts' inertia determine
 # the motion. The armature a of a joint's speed u = B v adds a BᵀB to M in the same way.
 
-SINGULAR = 1e-12  # share of the largest eigenvalue, below which an eigenvalue makes M count as singular
+SINGULAR = 1e-12  # M is singular if an eigenvalue is below this share of the largest
 
 Form = dict[Expr, Scalar]  # coefficients of a constraint by absolute speed
 
@@ -195,7 +195,7 @@ class Bordered:
         return self.turning.issuperset(form)
 
     def support(self, values: dict[Expr, float]) -> None:
-        """Add the constraints of parts without mass or inertia to M; ``values`` are those of symbols."""
+        """Add the constraints of parts without mass or inertia to M; ``values`` has a number per symbol."""
         weak = [p for p in self.parts.parts if _singular(p, values)]
         if not weak:
             return
@@ -223,12 +223,12 @@ class Bordered:
         names = {p.name: max(moving[order[v]] for v in p.speeds) for p in weak}
         worst = max(names, key=lambda name: names[name])
         raise ModelError(
-            f"body '{worst}' moves without moving any mass or inertia: give it (or one that hangs on it) "
-            "some, or fix its joint"
+            f"body '{worst}' moves without moving any mass or inertia: give mass or "
+            "inertia to it or to a body that it carries, or fix its joint"
         )
 
     def solution(self, forces: dict[Expr, Scalar]) -> list[Expr]:
-        """v̇ in the order of the speeds, then λ in the order of the rows."""
+        """Return v̇ in the order of the speeds, then λ in the order of the rows."""
         order: list[Expr | int] = []
         by_owner: dict[int | None, list[int]] = {}
         for k, row in enumerate(self.rows):
@@ -237,27 +237,27 @@ class Bordered:
             order += self.parts.parts[i].speeds
             order += by_owner.get(i, [])
         order += by_owner.get(None, [])
-        # "Leaves first" begins with the last place.
-        place = {unknown: len(order) - 1 - i for i, unknown in enumerate(order)}
+        # "Leaves first" begins with the last index.
+        index = {unknown: len(order) - 1 - i for i, unknown in enumerate(order)}
         matrix: dict[tuple[int, int], Scalar] = {}
         names: dict[int, str] = {}
         force: dict[int, Scalar] = {}
         for v, f in forces.items():
-            names[place[v]] = v.data.name
-            force[place[v]] = fn.named(plus(times(self.inputs.weight, f), self.added.get(v, 0)), "f")
+            names[index[v]] = v.data.name
+            force[index[v]] = fn.named(plus(times(self.inputs.weight, f), self.added.get(v, 0)), "f")
         for (a, b), x in self.matrix.items():
-            matrix[_pair(place[a], place[b])] = x
+            matrix[_pair(index[a], index[b])] = x
         for k, (row, form, goal) in enumerate(zip(self.rows, self.forms, self.goals, strict=True)):
             sigma = self.inputs.softness[0 if row.position is not None else 1]
             sigma = sigma / self.length2 if self._turns(form) else sigma
-            names[place[k]] = row.name
-            force[place[k]] = fn.named(minus(goal, times(sigma, self.inputs.multipliers[k])), "goal")
-            matrix[place[k], place[k]] = -sigma
+            names[index[k]] = row.name
+            force[index[k]] = fn.named(minus(goal, times(sigma, self.inputs.multipliers[k])), "goal")
+            matrix[index[k], index[k]] = -sigma
             for v, x in form.items():
-                matrix[_pair(place[k], place[v])] = x
+                matrix[_pair(index[k], index[v])] = x
         solved = uncouple(ImplicitEquations(matrix, force, names), "leaves first")
         speeds = [v for p in self.parts.parts for v in p.speeds]
-        return [as_expr(solved[place[unknown]]) for unknown in [*speeds, *range(len(self.rows))]]
+        return [as_expr(solved[index[unknown]]) for unknown in [*speeds, *range(len(self.rows))]]
 
 
 def _pair(i: int, j: int) -> tuple[int, int]:
@@ -265,13 +265,13 @@ def _pair(i: int, j: int) -> tuple[int, int]:
 
 
 def total_mass(parts: Iterable[AbsoluteBody]) -> Expr:
-    """Mass of all parts; 1 if all are massless."""
+    """Return the mass of all parts; 1 if all are massless."""
     mass = as_expr(sum((as_expr(p.mass) for p in parts), ZERO))
     return UNIT if is_zero(mass) else mass
 
 
 def _squared_length(parts: Iterable[AbsoluteBody]) -> Expr:
-    """Squared length of the system: squared joint offsets and radii of gyration, or 1 for points alone."""
+    """Return a squared length of the system: the sum of squared joint offsets and radii of gyration, or 1."""
     lengths = [x * x for p in parts for x in map(as_expr, p.place) if not is_zero(x)]
     mass = total_mass(parts)
     lengths += [
@@ -342,7 +342,7 @@ class Redundant:
     total_mass: Expr
 
     def exact(self, softness: Expr) -> list[Expr]:
-        """v̇ and λ that keep the constraints; a small σ only makes forces of redundant constraints unique."""
+        """Return v̇ and λ that keep the constraints; a small σ makes redundant constraints' forces unique."""
         given: dict[Expr, Expr] = dict(zip(self.inputs.multipliers, self.multipliers, strict=True))
         given |= dict.fromkeys(self.inputs.targets, ZERO)
         given |= {self.inputs.weight: UNIT} | dict.fromkeys(self.inputs.softness, softness)
@@ -382,8 +382,8 @@ def redundant_equations(system: Description, plain: Undimensioned) -> Redundant:
     gained = directional_derivatives([u[speed] for speed in driven], rates)
     for (speed, inertia), gamma in zip(driven.items(), gained, strict=True):
         solver.add_armature(inertia, _form(u[speed], speeds), gamma)
-    place = absolute_states(system, parts, plain)
-    solver.support(_sample(system, parts, place, plain))
+    absolute_expressions = absolute_states(system, parts, plain)
+    solver.support(_sample(system, parts, absolute_expressions, plain))
     moving = rates | dict(zip(speeds, accelerations, strict=True))
     dots = dict(zip(u, directional_derivatives(u.values(), moving), strict=True))
     accelerated = {plain(system.accelerations[s]): dots[plain(s)] for s in system.speeds}
@@ -408,7 +408,7 @@ def redundant_equations(system: Description, plain: Undimensioned) -> Redundant:
         joint_accelerations=accelerated,
         solution=tuple(solver.solution(forces(system, parts, u, plain))),
         aligned=tuple(align[q] for q in joints),
-        placed=place,
+        placed=absolute_expressions,
         total_mass=total_mass(parts.parts),
     )
 
@@ -423,7 +423,7 @@ def _symbols(system: Description, names: Iterable[str]) -> tuple[Expr, ...]:
 def _constraint_rows(
     system: Description, parts: AbsoluteBodies, u: dict[Expr, Expr], plain: Undimensioned
 ) -> list[AbsoluteConstraint]:
-    """Return all constraints: those of joints, of given and locked speeds, and the user's own."""
+    """Return all constraints: of joints, of given and locked speeds, and of the user."""
     rows = [row for i in range(len(parts.parts)) for row in joint_rows(parts, i)]
     owners = {plain(s): i for i, part in enumerate(parts.parts) for s in part.body.speeds}
     for given in system.prescriptions.values():
@@ -455,7 +455,7 @@ def _form(speed: Expr, speeds: Iterable[Expr]) -> Form:
 def _sample(
     system: Description, parts: AbsoluteBodies, place: dict[Expr, Expr], plain: Undimensioned
 ) -> dict[Expr, float]:
-    """Return defaults of parameters (1 if none), and absolute coordinates for joints at random places."""
+    """Return defaults of parameters (1 if none), and absolute coordinates for random joint positions."""
     rng = np.random.default_rng(0)
     values: dict[Expr, float] = {plain(s): float(rng.uniform(0.3, 0.9)) for s in system.coordinates}
     values |= {plain(s): 0.0 for flex in system.flexibles.values() for s in flex.coordinates}

@@ -8,21 +8,21 @@ Kane's equations nest the sums over bodies along the tree:
 
 (Sayers 1990, eqs. 6.2.1 to 6.3.9.) A partial velocity is the same for all bodies beyond its joint, so the
 sums over those bodies are taken once, leaves first: composite mass, first moment and inertia, about each
-joint's point. A column of M is what a unit speed gives the composite body beyond it, (J k, k × h), carried
-towards the ground; at each joint on the way its component is an element. For a turn about k the column is
-read off the composite in the parent's axes, after its rotation, since k is the same in both.
+joint's point. A column of M is the momentum (J k, k × h) that a unit speed gives the composite body beyond
+its joint, carried towards the ground; its component at each joint on the way is an element. For a turn about
+k the column is read off the composite in the parent's axes, after its rotation, since k is the same in both.
 
 The linear speeds of free bodies may be replaced by other states if these make the equations cheaper. The
 description's speeds u of a body with ``Free(velocity="auto")`` are the velocity of its origin in the
 ground's axes. The program may integrate another velocity s, of the origin or of the composite mass centre c
-(of the body with what regrouping lets it carry), in the ground's axes or in its own:
+(of the body with the mass that regrouping adds to it), in the ground's axes or in its own:
 
     u = s − R (ω × c)        s = u + R (ω × c)         ground's axes
     u = R (s − ω × c)        s = Rᵀ u + ω × c          body's axes
 
-About its mass centre a body's equations of translation and rotation come apart; in body axes nothing is
-turned where loads depend on the velocity along the body. Which is cheapest depends on the system: all are
-derived and counted. Runs start from u and show u, as with momenta as states.
+About its mass centre a body's equations of translation and rotation are uncoupled; in body axes no vector
+is rotated if loads depend on the velocity along the body. The cheapest choice depends on the system, so all
+are derived and counted. Runs start from u and show u, as with momenta as states.
 
 Source: Sayers (1990), section 8.1, where the program introduces such speeds itself.
 """
@@ -110,9 +110,8 @@ from armillary.untyped import DataTable
 def implicit_equations(
     tree: Tree, applied: AppliedLoads, separable: Collection[int] = ()
 ) -> ImplicitEquations:
-    """Mass matrix and force array of a tree under loads.
-
-    Turns among the ``separable`` speeds that can be eliminated at once are returned apart, as ``separate``.
+    """Return the mass matrix and force array of a tree under loads.
+    ``separate`` has the turns among the ``separable`` speeds that can be eliminated at once.
     """
     matrix, turns = separated_masses(tree, separable)
     force = force_array(tree, applied, {turn.freedom.index for turn in turns})
@@ -136,7 +135,7 @@ def separable_speeds(tree: Tree, factors: Mapping[int, Mapping[int, Scalar]]) ->
 
 
 def force_array(tree: Tree, applied: AppliedLoads, separate: Collection[int] = ()) -> dict[int, Scalar]:
-    """f_r: applied generalised forces less the inertia forces of the acceleration remainders.
+    """Return f_r: applied generalised forces less the inertia forces of the acceleration remainders.
 
     Joints of ``separate`` speeds transmit their applied force in place of the accumulated component.
     """
@@ -255,8 +254,8 @@ class AccelerationFormalism(Formalism):
     """A formalism with a function that gives the accelerations."""
 
     rates: Callable[[Reduction, AppliedLoads], dict[int, Scalar]] = _kane
-    gears: bool = False  # whether it takes gears out itself, without multipliers
-    massless: bool = False  # whether it accepts motions without mass that constraints hold
+    gears: bool = False  # whether it eliminates gears itself, without multipliers
+    massless: bool = False  # whether it accepts motions without mass that constraints prevent
 
 
 KANE = AccelerationFormalism("kane", "kane", derive_tree, contacts=True, elimination=True, massless=True)
@@ -317,7 +316,7 @@ def _candidate(
 def _search_order(
     best: _Candidate, loads: AppliedLoads, system: Description, reduction: Reduction
 ) -> tuple[_Candidate, tuple[Gain, ...]]:
-    """Kane's equations with the order of elimination that takes the fewest operations of those tried."""
+    """Return Kane's equations in the cheapest order of elimination that was tried, and the gain."""
     from armillary.program.sections import best_order
 
     def rates(order: Order) -> Sequence[Expr]:
@@ -342,8 +341,8 @@ def _candidate_cost(candidate: _Candidate) -> Considered:
     """Return a candidate's cost, roughly in cycles.
 
     It is the time of all operations on a current core, and a share of the longest chain of dependent
-    operations, since other operations fill only a part of its waits. With the share, which was fitted to the
-    times of 22 models by two formalisms, the choice is the faster one or within a tenth of it in all but one.
+    operations, since other operations fill only a part of its waits. The share was fitted to the times of
+    22 models by two formalisms: in all but one the choice is the faster one, or within a tenth of it.
     """
     graph = hoist(Graph(candidate.targets.rates), Constants())
     operations = graph.operations
@@ -516,7 +515,7 @@ def _with_link(tree: Tree, index: int, link: Link, c: Triple) -> Tree:
 
 
 def chosen_targets(system: Description, rates: Mapping[int, Scalar], chosen: Chosen) -> Targets:
-    """Root expressions of all sections, for rates of the states by index."""
+    """Return the root expressions of all sections, for rates of the states by index."""
     reduction, plain = chosen.reduction, chosen.reduction.plain
     free = [system.speeds.index(u) for u in reduction.independent(system)]
     second = [chosen.states.get(i, plain(system.speeds[i])) for i in free]

@@ -56,13 +56,13 @@ class Operations:
 
 
 def node_operations(node: Expr) -> Operations:
-    """Return the operations of one node, without those of its operands."""
+    """Return the operations of one node, without its operands."""
     return sum_operations([node])
 
 
 @lru_cache(1024)
 def product_operations(exponents: tuple[float, ...], scaled: bool) -> tuple[int, int, int]:
-    """(multiplications, divisions, functions) of a product; ``scaled``: with a coefficient other than ±1."""
+    """Return (multiplications, divisions, functions) of a product; ``scaled``: its coefficient is not ±1."""
     multiplications = divisions = functions = above = below = 0
     for exponent in exponents:
         size = abs(exponent)
@@ -94,12 +94,12 @@ def numbers_before(coefficients: tuple[float, ...]) -> int:
 
 
 def _power_multiplications(n: int) -> int:
-    """Multiplications of x^n by squaring."""
+    """Return the number of multiplications of x^n by squaring."""
     return n.bit_length() - 1 + bin(n).count("1") - 1
 
 
 def count(roots: Iterable[Expr]) -> Operations:
-    """Operations to compute the roots, constants excluded."""
+    """Return the operations that compute the roots, constants excluded."""
     return count_nodes(operands_first(roots))
 
 

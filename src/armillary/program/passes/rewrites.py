@@ -310,7 +310,8 @@ _PLAIN = frozenset((1, -1))  # exponents of products and divisions
 def inline(graph: Graph) -> Graph:
     """Replace intermediate values with a single use by their definitions, so that sums and products merge.
 
-    Not a product that is squared: (a b)² takes two multiplications, a² b² three. Not values with a KeptName.
+    Squared products stay, since (a b)² takes two multiplications and a² b² three; so do values with a
+    KeptName.
     """
     counted = graph.uses
     squared: set[Expr] = set()

@@ -17,7 +17,7 @@ import numpy as np
 
 from armillary.algebra.arguments import file_path, one_of, real, several, text
 from armillary.errors import ArmillaryError
-from armillary.limited_files import replacing
+from armillary.limited_files import write_file
 from armillary.untyped import Given
 
 if TYPE_CHECKING:
@@ -32,11 +32,11 @@ class MotionPicture(Protocol):
         ...
 
     def film(self, run: Run, path: Path, options: PictureOptions) -> None:
-        """The motion as a file of one picture or of many."""
+        """Write the motion as a picture or a film."""
         ...
 
     def choice(self, runs: Sequence[Run], labels: Sequence[str], title: str, options: PictureOptions) -> str:
-        """Several motions, one at a time, as the text of one HTML page."""
+        """Return several motions, shown one at a time, as the text of one HTML page."""
         ...
 
     # The class of batches is in a package above this one, so it cannot be imported here.
@@ -45,7 +45,7 @@ class MotionPicture(Protocol):
         ...
 
     def scene(self, run: Run, path: Path) -> None:
-        """The motion as a binary glTF file."""
+        """Write the motion as a binary glTF file."""
         ...
 
 
@@ -67,15 +67,14 @@ _LEAST, _MOST = 16, 4096  # pixels
 
 @dataclass(frozen=True)
 class PictureOptions:
-    """The point of view of a motion, and the things drawn beside the bodies; of films also size, rate and
-    speed.
+    """The view of a motion, and the things drawn beside the bodies; for films also size, rate and speed.
 
     ``view`` is one of ``VIEWS``; ``follow`` a body that stays in the picture; ``paths`` are bodies, or points
-    as "body.point", whose paths are drawn; ``theme`` is "light" or "dark", in a page `None` for the browser's
+    as "body.point", whose paths are drawn; ``theme`` is "light" or "dark"; in a page `None` is the browser's
     theme. Films have ``size`` pixels and ``rate`` pictures per second; ``speed`` is seconds of the motion in
-    a second of the film, None for 1, or for another one if the motion is very short or long; ``time`` is that
-    of a single picture, None for the start. In pages, ``arrows`` are the kinds that are shown at first, and
-    ``reactions`` bodies whose joints have arrows too.
+    a second of the film; `None` chooses 1, or another speed if the motion is very short or long. ``time`` is
+    the time of a single picture, `None` the start. In pages, ``arrows`` are the kinds that are shown at
+    first, and ``reactions`` bodies whose joints have arrows too.
     """
 
     view: str = "oblique"
@@ -112,7 +111,7 @@ class PictureOptions:
 
 
 def _pixels(size: Given) -> tuple[int, int]:
-    """Width and height, made even, as films need them."""
+    """Return width and height, made even, as films need them."""
     whole = isinstance(size, Iterable) and not isinstance(size, str)
     pair = tuple(size) if whole else (size,)
     if len(pair) != 2 or not all(isinstance(x, int | np.integer) and _LEAST <= x <= _MOST for x in pair):
@@ -182,13 +181,12 @@ def motion_path(path: str | os.PathLike[str]) -> Path:
 
 def write_page(page: str, place: Path) -> Path:
     """Write a page as a file, whole or not at all."""
-    with replacing(place) as temporary:
-        temporary.write_text(page, encoding="utf-8")
+    write_file(place, page)
     return place
 
 
 def write_html(page: str, path: str | os.PathLike[str]) -> Path:
-    """Write a page, of something that cannot be a film, as a file; its suffix must be that of a page."""
+    """Write a page as a file; refuse suffixes other than a page's."""
     place = file_path(path, "the page")
     if place.suffix.lower() not in PAGES:
         raise ArmillaryError(f"this is written as {PAGES[0]}, one page with all in it, not as '{place.name}'")
@@ -196,7 +194,7 @@ def write_html(page: str, path: str | os.PathLike[str]) -> Path:
 
 
 def show_motion(run: Run, model: Drawable | None, title: str, options: PictureOptions) -> MotionView:
-    """Return the page of a run in a notebook's cell, else in the browser."""
+    """Show the page of a run in a notebook's cell, else in the browser."""
     return show_page(_picture(run, model).page(run, text(title, "title"), options))
 
 

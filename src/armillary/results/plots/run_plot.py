@@ -1,15 +1,14 @@
 """Plots of runs: their charts as data, as figures and as HTML pages.
 
-A chart says which curves of which runs stand in which panel, for any way of drawing them. There is one panel
+A chart states which curves of which runs are in which panel, for any way of drawing them. There is one panel
 per unit, or per output of several runs. Figures have one look and need no display.
 
-Charts as one self-contained HTML page: curves to zoom into, values under the cursor, no network.
+A page is one self-contained HTML file: curves to zoom into, values under the cursor, no network. It carries
+its numbers (64-bit floats in base 64), its style and its script, all in the folder `page`. A curve of more
+than `LONG` samples is thinned to the first, last, lowest and highest of each of `BUCKETS` equal stretches
+(the "M4" of Jugel et al., 2014), which draws the same picture on any narrower screen.
 
-The page carries its numbers (64-bit floats in base 64), its style and its script, all in the folder `page`.
-A curve of more than `LONG` samples is thinned to the first, last, lowest and highest of each of `BUCKETS`
-equal stretches (the "M4" of Jugel et al., 2014), which draws the same picture on any narrower screen.
-
-Runs as notebooks show them: a table of outputs with a small curve, the extremes and the last value.
+Notebooks show a run as a table of outputs with a small curve, the extremes and the last value.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ import numpy as np
 from armillary.algebra import arguments
 from armillary.algebra.arguments import file_path, flag, text
 from armillary.errors import ArmillaryError, UnitsError, require, shown
-from armillary.limited_files import replacing
+from armillary.limited_files import replacing, write_file
 from armillary.results.record import TIME, UNKNOWN, conversion, label_units
 from armillary.text_tables import Html, counted, html_table, html_text
 from armillary.untyped import DataTable
@@ -44,11 +43,11 @@ if TYPE_CHECKING:
 
     from armillary.results.run import Run
 
-_NAMED = 2  # parameters that a label names, where runs differ in more
+_NAMED = 2  # parameters that a label names, if runs differ in more
 
 
 class Curve(NamedTuple):
-    """Samples `y` over `x`; `place` is its number among its like, from which colour and dashes follow."""
+    """Samples `y` over `x`; `place` is its index, which chooses its colour and dashes."""
 
     label: str
     x: np.ndarray
@@ -62,6 +61,7 @@ class Panel(NamedTuple):
     title: str
     units: str
     curves: tuple[Curve, ...]
+    noise: float  # values up to this are rounding, and drawn as zero
 
 
 class Chart(NamedTuple):
@@ -105,7 +105,7 @@ def chart_of(
 
 
 def run_labels(runs: Sequence[Run]) -> list[str]:
-    """Short texts that distinguish runs: their systems, else the parameters they differ in, else numbers."""
+    """Return short texts that distinguish runs: systems, else parameters that differ, else numbers."""
     systems = [run.system for run in runs]
     if len(set(systems)) == len(runs):
         return systems
@@ -124,7 +124,7 @@ def _parameter_text(run: Run, name: str) -> str:
 
 
 def _select_names(runs: Sequence[Run], patterns: Sequence[str]) -> list[str]:
-    """Names in the order requested; a pattern must match in one run at least."""
+    """Return names in the order requested; a pattern must match in one run at least."""
     found: dict[str, None] = {}
     if not patterns:
         own = list(dict.fromkeys(name for run in runs for name in run.outputs))
@@ -150,6 +150,7 @@ def _by_units(run: Run, names: Sequence[str], x: str | None) -> tuple[Panel, ...
             axis_label(group[0], units) if len(group) == 1 else units or _unitless(run, group[0]),
             units,
             tuple(Curve(name, over, run[name], place) for place, name in enumerate(group)),
+            _noise([run], units),
         )
         for units, group in groups.items()
     )
@@ -165,7 +166,17 @@ def _by_output(runs: Sequence[Run], labels: Sequence[str], name: str, x: str | N
         if x is not None:
             over = run[x] * conversion(x, run.units[x], x_units)
         curves.append(Curve(label, over, run[name] * conversion(name, run.units[name], units), place))
-    return Panel(axis_label(name, units), units, tuple(curves))
+    return Panel(axis_label(name, units), units, tuple(curves), _noise(runs, units))
+
+
+def _noise(runs: Sequence[Run], units: str) -> float:
+    """Return the size up to which values in some units are rounding, beside all others in these units.
+
+    A car that drives straight on for 100 m is 1e-14 m beside its path, which is no motion to be seen.
+    """
+    named = [run[n] for run in runs for n in run.names if units and label_units(run.units[n]) == units]
+    largest = max((float(np.max(np.abs(y), initial=0.0, where=np.isfinite(y))) for y in named), default=0.0)
+    return max(_ROUNDING * largest, _NOTHING)
 
 
 def _units(runs: Sequence[Run], name: str) -> str:
@@ -209,7 +220,7 @@ STYLE = {
 
 
 def matplotlib(module: str = "") -> ModuleType:
-    """Matplotlib, or a module of it."""
+    """Return Matplotlib, or a module of it."""
     return require(f"matplotlib.{module}" if module else "matplotlib", extra="plot", purpose="Plots")
 
 
@@ -223,17 +234,17 @@ def check_suffix(path: str | os.PathLike[str], known: tuple[str, ...] = FIGURES)
 
 @contextmanager
 def use_style(style: DataTable, *, interactive: bool) -> Iterator[None]:
-    """Figures made meanwhile have this look."""
-    if interactive:  # before the look: what a notebook's backend sets as it is imported has to stay
+    """Give figures that are made within this context this look."""
+    if interactive:  # imported first: settings of a notebook's backend must outlast the context
         matplotlib("pyplot")
     with matplotlib().rc_context(style):
         yield
 
 
 def new_figure(size: tuple[float, float], *, interactive: bool, shown: bool = False) -> Figure:
-    """Return an empty figure. Pyplot would hold on to one that is only saved, and a notebook would show a
-    figure of pyplot at the end of the cell, beside the one that a call returns; a figure that is ``shown`` at
-    once needs pyplot.
+    """Return an empty figure. Pyplot would keep a figure that is only saved, and a notebook would show a
+    figure of pyplot at the end of the cell, beside the figure that a call returns; a figure that is ``shown``
+    at once needs pyplot.
     """
     shape: DataTable = {"figsize": size, "layout": LAYOUT}
     notebook = interactive and not shown and "inline" in str(matplotlib("pyplot").get_backend())
@@ -247,7 +258,7 @@ def new_figure(size: tuple[float, float], *, interactive: bool, shown: bool = Fa
 
 @cache
 def _notebook_figure() -> type[Figure]:
-    """Return the class of figures that a notebook shows where they are the value of a cell."""
+    """Return the class of figures that a notebook shows if they are the value of a cell."""
 
     # mypy: matplotlib is imported at its first use.
     class NotebookFigure(matplotlib("figure").Figure):  # type: ignore[misc]
@@ -260,7 +271,7 @@ def _notebook_figure() -> type[Figure]:
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """The figure in a file of the kind of its suffix."""
+    """Save a figure in the format of the file's suffix."""
     suffix = check_suffix(path)
     with replacing(path) as temporary:
         figure.savefig(temporary, format=suffix[1:])
@@ -274,8 +285,8 @@ def open_figure(
     show: bool = False,
     ax: Axes | None = None,
 ) -> Iterator[Figure]:
-    """A figure in our look, or the one of given axes in its own; at the end it is saved at the path, if there
-    is one, and shown with ``show``.
+    """Open a figure in our look, or the figure of given axes in its own; at the end, save it at the path, if
+    there is one, and show it with ``show``.
     """
     flag(show, "show=")
     if ax is not None:
@@ -284,7 +295,7 @@ def open_figure(
         check_suffix(path)
     interactive = ax is None and (path is None or show)
     with use_style(STYLE if ax is None else {}, interactive=interactive):
-        # Axes may also lie in a SubFigure, which has what is used of a Figure.
+        # Axes may also lie in a SubFigure, which has the methods of a Figure that are used here.
         figure: Any = new_figure(size, interactive=interactive, shown=show) if ax is None else ax.figure
         yield figure
         if ax is None:
@@ -302,17 +313,20 @@ def can_show() -> bool:
 
 
 def literal(text: str) -> str:
-    """Text without mathematics: a dollar sign in a name is a dollar sign."""
+    """Return text without mathematics: a dollar sign in a name is a dollar sign."""
     return arguments.text(text, "a title").replace("$", r"\$")
 
 
 _PAGES = (".html", ".htm")
 
 # A panel whose values differ by less than this part of the largest is drawn as constant, with room of _ROOM
-# of the largest on either side (what matplotlib gives to equal values): an energy kept to 1e-11 is a
+# of the largest on either side (as matplotlib does for equal values): an energy kept to 1e-11 is a
 # straight line, not the noise of its last digits.
 _CONSTANT = 1e-6
 _ROOM = 0.05
+# As in plots of moving pages (viewer/web/scripts/controls/axes.js):
+_ROUNDING = 1e-12  # of the largest value in the same units: smaller values are no curve
+_NOTHING = 1e-14  # in an output's units: zero, if no other output has these units
 
 _DASHES = ("-", "--", ":", "-.")
 
@@ -333,12 +347,11 @@ def plot(
         arm.plot([slow, fast], "r", "Ay", path="steer.html")
         arm.plot(run, "NRB.q2", x="NRB.q1", path="path.png")
 
-    Names may be patterns (`A.*`); without any, the model's own outputs are plotted (`Run.outputs`), or all
-    where it has none. Of one run, outputs of equal units share a panel; of several each
-    output has its own, and each run a colour and a label (by default its system, or the parameters in which
-    the runs differ). With `path` it is saved as PNG, SVG, PDF, or as one HTML page to zoom in, of which no
-    figure is returned. With `ax` everything goes there. Without a path, or with `show`, the window system is
-    used.
+    Names may be patterns (`A.*`); without any, the model's own outputs are plotted (`Run.outputs`), or all if
+    it has none. Of one run, outputs of equal units share a panel; of several each output has its own, and
+    each run a colour and a label (by default its system, or the parameters in which the runs differ). With
+    `path` it is saved as PNG, SVG, PDF, or as one HTML page to zoom in, for which no figure is returned. With
+    `ax` everything is drawn there. Without a path, or with `show`, the window system is used.
     """
     suffix = None if path is None else check_suffix(path, (*FIGURES, *_PAGES))
     # By hasattr, since the module of runs imports this one.
@@ -390,13 +403,15 @@ def _draw_panel(panel: Panel, axes: Axes, *, legend: bool) -> None:
         axes.legend(loc="best")
     axes.grid(True)
     axes.set_axisbelow(True)
-    _show_constants_as_such(axes)
+    _show_constants_as_such(axes, panel.noise)
 
 
-def _show_constants_as_such(axes: Axes) -> None:
+def _show_constants_as_such(axes: Axes, noise: float) -> None:
     low, high = axes.dataLim.intervaly
     largest = max(abs(low), abs(high))
-    if axes.get_autoscaley_on() and 0 < high - low < _CONSTANT * largest < np.inf:
+    if axes.get_autoscaley_on() and largest <= noise:
+        axes.set_ylim(-1.0, 1.0, auto=None)
+    elif axes.get_autoscaley_on() and 0 < high - low < _CONSTANT * largest < np.inf:
         middle = (low + high) / 2
         axes.set_ylim(middle - _ROOM * largest, middle + _ROOM * largest, auto=None)
 
@@ -424,9 +439,8 @@ _HEIGHTS = {1: 420, 2: 280, 3: 220}  # pixels of a panel, by their number
 
 
 def write_page(path: str | Path, chart: Chart) -> None:
-    """The page of a chart, written whole or not at all."""
-    with replacing(path) as temporary:
-        temporary.write_text(page_of(chart), encoding="utf-8")
+    """Write the page of a chart, whole or not at all."""
+    write_file(path, page_of(chart))
 
 
 def page_of(chart: Chart) -> str:
@@ -442,7 +456,7 @@ def page_of(chart: Chart) -> str:
 
 
 def _json_of_chart(chart: Chart) -> str:
-    """Curves as JSON that cannot end the element it stands in."""
+    """Return the curves as JSON that cannot end the HTML element around it."""
     store = _Arrays()
     thinned = 0
     panels = []
@@ -454,7 +468,8 @@ def _json_of_chart(chart: Chart) -> str:
             x, y = (curve.x, curve.y) if rows is None else (curve.x[rows], curve.y[rows])
             place = {"colour": curve.place % _STYLE_COLOURS, "dash": curve.place // _STYLE_COLOURS}
             curves.append({"label": curve.label, "x": store.add(x), "y": store.add(y), **place})
-        panels.append({"title": panel.title, "units": panel.units, "curves": curves})
+        found = {"title": panel.title, "units": panel.units, "curves": curves, "noise": panel.noise}
+        panels.append(found)
     note = f"Curves of more than {LONG:,} samples are drawn from their extremes." if thinned else ""
     data: DataTable = {
         "x": axis_label(chart.x_name, chart.x_units),
@@ -484,7 +499,7 @@ class _Arrays:
 
 
 def _thin_rows(curve: Curve) -> np.ndarray | None:
-    """Indices of the samples that are kept; None for all."""
+    """Return the indices of the samples that are kept; `None` for all."""
     samples = curve.y.size
     if samples <= LONG:
         return None
@@ -511,9 +526,7 @@ _WIDTH, _HEIGHT = 120, 24  # pixels of a curve
 
 
 def run_html(run: Run) -> str:
-    """Return a heading and a table; the model's own outputs come first, and of the rest as many as there is
-    room.
-    """
+    """Return a heading and a table of outputs, the model's own first, with at most ``_SHOWN`` rows."""
     span = f"t = {run.time[0]:g} to {run.time[-1]:g} s" if len(run) else "empty"
     facts = [counted(len(run), "sample"), counted(len(run.names), "output"), span]
     facts += [str(run.info[key]) for key in ("method", "status") if key in run.info]
@@ -559,7 +572,7 @@ def sparkline(x: np.ndarray, y: np.ndarray) -> Html:
 
 
 def _extreme_rows(y: np.ndarray) -> np.ndarray:
-    """Indices of all samples or, of many, of the lowest and highest of each stretch as wide as a pixel."""
+    """Return the indices of all samples; of many, the lowest and highest for each pixel of width."""
     if len(y) <= 2 * _WIDTH:
         return np.arange(len(y))
     stretches = np.array_split(np.arange(len(y)), _WIDTH)

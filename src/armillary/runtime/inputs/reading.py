@@ -34,7 +34,7 @@ from armillary.settings import RunSettings
 from armillary.solver.thresholds import APART
 from armillary.untyped import DataTable, Given
 
-# relative deviation up to which breaks count as evenly spaced; only the first guess of a search uses this
+# relative deviation up to which breaks count as evenly spaced; used only for the first guess of a search
 _EVEN = 1e-9
 
 
@@ -102,9 +102,9 @@ class DrivenInputs:
         return memory
 
     def complete(self, memory: np.ndarray) -> DrivenInputs:
-        """Return these inputs, with constant data for the others.
+        """Return these inputs, with constant data for inputs without data.
 
-        An input without data keeps its value in ``memory`` (numbers, or numbers × runs).
+        Such an input keeps its value in ``memory`` (numbers, or numbers × runs).
         """
         held = {
             name: SignalPieces(np.zeros(1), np.repeat(memory[i, ..., None, None], 2, axis=-2))
@@ -185,9 +185,9 @@ def read_inputs(system: Description, inputs: object, settings: RunSettings) -> d
 
 def _hint(system: Description, name: str, known: list[str]) -> str:
     if name in system.parameters:
-        return "; it is a parameter, which is constant in a run: declare an input with s.input in its place"
+        return "; it is a parameter, which is constant in a run: declare an input with s.input instead"
     if name in system.memories:
-        return "; it is a memory, which the model itself renews"
+        return "; it is a memory, which the model itself updates"
     return suggestion(name, known)
 
 
@@ -301,13 +301,13 @@ def _sample_function(name: str, function: Given, settings: RunSettings) -> Signa
         return _constant(float(reals(function(settings.t0), f"input '{name}'", ParameterError)), name)
     every = length / _INTERVALS
     if settings.step is not None and length / settings.step < 1e6:
-        # stages of Runge–Kutta methods with fixed steps are at such times
+        # stages of Runge–Kutta methods with fixed steps are at these times
         every = min(every, settings.step / 2)
     return Signal.sampled(function, settings.t_end, every=every, t0=settings.t0)
 
 
 def _data_array(name: str, array: Given) -> Signal:
-    """Return values over the dimension called t or time, or over the last; another dimension counts runs."""
+    """Return values over the dimension t or time, else over the last one; another dimension counts runs."""
     dims = [str(d) for d in array.dims]
     time = next((d for d in dims if d in _TIMES), dims[-1] if dims else "")
     if not dims or len(dims) > 2 or time not in array.coords:

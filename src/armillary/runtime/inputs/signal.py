@@ -7,7 +7,7 @@
 
 Before the first instant a signal has its first value, after the last instant its last value.
 
-Random signals with a stated spectrum: roads, turbulence, noise.
+Also random signals with a stated spectrum: roads, turbulence, noise.
 
 A signal over the time T is a sum of waves with random phases (Shinozuka and Jan 1972),
 
@@ -49,7 +49,7 @@ _ROUNDING = 1e-12  # gap between two pieces that is no jump, relative to the lar
 class SignalPieces:
     """A piecewise polynomial in the form of `llvm/called_functions.py`.
 
-    ``coefficients`` (…, pieces, m) are those of powers of the time since the break at which a piece begins,
+    ``coefficients`` (…, pieces, m) multiply powers of the time since the break at which a piece begins,
     lowest power first; there is one piece more than breaks. ``inner`` and ``ends``: numbers of continuous
     derivatives at inner breaks, and at the first and last break; −1 if the value may jump. ``after_last``:
     the last break is one rounding after the last instant.
@@ -101,8 +101,8 @@ class SignalPieces:
 class Signal:
     """Values over time: of one run, with shape (instants,), or of many, (runs, instants).
 
-    ``units`` are those of the values; ``interpolation`` is "hold", "linear", "smooth" or "cubic". Both have
-    the defaults that the input states.
+    ``units`` are the units of the values; ``interpolation`` is "hold", "linear", "smooth" or "cubic". By
+    default both are the input's.
     """
 
     def __init__(
@@ -135,8 +135,8 @@ class Signal:
     ) -> Signal:
         """Return a signal from two columns of a file, each by its heading or its number from 1.
 
-        Units are ``units``, else those in the heading, "road [mm]"; the heading of the time may have units,
-        too, "t [ms]".
+        Units are ``units``, else the units in the heading, "road [mm]"; the heading of the time may have
+        units, too, "t [ms]".
         """
         from armillary.algebra.tables import read_columns
 
@@ -181,7 +181,7 @@ class Signal:
         return len(self.values) if self.values.ndim == 2 else None
 
     def delayed(self, seconds: float | str) -> Signal:
-        """Return the same signal, delayed by a time: the road under a rear wheel."""
+        """Return the same signal, delayed by a time, such as the road under a rear wheel."""
         how, units = self.interpolation, self.units
         time = self.time + a_time(seconds, "the delay of a signal", ParameterError)
         return Signal(time, self.values, interpolation=how, units=units, name=self.name)

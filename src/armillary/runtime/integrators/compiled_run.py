@@ -11,16 +11,18 @@ import numpy as np
 
 from armillary.llvm.jit import machine_settings
 from armillary.runtime.addresses import address
-from armillary.runtime.integrators.records import (
+from armillary.runtime.integrators.settings import (
     Functions,
     Integration,
+    IntegrationSettings,
     IntegrationStatus,
     Lack,
     Outlook,
     RunChanges,
     Stepping,
+    check_rows,
+    most_rows,
 )
-from armillary.runtime.integrators.settings import IntegrationSettings, check_rows, most_rows
 from armillary.solver.language.language import LOGGED
 from armillary.solver.llvm.layout import (
     FUNCTIONS,
@@ -42,7 +44,7 @@ _MOST_ROWS_AT_ONCE = 1 << 20
 _GIVEN_AT_ONCE = 1 << 21  # most numbers in rows for which room is made before the run
 _SPARE = 4  # most unused rows in the arrays of a result
 _FIRST_EVENTS = 64
-_SEARCHED = 512  # with fewer rows, compiled code searches jumps of speeds; else models/failures.py
+_SEARCHED = 512  # with fewer rows, compiled code searches for jumps of speeds; else models/failures.py
 
 _FAILED_STATE = ("diverged", "step too small")
 
@@ -304,7 +306,7 @@ class CompiledRun:
         self._begin()
 
     def _begin(self) -> None:
-        """Make room for rows and events of a run that has not begun."""
+        """Allocate rows and events of a run that has not begun."""
         self._log: np.ndarray | None = None  # None: the first log, at the end of _room
         if self._times_given is not None:
             self._give_room(self._times_given)
@@ -458,7 +460,7 @@ class CompiledRun:
         return log[: self.control.firings]
 
     def _give_room(self, times: np.ndarray) -> None:
-        """Make room for the first rows, one per time."""
+        """Allocate the first rows, one per time."""
         control, rows = self.control, len(times)
         self._times, self._rows = times, np.empty((rows, self._functions.n_outputs))
         control.times, control.samples = address(times), address(self._rows)
@@ -489,7 +491,7 @@ class CompiledRun:
         return Outlook(*[getattr(self.control, name) for name in Outlook._fields])
 
     def _near_place(self) -> bool:
-        """Return whether the run ends near a place of lost rank.
+        """Return whether the run ends near a singular configuration.
 
         A row there is interpolated from rows around it (`is_near_place` in solver/passages.py).
         """

@@ -13,14 +13,14 @@ import numpy as np
 
 from armillary.errors import ArmillaryError
 from armillary.runtime.integrators.compiled_run import CompiledRun
-from armillary.runtime.integrators.records import (
+from armillary.runtime.integrators.settings import (
     Functions,
     Integration,
+    IntegrationSettings,
     IntegrationStatus,
     RunChanges,
     Stepping,
 )
-from armillary.runtime.integrators.settings import IntegrationSettings
 from armillary.solver.llvm.layout import Reason
 from armillary.solver.methods.registry import STIFF
 from armillary.solver.thresholds import FIRST_STEPS
@@ -67,9 +67,10 @@ def integrate(
     becomes false.
 
     The last step is shortened if necessary. Memory is updated at the start of every step. A row shows the
-    state and memory with which the next step begins; at an event those after it. Divergence, Ctrl-C, events
-    that come faster and faster, and too many rows for memory end the run with a status. Errors are raised
-    only for wrong input, and for Ctrl-C while the loop is compiled, when there are no results to keep.
+    state and memory with which the next step begins; at an event, state and memory after the event.
+    Divergence, Ctrl-C, events that come faster and faster, and too many rows for memory end the run with a
+    status. Errors are raised only for wrong input, and for Ctrl-C while the loop is compiled, when there are
+    no results to keep.
     """
     state = _vector("state", state, functions.n_states)
     memory = _vector("memory", memory, functions.n_memory)

@@ -43,8 +43,7 @@ from armillary.program.sensitivities import (
     sensitive_equations,
 )
 from armillary.runtime.integrators.integrate import integrate
-from armillary.runtime.integrators.records import Stepping
-from armillary.runtime.integrators.settings import complete_settings
+from armillary.runtime.integrators.settings import Stepping, complete_settings
 from armillary.runtime.models.compiled import CompiledModel, Compiler
 from armillary.runtime.models.configured_program import as_program_of, driven_equations
 from armillary.runtime.models.instance import Instance
@@ -124,7 +123,7 @@ class CompiledRedundantModel(CompiledModel):
     def joint_accelerations(
         self, t: float, state: Given, parameters: DataMapping | None = None, *, memory: Given = None
     ) -> dict[str, float]:
-        """Return rates of the joints' speeds at a state by name: the same u̇ as of other formalisms."""
+        """Return rates of the joints' speeds at a state by name: the u̇ of other formalisms."""
         v_dot = self.derivatives(t, state, parameters, memory=memory)
         v_dot = v_dot[self.layout.first_speed : self.layout.first_own]
         r, system = self._redundant, self.equations.system
@@ -165,7 +164,7 @@ class CompiledRedundantModel(CompiledModel):
     def dependent_constraints(
         self, state: Given, parameters: DataMapping | None = None, t: float = 0.0
     ) -> list[str]:
-        """Return the constraints that are redundant at a state: they follow from constraints before them."""
+        """Return the constraints that are redundant at a state, since earlier ones imply them."""
         r = self._redundant
         names = [*self.coordinate_names, *self.speed_names]
         values = self.inside(parameters) | dict(zip(names, np.asarray(state, float), strict=False))
@@ -181,7 +180,7 @@ class CompiledRedundantModel(CompiledModel):
         for row, name in zip(B, self.equations.constraints, strict=True):
             size = float(np.linalg.norm(row))
             left = row.copy()
-            for _ in range(2):  # twice, which removes rounding errors of the first time
+            for _ in range(2):  # the second time removes rounding errors of the first
                 for b in basis:
                     left -= (b @ left) * b
             if np.linalg.norm(left) <= 1e-9 * max(size, 1e-300):
@@ -397,9 +396,8 @@ class CompiledSensitiveModel(CompiledModel):
         return np.concatenate([memory, rows.ravel()])
 
     def tolerances(self, atol: float | Sequence[float]) -> float | Sequence[float]:
-        """Return the tolerances of all states, from those of coordinates, speeds and states.
-
-        All derivatives get the same.
+        """Return the tolerances of all states, from tolerances of coordinates, speeds and states, which their
+        derivatives share.
         """
         count = len(self.base.equations.program.state)
         return np.tile(atol, 1 + len(self.directions)).tolist() if np.shape(atol) == (count,) else atol
@@ -525,7 +523,7 @@ def compile_equations(
 ) -> CompiledModel:
     """Compile equations to machine code in this process.
 
-    Code of the tier "quick" is ready sooner and runs longer. ``pictures`` returns the object that draws the
+    Code of the tier "quick" compiles faster and runs slower. ``pictures`` returns the object that draws the
     model's motions; ``base`` is the model of the same equations without derivatives of the motion.
     """
     made: Any = model_kind(equations)  # only models with derivatives take `base`

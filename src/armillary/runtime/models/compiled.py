@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 
 class Compiler(Protocol):
-    """A function that compiles further equations of a system with the same options as the first."""
+    """A function that compiles further equations of a system with the options of the first ones."""
 
     def __call__(
         self, equations: DerivedEquations, *, base: CompiledModel | None = None
@@ -92,7 +92,11 @@ class CompiledModel(ConfiguredProgram):
     def derivatives(
         self, t: float, state: Given, parameters: DataMapping | None = None, *, memory: Given = None
     ) -> np.ndarray:
-        """Return [q̇, u̇, ż] at a state [q, u, z]; see ``Model.derivatives``."""
+        """Return [q̇, u̇, ż] at a state [q, u, z]: coordinates, speeds and states of the user's own;
+        ``memory`` has inputs and memories by name, as for ``simulate``, or all of them as numbers in the
+        model's own units. A contact without a status in ``memory`` gets the status that follows from the
+        state.
+        """
         y = self._state_vector(state)
         return self._call("derivatives", len(y), t, y, parameters, memory)
 
@@ -106,7 +110,9 @@ class CompiledModel(ConfiguredProgram):
         memory: Given = None,
         states: Given = None,
     ) -> np.ndarray:
-        """Return u̇ at coordinates q and speeds u; see ``Model.accelerations``."""
+        """Return u̇ at coordinates q, speeds u and states of the user's own; without ``states`` these have
+        their initial values.
+        """
         if self.base is not self:
             return self.base.accelerations(t, q, u, parameters, memory=memory, states=states)
         q = vector(q, len(self.coordinate_names), "coordinates")
@@ -147,7 +153,7 @@ class CompiledModel(ConfiguredProgram):
         return instance.call(name, length, t, y, stored)
 
     def _memory_vector(self, memory: Given, t: float) -> np.ndarray:
-        """Return the memory of a call, from a vector or from values by name; others as when runs start."""
+        """Return the memory of a call, from a vector, or from values by name with defaults."""
         if memory is None or isinstance(memory, Mapping):
             return initial_memory(self.equations, memory, t)
         return vector(memory, len(self.equations.system.memories), "memory")
@@ -155,7 +161,9 @@ class CompiledModel(ConfiguredProgram):
     def state(
         self, initial: Initial = None, parameters: DataMapping | None = None, t: float = 0.0
     ) -> np.ndarray:
-        """Return a state from initial values; see ``Model.state``."""
+        """Return a state from values by name (the rest as described), or from all values in order. Euler
+        parameters are made unit, loops are closed, and speeds made to agree with the constraints.
+        """
         instance = Instance(self, self.parameter_table.check_given(parameters))
         return instance.pack_state(self.place_at_start(instance, initial, t, initial_memory(self.equations)))
 
@@ -237,17 +245,19 @@ class CompiledModel(ConfiguredProgram):
     def _again(
         self, given: RunSettings, parameters: DataMapping | None, initial: Given, progress: Given
     ) -> Run | None:
-        """Repeat an earlier run with these settings and parameters, from new initial values; None if none is
-        kept.
+        """Repeat an earlier run with these settings and parameters, from new initial values; None if no such
+        run is kept.
         """
-        known = self._kept  # which other threads may replace
+        known = self._kept  # other threads may replace it
         if known is None or (repeated := known.repeated.get(id(given))) is None:
             return None
         return repeated.run(initial, progress) if self._with_parameters(parameters) is known else None
 
     def _with_parameters(self, parameters: DataMapping | None) -> KnownParameters:
-        """Check the parameters of a run; return data that depend on them, which are kept for the next run."""
-        known = self._kept  # which other threads may replace
+        """Check the parameters of a run; return the data that depend on them, which are kept for the next
+        run.
+        """
+        known = self._kept  # other threads may replace it
         if known is not None and known.same(parameters):
             return known
         values = self.parameter_table.values(parameters)
@@ -276,11 +286,13 @@ class CompiledModel(ConfiguredProgram):
         signals = read_inputs(system, inputs, settings)
         for name in table(memory, "memory=", ParameterError):
             if name in signals:
-                raise ParameterError(f"'{name}' has a value in memory= and data in inputs=; give one of both")
+                raise ParameterError(
+                    f"'{name}' has a value in memory= and data in inputs=; give only one of them"
+                )
         for name, signal in signals.items():
             if signal.runs is not None and not many:
                 raise ParameterError(
-                    f"input '{name}' has data for {signal.runs} runs, and this is one run; give a row of them"
+                    f"input '{name}' has data for {signal.runs} runs, but this is one run; give one row"
                 )
         return driven_inputs(system, signals)
 

@@ -1,4 +1,4 @@
-"""The machine code of a program: its functions by name, those of runs, and constants for parameter values.
+"""The machine code of a program: functions by name, functions for runs, and constants for parameter values.
 
 Also further functions of a model as machine code: any expressions of its time, state, memory and parameters.
 
@@ -28,7 +28,7 @@ from armillary.llvm.building.routines import (
     lane_rows,
     precompute_rows,
 )
-from armillary.llvm.jit import Compiled, holds_addresses, vector_doubles
+from armillary.llvm.jit import Compiled, holds_addresses, register_doubles, vector_doubles
 from armillary.llvm.sections import lane_functions_text, process_text
 from armillary.model.description import EventRecord
 from armillary.model.units import state_factor
@@ -36,7 +36,7 @@ from armillary.program.equations import NOT_PICKLED, DerivedEquations
 from armillary.program.passes.graph import Operations
 from armillary.program.pieces import with_functions
 from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, INTERNAL_EVENTS, POOR_PIVOT
-from armillary.runtime.integrators.records import Functions
+from armillary.runtime.integrators.settings import Functions
 from armillary.runtime.models.configurations import NEARLY, changes_configuration
 from armillary.runtime.models.parameters import parameter_table
 from armillary.runtime.start.initial import initial_memory
@@ -70,7 +70,7 @@ class CompiledProgram:
 
     @property
     def tier(self) -> str:
-        """ "final", or "quick": code that was ready sooner and runs longer; see ``Equations.compile``."""
+        """ "final", or "quick": code that compiles faster and runs slower; see ``Equations.compile``."""
         return self._code.tier
 
     @property
@@ -255,10 +255,10 @@ class ModelFunctions:
 
     ``functions`` has the expressions of each function, without dimensions and without dependent speeds or
     accelerations. ``inputs`` are their symbols besides the state, in the order of the given numbers;
-    ``per_state`` are inputs that belong to a state each. Code of ``continued`` continues with the results of
-    a function; ``placed`` are further functions that put results of another one into matrices. ``many``
-    compiles only for evaluation at many points: ``rows`` then computes as many together as a vector holds,
-    and there is no ``address``. Two points in a vector take 0.6 of the time on a Neoverse N1.
+    ``per_state`` are inputs that each belong to a state. Code of ``continued`` continues with the results of
+    a function; ``placed`` are further functions that put results of another function into matrices.
+    ``many`` compiles only for evaluation at many points: ``rows`` then computes as many points together as
+    fit into a vector, and no function has an ``address``. Two points in a vector take 0.6 of the time (N1).
     """
 
     def __init__(
@@ -302,12 +302,12 @@ class ModelFunctions:
 
     def _compile_lanes(self, names: list[str]) -> bool:
         """Compile the functions for several rows at once; return whether that was possible."""
-        program, lanes = self.equations.program, vector_doubles()
+        program, lanes = self.equations.program, register_doubles()
         sizes = {
             "states": len(program.state) + self._inputs, "constants": self._count,
             "memories": len(program.memory),
         }  # fmt: skip
-        if lanes == 1 or sum(sizes.values()) + max(self._lengths.values(), default=0) > _LONGEST:
+        if vector_doubles() == 1 or sum(sizes.values()) + max(self._lengths.values(), default=0) > _LONGEST:
             return False
         text = lane_functions_text(program, lanes)
         if holds_addresses(text):
@@ -412,7 +412,9 @@ class ModelFunctions:
         counts = {len(a) for a, ndim in ((times, 1), *((a, 2) for a in (states, given, stored, numbers)))
                   if a.ndim == ndim}  # fmt: skip
         if len(counts) > 1:
-            raise ArmillaryError(f"arrays of {sorted(counts)} rows were given together; give each as many")
+            raise ArmillaryError(
+                f"arrays of {sorted(counts)} rows were given together; give equally many of each"
+            )
         n = counts.pop() if counts else 1
         if given.size:
             parts = [np.broadcast_to(a, (n, a.shape[-1])) for a in (states, given)]
@@ -428,7 +430,7 @@ class ModelFunctions:
     def fill_rows(self, name: str, n: int, strides: Sequence[int], places: Sequence[int]) -> None:
         """Run the compiled loop of a function over n rows of arrays at known addresses.
 
-        The arguments are those of ``loop``. The number of threads depends on the amount of work.
+        The arguments are the arguments of ``loop``. The number of threads depends on the amount of work.
         """
         threads = 1 if self._foreign else n * self._totals[name] // _THREAD
         threads = min(processors(), threads) if threads > 1 else 1
@@ -501,7 +503,7 @@ class SpeedPlaces:
 
 
 def speed_places(equations: DerivedEquations, outputs: Sequence[str]) -> SpeedPlaces:
-    """Return the places of a system's speeds among given outputs."""
+    """Return the indices of a system's speeds among given outputs."""
     speeds = equations.system.speeds
     column = {name: i for i, name in enumerate(outputs)}
     kinds: dict[tuple[object, float], list[int]] = {}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 Settings = dict[tuple[str, str], float]  # values of speeds by the names of an event and a speed
-# factor of the limit of a poor choice: a step that ends at it may end just before, to its tolerance
+# tolerance of the limit of a poor choice: a step that shall end at the limit may end just before it
 NEARLY = 1.001
 
 
@@ -100,7 +100,7 @@ class Configurations:
     ) -> float | Sequence[float]:
         """Return the tolerances of a configuration's states, from those of the first configuration by name.
 
-        A speed that is no state there gets the least tolerance of the first configuration's speeds.
+        A speed that is no state of the first configuration gets the least tolerance of that one's speeds.
         """
         if type(atol) is float or configuration == self.first or not np.ndim(atol):
             return atol
@@ -130,7 +130,7 @@ def elimination_steps(equations: DerivedEquations) -> list[tuple[int, int]]:
 def changes_configuration(event: EventRecord, equations: DerivedEquations) -> bool:
     """Return whether an event changes the configuration.
 
-    It does so if it locks, unlocks, sets a locked speed, or sets a value after which loops are closed again.
+    It does if it locks, unlocks, sets a locked speed, or sets a value after which loops are closed again.
     """
     if event.lock or event.unlock:
         return True

@@ -67,7 +67,7 @@ class ConfiguredProgram(CompiledProgram):
 
     @cached_property
     def masses(self) -> tuple[Masses, list[ConstraintRow]]:
-        """Masses of the tree and constraints, for the search of places without mass (failures.py)."""
+        """Masses of the tree and constraints, for the search of motions without mass (failures.py)."""
         return masses_and_constraints(self.equations)
 
     @cached_property
@@ -197,7 +197,7 @@ class ConfiguredProgram(CompiledProgram):
 
 
 def as_program_of(equations: DerivedEquations, others: DerivedEquations) -> DerivedEquations:
-    """Return equations whose program reads inputs and has partial derivatives as another configuration's."""
+    """Return ``others`` with the driven inputs and partial derivatives that ``equations`` have."""
     program = equations.program
     found = with_partial_rates(others, like=program) if program.partial_rates else others
     return driven_equations(found) if equations.program.driven else found

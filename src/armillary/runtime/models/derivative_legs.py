@@ -1,8 +1,8 @@
 """A run with derivatives of its motion, leg by leg.
 
-Its loop ends where other dependent speeds are required; the place with its derivatives is then the start of a
-leg in another program. The solver of the program without derivatives chooses the speeds. Derivatives cannot
-pass places where constraints lose rank; the motion alone shows where these are.
+Its loop ends where other dependent speeds are required; the state there, with its derivatives, is the start
+of a leg in another program. The solver of the program without derivatives chooses the speeds. Derivatives
+cannot pass configurations where constraints lose rank; a run of the motion alone finds their times.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from armillary.program.targets.targets import (
     PIVOT_SIGN,
 )
 from armillary.runtime.integrators.compiled_run import CompiledRun
-from armillary.runtime.integrators.records import Integration
-from armillary.runtime.integrators.settings import IntegrationSettings
+from armillary.runtime.integrators.settings import Integration, IntegrationSettings
 from armillary.runtime.models.configurations import Configurations
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.legs import (
@@ -46,7 +45,7 @@ class DerivativeLegs(ConfigurationRun):
     """A run in progress: its place, its configuration and the next legs."""
 
     shown = -inf  # the time of the last row
-    near = 0.0  # rows this close to the place, at which an event happened, get its time
+    near = 0.0  # rows this close to the place of an event get its time
 
     def __init__(
         self,
@@ -78,7 +77,7 @@ class DerivativeLegs(ConfigurationRun):
         return self.legs
 
     def _choose(self, place: Place) -> Configuration:
-        """Return the configuration that suits a place: the present one, or one with a better choice."""
+        """Return the configuration for a place: the present one, or one with a better choice."""
         plain, supply = self._plain[self.configuration], ConfigurationSupply(self._plain, 0.0)
         functions = plain.model.run_functions
         start = known_changes(self._plain).configurations.index(self.configuration)
@@ -115,7 +114,7 @@ class DerivativeLegs(ConfigurationRun):
             return False
         happened = events_at_end(instance, result)
         flipped = any(e.name == PIVOT_SIGN for e in happened)
-        # Rounding may put an event just before the place; then no step leads on from there.
+        # Rounding may put an event just before a singularity; then no step continues from there.
         stuck = bool(happened) and result.status == "step too small" and self.stretch is None
         if (flipped or stuck) and result.t_stop > origin.t:
             self._go_back(result, instance)  # the leg is made again
@@ -127,7 +126,7 @@ class DerivativeLegs(ConfigurationRun):
             self.near = result.near or 16.0 * EPSILON * max(abs(result.t_stop), abs(origin.t))
             before = result.time < result.t_stop - self.near
             result = replace(result, time=result.time[before], samples=result.samples[before])
-            # Grid points may be off by as much; starting before the zero, the event would happen again.
+            # Grid points may be off equally; a leg that starts before the zero would repeat the event.
             grid_point = min(self._on_grid(result.t_stop), self.t_end)
             at = grid_point if 0.0 < grid_point - result.t_stop <= self.near else result.t_stop
         reached = instance.place(at, result.final_state, result.final_memory)
@@ -167,7 +166,7 @@ class DerivativeLegs(ConfigurationRun):
         t, ends = self.place.t, [self.t_end]
         if self.stretch is not None:
             ends.append(self.stretch.begin if t < self.stretch.begin else self.stretch.end)
-        elif self.grid and t > self.t0:  # back to the grid of steps first
+        elif self.grid and t > self.t0:  # first back to the grid of steps
             grid = self._on_grid(t)
             ends += [grid] if grid > t else []
         return min(ends)
@@ -214,7 +213,8 @@ class DerivativeLegs(ConfigurationRun):
         return instance.strength(self.place.t, state, self.place.memory) <= LOST_RANK * (1 + 1e-6)
 
     def _careful_leg(self, plain: Instance) -> Integration:
-        """Return the motion through a stretch of weak constraints, by the compiled loop, without derivatives.
+        """Compute the motion through an interval of weak constraints, by the compiled loop without
+        derivatives.
 
         ``plain`` is the program without derivatives of its motion.
         """
@@ -232,7 +232,7 @@ class DerivativeLegs(ConfigurationRun):
         return integrate_leg(plain, place, leg, None, single_changes(plain), lasts=lasts)
 
     def _derivatives_end(self, plain: Instance, result: Integration) -> float:
-        """Return the latest end of derivatives, from the motion alone: the start of a step across a place."""
+        """Return the latest end of a leg, from the motion alone: the start of a step across a singularity."""
         t = self.place.t
         if result.refused_event is not None:
             refuse_derivatives(plain, result.t_stop)

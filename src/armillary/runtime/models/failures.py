@@ -1,24 +1,24 @@
-"""Errors of runs that had to stop or cannot start, and the search for places where a motion moves no mass.
+"""Errors of runs that had to stop or cannot start, and the search for motions without mass.
 
-At a place where some motion moves no mass the mass matrix is singular, and a run divides by rounding errors:
-it may end with plausible numbers, or get stuck in steps of 1e-10 s. The error names the joint and the time.
+Where some motion moves no mass, the mass matrix is singular, and a run divides by rounding errors: it may end
+with plausible numbers, or get stuck in steps of 1e-10 s. The error names the joint and the time.
 
-Before a run (`refuse_locked`, `watch_start`): for joints with three angles the place is known. A start there
-may be sound, since constraints, or an angle that is given or locked, may exclude the loose motion; the mass
-matrix tells, but takes long to evaluate. So it is evaluated only there, and in any system if the first steps
-of an adaptive method do not advance.
+Before a run (`refuse_locked`, `watch_start`): joints with three angles have a known singular configuration. A
+start there may be possible, since constraints, or an angle that is prescribed or locked, may exclude the
+motion without mass; the mass matrix decides, but takes long to evaluate. So it is evaluated only there, and
+in any system if the first steps of an adaptive method do not advance.
 
 After a run (`weakness`): only if it failed or its speeds jumped; the integration loop takes no part. The mass
-matrix is evaluated along straight lines from the last rows before the jump. A slender body has weak pivots
-everywhere and is sound, so a pivot counts as singular only if its share (of the inertias that it is made of)
-falls far below that at the start of the run. A run that finished is cut only if the place explains the jump:
-if speeds jumped within a single step of fixed size, which was too long to see the place; or if the kinetic
-energy jumped, too. (True speeds may also be large next to a singular place, but then the energy stays
+matrix is evaluated along straight lines from the last rows before the jump. The pivots of a slender body are
+weak everywhere without harm, so a pivot counts as singular only if its share (its ratio to the inertias in
+it) falls far below its share at the start of the run. A finished run is cut only if the singularity explains
+the jump: if speeds jumped within a single fixed step, which was too long to resolve it; or if the kinetic
+energy jumped, too. (True speeds may also be large next to a singular configuration, but then the energy stays
 smooth.) All these measures are ratios without units. In most systems the links' own inertias keep all pivots
-from falling so far in any position (`Instance.masses_suffice`); then there is no search.
+from falling so far in any configuration (`Instance.masses_suffice`); then there is no search.
 
 With constraints, pivots are taken from the tree without them: M is singular on the admissible speeds only if
-M itself is singular, and the constraints must allow the motion that moves no mass.
+M itself is singular, and the constraints must allow the motion without mass.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from armillary.model.description import AMBIGUOUS, FAILED, JAMMED, JAMS, WITHOUT
 from armillary.model.quantities import kinetic_energy
 from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
-from armillary.runtime.integrators.records import Integration
+from armillary.runtime.integrators.settings import Integration
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.initial import Place
 from armillary.solver.thresholds import (
@@ -53,7 +53,7 @@ from armillary.solver.thresholds import (
 from armillary.untyped import Given
 
 _JUMPS = 5  # first jumps of speeds in a run that are checked
-_BURST = 100.0  # ratio of kinetic energy to that of earlier rows that shows a step across such a place
+_BURST = 100.0  # ratio of kinetic energy to earlier rows that shows a step across a singular mass matrix
 _SMALL = 1e-3  # share of the run's median speed; smaller speeds may grow fast at the start of a motion
 _HELD = 1e-2  # constraints that resist a motion of size one by at least this exclude it
 # rows counted for each run beside its own; sum over all runs beyond which masses_suffice is computed
@@ -61,8 +61,8 @@ _EACH, _PATIENCE = 300, 100_000
 _ROWS = 20  # rows before a jump from which paths start; rows before and after it whose energy is compared
 SINGULAR_THERE = "the mass matrix becomes singular there"
 REMEDY = (
-    "give the body, or one that hangs on it, mass or inertia there, keep the motion away from this position, "
-    "or use a joint without it (Spherical in place of three angles)"
+    "give the body, or a body that hangs on it, mass or inertia there, keep the motion away from this "
+    "position, or use a joint without this singularity (Spherical instead of three angles)"
 )
 
 
@@ -101,7 +101,7 @@ def weak_start(instance: Instance, start: Place) -> str:
 
 
 def _is_excluded(instance: Instance, rows: int) -> bool:
-    """Return whether the links' own inertias are known to exclude such a place.
+    """Return whether the links' own inertias are known to exclude motions without mass.
 
     `masses_suffice` is computed when a jump is seen, or once the searches for jumps in the rows of all runs
     have taken as long as that computation.
@@ -112,7 +112,7 @@ def _is_excluded(instance: Instance, rows: int) -> bool:
 
 
 def _jumps(sizes: np.ndarray) -> list[int]:
-    """Return the first rows in which speeds of some kind are far above those of all earlier rows.
+    """Return the first rows in which speeds of some kind are far above the speeds in all earlier rows.
 
     Rows at rest do not count as earlier rows.
     """
@@ -208,7 +208,9 @@ class _MassCheck:
         self.usual = self.masses.shares(start.at(np.zeros(1), self.time))[:, 0]
 
     def message(self, ways: Sequence[_Path]) -> str:
-        """Describe the weakest place on the paths; "" if all pivots are about as large as at the start."""
+        """Describe the weakest configuration on the paths; "" if all pivots are about as large as at the
+        start.
+        """
         portions = np.linspace(0.0, 1.0, COARSE)
         looks = [(self._weakest(way, way.ahead * portions), way) for way in ways]
         known = [(found[1], found[2], way) for found, way in looks if found is not None]
@@ -226,7 +228,7 @@ class _MassCheck:
                 return ""
         return (
             f"near t = {way.t + near[k]:.6g} s {motion.line()}: {SINGULAR_THERE} (a pivot "
-            f"is {share:.1g} of the inertias that it is made of); {REMEDY}"
+            f"is {share:.1g} of the inertias in it); {REMEDY}"
         )
 
     def _weakest(self, way: _Path, times: np.ndarray) -> tuple[float, float, int, MotionWithoutMass] | None:
@@ -241,9 +243,9 @@ def _speeds(instance: Instance, result: Integration) -> np.ndarray:
 
 
 def sound_part(instance: Instance, result: Integration, adaptive: bool) -> tuple[Integration, str]:
-    """Return the result of a finished run, cut before a place where a motion moves no mass, and the message.
+    """Return the result of a finished run, cut before a motion without mass, and the message.
 
-    Return the whole result and "" if there is no such place.
+    Return the whole result and "" if there is no such motion.
     """
     if result.status not in ("finished", "event"):
         return result, ""
@@ -265,7 +267,7 @@ _REMEDIES_FIXED_STEP = _REMEDIES | {
     "diverged": "a value is no longer finite: use a smaller step or check the loads and parameters",
     "too many steps": "raise max_steps, or use a larger step",
 }
-_OUT_OF_REACH = "; or a loop cannot follow what is prescribed any further: look where its points have to go"
+_OUT_OF_REACH = "; or a loop cannot follow a prescribed motion any further: check how far its points can move"
 _ACCUMULATES = "its effects come faster and faster; end the run there with stop=True, or use a contact force"
 
 
@@ -323,15 +325,15 @@ def stuck_contacts(result: Integration, instance: Instance) -> str:
 
 
 def doubtful_contacts(result: Integration, instance: Instance) -> str:
-    """Describe how often contacts had several admissible outcomes, or none; "" if that never happened."""
+    """Describe how often contacts had several admissible outcomes, or none; "" if this never happened."""
     system = instance.equations.system
     if AMBIGUOUS not in system.memories:
         return ""
     names = list(system.memories)
     told = (
         (AMBIGUOUS, "change", "of contact may have more than one admissible outcome, since the friction of a "
-         "sliding contact makes its normal force grow (Painlevé's paradox); the one nearest to the statuses "
-         "before was taken"),
+         "sliding contact makes its normal force grow (Painlevé's paradox); the outcome nearest to the "
+         "previous statuses was taken"),
         (JAMMED, "impact", "without collision: a contact that slid could neither press on its surface nor "
          "leave it, or its force grew without bound (Painlevé's paradox), so an impulse stopped it"),
         (WITHOUT_REBOUND, "impact", "without rebound, since rebounds contradicted each other or friction"),
@@ -357,7 +359,7 @@ def _unbounded_parameters(instance: Instance, run: Given) -> str:
         return ""
     values = ", ".join(f"{name} = {run.parameters[name]:g}" for name in min(names, key=len))
     return (
-        f"a factor that is made of parameters alone is not finite with {values}; give other values, or "
+        f"a factor that depends only on parameters is not finite with {values}; give other values, or "
         "describe the system so that nothing is divided by them"
     )
 
@@ -365,7 +367,7 @@ def _unbounded_parameters(instance: Instance, run: Given) -> str:
 def _culprit(result: Integration, instance: Instance) -> str:
     """Return the name of the event that accumulates, or of the state in which a run failed.
 
-    That is the first state whose own rate is not finite, since such a rate spoils others.
+    This is the first state whose own rate is not finite, since such a rate spoils others.
     """
     if result.failed_event is not None:
         return instance.equations.targets.watched[result.failed_event].name
@@ -387,8 +389,8 @@ def _complaints(instance: Instance) -> list[str]:
 
 
 def refuse_locked(instance: Instance, start: Place) -> None:
-    """Raise an error if a run would start with a joint's three axes in one plane and this leaves a massless
-    motion.
+    """Raise an error if a run would start with a joint's three axes in one plane, so that a motion has no
+    mass.
     """
     for joint in instance.model.three_angles:
         if joint.is_locked(start.q[joint.middle]) and (why := weak_start(instance, start)):

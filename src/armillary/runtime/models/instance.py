@@ -1,7 +1,7 @@
-"""A program with one set of parameter values: its numbers at places of a motion.
+"""A program with one set of parameter values: its numbers at single states.
 
-Assembly, changes of configuration and checks of singular places call compiled functions here, outside of the
-loop. The sections of a change of configuration are here, too; see program/configurations.py.
+Assembly, changes of configuration and checks of singular configurations call compiled functions here, outside
+the loop. The sections of a change of configuration are here, too; see program/configurations.py.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from armillary.solver.thresholds import WEAK
 from armillary.untyped import DataMapping
 
 if TYPE_CHECKING:
-    from armillary.runtime.integrators.records import Integration
+    from armillary.runtime.integrators.settings import Integration
     from armillary.runtime.models.configured_program import ConfiguredProgram
 
 
@@ -230,7 +230,7 @@ class Instance:
         if not np.abs(again - u)[self._free_speeds].max(initial=0.0) < 1e-3 * scale:
             raise ArmillaryError(
                 f"at t = {place.t:.6g} s the constraints of '{self.equations.system.name}' lose rank, so the "
-                "motion can go on in more than one way; start a little away from there"
+                "motion can continue in more than one way; start a little away from there"
             )
 
     def holds_at_end(self, result: Integration) -> bool:
@@ -256,8 +256,8 @@ class Instance:
         constraint = self.equations.reduction.rows[rows[int(np.argmin(off < BROKEN))]].constraint
         return (
             f"at t = {place.t:.6g} s constraint '{constraint.name}' ({constraint.about}) does not hold any "
-            "more: what was redundant or prescribed elsewhere contradicts it here, or a loop cannot follow "
-            "what is prescribed"
+            "more: it was redundant or prescribed and now contradicts other constraints, or a loop cannot "
+            "follow a prescribed motion"
         )
 
     @cached_property
@@ -273,7 +273,7 @@ class Instance:
             _NORMALISE(place)(t, address(y), self._constants_address, address(memory))
         return y
 
-    # ------------------------------------------------------------ places
+    # ------------------------------------------------------------ coordinates and speeds
 
     def pack_state(self, place: Place) -> np.ndarray:
         """Return the state of this program at a place."""
@@ -364,7 +364,7 @@ class Instance:
     def close_loops(self, place: Place, named: set[str], at_event: bool = False) -> Place:
         """Return a place with closed loops and speeds that satisfy constraints.
 
-        Values that are ``named`` stay; these are set by events if ``at_event``.
+        Values that are ``named`` stay; they are values set by events if ``at_event``.
         """
         return self.model.loops.close_loops(self, place, named, at_event)
 

@@ -3,8 +3,8 @@
 The loop itself changes configurations; entries that its tables lack are added to them (run_changes.py). All
 configurations have the same outputs, so only the notes of a run show the changes.
 
-Also the legs of a run as one result, a run of one leg, and errors for runs that end at a place where the
-constraints lose rank (see solver/passages.py).
+Also the legs of a run as one result, runs of one leg, and errors for runs that end at a loss of rank (see
+solver/passages.py).
 """
 
 from __future__ import annotations
@@ -24,8 +24,13 @@ from armillary.model.description import EventRecord
 from armillary.program.targets.targets import CONSTRAINT_RANK, PIVOT_SIGN
 from armillary.runtime.integrators.compiled_run import CompiledRun
 from armillary.runtime.integrators.integrate import Lasts, Supply, integrate
-from armillary.runtime.integrators.records import Integration, Outlook, RunChanges
-from armillary.runtime.integrators.settings import IntegrationSettings, check_rows
+from armillary.runtime.integrators.settings import (
+    Integration,
+    IntegrationSettings,
+    Outlook,
+    RunChanges,
+    check_rows,
+)
 from armillary.runtime.models.configurations import Configurations
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.run_changes import ConfigurationSupply
@@ -101,7 +106,7 @@ def integrate_leg(
     begin: Callable[[CompiledRun], CompiledRun] | None = None,
     lasts: Lasts | None = None,
 ) -> Integration:
-    """Integrate the motion from a place; ``state`` is the state there, if known. Others: see `integrate`."""
+    """Integrate the motion from a place; ``state`` is the state there, if known; see `integrate`."""
     inputs, method = instance.inputs, settings.integrator
     stops = inputs.stops(settings.t0, settings.t_end, method.adaptive) if inputs is not None else None
     return integrate(
@@ -134,19 +139,19 @@ def _violation(instance: Instance, result: Integration, k: int) -> int:
     return 0
 
 
-TOO_NEAR = 2e-2  # motion in sizes: a leg cannot pass places that are nearer to its start
+TOO_NEAR = 2e-2  # motion in sizes: a leg cannot pass a singularity that is nearer to its start
 
 
 def refuse_place(instance: Instance, t: float, begin: Place) -> NoReturn:
-    """Raise an error for a place that no step leads across; ``begin``: the start of the leg."""
+    """Raise an error for a singularity that no step leads across; ``begin``: the start of the leg."""
     cause = _interruption(instance, t, begin)
     if not cause and instance.equations.system.prescriptions:
-        cause = "a loop cannot follow what is prescribed any further: look where its points have to go"
+        cause = "a loop cannot follow a prescribed motion any further: check how far its points can move"
     elif not cause:
         cause = (
             "if directions of close_loop() are fixed in different bodies, they may have become parallel: "
-            "give directions of one body; if lengths are those of a mechanism that can fold but for 1e-11 to "
-            "1e-6 of them, make them exactly so, or differ by more"
+            "give directions of one body; if the mechanism can fold flat except for 1e-11 to 1e-6 of its "
+            "lengths, make the lengths equal exactly, or make them differ by more"
         )
     raise ArmillaryError(
         f"the constraints of '{instance.equations.system.name}' lose rank near t = {t:.6g} s "
@@ -157,8 +162,8 @@ def refuse_place(instance: Instance, t: float, begin: Place) -> NoReturn:
 def _interruption(instance: Instance, t: float, begin: Place) -> str:
     """Return why a step across was too short for its accuracy, or "".
 
-    Input data jump or bend near the place, or the leg begins near it. Rounding grows with the third power of
-    the distance.
+    Input data jump or bend near the singularity, or the leg begins near it. Rounding grows with the third
+    power of the distance.
     """
     rates, _ = instance.sized_rates(begin)
     usual = STRIDE / max(float(np.max(np.abs(rates), initial=0.0)), 1e-300)  # seconds
@@ -167,13 +172,13 @@ def _interruption(instance: Instance, t: float, begin: Place) -> str:
     apart, when, name = min(((abs(when - t), when, name) for when, name in breaks), default=(np.inf, 0.0, ""))
     if apart < usual:
         return (
-            f"input '{name}' jumps or bends at t = {when:.6g} s, and no accurate step from before the place "
-            "to beyond it leaves that out: let it be earlier or later"
+            f"input '{name}' jumps or bends at t = {when:.6g} s, so close to the singular configuration that "
+            "every accurate step across it contains this time: let it be earlier or later"
         )
     if t - begin.t < TOO_NEAR / STRIDE * usual:
         return (
-            f"the motion begins at t = {begin.t:.6g} s, so near before the place that rounding spoils a step "
-            "across: begin farther before it, or beyond it"
+            f"the motion begins at t = {begin.t:.6g} s, so close before the singular configuration that "
+            "rounding spoils a step across: begin farther before it, or beyond it"
         )
     return ""
 
@@ -186,16 +191,16 @@ def refuse(instance: Instance, result: Integration, begin: Place) -> NoReturn:
     if event.name == CONSTRAINT_RANK:
         refuse_place(instance, t, begin)
     raise ArmillaryError(
-        f"event '{event.name}' changes the motion at t = {t:.6g} s, in a place where the constraints of "
-        f"'{system.name}' lose rank: there the motion cannot begin again, for its accelerations are not "
-        "determined; let the event happen a little earlier or later"
+        f"event '{event.name}' changes the motion at t = {t:.6g} s, where the constraints of '{system.name}' "
+        "lose rank: the motion cannot begin again there, since its accelerations are not determined; let the "
+        "event happen a little earlier or later"
     )
 
 
 def refuse_choice(instance: Instance, place: Place) -> None:
-    """Raise an error if other dependent speeds are required too near a place of lost rank.
+    """Raise an error if other dependent speeds are required too near a loss of rank.
 
-    None are better there, and a run with others would leave its branch of motion.
+    No choice is better there, and with another choice a run would leave its branch of motion.
     """
     weak = instance.equations.reduction.strength is not None
     if weak and instance.strength(place.t, instance.pack_state(place), place.memory) <= NO_STRENGTH:
@@ -203,7 +208,7 @@ def refuse_choice(instance: Instance, place: Place) -> None:
 
 
 def refuse_derivatives(instance: Instance, t: float) -> NoReturn:
-    """Raise an error for derivatives of a motion across a place of lost rank."""
+    """Raise an error for derivatives of a motion across a loss of rank."""
     raise ArmillaryError(
         f"the constraints of '{instance.equations.system.name}' lose rank near t = {t:.6g} s, and "
         "the derivatives of the motion cannot be carried across; end the run before, or start beyond"
@@ -219,7 +224,7 @@ def horizon(instance: Instance, place: Place, distance: float) -> float:
 
 @dataclass(frozen=True)
 class Stretch:
-    """A stretch of time in which a step jumped over a singular place, and the step size to use there."""
+    """An interval of time in which a step jumped over a singular configuration, and the step size there."""
 
     begin: float
     end: float
@@ -253,7 +258,7 @@ class ConfigurationRun:
         self.suits = suits or (place.holds and self.legs.instance.determines_speeds(place, state))
 
     def run(self, result: Integration | None = None) -> RunLegs:
-        """Make the run and return its legs; ``result``: that of the loop, if it has run already."""
+        """Make the run and return its legs; ``result``: the result of the loop, if it has run already."""
         try:
             while not self._finish(self._integrate() if result is None else result):
                 result = None
@@ -306,7 +311,7 @@ class ConfigurationRun:
             return True
         happened = events_at_end(instance, result)
         flipped = any(e.name == PIVOT_SIGN for e in happened)
-        # Rounding may put an event just before the place; then no step leads on from there.
+        # Rounding may put an event just before a singularity; then no step continues from there.
         stuck = bool(happened) and result.status == "step too small" and self.stretch is None
         if (flipped or stuck) and result.t_stop > self.place.t:
             self._go_back(result, self.configurations[self.configuration])
@@ -335,7 +340,7 @@ class ConfigurationRun:
         self.legs.events += [(t, event.name) for t, event in shown if not event.hidden]
 
     def _refuse(self, instance: Instance, result: Integration) -> None:
-        """Raise the error for a place of lost rank that the loop could not pass; keep the rows before it."""
+        """Raise the error for a loss of rank that the loop could not pass; keep the rows before it."""
         refused = result.t_stop, result.refused_event
         self._add(instance, replace(result, events=[e for e in result.events if e != refused]))
         refuse(instance, result, self.place)
@@ -349,7 +354,7 @@ class ConfigurationRun:
             raise
 
     def _go_back(self, result: Integration, instance: Instance) -> None:
-        """Set short steps around a place that was jumped over: a dependent speed's factor changed its sign.
+        """Set short steps around a singularity that was jumped over: a dependent speed's factor changed sign.
 
         If short steps jump over it again, no step leads across: raise an error.
         """
@@ -389,7 +394,7 @@ class ConfigurationRun:
 
     def _note_passage(self, singular: float, length: float) -> None:
         self.legs.notes.append(
-            f"t = {singular:.6g} s: passed a place where the constraints lose rank, in one step of "
+            f"t = {singular:.6g} s: passed a configuration where the constraints lose rank, in one step of "
             f"{length:.3g} s"
         )
 
@@ -399,7 +404,7 @@ class ConfigurationRun:
 
 
 def events_at_end(instance: Instance, result: Integration) -> list[EventRecord]:
-    """Return the events that happen where a run or a leg of it ends."""
+    """Return the events that happen at the end of a run or of a leg."""
     watched = instance.equations.targets.watched
     return [watched[k] for t, k in result.events if t == result.t_stop and k < len(watched)]
 

@@ -46,7 +46,7 @@ class ParameterTable:
         absent = [name for name in self._without_default if name not in known]
         if missing := [name for name in absent if name in self.needed]:
             others = [name for name in self.names if name not in missing]
-            # A dotted name is that of a body's own mass or inertia, not a misspelt word in a text.
+            # A dotted name belongs to a body's own mass or inertia; it is not a misspelt word of a text.
             meant = {name: "" if "." in name else nearest(name, others) for name in missing}
             lines = [f"\n  {name}: {self.place(name)}{meant[name]}" for name in missing]
             raise ParameterError(
@@ -133,7 +133,9 @@ class ParameterTable:
         found: DataTable = dict(zip(self.names, self.inside(self.values(first)).tolist(), strict=True))
         lengths = {len(column) for column in many.values()}
         if len(lengths) > 1:
-            raise ParameterError(f"parameters have {sorted(lengths)} values; give each as many, or one")
+            raise ParameterError(
+                f"parameters have {sorted(lengths)} values; give equally many for each, or one"
+            )
         return found | {name: column * self.factors[self._number[name]] for name, column in many.items()}
 
 
@@ -228,8 +230,8 @@ def physical_quantities(system: Description) -> Iterator[tuple[str, dict[str, Ex
 def check_physical(system: Description, table: ParameterTable, values: Mapping[str, float]) -> None:
     """Raise an error for physically impossible parameters.
 
-    They give a body a negative mass or moment of inertia, or a contact coefficients that no surface has, or
-    leave a joint without any mass to move.
+    They make a mass or moment of inertia negative, give a contact impossible coefficients, or leave a joint
+    without any mass to move.
     """
     inside = dict(zip(table.names, table.inside(values), strict=True))
     for where, quantities in physical_quantities(system):
@@ -244,5 +246,5 @@ def check_physical(system: Description, table: ParameterTable, values: Mapping[s
 
 
 def with_these(why: str) -> str:
-    """Return the message about parameters with which a run cannot be made."""
+    """Return the message about parameters with which no run can be made."""
     return f"with these parameters, {why}"

@@ -1,9 +1,9 @@
 """Repeated runs of a model with the same settings and parameters: their common data are kept.
 
 Such a run is one straight sequence: initial values into the workspace of a prepared loop, closing of loops,
-the compiled loop, a record. The general path makes all other runs: compiled.py those with values that are not
-plain numbers, legs.py those that start better with other dependent speeds or do not reach the requested end.
-Both paths give the same results to the last bit.
+the compiled loop, a record. All other runs take the general path: compiled.py for values that are not plain
+numbers, legs.py for runs that start better with other dependent speeds or end early. Both paths give the same
+results to the last bit.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from armillary.llvm.jit import machine_settings
 from armillary.runtime.addresses import address
 from armillary.runtime.integrators.compiled_run import CompiledRun
 from armillary.runtime.integrators.integrate import drive
-from armillary.runtime.integrators.records import Integration
-from armillary.runtime.integrators.settings import IntegrationSettings
+from armillary.runtime.integrators.settings import Integration, IntegrationSettings
 from armillary.runtime.models.failures import watch_start
 from armillary.runtime.models.legs import ConfigurationRun, RunLegs, judged_leg
 from armillary.runtime.models.run_changes import ConfigurationSupply, known_changes
@@ -74,7 +73,7 @@ class _InitialNames(NamedTuple):
     places: np.ndarray
     factors: np.ndarray
     named: frozenset[str]
-    agreeing: bool  # whether speeds must be computed: independent ones may change, or a note is due
+    agreeing: bool  # whether speeds must be computed: independent ones may change, or a note is needed
 
 
 class RepeatedRuns:
@@ -149,7 +148,7 @@ class RepeatedRuns:
             else:
                 inside = known.factors * values
                 y[known.places], values = inside, inside.tolist()
-        # No dot product: with 32 numbers or more it uses vectors of 512 bits, which lower the clock of
+        # Not a dot product: with 32 numbers or more it uses vectors of 512 bits, which lower the clock of
         # Skylake cores by 15 % for the run.
         if not (self._finite and isfinite(sum(values))):
             return None
@@ -236,8 +235,8 @@ class RepeatedRuns:
     ) -> RunLegs:
         """Finish or make a run by the general path.
 
-        The run has met events, failed or is not yet at its end; or, without ``result``, the first choice of
-        dependent speeds does not suit its start.
+        The run has met events, failed or ended early; or, without ``result``, the first choice of dependent
+        speeds does not suit its start.
         """
         settings, configurations = self._settings, self._known.configurations
         if self._changes is None:
@@ -254,7 +253,7 @@ class RepeatedRuns:
 
 
 class _Track:
-    """A loop with workspace for one run at a time, to be used again."""
+    """A loop with workspace for one run at a time, for repeated use."""
 
     def __init__(self, runs: RepeatedRuns) -> None:
         instance, model = runs._instance, runs._model
@@ -283,7 +282,7 @@ class _Track:
             self._events = model.function("events")
 
     def suits(self) -> bool:
-        """Return whether the first program's dependent speeds follow well from the others at the start."""
+        """Return whether the first program's dependent speeds are a good choice at the start."""
         if not self._weakening:
             return True
         self._events(self._t0, *self._places)

@@ -30,7 +30,7 @@ from armillary.program.equations import DerivedEquations
 from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, INTERNAL_EVENTS, PIVOT_SIGN
 from armillary.runtime.addresses import address
 from armillary.runtime.integrators.compiled_run import CompiledRun
-from armillary.runtime.integrators.records import Lack, RunChanges
+from armillary.runtime.integrators.settings import Lack, RunChanges
 from armillary.runtime.models.configurations import (
     Configurations,
     adjusts,
@@ -87,7 +87,7 @@ def _known_changes(configurations: Configurations) -> KnownChanges:
     so_far = (len(known), len(rated), model.changed)
     if so_far not in model.change_figures:
         groups = {locked: found.configurations if found else () for locked, found in rated.items()}
-        model.change_figures[so_far] = _figures([configurations[c].model for c in known], groups)
+        model.change_figures[so_far] = _configuration_tables([configurations[c].model for c in known], groups)
     made = model.change_figures[so_far]
     key = configurations.parameters_key
     kept = model.change_sections
@@ -120,10 +120,10 @@ def _known_changes(configurations: Configurations) -> KnownChanges:
 
 
 def single_changes(instance: Instance) -> RunChanges:
-    """Return the tables of a single configuration, with which a loop passes places of lost rank."""
+    """Return the tables of a single configuration, with which a loop passes singular configurations."""
     kept, alone = instance.model.change_figures, (1, 0, False)  # the key of a first run, without choices
     if alone not in kept:
-        kept[alone] = _figures([instance.model], {})
+        kept[alone] = _configuration_tables([instance.model], {})
     made = kept[alone]
     sections = np.zeros((made.shape.room, len(SECTIONS)), dtype=np.int64)
     addresses = _addresses(instance, alone=True)
@@ -167,7 +167,7 @@ class ChangeFigures:
 Groups = Mapping[frozenset[str], Sequence[Configuration]]  # choices of dependent speeds by locks
 
 
-def _figures(models: Sequence[ConfiguredProgram], groups: Groups) -> ChangeFigures:
+def _configuration_tables(models: Sequence[ConfiguredProgram], groups: Groups) -> ChangeFigures:
     """Return the tables of some configurations."""
     strikes = [len(models) > 1 and "impulse" in model.change_code.lengths for model in models]
     return change_figures([model.equations for model in models], strikes, groups)
@@ -184,8 +184,8 @@ def change_figures(
     """Return the tables of some configurations.
 
     Configurations are ``listed`` if a run can meet no others. ``strikes`` are flags of configurations in
-    which impulses act; choices are made in ``groups``. A listed table is for ``passing`` places of lost rank,
-    or not.
+    which impulses act; choices are made in ``groups``. Runs with a listed table pass singular configurations
+    if ``passing``.
     """
     first = every[0]
     system = first.system
@@ -317,7 +317,7 @@ def _leaves_motion(event: EventRecord, equations: DerivedEquations) -> bool:
 
 
 def across_tables() -> dict[str, list[float]]:
-    """Return the tables of the step across a place where rank is lost."""
+    """Return the tables of the step across a singular configuration."""
 
     def fill_tables(row: Sequence[float]) -> list[float]:
         return [*row, *[0.0] * (STAGES - len(row))]
@@ -343,7 +343,7 @@ def speed_kinds(system: Description) -> list[int]:
 
 
 def system_numbers(system: Description, lockable: Sequence[str]) -> dict[str, list[int]]:
-    """Return locks, unlocks and settings of the user's events, and the set speeds that may be no states."""
+    """Return locks, unlocks and settings of the user's events, and the set speeds that may not be states."""
     events = list(system.events.values())
     moved = [[s for s, value in e.changes.items() if value is not ZERO] for e in events]
     sets: dict[str, Sequence[Iterable[Expr]]] = {
@@ -419,7 +419,7 @@ def process_roles(equations: DerivedEquations) -> dict[str, list[int]]:
 def elsewhere_set(event: EventRecord, equations: DerivedEquations) -> list[str]:
     """Return the names that an event sets and the loop cannot set.
 
-    For these loops are closed again, or they are locked speeds that no event releases, unless they stay zero.
+    They require that loops are closed again, or are locked speeds, not set to zero, that no event releases.
     """
     if equations.system.constraints:
         return reclosing_names(event, equations)
@@ -528,7 +528,7 @@ class ConfigurationSupply:
         redundant = f" (redundant there: {', '.join(names)})" if names else ""
         return (
             f"at t = {lack.t:.6g} s the constraints of '{equations.system.name}' lose rank{redundant}, so "
-            "the motion can go on in more than one way; start a little away from there"
+            "the motion can continue in more than one way; start a little away from there"
         )
 
     def _close_loops(self, present: Instance, lack: Lack, events: list[EventRecord]) -> Place:
@@ -548,7 +548,7 @@ class ConfigurationSupply:
                 if acts and (event.name, target) not in known:
                     raise ArmillaryError(
                         f"'{event.name}' sets '{target}', which is not a state, to '{value}', which depends "
-                        "on accelerations or reactions; let an earlier event keep that in a memory"
+                        "on accelerations or reactions; let an earlier event store the value in a memory"
                     )
         # A joint that is released with a speed moves already; others follow it.
         moving = {x.data.name for event in events for x in event.unlock} & named & locked

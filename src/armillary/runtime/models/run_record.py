@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armillary.errors import SimulationError
-from armillary.runtime.integrators.records import Integration
+from armillary.runtime.integrators.settings import Integration
 from armillary.runtime.models.configurations import Configurations
 from armillary.runtime.models.failures import doubtful_contacts, raise_for, sound_part
 from armillary.runtime.models.instance import Instance
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Key = tuple[tuple[str, ...], bytes]
 _PLAIN, _FLOAT = {str, float}, {float}
 
-MANY_STEPS = 1_000_000  # explicit steps from which on a run's info proposes another method
+MANY_STEPS = 1_000_000  # explicit steps above which a run's info proposes another method
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def run_info(blank: Run, how: DataMapping, tier: str) -> DataTable:
 
 
 def finished_run(blank: Run, result: Integration, stated: DataMapping, legs: RunLegs, assembly: str) -> Run:
-    """Return the record of a run that has come to its end; ``assembly`` notes how its loops were closed."""
+    """Return the record of a finished run; ``assembly`` notes how its loops were closed."""
     info = {
         **stated,
         "status": result.status,

@@ -1,4 +1,4 @@
-"""Initial values that agree with the constraints of a model, from rough or incomplete ones.
+"""Initial values that satisfy the constraints of a model, from rough or incomplete ones.
 
 Named values stay; the compiled functions of solver/assembly.py compute dependent values. This module fills
 their records and reports errors if loops stay open.
@@ -63,7 +63,7 @@ class ConstraintSizes:
         self._layout = layout
 
     def _place_gradients(self, sizes: Sequence[Expr]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return numbers, which of them are constants of the program, and indices of these constants."""
+        """Return numbers, the indices of sizes that are constants of the program, and these constants."""
         numbers = np.array([0.0 if s in self._place else float(s.data) for s in sizes])
         own = [i for i, s in enumerate(sizes) if s in self._place]
         return numbers, np.array(own, dtype=int), np.array([self._place[sizes[i]] for i in own], dtype=int)
@@ -82,7 +82,7 @@ class ConstraintSizes:
         return found
 
     def scales(self, constants: np.ndarray) -> np.ndarray:
-        """Return factors of all figures of the geometry, sizes of speeds and sizes of gaps."""
+        """Return factors of all figures of the geometry, then sizes of speeds and of gaps."""
         speeds, rows = self(constants)
         parts = (self._layout.sized(speeds, rows), speeds, rows[..., list(self._layout.gaps)])
         return np.concatenate(parts, axis=-1)
@@ -217,7 +217,7 @@ class LoopStart:
     def problem(
         self, status: int, left: np.ndarray, named: Collection[str], rows: np.ndarray, at_event: bool = False
     ) -> str:
-        """Return why a start failed, or values that events set; ``rows`` are the sizes of rows."""
+        """Return why a start, or setting values at an event, failed; ``rows`` are the sizes of rows."""
         reduction = self.equations.reduction
         if status == NOT_REDUNDANT:
             return redundant_text(reduction)
@@ -231,7 +231,7 @@ class LoopStart:
             which, verb = ("new", "set") if at_event else ("initial", "name")
             return (
                 f"the {which} speeds {', '.join(given)} contradict constraint "
-                f"'{constraint.name}' ({constraint.about}), which they leave at {residual[worst]:.6g}; "
+                f"'{constraint.name}' ({constraint.about}), whose residual is {residual[worst]:.6g}; "
                 f"{verb} fewer of them"
             )
         lines = []
@@ -243,8 +243,8 @@ class LoopStart:
         held = f" with {', '.join(given)} as given" if given else ""
         remedy = "set other values" if at_event else "give other initial coordinates to start from"
         return (
-            f"the loops cannot be closed{held}; nearest to closed they leave{''.join(lines)}\n"
-            f"change what sets them, or {remedy}"
+            f"the loops cannot be closed{held}; the smallest gaps found are{''.join(lines)}\n"
+            f"change the parameters that set them, or {remedy}"
         )
 
     def close_loops(
@@ -252,7 +252,7 @@ class LoopStart:
     ) -> Place:
         """Return a place with closed loops and speeds that satisfy constraints.
 
-        Values that are ``named`` stay; these are set by events if ``at_event``.
+        Values that are ``named`` stay; they are values set by events if ``at_event``.
         """
         bench = self.bench(instance, place.t, place.memory)
         note = self.close(bench, instance, place.q, place.u, named, at_event=at_event)
@@ -261,9 +261,8 @@ class LoopStart:
         return Place(place.t, q, u, place.memory, place.states, note, place.along, holds=True)
 
     def leave_independent(self, named: Collection[str]) -> bool:
-        """Return whether a start with these ``named`` speeds changes no independent speed and needs no note.
-
-        This supposes that the independent speeds determine the others.
+        """Return whether a start with these ``named`` speeds changes no independent speed and needs no note,
+        provided that the independent speeds determine the others.
         """
         redundant, dependent = self.equations.reduction.elimination.redundant, self._dependent
         return not (redundant or (self._started and not named) or any(name in named for name in dependent))
@@ -300,7 +299,7 @@ class LoopStart:
     def _changed_starts(self, described: np.ndarray, found: np.ndarray) -> str:
         """Return a note on values of `s.start` for dependent speeds that others contradict; warn of them.
 
-        A run that names such a speed in initial= keeps it and computes the others.
+        A run that names such a speed in initial= keeps its value and computes the others.
         """
         least = _MOVED * max(1.0, float(np.max(np.abs(described))))
         changed = [
@@ -321,7 +320,7 @@ class LoopStart:
         return note
 
     def hold(self, instance: Instance, place: Place) -> bool:
-        """Return whether all constraints hold at a place that a run has reached."""
+        """Return whether all constraints hold at the end of a run."""
         bench = self.bench(instance, place.t, place.memory)
         found = bench.check(place.t, place.q, place.u)
         self._free.append(bench)
@@ -338,7 +337,7 @@ class LoopStart:
 
 
 class Bench:
-    """The record and workspace of one start at a time, to be used again."""
+    """The record and workspace of one start at a time, for repeated use."""
 
     def __init__(self, loops: LoopStart) -> None:
         n, m = int(loops.record[FIELDS["N_COORDINATES"]]), int(loops.record[FIELDS["N_SPEEDS"]])
@@ -353,7 +352,7 @@ class Bench:
         self._code = loop_code()
 
     def set(self, geometry: int, numbers: tuple[np.ndarray, int, int], t: float, memory: np.ndarray) -> None:
-        """Set all quantities on which the loops depend besides coordinates and speeds."""
+        """Set all data of the loops except coordinates and speeds."""
         record = self._record
         self._kept = numbers, memory  # kept while their addresses are in use
         self._t = t

@@ -1,8 +1,8 @@
 """Derivatives of a run's start by parameters and initial values.
 
-A value that the user gives changes only with itself. Values that the start computes change with others: Euler
-parameters that are normalised, coordinates and speeds that close loops (by the implicit function theorem,
-with the same moving speeds as in assembly.py), joints that place mass centres, memories that begin at an
+A value that the user gives changes only with itself. Values that the start computes depend on others:
+normalised Euler parameters, coordinates and speeds that close loops (by the implicit function theorem, with
+the moving speeds of assembly.py), joints that place mass centres, memories that begin with the value of an
 expression.
 """
 
@@ -26,15 +26,13 @@ from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.initial import Place, given_values, initial_values
 from armillary.settings import Initial
 
-_MOVED = 1e-9  # least change by which a start has moved a value
+_MOVED = 1e-9  # least change of a value that counts as a correction by the start
 _RANK = 1e-9  # relative singular value that counts as zero
 _MISFIT = 1e-7  # relative residual that is allowed
 
 
 class StartDerivatives:
-    """Derivatives of a system's starts: a row per parameter or initial value, each scaled by the size of
-    that.
-    """
+    """Derivatives of a system's starts: a row per parameter or initial value, multiplied by its size."""
 
     def __init__(self, equations: DerivedEquations, directions: Sequence[Direction]) -> None:
         self.equations, self.directions = equations, directions
@@ -98,7 +96,7 @@ class StartDerivatives:
 
     @cached_property
     def started(self) -> dict[int, Along]:
-        """Derivatives of memories that begin at an expression, by index."""
+        """Derivatives of memories that begin with the value of an expression, by index."""
         memories = enumerate(self.equations.system.memories.values())
         return {i: Along([self._plain(m.start)]) for i, m in memories if m.start is not None}
 
@@ -177,7 +175,8 @@ class Derived:
     ) -> None:
         """Correct derivatives of coordinates by the speeds that assembly may have changed; named values stay.
 
-        If more values are named than the loops leave free, named dependent coordinates are first guesses.
+        If more values are named than the loops leave free, named dependent coordinates are only first
+        guesses.
         """
         reduction, names = self._starts.equations.reduction, self._starts.coordinates
         varied = {d.name for d in self._starts.directions}
@@ -236,10 +235,10 @@ class Derived:
             if rank < matrix.shape[1]:
                 free = [name for name, may in zip(self._starts.speeds, moving, strict=True) if may]
                 problem = problem or (
-                    f"the initial {what} do not determine in what way the loops of '{system}' are closed "
+                    f"the initial {what} do not determine how the loops of '{system}' are closed "
                     f"(any of the joints of {', '.join(free)} may move), so the start has no derivatives; "
-                    "name in initial= as many as the system has degrees of freedom, or values that close "
-                    "the loops"
+                    "name as many values in initial= as the system has degrees of freedom, or values that "
+                    "close the loops"
                 )
                 continue
             steps = np.linalg.lstsq(matrix, wanted, rcond=None)[0]
@@ -248,11 +247,11 @@ class Derived:
                 return moving, steps.T
         raise ParameterError(
             problem
-            or f"the initial {what} of '{system}' that are named cannot be varied each by itself, because "
-            "its loops do not leave them all free; name fewer, in to= and in initial="
+            or f"the named initial {what} of '{system}' cannot be varied independently, because its loops do "
+            "not leave all of them free; name fewer, in to= and in initial="
         )
 
-    # ------------------------------------------------------------ values that depend on all others
+    # ------------------------------------------------------------ values that depend on the others
 
     def _place_centres(self) -> None:
         for names, expressions in self._starts.centres:
@@ -272,12 +271,12 @@ class Derived:
 def _free_turned_joints(
     layout: GeometryLayout, moving: np.ndarray, changed: np.ndarray, varied: np.ndarray
 ) -> np.ndarray:
-    """Return the speeds that may move, and all other speeds of joints that assembly has turned by them.
+    """Return the speeds that may move, and the other speeds of joints that assembly has turned by them.
 
-    This concerns joints with q̇ = N(q) u. If one turns about several axes in many small steps, its last
-    angles depend on the order of the steps; if some of its coordinates are varied, turning about a single
-    axis changes them, too. Then derivatives exist only if the equations determine its angles with all of its
-    speeds free.
+    This concerns joints with q̇ = N(q) u. If assembly turns one about several axes in many small steps, its
+    final angles depend on the order of the steps; if some of its coordinates are varied, turning about a
+    single axis changes the others, too. Then derivatives exist only if the equations determine its angles
+    with all of its speeds free.
     """
     matrix = np.zeros((layout.coordinates, layout.speeds), dtype=bool)
     matrix[tuple(np.array(layout.rates, dtype=int).reshape(-1, 2).T)] = True

@@ -1,6 +1,6 @@
 """Initial values: given by name or in order, described, or found from mass centres, contacts and a hook.
 
-A ``Place`` of a motion has all coordinates and speeds, whatever the states of a program are.
+A ``Place`` of a motion has all coordinates and speeds, independently of the states of a program.
 
 The hook ``on_start`` is a user function that reads all start values and may change some (Sayers 1990,
 Appendix A, add-subroutine with where = init).
@@ -314,7 +314,7 @@ def _refuse_overlap(instance: Instance, place: Place) -> None:
 
 
 def _gap_unit(system: Description, gap: Expr) -> str:
-    """Return the model's unit of a gap, by its dimension or, if unknown, by that of its coordinates."""
+    """Return the model's unit of a gap, by its dimension or, if unknown, that of its coordinates."""
     kinds = [gap.dimension, *(q.dimension for q in _coordinates(gap)), LENGTH]
     kind = next(kind for kind in kinds if kind is not None)
     return "rad" if kind is ONE else system.units.unit_text(kind)
@@ -325,7 +325,7 @@ def _coordinates(expression: Expr) -> list[Expr]:
 
 
 def with_mass_centres(instance: Instance, place: Place, initial: Initial) -> Place:
-    """Return the place after setting joints so that mass centres are where ``start_mass_centre`` puts them.
+    """Return the place after setting joints for the positions of mass centres of ``start_mass_centre``.
 
     An initial state given as a sequence stays unchanged.
     """
@@ -344,7 +344,7 @@ def place_mass_centres(
     values_there: Callable[[], ValueTable],
     named: Collection[object],
 ) -> None:
-    """Write into q and u the values that ``start_mass_centre`` requires; one run, or a column per run."""
+    """Write the values that ``start_mass_centre`` requires into q and u, for one run, or a column per run."""
     starts = equations.mass_centre_starts
     if not starts:
         return

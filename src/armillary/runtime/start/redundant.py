@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 
 _TRIES = 50  # most steps of the projection
-_CLOSED = 1e-10  # largest gaps and residual speeds that are left, times the largest value of the state
+_CLOSED = 1e-10  # largest remaining gaps and residual speeds, times the largest value of the state
 
 
 def joint_values(
     model: CompiledRedundantModel, initial: Initial, parameters: DataMapping | None, t: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return all joints' coordinates and speeds, and the user's own states: as given, else as described."""
+    """Return all joints' coordinates and speeds, and the user's states: given values, else described ones."""
     system = model.equations.system
     symbols = system.moving()
     values = {s.data.name: float(system.initial[s]) for s in symbols}

@@ -40,7 +40,7 @@ def loop_module() -> RecordModule:
         },
         known={},
         tables={name: _table_entry(name) for name in TABLES},
-        model={"loop_figures": _figures},
+        model={"loop_figures": _call_geometry},
         given={},
         rare=solver.functions.keys(),  # inlining them would take LLVM five times the time
     )
@@ -58,7 +58,7 @@ def _table_entry(name: str) -> Callable[[RecordFunction, Value], Value]:
     return entry
 
 
-def _figures(f: RecordFunction, targets: Sequence[Span], given: Sequence[Value | Span]) -> None:
+def _call_geometry(f: RecordFunction, targets: Sequence[Span], given: Sequence[Value | Span]) -> None:
     """Compute the geometry of the system, in terms of sizes."""
     t, place = given
     assert isinstance(t, Value) and isinstance(place, Span)

@@ -31,6 +31,9 @@ CONSTANTS_FROM = (
     "program/sparse_rates.py",
     "program/targets/targets.py",
 )
+# Functions over events and states that follow every step; vectorised by LLVM they take 0.4 of the time (21
+# events, 60 states).
+_OVER_EVENTS = ("signs_hold", "moves_far")
 # Functions of dense equations: vectorised by LLVM they take 0.7 of the time (40 unknowns). All functions
 # vectorised take 1.9 s to compile instead of 0.5, and sparse equations gain nothing.
 _OVER_MATRICES = ("set_system", "eliminate_columns", "solve_columns", "solve_unknowns")
@@ -47,8 +50,10 @@ class Loop:
             from armillary.solver.llvm.loop import emit_loop
 
             made = [str(emit_loop(shape, linked=bool(model)).module)]
-            if passes == GENERAL and shape.implicit and not shape.sparse:
-                made = vectorise_functions(made[0], _OVER_MATRICES)
+            if passes == GENERAL:
+                vectorised = [*(_OVER_EVENTS if shape.events else ())]
+                vectorised += _OVER_MATRICES if shape.implicit and not shape.sparse else ()
+                made = vectorise_functions(made[0], vectorised) if vectorised else made
             if shape.adaptive:
                 made.append(power_text(1)[1])
             return [*made, model] if model else made

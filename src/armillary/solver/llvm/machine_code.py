@@ -25,8 +25,7 @@ from armillary.solver.language.translator import (
     SolverFunction,
     called,
 )
-from armillary.solver.llvm.configurations import Table
-from armillary.solver.llvm.functions import LoopFunction
+from armillary.solver.llvm.functions import LoopFunction, Table
 from armillary.solver.thresholds import EPSILON
 
 _TYPES = {"real": REAL, "whole": WHOLE, "count": WHOLE, "index": WHOLE, "truth": TRUTH}
@@ -402,6 +401,13 @@ class Statements:
             return found.to_whole()
         return found.differs(0.0) if kind in _FLAGS else found
 
+    def stored_as_real(self, node: ast.expr) -> Value | None:
+        """Return an entry of a vector of whole numbers as the workspace has it, a real."""
+        match node:
+            case ast.Subscript(value=ast.Attribute(attr=name), slice=index):
+                return self.part(name)[self.whole(index)] if self.code.kinds[name] in _NUMBERS else None
+        return None
+
     def operate(self, op: ast.operator | ast.cmpop, a: Value, b: Value) -> Value:
         if type(op) not in _OPERATORS:
             raise TypeError(f"the solver's language has no operator {op!r}")
@@ -411,6 +417,8 @@ class Statements:
         f = self.frame
         if name in self.code.solver.functions or name in self.code.made:
             return self.call(call)
+        if name == "float" and (stored := self.stored_as_real(call.args[0])) is not None:
+            return stored
         if name == "is_finite":
             return is_finite(f, self.vector(call.args[0]))
         if name == "first_nonfinite":

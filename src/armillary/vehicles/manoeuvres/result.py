@@ -13,7 +13,6 @@ from typing import Protocol
 import numpy as np
 
 import armillary as arm
-from armillary.limited_files import replacing
 from armillary.vehicles.cars import OVERTURNED
 
 PLOTTED = ("steer angle", "yaw velocity", "lateral acceleration", "sideslip angle", "roll angle", "speed")
@@ -112,8 +111,7 @@ def write_report(title: str, result: Reported, path: str | os.PathLike[str], *, 
         f"<style>{STYLE}</style><h1>{html.escape(title)}</h1><p>{html.escape(words)}</p>{_figures(result)}"
         f"{track}<div class='p'>{''.join(plots)}</div>{moving}\n"
     )
-    with replacing(made) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    arm.write_file(made, text)
     return made
 
 

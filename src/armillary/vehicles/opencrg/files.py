@@ -14,7 +14,6 @@ from pathlib import Path
 import numpy as np
 
 import armillary as arm
-from armillary.limited_files import replacing
 from armillary.vehicles.opencrg.sections import FORMATS, RECORD, Entry, Sections, expected_rows, read_sections
 
 SPACING = 1e-6  # m, least distance of cross sections and of long sections
@@ -379,8 +378,7 @@ def write_crg(
         *(f"D:long section at v = {float(value)!r},m" for value in across),
         "$", "$" * RECORD,
     ]  # fmt: skip
-    with replacing(path) as temporary:
-        temporary.write_bytes("\n".join([*lines, ""]).encode("ascii") + _encode(rows, kind))
+    arm.write_file(path, "\n".join([*lines, ""]).encode("ascii") + _encode(rows, kind))
 
 
 def _encode(rows: np.ndarray, kind: str) -> bytes:

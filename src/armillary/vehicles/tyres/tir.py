@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import armillary as arm
-from armillary.limited_files import replacing
 from armillary.vehicles.tyres.coefficients import NEEDED, complete, find_impossible, missing_names
 from armillary.vehicles.tyres.magic_formula import MagicFormula
 
@@ -115,8 +114,7 @@ class TyreFile:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write a .tir file in SI units, from which `read_tir` returns exactly the same values."""
-        with replacing(path) as temporary:
-            temporary.write_text(self.to_text(), encoding="utf-8")
+        arm.write_file(path, self.to_text())
 
     def to_text(self) -> str:
         """Return the text that `write` writes."""

@@ -178,7 +178,7 @@ def measure_pitched_beam() -> Iterator[float]:
 
 
 def flat_shaft(spin: float) -> float:
-    """Growth of a flat shaft: λ⁴ + λ² (ω₁² + ω₂² + 2Ω²) + (ω₁² − Ω²)(ω₂² − Ω²) = 0."""
+    """Growth rate of a flat shaft: λ⁴ + λ² (ω₁² + ω₂² + 2Ω²) + (ω₁² − Ω²)(ω₂² − Ω²) = 0."""
     a, b = FIRST**2, STIFFER * FIRST**2
     squares = np.roots([1.0, a + b + 2 * spin**2, (a - spin**2) * (b - spin**2)])
     return float(np.sqrt(squares.max()))
@@ -244,9 +244,9 @@ LINKS = (6, 12)
 
 
 def cantilever(links: int) -> System:
-    """Rigid links with a hinge and a spring EI/ℓ in the middle of each element of length ℓ = L/links.
+    """Return rigid links with a hinge and a spring EI/ℓ in the middle of each element of length ℓ = L/links.
 
-    EI = L = 1. A constant force P acts on the tip, down all the time.
+    EI = L = 1. A constant force P acts downwards on the tip.
     """
     s = System("elastica")
     s.parameter("P", units="N")
@@ -270,7 +270,7 @@ def cantilever(links: int) -> System:
 
 
 def deflections(links: int) -> np.ndarray:
-    """(w, u) of the tip in equilibrium, one row for each load."""
+    """Return (w, u) of the tip in equilibrium, one row for each load."""
     model = cantilever(links).derive("recursive").compile()
     state = np.zeros(2 * links)
     found = []
@@ -302,7 +302,7 @@ def _balance(model: Model, state: np.ndarray, load: float) -> np.ndarray:
 
 
 def _measure_elastica() -> Iterator[float]:
-    """Errors fall with the square of the links' length, so two lengths give the limit."""
+    """Yield the limit of short links, from two lengths, since errors fall with the square of the length."""
     coarse, fine = (deflections(links) for links in LINKS)
     yield from ((4 * fine - coarse) / 3).ravel()
 
@@ -334,7 +334,7 @@ SPIN = 150.0
 # Amplitudes (m) of two sine waves across the rod, and displacements of its middle and its end along it.
 START = {"rod.q4": 0.103339863e-4, "rod.q5": 0.169327969e-4, "rod.u2": 0.444896105, "rod.u3": 0.463434311e-2,
          "rod.u4": -0.178591076e-5, "rod.u5": -0.268938672e-5}  # fmt: skip
-# At 0.1 s, as published to 16 digits, with what their last digits are worth: stretching has 1.4e4 rad/s, and
+# At 0.1 s, as published to 16 digits, with their accuracies: stretching has 1.4e4 rad/s, and
 # the reference, by a stiff method, is good to 1e-5 of it. The problem's own equations, integrated to 1e-12
 # as ordinary ones, give our numbers.
 _STRETCH = "the reference is good to about 1e-5 of the vibration along the rod"
@@ -351,7 +351,7 @@ END = {
 
 
 def integrals() -> DataTable:
-    """Modal integrals of the rod about the crank pin, x along it; their form is Stoneking's.
+    """Return modal integrals of the rod about the crank pin, x along it; their form is Stoneking's.
 
     The published mass matrix of the stretch is 15 times the matrix of its quadratic elements; it is used as
     published. The rod's inertia changes with the same matrix: q·Mq.
@@ -383,7 +383,7 @@ def integrals() -> DataTable:
 
 
 def system() -> System:
-    """Crank at a given spin, rod in four shapes, and block."""
+    """Return the crank at a given spin, the rod in four shapes, and the block."""
     s = System("flexible slider-crank")
     crank = s.body("crank", joint=Revolute("z"), mass=0.36, inertia=(CRANK, CRANK, CRANK))
     rod = s.body("rod", crank, Revolute("z"), at=(L1, 0, 0))

@@ -65,7 +65,7 @@ _TILT = math.radians(30.0)
 
 
 def _nutation(model: Model) -> Iterator[float]:
-    """Elliptic functions, from slow tops that swing deep to fast ones that tremble."""
+    """Compare with elliptic functions, from slow tops that nod far to fast ones that nod little."""
     top, drifts = example("spinning_top"), []
     for spin in (60.0, 125.0, 400.0):
         run = model.simulate(2.0, sample=0.005, initial=top.tilted(_TILT) | {"top.u3": spin}, **TIGHT)
@@ -175,7 +175,9 @@ def rotation(t: np.ndarray, energy: float, momentum: float) -> np.ndarray:
 
 
 def flip_period() -> float:
-    """Seconds between two passages of a body near its middle axis through the same state: 4 K/rate."""
+    """Return the seconds between two passages of a body near its middle axis through the same state: 4
+    K/rate.
+    """
     from scipy.special import ellipkm1
 
     A, B, C = _INERTIA
@@ -214,7 +216,7 @@ def measure_gyrostat() -> Iterator[float]:
     model = s.derive().compile()
     start = {"bus.u4": 0.3, "bus.u6": -0.7}
     run = model.simulate(20.0, sample=0.05, initial=start, **TIGHT)
-    along, across = C + J, A + J / 2  # with the wheel's, a thin disc's
+    along, across = C + J, A + J / 2  # with the wheel, a thin disc
     rate = ((along - across) * -0.7 + J * spin) / across
     yield largest_difference(run["bus.u4"], 0.3 * np.cos(rate * run.time))
     yield largest_difference(run["bus.u5"], 0.3 * np.sin(rate * run.time))
@@ -329,7 +331,7 @@ def _measure_bowling_ball() -> Iterator[float]:
 
 
 def largest_step(run: Callable[[float], object]) -> float:
-    """Return the last of the steps tried before the first with which a run diverges; 0 if none ends."""
+    """Return the largest of the steps tried before one with which a run diverges; 0 if the first does."""
     reached = 0.0
     for h in _STEPS:
         try:

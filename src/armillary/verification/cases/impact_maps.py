@@ -106,7 +106,7 @@ def measure_cradle() -> Iterator[float]:
 
 
 def _cradle(e: float, law: str, apart: float) -> list[float]:
-    """Speeds of four balls, once the first has met the others with 1 m/s."""
+    """Return the speeds of four balls, once the first has met the others with 1 m/s."""
     s = System("cradle")
     balls = [s.body(f"b{k}", joint=Prismatic("x"), mass=1.0, inertia=0) for k in range(4)]
     for k in range(3):
@@ -182,7 +182,7 @@ def measure_clearance() -> Iterator[float]:
 _ARM, _LINK, _LONG, _WIDE, _PLAY = 0.153, 0.306, 0.05, 0.025, 0.001  # m
 _MASSES, _MOMENTS = (0.038, 0.038, 0.076), (7.4e-5, 5.9e-4, 2.7e-6)  # kg, kg m²: crank, rod, slider
 _GUIDE_E, _GUIDE_MU, _SPEED = 0.4, 0.01, (150.0, -75.0)  # of crank and rod, rad/s
-_BOUNCES = 6  # that SciPy separates: they accumulate
+_BOUNCES = 6  # that SciPy separates; later ones accumulate
 
 
 def measure_loose_guide() -> Iterator[float]:
@@ -227,7 +227,7 @@ def measure_loose_guide() -> Iterator[float]:
 
 
 def _times_of_impacts() -> list[float]:
-    """Times of the first impacts at the upper wall, by another program: two angles, SciPy's integrator."""
+    """Return the times of the first impacts at the upper wall, by two angles and SciPy's integrator."""
     from scipy.integrate import solve_ivp
 
     m, far = _MASSES, (0.5 * _MASSES[1] + _MASSES[2]) * _ARM * _LINK

@@ -78,7 +78,7 @@ COLUMNS = {
 COLUMNS |= {f"ETA{i}": f"base.q{7 + i}" for i in range(1, 8)}
 COLUMNS |= {f"ETD{i}": f"base.u{6 + i}" for i in range(1, 8)}
 _STATED = ("mbdyfn", False)  # the run of Fig. 13, of which the report's text has two momenta
-# Before the thrust ends at 2.5 s, as the printout is.
+# Just before the thrust ends at 2.5 s, as in the printout.
 PRINTED = {"2.2": 2.2, "2.3": 2.3, "2.4": 2.4, "2.5": 2.5 - 1e-9}
 
 

@@ -50,7 +50,7 @@ _ELLIPTIC = "elliptic functions"
 
 
 def four_bars(count: int) -> System:
-    """Rods of 1 m and 1 kg: count + 1 cranks that stand upright, and count couplers; all loops flat at ±90°.
+    """Return rods of 1 m and 1 kg: count + 1 upright cranks and count couplers; all loops are flat at ±90°.
 
     Source: González et al. (2006), the benchmark A02 of the IFToMM committee for multibody dynamics.
     """
@@ -111,7 +111,7 @@ def diagonal_spring() -> System:
 
     Source: the benchmark "fourbar linkage with diagonal spring" of the IFToMM committee for multibody
     dynamics, with the data and the equilibrium of B. P. Minaker's solution of it (EoM, input_ex_four_bar,
-    2016). That does not state the free length; with the diagonal of the square the equilibrium is the
+    2016). It does not state the free length; with the diagonal of the square the equilibrium is the
     published one.
     """
     s = System("four-bar linkage with a diagonal spring")
@@ -154,7 +154,7 @@ _ARM, _BALL, _SLEEVE = 0.3, 0.4, 0.6  # m, kg, kg
 
 
 def governor() -> System:
-    """Two balls on arms that hang from a spindle, and a sleeve that links of the same length lift."""
+    """Return two balls on arms that hang from a spindle, and a sleeve that links of the same length lift."""
     s = System("flyball governor")
     s.parameter("W", 10.0, units="rad/s", about="speed of the spindle")
     s.gravity(_GRAVITY, -s.ground.z)
@@ -319,12 +319,12 @@ _END_RATES = (
 
 
 def squeezer() -> System:
-    """Seven plane bodies on four fixed points, closed by three loops; driven by a moment of 0.033 N m."""
+    """Return seven plane bodies on four fixed points, closed by three loops, driven by 0.033 N m."""
     s = System("Andrews' squeezing mechanism")
     rr, d, ss, e, zt, zf, u = 7e-3, 28e-3, 35e-3, 2e-2, 4e-2, 2e-2, 4e-2
 
     def link(number: int, parent: Body | None, at: TripleLike, com: tuple[float, float]) -> Body:
-        mass, moment = _MASSES[number - 1], _INERTIAS[number - 1]  # only that about z counts
+        mass, moment = _MASSES[number - 1], _INERTIAS[number - 1]  # only the one about z counts
         own: DataTable = {"mass": mass, "inertia": (moment, moment, moment)}
         return s.body(f"K{number}", parent, Revolute("z"), at=at, com=(*com, 0), **own)
 

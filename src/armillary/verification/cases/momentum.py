@@ -1,9 +1,8 @@
 """Momenta as states: trees with an oblique axis, balls, gimbals, slides, a lock, and flexible bodies.
 
-Systems of the momentum-state reference data, as a user would describe them.
-
-A joint leads from the node of its inner body through inner slides, turns and outer slides to the node of its
-outer body. Each turn and slide has its own massless body, so that its spring acts along it alone.
+The systems of the reference data are described as a user would describe them. A joint leads from the node of
+its inner body through inner slides, turns and outer slides to the node of its outer body. Each turn and slide
+has its own massless body, so that its spring acts along it alone.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class MomentumSystem:
     """A system of the reference data, with the names of its speeds in the order of the data."""
 
     def __init__(self, name: str, *, locked: bool = True, damped: bool = True) -> None:
-        self.damped = damped  # whether modes are: in the data's trajectory they are not
+        self.damped = damped  # whether modes are damped; in the data's trajectory they are not
         self.data = reference(f"momentum_{name}")
         self.system = System(name)
         self.places: dict[str, list[str]] = {}  # coordinates by "G1 angles" and the like
@@ -63,7 +62,7 @@ class MomentumSystem:
         return self.system.body(body["name"], joint=Free(), **rigid(body))
 
     def _joint(self, joint: DataTable) -> dict[str, str]:
-        """Massless bodies and springs of one joint; speeds by the data's names."""
+        """Add the massless bodies and springs of one joint; return its speeds by the data's names."""
         name, s = joint["name"], self.system
         frame: DataTable = {"mass": 0, "inertia": 0}
         last = self._inner(joint)
@@ -102,7 +101,7 @@ class MomentumSystem:
         return speeds
 
     def _inner(self, joint: DataTable) -> Body:
-        """Return the frame of the node from which a joint leads on."""
+        """Return a body at the inner node of a joint."""
         body, name = self.bodies[joint["inner"]], joint["name"]
         orient = joint.get("C_inner")
         if "Psi_inner" in joint:
@@ -112,7 +111,7 @@ class MomentumSystem:
         )
 
     def _outer(self, joint: DataTable) -> dict[str, str]:
-        """Return the outer body, by its own reference point and axes; speeds of its modes."""
+        """Add the outer body, by its own reference point and axes; return the speeds of its modes."""
         outer = self.data["model"]["bodies"][joint["outer"]]
         name, held = outer["name"], joint["name"] if "Psi_outer" in joint else None
         orient = np.array(joint.get("C_outer", np.eye(3))).T
@@ -128,7 +127,7 @@ class MomentumSystem:
         return {f"{name}.xi{i}": f"{name}.u{i}" for i in modes}
 
     def _modes(self, outer: DataTable, inboard: DataTable) -> DataTable:
-        """Particles, and massless nodes where joints are."""
+        """Return the options of a flexible body: particles, and massless nodes at its joints."""
         number = len(self.bodies) - 1
         ends = [
             (inboard, "outer"),
@@ -150,7 +149,7 @@ class MomentumSystem:
         }
 
     def coordinates(self, config: DataTable) -> dict[str, float]:
-        """Values of all coordinates, by name."""
+        """Return the values of all coordinates, by name."""
         found = dict(zip(self.places["root"], [*config["x0"], *config["quat0"]], strict=True))
         for body, eta in zip(self.data["model"]["bodies"], config["eta"], strict=True):
             found |= dict(zip(self.places.get(f"{body['name']} modes", []), eta, strict=True))
@@ -160,7 +159,7 @@ class MomentumSystem:
         return found
 
     def mass_centre(self, state: DataTable) -> np.ndarray:
-        """Return the common mass centre at a state of the data, from its bodies' places there."""
+        """Return the common mass centre at a state of the data, from the places of its bodies."""
         moment, mass = np.zeros(3), 0.0
         for body, place, eta in zip(
             self.data["model"]["bodies"], state["bodies"], state["config"]["eta"], strict=True
@@ -189,7 +188,7 @@ def _derive_by_momentum(name: str, locked: bool, damped: bool) -> Equations:
 
 
 def rigid(body: DataTable) -> DataTable:
-    """Mass, mass centre and inertia about it, from first moment and inertia about the reference point."""
+    """Return mass, mass centre and inertia about it, from the moments about the reference point."""
     centre = np.array(body["c"]) / body["m"]
     shift = body["m"] * (centre @ centre * np.eye(3) - np.outer(centre, centre))
     inertia = (np.array(body["J"]) - shift).tolist()
@@ -257,7 +256,7 @@ def _lock_and_release() -> Iterator[float]:
     run = model.simulate(3.0, initial=start, sample=np.linspace(0.0, 3.0, 31).tolist(), **TIGHT)
     worst = 0.0
     for k, segment in enumerate(record["segments"]):
-        # A row at the time of an event shows what comes after it, the data what comes before as well.
+        # A row at the time of an event shows the state after it; the data also have the state before.
         rows = slice(10 * k, 10 * k + 10)
         found = _differences(tree, run, rows, segment["configs"][:-1], segment["speeds"][:-1])
         worst = largest(worst, *found)

@@ -32,7 +32,7 @@ NAMES = ("lag", "flap", "twist")
 
 
 def _base(s: System) -> Body:
-    """Return the base turns about z, then y, then x, along which the beam stands."""
+    """Add and return the base, which turns about z, then y, then x, the direction of the beam."""
     for (name, default), units in zip(DRIVE.items(), ("rad/s", "rad", "rad", "s"), strict=True):
         s.parameter(name, default, units=units)
     base = s.body("base", joint=Gimbal("zyx"), mass=1.0, inertia=(1.0, 1.0, 1.0))
@@ -79,7 +79,7 @@ def segments(count: int) -> System:
 
 
 def rates(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """ω and ω̇ of the base in its own axes, a row for each instant."""
+    """Return ω and ω̇ of the base in its own axes, a row for each instant."""
     spin, cone, pitch, time = DRIVE.values()
     s = np.minimum(t / time, 1.0)
     r, dr = s - np.sin(2 * np.pi * s) / (2 * np.pi), (1 - np.cos(2 * np.pi * s)) / time
@@ -99,7 +99,7 @@ def rates(t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def shapes() -> tuple[np.ndarray, np.ndarray, list[list[np.ndarray]]]:
-    """Gauss points, weights, and [f, f', f''] for lag, flap and twist: the modes at rest below the limit.
+    """Return Gauss points, weights, and [f, f', f''] of the modes at rest in lag, flap and twist.
 
     f = cosh kx − cos kx − σ (sinh kx − sin kx),  cos kL cosh kL = −1;     twist: sin((2n − 1)πx/2L)
     """
@@ -124,7 +124,7 @@ def shapes() -> tuple[np.ndarray, np.ndarray, list[list[np.ndarray]]]:
 
 
 def equations(t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A, b and C: the modal states y have ẏ = A y + b at each instant, and C y is the tip's motion.
+    """Return A, b and C: the modal states y have ẏ = A y + b at each instant, and C y is the tip's motion.
 
     With v and w along y and z, φ the twist, and the tension N = ½ μ (ω_y² + ω_z²)(L² − x²), a point x of
     the beam, which bends without stretching, gives after Galerkin
@@ -187,7 +187,7 @@ def equations(t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def textbook() -> np.ndarray:
-    """Lag, flap and twist of the tip, a row for each sample: the equations by Runge and Kutta's method."""
+    """Return lag, flap and twist of the tip, a row for each sample, by Runge and Kutta's method."""
     steps = round(END / STEP)
     A, b, C = equations(np.linspace(0.0, END, 2 * steps + 1))  # the middles of the steps too
     y = np.zeros(A.shape[1])
@@ -204,13 +204,13 @@ def textbook() -> np.ndarray:
 
 
 def tips(model: Model, **how: Given) -> np.ndarray:
-    """Lag, flap and twist of the tip in a simulation, a row for each sample."""
+    """Return lag, flap and twist of the tip in a simulation, a row for each sample."""
     run = model.simulate(END, sample=SAMPLE, **how)
     return np.transpose([run[name] for name in NAMES])
 
 
 def steady(model: Model, parameters: dict[str, float]) -> tuple[np.ndarray, np.ndarray]:
-    """(lag, flap) of the beam at rest after the manoeuvre, and what handbooks give at a slow spin.
+    """Return (lag, flap) of the beam at rest after the manoeuvre, and by handbooks for a slow spin.
 
     A load q x/L and a moment m on each unit of length bend a cantilever by (11 q L⁴/120 + m L³/3)/EI at
     its tip. Here q = −μ L ω_x ω_y and m = ι ω_x ω_y along y, and likewise with ω_z along z, where
@@ -237,7 +237,7 @@ def steady(model: Model, parameters: dict[str, float]) -> tuple[np.ndarray, np.n
 
 
 def measure() -> Iterator[float]:
-    """Errors of segments fall with the square of their length, so two lengths give the limit."""
+    """Yield the numbers; errors of segments fall with the square of their length, so two give the limit."""
     model = modal().derive("kane").compile()
     found, written = tips(model, **TIGHT), textbook()
     for column in range(3):

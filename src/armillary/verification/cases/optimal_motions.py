@@ -1,7 +1,7 @@
 """Optimal motions against closed forms and Pontryagin's conditions, which SciPy solves by shooting.
 
-Motions of least time are bang-bang: the inputs stand at their limits and change sides at switching times.
-These and the duration follow from the final state alone if they are as many as its conditions.
+Motions of least time are bang-bang: the inputs are at their limits and change sides at switching times.
+The switching times and the duration follow from the final state alone if it has as many conditions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ SLEW_INPUTS = np.array(
 
 
 def arm_rates(x: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Rates of both links, the angle between them and that of the upper, as in the users' guide of PROPT."""
+    """Return the rates of both links' speeds, of the angle between them and of the angle of the first link.
+
+    Source: users' guide of PROPT.
+    """
     first, second, between, _ = x
     s, c = math.sin(between), math.cos(between)
     det = 31 / 36 + 9 / 4 * s * s
@@ -38,7 +41,7 @@ def arm_rates(x: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 def slew_rates(x: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Euler parameters and rates of a body with one moment of inertia in all directions."""
+    """Return the rates of the states of a slew: Euler parameters and speeds; inertia is equal in all axes."""
     e, w = x[:4], x[4:]
     turning = 0.5 * np.concatenate([[-e[1:] @ w], e[0] * w + np.cross(e[1:], w)])
     return np.concatenate([turning, -v])  # a wheel's motor acts backwards on the hub
@@ -51,7 +54,7 @@ def shoot(
     off: Callable[[np.ndarray], np.ndarray],
     lengths: Sequence[float],
 ) -> np.ndarray:
-    """Lengths of arcs with constant inputs that lead from a start to ``off`` = 0."""
+    """Return the lengths of arcs with constant inputs that lead from a start to ``off`` = 0."""
     from scipy.integrate import solve_ivp
     from scipy.optimize import fsolve
 
@@ -68,7 +71,7 @@ def shoot(
 
 
 def arm_switches() -> np.ndarray:
-    """Lengths of the four arcs of the two-link arm, by shooting."""
+    """Return the lengths of the four arcs of the two-link arm, by shooting."""
     goal = np.array([0.0, 0.0, 0.5, 0.522])
     return shoot(
         arm_rates, ARM_INPUTS, np.array([0.0, 0.0, 0.5, 0.0]), lambda x: x - goal, [0.94, 0.53, 1.15, 0.36]
@@ -76,7 +79,7 @@ def arm_switches() -> np.ndarray:
 
 
 def slew_switches() -> np.ndarray:
-    """Lengths of the six arcs of the slew by 180° about z, by shooting."""
+    """Return the lengths of the six arcs of the slew by 180° about z, by shooting."""
     start = np.array([1.0, 0, 0, 0, 0, 0, 0])
 
     def off(x: np.ndarray) -> np.ndarray:
@@ -103,7 +106,7 @@ def bang_bang(name: str, inputs: np.ndarray, lengths: Sequence[float]) -> Phased
 
 
 def measure_known() -> Iterator[float]:
-    """The brachistochrone's time, the arm's and the slew's arcs."""
+    """Yield the error of the brachistochrone's time, and times and errors of the arcs of arm and slew."""
     from scipy.optimize import brentq
 
     problems = example("optimal_motions").PROBLEMS

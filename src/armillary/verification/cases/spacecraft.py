@@ -49,7 +49,7 @@ _TABLE_1 = "Sayers (1990), Table 9.4.3"
 
 
 def height() -> float:
-    """B0 above B*, the mass centre of bus and clock."""
+    """Return the height of B0 above B*, the mass centre of bus and clock."""
     parameters = {name: entry[0] for name, entry in example("spacecraft_1").PARAMETERS.items()}
     bus, clock = parameters["BM"], parameters["CM"]
     found: float = (parameters["L1"] - parameters["L2"]) * clock / (bus + clock)
@@ -75,7 +75,7 @@ def spacecraft_with_commands() -> System:
 
 
 def fire_parameters(commands: NumericValue) -> dict[str, float]:
-    """Parameters of `spacecraft_with_commands` for three commands."""
+    """Return the parameters of `spacecraft_with_commands` for three commands."""
     return {f"fire{i}": float(value) for i, value in enumerate(commands, start=1)}
 
 
@@ -108,7 +108,7 @@ def _rates_1(model: Model) -> Iterator[float]:
         rates = model.derivatives(
             state["t"], [*state["q"], *state["u"]], fire_parameters(state["thruster_fire"])
         )
-        # Ours is the velocity of B*, the source's that of B0.
+        # Our velocity is that of B*, the source's that of B0.
         rates[:3] += bus_rotation(state["q"][3:6]) @ np.cross(state["u"][3:6], [0, 0, up])
         found.append(rates)
         wanted.append([*state["qdot"], *state["udot"]])
@@ -122,7 +122,7 @@ def _published_scheme(model: Model, expected: dict[str, np.ndarray]) -> Iterator
     """Midpoint steps of 0.02 s with the thruster function called at every evaluation, as in the source.
 
     A thruster stays on for 0.02 s, two calls; whether the second comes a rounding error too early depends on
-    how time is counted. Counted in half steps, the recorded firings come out.
+    how time is counted. Counting in half steps reproduces the recorded firings.
     """
     spacecraft = example("spacecraft_1")
     band, gyro, on_time = (spacecraft.THRUSTERS[name][0] for name in ("BAND", "GYRO", "ONTIME"))
@@ -181,7 +181,7 @@ def _measure_spacecraft_1() -> Iterator[float]:
 
 
 def declare_small(s: System) -> System:
-    """Return the bus and the boom move little; the boom's root is stiff, so its torques are not small."""
+    """Declare the motions of bus and boom small; the boom's root is stiff, so its torques are not small."""
     s.small(*SMALL)
     s.large("KB", "BB")
     return s
@@ -283,7 +283,7 @@ def _measure_spacecraft_2() -> Iterator[float]:
 
 
 def tumbling(model: Model, damping: float) -> Run:
-    """Return the spacecraft bent and turning, with its dampers as given."""
+    """Return a run of the spacecraft, bent and turning at the start, with this damping."""
     start = example("spacecraft_2").START | _BENT
     return model.simulate(200.0, sample=1.0, initial=start, parameters={"D": damping}, **TIGHT)
 
@@ -335,7 +335,7 @@ def measure_orbit() -> Iterator[float]:
 
 
 def _euler_parameters(sigma: NumericValue) -> np.ndarray:
-    """From modified Rodrigues parameters σ = tan(φ/4) e."""
+    """Return Euler parameters from modified Rodrigues parameters σ = tan(φ/4) e."""
     square = float(np.dot(sigma, sigma))
     return np.array([1 - square, *(2 * np.asarray(sigma))]) / (1 + square)
 
@@ -349,7 +349,7 @@ def with_gravity(s: System) -> System:
 
 
 def panel_state(state: DataTable) -> tuple[list[float], list[float], dict[str, float]]:
-    """Coordinates, speeds and parameters of a state of the data."""
+    """Return the coordinates, speeds and parameters of a state of the data."""
     parameters = {f"g{letter}": g for letter, g in zip("xyz", state["g_N"], strict=True)}
     parameters |= {f"rest{i}": angle for i, angle in enumerate(state["theta_0"], start=1)}
     return (
@@ -360,7 +360,7 @@ def panel_state(state: DataTable) -> tuple[list[float], list[float], dict[str, f
 
 
 def panel_accelerations(model: Model) -> Iterator[float]:
-    """At large angles, with bent springs, dampers and uniform gravity in any direction."""
+    """Compare accelerations at large angles, with bent springs, dampers and gravity in any direction."""
     found, expected = [], []
     for state in reference("hub_and_panels")["states"]:
         found.append(model.accelerations(0.0, *panel_state(state)))

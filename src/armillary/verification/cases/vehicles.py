@@ -84,7 +84,7 @@ class _Bicycle:
         self.model = s.derive().compile()
 
     def slopes(self, speed: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Derivatives of both accelerations by the angles, by their rates, and by the torques."""
+        """Return the derivatives of both accelerations by the angles, by their rates, and by the torques."""
         linear = self.model.linearize(at={"heading.u1": float(speed)}, inputs=_TORQUES)
         places = [linear.states.index(name) for name in _MOVING]
         rows = linear.A[np.ix_(places[2:], places)]
@@ -103,7 +103,7 @@ def _four(weave: complex, capsize: float, castering: float) -> list[complex]:
 
 
 def _of_matrices(speed: float) -> np.ndarray:
-    """Eigenvalues of the published matrices at a forward speed; at rest they come in pairs ±."""
+    """Return the eigenvalues of the published matrices at a forward speed; at rest they come in pairs ±."""
     stiffness, damping = 9.81 * np.array(_K0) + speed**2 * np.array(_K2), speed * np.array(_C1)
     return _eigenvalues(-np.linalg.solve(_M, stiffness), -np.linalg.solve(_M, damping))
 
@@ -193,7 +193,7 @@ _TABLE = "Sayers (1990), Table 9.1.2"
 
 
 def small_car() -> System:
-    """Roll, side speed and yaw rate are small; yaw and the place on the road are not."""
+    """Return the car with roll, side speed and yaw rate declared small."""
     s: System = example("car").system()
     s.small(*SMALL)
     return s
@@ -312,15 +312,15 @@ _HEADER = "Sayers (1990), Figure 9.2.9"
 
 
 def lever() -> float:
-    """Return the ratio of the source's second speed to the yaw rate; that is the speed sideways at the mass
-    centre of body and rear wheels.
+    """Return the ratio of the source's second speed, the speed sideways at the mass centre of body and rear
+    wheels, to the yaw rate.
     """
     body, ahead, wheel = (example("cart").PARAMETERS[name][0] for name in ("BM", "CMB1", "MW"))
     return float(body * ahead / (body + 2 * wheel))
 
 
 def in_our_speeds(q: NumericValue, u: NumericValue) -> np.ndarray:
-    """Coordinates and speeds of the source, the second speed as a yaw rate."""
+    """Return coordinates and speeds of the source, the second speed as a yaw rate."""
     return np.array([*q, u[0], u[1] / lever()])
 
 

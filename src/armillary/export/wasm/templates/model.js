@@ -202,8 +202,8 @@ class ArmillaryModel {
     if (!status) return work.slice(offsets.place, offsets.place + start.length);
     const named = coordinates.filter((_, i) => given[i]), held = named.length ? ` with ${named.join(", ")} as given` : "";
     const left = gaps.map(([before, after], i) => [before, work[offsets.numbers + i], after]).filter(([, value]) => value !== 0);
-    throw new Error(`the loops cannot be closed${held}; nearest to closed they leave${left.map(([a, x, b]) => `\n  ${a}${sixDigits(x)}${b}`).join("")}
-change what sets them, or give other initial coordinates to start from`);
+    throw new Error(`the loops cannot be closed${held}; the smallest gaps found are${left.map(([a, x, b]) => `\n  ${a}${sixDigits(x)}${b}`).join("")}
+change the parameters that set them, or give other initial coordinates to start from`);
   }
 
   evaluated(name, length, t, state, memory) {

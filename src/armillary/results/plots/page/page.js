@@ -30,10 +30,11 @@ function range(values, first = 0, last = values.length) {
 
 const union = (a, b) => [Math.min(a[0], b[0]), Math.max(a[1], b[1])];
 
-/** Room around the values; what differs by rounding only is shown as constant. */
-function padded([low, high], part) {
+/** Room around the values; what differs by rounding only is shown as constant, what is rounding only as zero. */
+function padded([low, high], part, noise = 0) {
   if (low > high) return [0, 1];
   const size = Math.max(Math.abs(low), Math.abs(high));
+  if (size <= noise) return [-1, 1];
   if (high - low < 1e-6 * size || high === low) {
     const room = 0.05 * size || 1;
     return [(low + high) / 2 - room, (low + high) / 2 + room];
@@ -93,7 +94,7 @@ const panels = page.panels.map((given) => {
     const x = arrays[c.x], y = arrays[c.y];
     return { ...c, x, y, dash: DASHES[c.dash % DASHES.length], on: true, monotone: increasing(x), span: range(x) };
   });
-  const panel = { title: given.title, units: given.units, curves, y: null };
+  const panel = { title: given.title, units: given.units, noise: given.noise, curves, y: null };
   const legend = element("div", { class: "legend", role: "group", "aria-label": "Curves" });
   for (const curve of curves) {
     const button = element("button", { type: "button", "aria-pressed": "true" }, swatch(curve), curve.label);
@@ -130,7 +131,7 @@ function layout(panel) {
       }
       y = union(y, range(curve.y, first, last));
     }
-    y = padded(y, 0.06);
+    y = padded(y, 0.06, panel.noise);
   }
   const inner = { left: MARGIN.left, right: width - MARGIN.right, top: MARGIN.top, bottom: height - MARGIN.bottom };
   const px = (v) => inner.left + ((v - x[0]) / (x[1] - x[0])) * (inner.right - inner.left);
