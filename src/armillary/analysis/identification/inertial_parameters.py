@@ -366,7 +366,7 @@ class Grouping:
 
 
 def base_parameters(equations: DerivedEquations) -> BaseParameters:
-    """Return the base parameters of a system; see ``Equations.base_parameters``."""
+    """Return the fewest combinations of inertial parameters on which the motion depends, as expressions."""
     efforts = linear_efforts(equations)
     if has_loops(equations):
         raise ArmillaryError(

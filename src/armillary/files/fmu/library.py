@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 
 from armillary.errors import ArmillaryError, ModelError, SimulationError
-from armillary.export.fmi.export import PLATFORMS, folders, this_platform
+from armillary.export.fmi import PLATFORMS, folders, this_platform
 from armillary.files.fmu.description import Fmu, FmuVariable, open_archive, unpack
 from armillary.untyped import LibraryObject
 

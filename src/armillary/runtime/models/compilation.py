@@ -43,8 +43,7 @@ from armillary.program.sensitivities import (
     sensitive_equations,
 )
 from armillary.runtime.integrators.integrate import integrate
-from armillary.runtime.integrators.records import Stepping
-from armillary.runtime.integrators.settings import complete_settings
+from armillary.runtime.integrators.settings import Stepping, complete_settings
 from armillary.runtime.models.compiled import CompiledModel, Compiler
 from armillary.runtime.models.configured_program import as_program_of, driven_equations
 from armillary.runtime.models.instance import Instance

@@ -19,8 +19,7 @@ from armillary.llvm.jit import machine_settings
 from armillary.runtime.addresses import address
 from armillary.runtime.integrators.compiled_run import CompiledRun
 from armillary.runtime.integrators.integrate import drive
-from armillary.runtime.integrators.records import Integration
-from armillary.runtime.integrators.settings import IntegrationSettings
+from armillary.runtime.integrators.settings import Integration, IntegrationSettings
 from armillary.runtime.models.failures import watch_start
 from armillary.runtime.models.legs import ConfigurationRun, RunLegs, judged_leg
 from armillary.runtime.models.run_changes import ConfigurationSupply, known_changes
