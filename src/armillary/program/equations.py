@@ -318,7 +318,7 @@ class DerivedEquations:
         return {name: state_factor(s) for name, s in self.startable.items()}
 
     @cached_property
-    def start_places(self) -> tuple[dict[str, tuple[int, float]], list[float]]:
+    def start_indices(self) -> tuple[dict[str, tuple[int, float]], list[float]]:
         """The index in a motion and factor of each initial value by name, and the motion as described."""
         number = {name: i for i, name in enumerate(self.motion_names)}
         places = {name: (number[name], factor) for name, factor in self.start_factors.items()}

@@ -210,7 +210,7 @@ class Library:
         wholes: dict[tuple[str, int], list[LibraryObject]] = {}
         for v, value in values.items():
             whole = wholes.setdefault((v.type, v.reference), list(v.starts))
-            whole[v.place] = value
+            whole[v.index] = value
         for (kind, reference), numbers in wholes.items():
             name, ctype = _setter(kind, self.fmu.version)
             given = [_convert_value(kind, x) for x in numbers]

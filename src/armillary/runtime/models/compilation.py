@@ -391,7 +391,7 @@ class CompiledSensitiveModel(CompiledModel):
 
     def _extend_memory(self, memory: np.ndarray, moved: np.ndarray | None = None) -> np.ndarray:
         """Return the memory followed by its derivatives, zero if none are given."""
-        kept = list(self.equations.memory_places)
+        kept = list(self.equations.memory_indices)
         rows = np.zeros((len(self.directions), len(kept))) if moved is None else moved[:, kept]
         return np.concatenate([memory, rows.ravel()])
 

@@ -93,7 +93,7 @@ class RepeatedRuns:
         self._supply = ConfigurationSupply(known.configurations, settings.atol) if self._changes else None
         self._integrated = settings.at_times if model.changes_configuration else settings
         self._due = settings.row_times if model.changes_configuration else None
-        places, described = equations.start_places
+        places, described = equations.start_indices
         self._places, self._described = places, np.array(described, dtype=float)
         self._closes, self._quaternions = bool(equations.reduction.rows), equations.program.quaternions
         self._finite = isfinite(sum(described))
