@@ -368,9 +368,9 @@ def test_plots_are_files(tmp_path: Path) -> None:
         (lambda lin: lin.discretize(0), "a positive number of seconds"),
         (lambda lin: lin.discretize(0.1, "zho"), "did you mean 'zoh'?"),
         (lambda lin: lin.keep(["wheel.q2"]), "no state 'wheel.q2'"),
-        (lambda lin: lin[0], "one operating point alone"),
+        (lambda lin: lin[0], "only one operating point"),
         (lambda lin: lin.frequency_response({}), "omega must be a number"),
-        (lambda lin: lin.bode("b.png"), "not 'b.png'; a file is given by name, as in bode(path=…)"),
+        (lambda lin: lin.bode("b.png"), "not 'b.png'; give a file as bode(path=…)"),
     ],
 )
 def test_bad_arguments_get_a_sentence(call: Any, sentence: str) -> None:
@@ -383,7 +383,7 @@ def test_analyses_of_one_point_refuse_many() -> None:
     model, _ = quarter_car()
     many = model.linearize(inputs=["road"], outputs=["travel"], parameters={"k": [1e4, 2e4]})
     assert many.poles().shape == (2, 4)
-    with pytest.raises(ArmillaryError, match=r"needs one operating point, and this linear model has 2"):
+    with pytest.raises(ArmillaryError, match=r"needs one operating point, but this linear model has 2"):
         many.zeros()
     with pytest.raises(ArmillaryError, match="no inputs; name them"):
         model.linearize().zeros()
