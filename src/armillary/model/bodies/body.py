@@ -53,12 +53,12 @@ def build_frames(
     frame = parent
     displacement = parent.vector(place)
     drift = Vector({})
-    turned = Vector({})  # angular velocity of the present frame in the parent
+    spin = Vector({})  # angular velocity of the present frame in the parent
     for number, step in enumerate(steps, start=1):
         if isinstance(step, Slide):
             shift = frame.vector(step.axis) * step.distance
             displacement = displacement + shift
-            drift = drift + frame.vector(step.axis) * step.speed + cross(turned, shift)
+            drift = drift + frame.vector(step.axis) * step.speed + cross(spin, shift)
             continue
         last = number == len(steps)
         rotation = axis_rotation(step.axis, step.angle) if isinstance(step, Turn) else step.rotation
@@ -70,12 +70,12 @@ def build_frames(
             shift = before.vector(step.position)
             axes = frame if step.velocity == "body" else before
             displacement = displacement + shift
-            drift = drift + axes.vector([step.linear.get(i, 0) for i in range(3)]) + cross(turned, shift)
+            drift = drift + axes.vector([step.linear.get(i, 0) for i in range(3)]) + cross(spin, shift)
         elif isinstance(step, Flexed):
             shift = before.vector(step.position)
             displacement = displacement + shift
-            drift = drift + frame.vector(_modal(step.moving, step, SPEED)) + cross(turned, shift)
-        turned = turned + frame.rate
+            drift = drift + frame.vector(_modal(step.moving, step, SPEED)) + cross(spin, shift)
+        spin = spin + frame.rate
     if not steps or isinstance(steps[-1], Slide):
         frame = Frame(name, frame) if orient is None else Frame(name, frame, orient)
     return frame, displacement, drift
