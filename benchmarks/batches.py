@@ -19,11 +19,11 @@ BLOCKS = 10_000
 
 def measure_batches(environment: Environment, *, with_peer: bool, quick: bool = False) -> dict[str, Any]:
     """Everything about many runs, part by part."""
-    from armillary.ensembles.engines.lane_engines import lanes
     from armillary.errors import ArmillaryError
+    from armillary.llvm.jit import register_doubles
 
     names = QUICK if quick else EXAMPLES
-    results: dict[str, Any] = {"width": lanes()}
+    results: dict[str, Any] = {"width": register_doubles()}
     print("batches: vectors of runs ...", flush=True)
     results["lanes"] = measure_lanes(names, rounds=10 if quick else 30)
     results["adaptive"] = measure_adaptive(names, rounds=3 if quick else 10)

@@ -6,11 +6,13 @@ factor ∂v/∂a. Eliminating a node v puts the paths through it on edges from i
     c(p → s) += c(v → s) · c(p → v)        for all p before v and all s after it
 
 and when only variables and results are left, the factors are the elements of the Jacobian. Forward mode
-eliminates operands first, reverse mode users first. Here the node that takes the fewest products is next.
+eliminates operands first, reverse mode users first. Here the node that takes the fewest products and makes
+the fewest edges more than it removes is next.
 
-Source: Griewank and Reese, On the calculation of Jacobian matrices by the Markowitz rule (1991).
-Measure: products of the rates of an arm with six axes 4,100 (columns forward: 7,000), of a quadruped
-19,000 (33,000), of a car with 14 freedoms 6,500 (14,300).
+Source: Griewank and Reese, On the calculation of Jacobian matrices by the Markowitz rule (1991); that counts
+products alone.
+Measure: products of the rates of an arm with six axes 3,100 (columns forward: 7,000), of a quadruped
+14,700 (33,000), of a car with 14 freedoms 5,700 (14,300).
 """
 
 from __future__ import annotations
@@ -170,23 +172,32 @@ class _Network:
         gone: set[int] = set()
         while waiting:
             price = heappop(waiting)
-            v = price[-1]
-            if v in gone or price != self._price(v):  # an entry with the present price is waiting too
+            v = -price[-1]
+            if v in gone:
+                continue
+            if price < (present := self._price(v)):  # edges that others made have changed it
+                heappush(waiting, present)
                 continue
             gone.add(v)
             for w in self._eliminate_node(v):
                 if self._variables <= w < self._first_result:
                     heappush(waiting, self._price(w))
 
-    def _price(self, v: int) -> tuple[bool, int, int, int]:
-        """Return the sort key for elimination: the products of two varying factors, then all products.
+    def _price(self, v: int) -> tuple[bool, int, int]:
+        """Return the sort key for elimination: products of two varying factors and the growth of the number
+        of edges; of equal nodes the one nearest to the results.
 
-        Nodes with edges that have no factor yet come last.
+        Edges cost products later: with products alone, a car with 14 freedoms takes 11,400 operations in
+        place of 10,400, and its lane change 15,600 in place of 14,200. Nodes with edges that have no factor
+        yet come last.
         """
-        before = self._before[v].values()
-        after = [self._before[s].get(v) for s in self._after[v]]
-        varying = [sum([c is None or c.kind != "number" for c in group]) for group in (before, after)]
-        return bool(self._ruled[v]), varying[0] * varying[1], len(before) * len(after), v
+        before, users = self._before[v], self._after[v]
+        rows = [self._before[s] for s in users]
+        varying_before = sum([c.kind != "number" for c in before.values()])
+        varying_after = sum([(c := row.get(v)) is None or c.kind != "number" for row in rows])
+        made = sum([p not in row for row in rows for p in before])
+        products = varying_before * varying_after
+        return bool(self._ruled[v]), products + made - len(before) - len(users), -v
 
     def _eliminate_node(self, v: int) -> list[int]:
         """Eliminate a node; return its neighbours."""

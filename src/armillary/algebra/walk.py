@@ -21,7 +21,7 @@ from armillary.algebra.expression import (
     total,
 )
 from armillary.algebra.expression import multiply as times
-from armillary.algebra.functions import rebuild_call, with_definition, with_smallness
+from armillary.algebra.functions import Signed, let, rebuild_call, with_definition, with_smallness
 from armillary.algebra.node import PRODUCT_OF_TWO, TRUNCATION, negate, truncate_new_nodes
 from armillary.algebra.terms import common_dimension, sum_of_two
 from armillary.algebra.units import ONE
@@ -119,6 +119,19 @@ def transform(roots: Iterable[Expr], replace: Callable[[Expr], Expr | None]) -> 
         else:
             args = tuple(map(new.__getitem__, node.args))
             new[node] = node if args == node.args else rebuild(node, list(args))
+    return [new[root] for root in roots]
+
+
+def release_signs(roots: Iterable[Expr]) -> list[Expr]:
+    """Return the roots with plain names in place of ``Signed`` ones, whose values keep a minus inside."""
+    roots = list(roots)
+    new: dict[Expr, Expr] = {}
+    for node in operands_first(roots):
+        args = [new[a] for a in node.args]
+        if node.kind == "let" and isinstance(node.data, Signed):
+            new[node] = let(args[0], str(node.data))
+        else:
+            new[node] = node if args == [*node.args] else rebuild(node, args)
     return [new[root] for root in roots]
 
 

@@ -21,10 +21,11 @@ from armillary.algebra.arguments import checked_names, real, several, table
 from armillary.algebra.expression import Expr
 from armillary.control.plant import check_smooth, input_ports, state_ports
 from armillary.control.problem import ExpressionReader, limit_pair
-from armillary.ensembles.engines.lane_engines import LaneLoop, lanes
+from armillary.ensembles.engines.lane_engines import LaneLoop
 from armillary.ensembles.engines.lane_steps import LaneFunction
 from armillary.errors import ParameterError
 from armillary.llvm.building.builder import Local, Span, Value
+from armillary.llvm.jit import register_doubles
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.formalism import derivation
 from armillary.program.program import Program
@@ -175,7 +176,7 @@ class EnvironmentLoop(LaneFunction):
             "memory": len(program.memory), "stage": n, "trial": n, "out": len(program.outputs.results),
             "drawn_constants": len(program.constants), **dict.fromkeys(_METHOD.coefficients.stage_vectors, n),
         }  # fmt: skip
-        super().__init__("steps", program, width or lanes(), rooms, _WHOLES, _ARRAYS)
+        super().__init__("steps", program, width or register_doubles(), rooms, _WHOLES, _ARRAYS)
         self.stride = self.whole_argument("stride")
         self.solver = LaneSolver(self, _METHOD, ("stages",))
         self._write(inputs, seen, limits)

@@ -17,7 +17,7 @@ from armillary.ensembles.metrics import Histogram, Metric, read_metric
 from armillary.ensembles.plan import EVENT, FINISHED, NOT_RUN, STATUS, Plan
 from armillary.errors import ArmillaryError, MissingExtraError, nearest, require
 from armillary.limited_files import replacing
-from armillary.results.files import BATCH, netcdf_label, require_netcdf, require_readable
+from armillary.results.files import BATCH, netcdf_label, open_netcdf, require_netcdf, require_readable
 from armillary.results.record import as_json, distinct_labels
 from armillary.results.run import PickledValue
 from armillary.text_tables import aligned, counted, html_table, html_text
@@ -93,9 +93,8 @@ def read_batch(path: str | os.PathLike[str]) -> DataTable:
         )
     require_readable(target)
     require_netcdf()
-    xr = require("xarray", extra="data", purpose="NetCDF files")
     try:
-        with xr.open_dataset(target, engine="h5netcdf", decode_cf=False) as data:
+        with open_netcdf(target) as data:
             if BATCH not in data.attrs:
                 raise ValueError("it has no such table; load_run reads runs")
             about = json.loads(data.attrs[BATCH])

@@ -478,8 +478,8 @@ def read_surface(path: Path, picture: Path | None = None) -> Surface:
 
 
 def _limit_triangles(patches: Iterable[Patch]) -> Iterator[Patch]:
-    """The patches, as long as they do not have too many triangles together: a few bytes can repeat one
-    geometry at many nodes.
+    """Yield the patches; raise an error if they have too many triangles together, since a few bytes can
+    repeat one geometry at many nodes.
     """
     total = 0
     for patch in patches:
@@ -550,7 +550,9 @@ def check_triangles(vertices: np.ndarray, faces: np.ndarray) -> Triangles:
 
 
 def _stl(data: bytes, beside: Beside) -> list[Patch]:
-    """Binary: 80 bytes, a count, and 50 bytes a face. Text begins with "solid", as do some binary files."""
+    """Read an STL file: in binary 80 bytes, a count, and 50 bytes a face. Text begins with "solid", as do
+    some binary files.
+    """
     count = struct.unpack_from("<I", data, 80)[0] if len(data) >= 84 else -1
     if len(data) >= 84 + 50 * count and count > 0:
         kind = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("more", "<u2")])
@@ -573,7 +575,7 @@ def _three(words: list[str]) -> list[float]:
 
 
 def _msh(data: bytes, beside: Beside) -> list[Patch]:
-    """Four counts (corners, normals, texture coordinates, faces), then these as floats and integers."""
+    """Read four counts (corners, normals, texture coordinates, faces), then these as floats and integers."""
     corners, normals, textures, faces = struct.unpack_from("<4i", data, 0)
     start = 16 + 4 * (3 * corners + 3 * normals + 2 * textures)
     vertices = np.frombuffer(data, "<f4", 3 * corners, 16)

@@ -1,4 +1,5 @@
 """XML files as elements with their line, and the notes of an import: names, and elements that were left out.
+
 Readers mark the attributes and children that they take, so an import can note the rest, once for each kind,
 without a list of everything that is supported. Nothing is executed, fetched or expanded: entities and
 document types are refused, which also prevents "billion laughs".

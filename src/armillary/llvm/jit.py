@@ -240,6 +240,12 @@ def vector_doubles() -> int:
     return 4 if here.get("avx2") else 2 if here.get("neon") or here.get("sse2") else 1
 
 
+def register_doubles() -> int:
+    """Return the doubles in a vector register, for code that computes several rows or runs; at least 2."""
+    here = features()
+    return 8 if here.get("avx512f") else 4 if here.get("avx") else 2
+
+
 def waits_for_parts() -> bool:
     """Return whether a load of several numbers that were stored separately waits for the cache.
 

@@ -70,8 +70,8 @@ def _demands(system: Description) -> list[tuple[Expr, Dimension | None, str]]:
             (load.magnitude, FORCE if load.kind == "force" else MOMENT, f"{load.kind} '{load.name}'")
         )
     for output in system.outputs.values():
-        wanted = parse_unit(output.units).dimension if output.units else None
-        demands.append((output.expression, wanted, f"output '{output.name}'"))
+        dimension = parse_unit(output.units).dimension if output.units else None
+        demands.append((output.expression, dimension, f"output '{output.name}'"))
     for memory in system.memories.values():
         if memory.update is not None:
             demands.append(
@@ -88,8 +88,8 @@ def _demands(system: Description) -> list[tuple[Expr, Dimension | None, str]]:
         demands.append((given.value, given.speed.dimension, f"prescribed speed '{given.speed.name}'"))
     for speed, inertia in system.armatures.items():
         if speed.dimension is not None:
-            wanted = ENERGY / (speed.dimension * speed.dimension)
-            demands.append((inertia, wanted, f"armature of '{speed.name}'"))
+            dimension = ENERGY / (speed.dimension * speed.dimension)
+            demands.append((inertia, dimension, f"armature of '{speed.name}'"))
     return demands
 
 
@@ -299,7 +299,7 @@ def _as_factor(
     whole = FORCE if place.load.kind == "force" else MOMENT
     if dimension is whole / (SPEED if whole is FORCE else RATE):
         return "damping in"
-    # A moment per angle has the dimension of a moment: what it multiplies decides.
+    # A moment per angle has the dimension of a moment: the other factor decides.
     roles = {s.data.role for a in partners for s in symbols(a)} - {"parameter"}
     stiff = dimension is FORCE / LENGTH if whole is FORCE else dimension is MOMENT and roles == {"coordinate"}
     return "stiffness in" if stiff else "coefficient in"

@@ -1,6 +1,7 @@
-"""Units of models: unit systems, and numbers as users write them, 55, "55 mile/hour" or "pi/2".  A unit
-system has the SI values of one unit of mass, length and time inside a model. Values are converted at the
-border only: defaults, parameter values and initial values come in stated units, outputs leave in theirs.
+"""Units of models: unit systems, and numbers as users write them, 55, "55 mile/hour" or "pi/2".
+
+A unit system has the SI values of one unit of mass, length and time inside a model. Values are converted at
+the border only: defaults, parameter values and initial values come in stated units, outputs leave in theirs.
 Inside, angles are always in radians; a system whose name ends in ``-deg`` shows and takes the angles of
 joints in degrees, as AUTOSIM's programs do (Sayers 1990, section 9.1, Table 9.1.4).
 """

@@ -149,11 +149,11 @@ _PLAIN = frozenset((1, -1))
 def possible_packs(nodes: Sequence[Expr], alike: Sequence[Column]) -> list[Pack]:
     """Return all packs of nodes that may be computed as one, users first."""
     numbering = _Numbering(nodes, alike)
-    own, images = numbering.own, numbering.images
+    number_of, images = numbering.own, numbering.images
     real = [n for n in nodes if n.kind != "let"]
     of_number: dict[int, list[Expr]] = {}
     for node in real:
-        of_number.setdefault(own[node], []).append(node)
+        of_number.setdefault(number_of[node], []).append(node)
     mates: dict[Expr, Column] = {}
 
     def take(column: Column) -> None:
@@ -166,7 +166,7 @@ def possible_packs(nodes: Sequence[Expr], alike: Sequence[Column]) -> list[Pack]
             return
         if any([n in mates for n in lanes]):
             return
-        if own[lanes[0]] != own[lanes[1]]:
+        if number_of[lanes[0]] != number_of[lanes[1]]:
             if numbering.period(lanes[0]) != count:
                 return
             start = -numbering.branch.get(lanes[0], 0) % count
@@ -181,9 +181,9 @@ def possible_packs(nodes: Sequence[Expr], alike: Sequence[Column]) -> list[Pack]
         if node not in mates:
             period = numbering.period(node)
             if period == 1:
-                if not any([numbering.period(a) > 1 for a in node.args]):
-                    continue  # its operands are their own images too
-                for column, _ in _columns([node] * len(images), images, own, mates):
+                if node in numbering.lone or not any([numbering.period(a) > 1 for a in node.args]):
+                    continue  # its operands are not images of each other
+                for column, _ in _columns([node] * len(images), images, number_of, mates):
                     take(column)
                 continue
             found = [node]
@@ -197,13 +197,26 @@ def possible_packs(nodes: Sequence[Expr], alike: Sequence[Column]) -> list[Pack]
                 continue
         lanes = mates[node]
         done.update(lanes)
-        ways = images if own[lanes[1]] != own[lanes[0]] else [own] * len(lanes)
-        columns = _columns(lanes, ways, own, mates)
+        ways = images if number_of[lanes[1]] != number_of[lanes[0]] else [number_of] * len(lanes)
+        columns = _columns(lanes, ways, number_of, mates)
         for column, _ in columns:
             take(column)
         factors = tuple([f for _, f in columns]) if node.kind != "call" else ()
         packs.append(Pack(lanes, tuple([c for c, _ in columns]), factors))
     return packs
+
+
+def _levels(nodes: Sequence[Expr]) -> list[list[Expr]]:
+    """Return nodes by their height above the leaves, to which intermediate names do not add."""
+    height: dict[Expr, int] = {}
+    levels: list[list[Expr]] = []
+    for node in nodes:
+        below = max([height.get(a, 0) for a in node.args], default=0)
+        height[node] = reached = below if node.kind == "let" else below + 1
+        while len(levels) <= reached:
+            levels.append([])
+        levels[reached].append(node)
+    return levels
 
 
 def _packable(node: Expr) -> bool:
@@ -288,6 +301,7 @@ class _Numbering:
         self.images: list[dict[Expr, int]] = [{} for _ in range(max(map(len, alike)))]  # under σ⁰, σ¹, …
         self.own = self.images[0]
         self.branch: dict[Expr, int] = {}
+        self.lone: set[Expr] = set()  # nodes of branches without an image: taken as their own images
         self._periods: dict[Expr, int] = {}  # of nodes that are not their own images
         self._numbers: dict[tuple[object, ...], int] = {}
         for column in alike:
@@ -297,36 +311,48 @@ class _Numbering:
                 self._periods[s] = len(column)
                 for k, image in enumerate(self.images):
                     image[s] = numbers[(i + k) % len(column)]
+        for level in _levels(nodes):
+            self._number_level(level)
+
+    def _number_level(self, level: Sequence[Expr]) -> None:
+        """Number nodes of one height, whose images have the same height; then their images."""
         own, others = self.own, self.images[1:]
-        first = others[0]
-        known, periods = self._numbers, self._periods
-        for node in nodes:
-            args = node.args
+        first, known = others[0], self._numbers
+        moved: list[Expr] = []
+        for node in level:
             if node.kind == "let":
-                inner = args[0]
-                if inner not in own:
-                    self._enter_leaf(inner)
-                for image in self.images:
-                    image[node] = image[inner]
-                if inner in self.branch:
-                    self.branch[node] = self.branch[inner]
-                if inner in periods:
-                    periods[node] = periods[inner]
                 continue
-            for a in args:
+            for a in node.args:
                 if a not in own:
                     self._enter_leaf(a)
-            mine = [own[a] for a in args]
-            key = self._key(node, mine)
-            number = own[node] = known.setdefault(key, len(known))
-            if mine == [first[a] for a in args]:  # of no branch: the node is its own image
+            mine = [own[a] for a in node.args]
+            number = own[node] = known.setdefault(self._key(node, mine), len(known))
+            if mine == [first[a] for a in node.args]:  # of no branch: the node is its own image
                 for image in others:
                     image[node] = number
+            else:
+                moved.append(node)
+        for node in moved:
+            found = [known.get(self._key(node, [image[a] for a in node.args])) for image in others]
+            for image, other in zip(others, found, strict=True):
+                image[node] = own[node] if None in found or other is None else other
+            if None in found:
+                self.lone.add(node)
+            else:
+                self._place(node)
+        branch, periods = self.branch, self._periods
+        for node in level:
+            if node.kind != "let":
                 continue
-            for image in others:
-                other = self._key(node, [image[a] for a in args])
-                image[node] = number if other == key else known.setdefault(other, len(known))
-            self._place(node)
+            inner = node.args[0]
+            if inner not in own:
+                self._enter_leaf(inner)
+            for image in self.images:
+                image[node] = image[inner]
+            if inner in branch:
+                branch[node] = branch[inner]
+            if inner in periods:
+                periods[node] = periods[inner]
 
     def period(self, node: Expr) -> int:
         """Return the number of applications of σ until a node is its own image."""

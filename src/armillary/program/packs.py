@@ -17,7 +17,7 @@ operations on vectors in place of 38. CUDA's kernels do the same (``export/cuda/
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -295,8 +295,11 @@ LARGEST_ANGLE = 8.0e5  # up to which the code of ANGLES has no branches
 _DEPTH = 6  # levels of an expression that are read for a bound of its value
 
 
-def pack_calls(section: ProgramSection, width: int) -> ProgramSection:
-    """Return the section with packs of calls that do not depend on each other, at most ``width`` in one.
+def pack_calls(
+    section: ProgramSection, width: int, functions: Container[str] = PACKED_CALLS
+) -> ProgramSection:
+    """Return the section with packs of calls of these functions that do not depend on each other, at most
+    ``width`` in one.
 
     Sines of angles that may be large stay single calls; among these are sines of symbols, which are computed
     together before everything else.
@@ -304,7 +307,7 @@ def pack_calls(section: ProgramSection, width: int) -> ProgramSection:
     if width < 2:
         return section
     taken = {node for pack in section.packs for node in pack.lanes}
-    calls = [n for n in section.nodes if _is_packed(n) and n not in taken]
+    calls = [n for n in section.nodes if _is_packed(n) and n.data in functions and n not in taken]
     if len(calls) < 2:
         return section
     found = [

@@ -369,7 +369,7 @@ def with_functions(
     forces = equations.targets.forces
     if forces:
         functions = {name: transform(results, forces.get) for name, results in functions.items()}
-    wanted = replace(
+    function_targets = replace(
         equations.targets,
         rates=(),
         columns=(),
@@ -392,13 +392,13 @@ def with_functions(
         ),
     )
     with derivation():
-        program, gains = program_of(equations.system, wanted, equations.reduction.plain)
+        program, gains = program_of(equations.system, function_targets, equations.reduction.plain)
     if per_state:
         columns = [c for c in program.alike if all(s in per_state for s in c)]
         program = replace(
             program, alike=(*program.alike, *(tuple([per_state[s] for s in c]) for c in columns))
         )
-    return replace(equations, program=program, targets=wanted, gains=tuple(gains))
+    return replace(equations, program=program, targets=function_targets, gains=tuple(gains))
 
 
 def shared_part(results: Sequence[Expr], inputs: Sequence[Expr], owner: object) -> dict[Expr, Expr]:

@@ -14,7 +14,8 @@ import json
 import os
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -143,9 +144,7 @@ def _write_netcdf(path: Path, record: FileContent) -> None:
 
 def _read_netcdf(path: Path) -> FileContent:
     require_netcdf()
-    xr = require("xarray", extra="data", purpose="NetCDF files")
-    # Undecoded: an output in "hours" is a number, not a timedelta.
-    with xr.open_dataset(path, engine="h5netcdf", decode_cf=False) as dataset:
+    with open_netcdf(path) as dataset:
         if BATCH in dataset.attrs:
             raise ValueError("it holds a batch, which load_batch reads")
         metadata = {key: json.loads(value) for key, value in dataset.attrs.items()}
@@ -154,6 +153,18 @@ def _read_netcdf(path: Path) -> FileContent:
         time = dataset[label].to_numpy()
         columns = [dataset[label].to_numpy() for label in names]
     return FileContent(tuple(names.values()), time, stack(columns, time), metadata, index)
+
+
+@contextmanager
+def open_netcdf(path: Path) -> Iterator[xarray.Dataset]:
+    """A dataset in a NetCDF file, undecoded: an output in "hours" is a number, not a timedelta."""
+    xr, h5py = (require(name, extra="data", purpose="NetCDF files") for name in ("xarray", "h5py"))
+    # h5netcdf reads this attribute first; if that fails, what it leaves behind prints a traceback when it is
+    # collected.
+    with h5py.File(path, "r") as file:
+        file.attrs.get("_nc3_strict")
+    with xr.open_dataset(path, engine="h5netcdf", decode_cf=False) as dataset:
+        yield dataset
 
 
 def require_netcdf() -> None:

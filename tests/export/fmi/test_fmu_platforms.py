@@ -119,7 +119,7 @@ def test_libraries_are_in_the_folders_where_tools_look(
     [
         ({"platforms": ["x86_64-window"]}, "unknown platform 'x86_64-window'; did you mean 'x86_64-windows'"),
         ({"platforms": 3}, 'platforms=3 is neither "all" nor a list of names'),
-        ({"platforms": "all", "binary": False}, "binary=False leaves out libraries"),
+        ({"platforms": "all", "binary": False}, "binary=False omits libraries"),
     ],
 )
 def test_wrong_platforms_are_sentences(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -21,9 +20,9 @@ from armillary.llvm.jit import (
     LlvmObject,
     Passes,
     engine,
-    features,
     holds_addresses,
     machine_settings,
+    register_doubles,
 )
 from armillary.llvm.module import IMPLEMENTATIONS
 from armillary.program.targets.targets import CONSTRAINT_RANK, INTERNAL_EVENTS
@@ -42,13 +41,6 @@ def _refusal(plan: Plan) -> str:
     if program.fire or program.events.results or program.corrected:
         return f"'{program.name}' has events or corrections"
     return "inputs jump" if plan.stops is not None else ""
-
-
-@cache
-def lanes() -> int:
-    """Return the number of doubles in a vector register of this machine; at least 2."""
-    here = features()
-    return 8 if here.get("avx512f") else 4 if here.get("avx") else 2
 
 
 def link_lanes(texts: tuple[str, str], entry: str) -> LlvmObject:
@@ -130,7 +122,7 @@ class Lanes(Engine):
         from armillary.ensembles.engines.lane_steps import LaneSteps
 
         super().__init__(plan)
-        self.width = width or lanes()
+        self.width = width or register_doubles()
         self.name = f"lanes of {self.width}"
         self._loop = _lane_loop(plan.code, plan, self.width, LaneSteps)
         s = plan.settings
@@ -168,7 +160,7 @@ class AdaptiveLanes(Engine):
         from armillary.ensembles.engines.lane_control import AdaptiveSteps
 
         super().__init__(plan)
-        self.width = width or lanes()
+        self.width = width or register_doubles()
         self.name = f"lanes of {self.width}"
         self._loop = _lane_loop(plan.code, plan, self.width, AdaptiveSteps)
         # After the last row, a row at infinity.
@@ -265,12 +257,12 @@ class LanesWithEvents(Scalar):
             return "rows lie inside of steps"
         if np.ndim(plan.settings.atol) or set(plan.code.watched_index) & set(INTERNAL_EVENTS):
             return "one tolerance for each state, or choices of dependent speeds"
-        if lanes() < LEAST_LANES:
-            return f"{lanes()} lanes gain nothing"
+        if register_doubles() < LEAST_LANES:
+            return f"{register_doubles()} lanes gain nothing"
         return "" if plan.size >= LEAST_RUNS else f"fewer than {LEAST_RUNS} runs"
 
     def __init__(self, plan: Plan, width: int | None = None) -> None:
-        self.width, self._making = width or lanes(), Lock()
+        self.width, self._making = width or register_doubles(), Lock()
         places = np.cumsum(plan.kept) - 1.0
         self._rows = (np.append(plan.times, np.inf), np.append(plan.uses, 0.0), np.append(places, 0.0))
         super().__init__(plan)

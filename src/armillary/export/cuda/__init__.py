@@ -79,7 +79,7 @@ class CudaModel(CModel):
         return made
 
     def pivot_shares(self) -> str:
-        return ""  # kernels do not search for places without mass
+        return ""  # kernels do not search for motions without mass
 
     def physical(self) -> str:
         return ""
@@ -98,7 +98,7 @@ class CudaModel(CModel):
 
     @property
     def ends(self) -> tuple[StateDescription, ...]:
-        """The final values of runs: states, or the motion that all configurations have in common."""
+        """The final values of runs: states, or the motion common to all configurations."""
         if not self.source.changing:
             return self.description.states
         [names] = [s.labels for s in self.program.changes if s.name == "leave"]

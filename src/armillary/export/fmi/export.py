@@ -4,7 +4,7 @@ FMI 3.0.1, section 2.5.1.3, names a library's folder after processor and system.
 folders only for x86 machines. FMPy reads linux64, win64 or darwin64 on every 64-bit machine, so in FMI 2.0
 
     darwin64        has one library file for both processors of macOS, of which the system loads one part,
-    linux64         has the library for x86-64, or for aarch64 if there is no other,
+    linux64         has the library for x86-64, else the one for aarch64,
     aarch64-linux   has the library for aarch64, for tools that use the names of FMI 3.0 in both versions.
 """
 
@@ -150,7 +150,7 @@ def has_zig() -> bool:
 
 
 def find_compiler() -> list[str]:
-    """Return the command of a C compiler: $CC, cc, gcc, clang, or the one of the ziglang wheel."""
+    """Return the command of a C compiler: $CC, cc, gcc, clang, or the compiler of the ziglang wheel."""
     named = shlex.split(os.environ.get("CC", ""))
     if named:
         if shutil.which(named[0]) is None:
@@ -164,8 +164,8 @@ def find_compiler() -> list[str]:
     if has_zig():
         return [*_ZIG, "cc"]
     raise ArmillaryError(
-        "there is no C compiler to build a library with: install one, or pip install ziglang; an FMU of "
-        "sources alone needs none: binary=False (--option binary=false)"
+        "there is no C compiler to build a library: install one, or pip install ziglang; an FMU of sources "
+        "needs no compiler: binary=False (--option binary=false)"
     )
 
 
@@ -339,7 +339,7 @@ def export(
 
     ``method`` integrates in co-simulation: "rk4", "midpoint", "ab2" and, for stiff systems, "rodas3" with
     equal steps of at most ``step``; "dopri5", "dop853" and "rodas5p" with adaptive steps, by ``rtol`` and
-    ``atol`` or an importer's tolerance. ``step`` and ``duration`` are also those of the default experiment.
+    ``atol`` or an importer's tolerance. The default experiment has the same ``step`` and ``duration``.
     ``parameters`` and ``initial`` are start values that replace the description's.
 
     ``binary=False`` omits the library, so that no compiler is needed. ``platforms`` names the platforms to
@@ -369,7 +369,8 @@ def export(
         wanted = chosen_platforms(platforms)
         if not binary:
             raise ArmillaryError(
-                "export to an FMU: binary=False leaves out libraries, and platforms names some"
+                "export to an FMU: binary=False omits libraries, but platforms names some: leave "
+                "out one of them"
             )
     stiff = settings.integrator.rosenbrock is not None
     found = make_source(equations, configurations, passes=True, stiff=stiff, sparse=True)

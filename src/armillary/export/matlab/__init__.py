@@ -177,7 +177,7 @@ def _jump_times(made: Source) -> dict[str, str]:
 
 
 def package_name(stem: str) -> str:
-    """Return a package name that is no variable of the files around the package: that would hide it."""
+    """Return a package name that no variable of the files around the package hides."""
     texts = [
         template(__package__, f"{name}.txt") for name in ("simulate", "normalise", "assembled", "run", "test")
     ]

@@ -314,7 +314,7 @@ def _variables(
         t.text("name", ""): next((u for e in (t, *t.children) if (u := e.text("unit", ""))), "")
         for t in root.inside("TypeDefinitions")
     }
-    found: dict[str, FmuVariable] = {}
+    by_name: dict[str, FmuVariable] = {}
     groups: list[tuple[Element, list[FmuVariable]]] = []
     listed = root.inside("ModelVariables")
     sizes = {
@@ -348,9 +348,9 @@ def _variables(
             tuple(starts) or (0.0,) * size,
         )
         parts = [plain] if not shape else [_element(plain, shape, k, starts) for k in range(size)]
-        found |= {v.name: v for v in parts}
+        by_name |= {v.name: v for v in parts}
         groups.append((element, parts))
-    return found, groups
+    return by_name, groups
 
 
 def _element(whole: FmuVariable, shape: list[int], place: int, starts: list[float]) -> FmuVariable:

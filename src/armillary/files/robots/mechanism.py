@@ -1,4 +1,5 @@
 """Mechanisms of robot files: links, joints, loads and visuals of both formats, and the System made of them.
+
 The System is made by public verbs only, so that it can be saved as text. Each joint of a link gets its own
 body, massless except for the last: loads then act on one coordinate alone however the axes lie, and frames
 without mass cost no operation. A body's origin is at the anchor of its last joint.

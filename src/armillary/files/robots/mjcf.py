@@ -7,7 +7,9 @@ Actuators become loads in joints, or at sites, driven by inputs:
 
 A servo is a choice of these numbers: a position servo has gain kp, b₁ = −kp, b₂ = −kv, a velocity servo gain
 kv, b₂ = −kv. All kinds share one set of defaults, as in MuJoCo, so each is read by ``_apply`` into one
-ActuatorDrive.  Equality constraints are rigid here, where MuJoCo's are stiff springs.
+ActuatorDrive.
+
+Equality constraints are rigid here, where MuJoCo's are stiff springs.
 """
 
 from __future__ import annotations

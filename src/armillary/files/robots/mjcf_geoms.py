@@ -1,7 +1,9 @@
-"""Geoms of MJCF files: mass and inertia of shapes and meshes, and visuals.  Sizes are MJCF's: radius; radius
-and half length; or half lengths.  Mass and inertia of meshes are computed as by MuJoCo. A face with corners
-A, B, C, centre c, area s and normal n makes with a point o a tetrahedron of volume s n·(c − o)/3 and second
-moments, about o,
+"""Geoms of MJCF files: mass and inertia of shapes and meshes, and visuals.
+
+Sizes are MJCF's: radius; radius and half length; or half lengths.
+
+Mass and inertia of meshes are computed as by MuJoCo. A face with corners A, B, C, centre c, area s and normal
+n makes with a point o a tetrahedron of volume s n·(c − o)/3 and second moments, about o,
 
     ∫ x xᵀ dV = V/20 (2 (AAᵀ + BBᵀ + CCᵀ) + ABᵀ + BAᵀ + ACᵀ + CAᵀ + BCᵀ + CBᵀ).
 

@@ -102,7 +102,7 @@ def rotation_about(axis: Sequence[float], angle: float) -> Array:
 
 
 def roll_pitch_yaw(angles: Sequence[float]) -> Array:
-    """URDF's rpy, about fixed axes: R = R_z(yaw) R_y(pitch) R_x(roll)."""
+    """Return the rotation of URDF's rpy, about fixed axes: R = R_z(yaw) R_y(pitch) R_x(roll)."""
     roll, pitch, yaw = angles
     return tidy(
         rotation_about((0, 0, 1), yaw) @ rotation_about((0, 1, 0), pitch) @ rotation_about((1, 0, 0), roll)

@@ -447,7 +447,7 @@ Count = Annotated[int, COUNT]
 Flag = Annotated[bool, FLAG]
 Words = Annotated[str, WORDS]
 UnitText = Annotated[str, UNITS]
-# A text, or what it stands for. Quantities of Pint have ``__float__``, too.
+# A text, or the value that it stands for. Quantities of Pint have ``__float__``, too.
 GivenScalar: TypeAlias = Expr | SupportsFloat | str
 GivenTriple: TypeAlias = Sequence[GivenScalar] | np.ndarray
 GivenMatrix: TypeAlias = Sequence[GivenTriple] | np.ndarray

@@ -1,9 +1,11 @@
-"""Attracting bodies: their gravity on every body of a system, also on bodies added later.  A declaration
-makes no load: ``all_gravities`` and ``all_loads`` return the effects on the bodies that exist when they are
-called. The part that all bodies share is a uniform field, of which relative motion is free; the difference at
-each body's mass centre is a load in the body's own axes.  Formulas hold for any scalars. A place r leads from
-the attracting body's centre, in any axes; a is the unit axis of its oblateness in the same axes. Potentials
-are per unit mass, with acceleration g = −∇U:
+"""Attracting bodies: their gravity on every body of a system, also on bodies added later.
+
+A declaration makes no load: ``all_gravities`` and ``all_loads`` return the effects on the bodies that exist
+when they are called. The part that all bodies share is a uniform field, of which relative motion is free; the
+difference at each body's mass centre is a load in the body's own axes.
+
+Formulas hold for any scalars. A place r leads from the attracting body's centre, in any axes; a is the unit
+axis of its oblateness in the same axes. Potentials are per unit mass, with acceleration g = −∇U:
 
     U = −μ/r + k (3 z² r⁻⁵ − r⁻³)         z = r·a,   k = ½ μ J₂ R²
 
@@ -501,7 +503,7 @@ def _reference_body(system: Description) -> Body:
 
 
 def _mass_place(system: Description) -> Triple:
-    """Place of the system's mass centre in the ground's axes."""
+    """Return the position of the system's mass centre in the ground's axes."""
     first_with_mass(system, "attractor")
     mass, moment = composites(system)["ground"]
     return joined(x / mass for x in moment)

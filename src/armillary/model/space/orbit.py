@@ -9,9 +9,10 @@ Source: Montenbruck & Gill (2000), Satellite Orbits, section 2.2.
 
 An orbit is the path of a spacecraft's mass centre, not of its hub. A description only records the requested
 motion of a mass centre. When a run starts and all other initial values are known, the joint of the body is
-set so that the mass centre of the body with all that hangs on it has that motion.  Attitudes are Euler
-parameters, modified Rodrigues parameters (MRP) or angles of any sequence. All describe R with v_reference = R
-v_body, the turn that takes the reference's axes to the body's:
+set so that the mass centre of the body with all that hangs on it has that motion.
+
+Attitudes are Euler parameters, modified Rodrigues parameters (MRP) or angles of any sequence. All describe R
+with v_reference = R v_body, the turn that takes the reference's axes to the body's:
 
     Euler parameters      e = (cos φ/2, a sin φ/2), scalar first
     MRP                   σ = a tan φ/4 = (e₁, e₂, e₃)/(1 + e₀), of the short turn: |σ| ≤ 1
@@ -222,11 +223,11 @@ def _semilatus_rectum(
 ) -> float:
     """Return the semi-latus rectum from the size that is given."""
     sizes = {"a": a, "p": p, "periapsis": periapsis, "altitude": altitude}
-    given = {name: _read_number(value, name) for name, value in sizes.items() if value is not None}
-    if len(given) != 1:
-        found = ", ".join(given) or "none"
+    stated = {name: _read_number(value, name) for name, value in sizes.items() if value is not None}
+    if len(stated) != 1:
+        found = ", ".join(stated) or "none"
         raise ModelError(f"Orbit: give one of a, p, periapsis or altitude, not {found}")
-    ((name, size),) = given.items()
+    ((name, size),) = stated.items()
     if (name == "altitude") != (radius is not None):
         raise ModelError("Orbit: altitude= and radius= (of the attracting body) go together")
     if name == "altitude":
@@ -243,7 +244,7 @@ def _semilatus_rectum(
             raise ModelError(f"Orbit: the semi-major axis a={size:g} does not go with e={e:g}: {need}")
         return size * (1 - e * e)
     if size <= 0:
-        raise ModelError(f"Orbit: {name}={given[name]:g} leaves no distance from the attracting body")
+        raise ModelError(f"Orbit: {name}={stated[name]:g} leaves no distance from the attracting body")
     return size if name == "p" else size * (1 + e)
 
 
@@ -419,7 +420,7 @@ def mass_centre_starts(system: Description) -> list[MassCentreStart]:
     """Return the initial coordinates and speeds of the joints that place mass centres, once all bodies are
     known.
     """
-    found = []
+    starts = []
     masses = composites(system) if system.centres else {}
     for name, (place, rate) in system.centres.items():
         body = system.bodies[name]
@@ -440,8 +441,8 @@ def mass_centre_starts(system: Description) -> list[MassCentreStart]:
             cosines = direction_cosines(system.ground.frame, _joint_frame(body))
             speed = matrix_vector(transposed(cosines), speed)
         places = add(place, scaled(offset, -1))
-        found.append(MassCentreStart(body, coordinates, speeds, places, speed))
-    return found
+        starts.append(MassCentreStart(body, coordinates, speeds, places, speed))
+    return starts
 
 
 def _check_not_started(system: Description, body: Body, where: str) -> None:
@@ -463,7 +464,7 @@ def _check_strength(orbit: Orbit, attractor: Attractor) -> None:
 
 
 def _without(vector: Vector, variables: Sequence[Expr]) -> Vector:
-    """Return a vector where these variables are zero."""
+    """Return a vector with these variables at zero."""
     zeros = dict.fromkeys(variables, ZERO)
     return vector.map(lambda c: substitute(as_expr(c), zeros))
 

@@ -1,12 +1,16 @@
 """Ready parts of spacecraft: wheels, control moment gyros, panels, thrusters and solar radiation pressure.
+
 Wheels and gyros are balanced rotors on ordinary joints. A wheel with equal moments of inertia across its axis
-costs little: regrouping gives its mass and transverse inertia to its carrier before the derivation.  Panels
-are hinged in one line: solar arrays that flex on springs, or unfold and latch.  Thrusters are forces fixed in
-a body that are switched on and off at given times. Inside a step thrust must not jump, so it depends not on
-the time but on a clock memory, which an event at each switching time sets to that time: steps end and begin
-exactly there.  Solar radiation pressure acts on flat plates and spheres. For a plate with area A, unit normal
-n, and unit vector s towards the Sun, with c = n·s > 0 and the shares ρ of light reflected specularly and δ
-diffusely:
+costs little: regrouping gives its mass and transverse inertia to its carrier before the derivation.
+
+Panels are hinged in one line: solar arrays that flex on springs, or unfold and latch.
+
+Thrusters are forces fixed in a body that are switched on and off at given times. Inside a step thrust must
+not jump, so it depends not on the time but on a clock memory, which an event at each switching time sets to
+that time: steps end and begin exactly there.
+
+Solar radiation pressure acts on flat plates and spheres. For a plate with area A, unit normal n, and unit
+vector s towards the Sun, with c = n·s > 0 and the shares ρ of light reflected specularly and δ diffusely:
 
     F = −P A c [ (1 − ρ) s + 2 (ρ c + δ/3) n ]            sphere: F = −P A (1 + 4/9 δ) s
 
@@ -299,38 +303,38 @@ def panels(
     unit: Triple = unit_triple(system, axis, "axis of panels")
     outwards: Triple = unit_triple(system, along, "direction of panels")
     turned = orientation_matrix(orient, "panels", constant_reader(system, "orient of panels", ONE))
-    made: list[Body] = []
-    place = at
+    chain: list[Body] = []
+    hinge_position = at
     for i in range(n):
-        label, own = f"{name}{first + i}", {word: values[i] for word, values in table.items()}
+        label, options = f"{name}{first + i}", {word: values[i] for word, values in table.items()}
         where = f"panel '{label}'"
-        size = bounded_constant(system, own["length"], f"length of {where}", LENGTH, positive=True)
+        size = bounded_constant(system, options["length"], f"length of {where}", LENGTH, positive=True)
         arm = (
             size * 0.5
-            if own["com"] is None
-            else bounded_constant(system, own["com"], f"com of {where}", LENGTH)
+            if options["com"] is None
+            else bounded_constant(system, options["com"], f"com of {where}", LENGTH)
         )
-        hinge = unit if turned is None or made else matrix_vector(turned, unit)
+        hinge = unit if turned is None or chain else matrix_vector(turned, unit)
         panel = body(
             system,
             label,
-            made[-1] if made else base,
+            chain[-1] if chain else base,
             Revolute(hinge),
-            at=place,
-            orient=None if made else orient,
+            at=hinge_position,
+            orient=None if chain else orient,
             com=tuple(arm * x for x in outwards),
-            mass=own["mass"],
-            inertia=own["inertia"],
+            mass=options["mass"],
+            inertia=options["inertia"],
         )
-        _spring(system, panel, own, unit)
-        if own["start"] is not None:
-            constraints.start(system, {panel.q1: own["start"]})
-        if own["latch"] is not None:
-            angle = constant_reader(system, f"latch of {where}", ONE)(own["latch"])
+        _spring(system, panel, options, unit)
+        if options["start"] is not None:
+            constraints.start(system, {panel.q1: options["start"]})
+        if options["latch"] is not None:
+            angle = constant_reader(system, f"latch of {where}", ONE)(options["latch"])
             event(system, f"{label} latches", panel.q1 - angle, lock=[panel.q1])
-        made.append(panel)
-        place = tuple(size * x for x in outwards)
-    return made
+        chain.append(panel)
+        hinge_position = tuple(size * x for x in outwards)
+    return chain
 
 
 def _spring(system: Description, panel: Body, own: DataTable, axis: Triple) -> None:

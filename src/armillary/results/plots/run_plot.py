@@ -1,11 +1,12 @@
 """Plots of runs: their charts as data, as figures and as HTML pages.
 
 A chart states which curves of which runs are in which panel, for any way of drawing them. There is one panel
-per unit, or per output of several runs. Figures have one look and need no display.  A page is one
-self-contained HTML file: curves to zoom into, values under the cursor, no network. It carries its numbers
-(64-bit floats in base 64), its style and its script, all in the folder `page`. A curve of more than `LONG`
-samples is thinned to the first, last, lowest and highest of each of `BUCKETS` equal stretches (the "M4" of
-Jugel et al., 2014), which draws the same picture on any narrower screen.
+per unit, or per output of several runs. Figures have one look and need no display.
+
+A page is one self-contained HTML file: curves to zoom into, values under the cursor, no network. It carries
+its numbers (64-bit floats in base 64), its style and its script, all in the folder `page`. A curve of more
+than `LONG` samples is thinned to the first, last, lowest and highest of each of `BUCKETS` equal stretches
+(the "M4" of Jugel et al., 2014), which draws the same picture on any narrower screen.
 
 Notebooks show a run as a table of outputs with a small curve, the extremes and the last value.
 """

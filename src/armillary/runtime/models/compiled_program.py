@@ -28,7 +28,7 @@ from armillary.llvm.building.routines import (
     lane_rows,
     precompute_rows,
 )
-from armillary.llvm.jit import Compiled, holds_addresses, vector_doubles
+from armillary.llvm.jit import Compiled, holds_addresses, register_doubles, vector_doubles
 from armillary.llvm.sections import lane_functions_text, process_text
 from armillary.model.description import EventRecord
 from armillary.model.units import state_factor
@@ -302,12 +302,12 @@ class ModelFunctions:
 
     def _compile_lanes(self, names: list[str]) -> bool:
         """Compile the functions for several rows at once; return whether that was possible."""
-        program, lanes = self.equations.program, vector_doubles()
+        program, lanes = self.equations.program, register_doubles()
         sizes = {
             "states": len(program.state) + self._inputs, "constants": self._count,
             "memories": len(program.memory),
         }  # fmt: skip
-        if lanes == 1 or sum(sizes.values()) + max(self._lengths.values(), default=0) > _LONGEST:
+        if vector_doubles() == 1 or sum(sizes.values()) + max(self._lengths.values(), default=0) > _LONGEST:
             return False
         text = lane_functions_text(program, lanes)
         if holds_addresses(text):

@@ -359,6 +359,8 @@ def _function(nodes: Sequence[ast.AST], changes: bool) -> SolverFunction:
             local[inner.target.id] = ast.unparse(inner.annotation)
         if isinstance(inner, ast.For) and isinstance(inner.target, ast.Name):
             local[inner.target.id] = "index"
+    if "r" in local:  # the name of the run in Fortran and MATLAB
+        raise TypeError(f"{node.name} has a local variable r, which is the run in some languages: rename it")
     result = ast.unparse(node.returns) if node.returns else "None"
     about = " ".join((ast.get_docstring(node) or "").split())
     kind = None if result == "None" else result
