@@ -128,21 +128,9 @@ class Node:
     """An immutable node of an expression graph."""
 
     __slots__ = (
-        "__weakref__",
-        "args",
-        "constant",
-        "data",
-        "digest",
-        "dimension",
-        "kind",
-        "opposite",
-        "order",
-        "rough",
-        "smallness",
-        "squares",
-        "traits",
-        "unit",
-    )
+        "__weakref__", "args", "constant", "data", "digest", "dimension", "kind", "opposite", "order",
+        "rough", "smallness", "squares", "traits", "unit",
+    )  # fmt: skip
 
     kind: str
     args: tuple[Any, ...]  # of nodes of the same class

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armillary.algebra.arguments import NamedTable, file_path, place, unsigned_zeros
+from armillary.algebra.arguments import NamedTable, file_path, index_of_name, unsigned_zeros
 from armillary.ensembles.engines.engine import Outcome
 from armillary.ensembles.metrics import Histogram, Metric, read_metric
 from armillary.ensembles.plan import EVENT, FINISHED, NOT_RUN, STATUS, Plan
@@ -190,7 +190,7 @@ class Batch(PickledValue):
 
     def __getitem__(self, name: str) -> np.ndarray:
         held = {**self.varied, **self.histories, **self.metrics}
-        place(name, list(held), f"the batch of '{self.system}' has no")
+        index_of_name(name, list(held), f"the batch of '{self.system}' has no")
         return held[name]
 
     def __contains__(self, name: object) -> bool:

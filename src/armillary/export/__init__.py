@@ -26,7 +26,7 @@ LANGUAGES = {
     "matlab": "armillary.export.matlab",
     "wasm": "armillary.export.wasm",
     "rust": "armillary.export.rust",
-    "fmu": "armillary.export.fmi.export",
+    "fmu": "armillary.export.fmi",
 }
 
 

@@ -21,7 +21,7 @@ from armillary.algebra.expression import Expr, number
 from armillary.algebra.units import BASE_UNITS
 from armillary.errors import ModelError, UnitsError, nearest, there_are
 from armillary.export import export
-from armillary.export.fmi.export import write_archive
+from armillary.export.fmi import write_archive
 from armillary.export.fmi.variables import base_unit
 from armillary.files.fmu import fmu as read_fmu
 from armillary.files.fmu.coupling import FmuPart, check_period, join, outward, prepare, read_parameters

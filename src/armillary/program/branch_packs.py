@@ -339,7 +339,7 @@ class _Numbering:
             if None in found:
                 self.lone.add(node)
             else:
-                self._place(node)
+                self._set_period(node)
         branch, periods = self.branch, self._periods
         for node in level:
             if node.kind != "let":
@@ -358,7 +358,7 @@ class _Numbering:
         """Return the number of applications of σ until a node is its own image."""
         return self._periods.get(node, 1)
 
-    def _place(self, node: Expr) -> None:
+    def _set_period(self, node: Expr) -> None:
         """Set the period of a node, and its branch, to which most of its operands belong."""
         number, period = self.own[node], 1
         for image in self.images[1:]:
@@ -369,13 +369,13 @@ class _Numbering:
             return
         self._periods[node] = period
         branch, periods = self.branch, self._periods
-        places = [branch[a] % period for a in node.args if a in branch and periods[a] >= period]
-        if places and places.count(places[0]) == len(places):  # most often
-            branch[node] = places[0]
+        branches = [branch[a] % period for a in node.args if a in branch and periods[a] >= period]
+        if branches and branches.count(branches[0]) == len(branches):  # most often
+            branch[node] = branches[0]
             return
-        votes = Counter(places)
+        votes = Counter(branches)
         best = max(votes.values(), default=0)
-        chosen = [place for place, count in votes.items() if count == best]
+        chosen = [branch_number for branch_number, count in votes.items() if count == best]
         if len(chosen) == 1:
             branch[node] = chosen[0]
 

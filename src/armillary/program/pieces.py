@@ -286,15 +286,22 @@ class Pieces:
         return ExpressionVector(what, self.names, tuple(as_expr(values.get(k, 0)) for k in self._places))
 
 
+_KEPT = "_pieces"  # attribute of equations
+
+
 def pieces_of(equations: DerivedEquations) -> Pieces:
-    """Return the pieces of equations by any formalism, in their configuration."""
+    """Return the pieces of equations by any formalism, in their configuration; they are kept with them."""
+    if (known := vars(equations).get(_KEPT)) is not None:
+        found: Pieces = known
+        return found
     system, judged = equations.system, equations.judged
     keep = judged.keep if judged else None
     with _derivation(keep):
         reduction = _reduce_to_independent_speeds(
             system, reader(judged.declared, judged.keep), _configuration(equations)
         )
-        return Pieces(system, reduction.regroup(), keep)
+        found = vars(equations)[_KEPT] = Pieces(system, reduction.regroup(), keep)
+    return found
 
 
 def kane_states(equations: DerivedEquations, pieces: Pieces) -> DerivedEquations:

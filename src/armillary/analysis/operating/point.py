@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armillary.algebra.arguments import place, real
+from armillary.algebra.arguments import index_of_name, real
 from armillary.analysis.operating.conditions import CLOSED
 from armillary.analysis.operating.curve import Stability, stability_of
 from armillary.analysis.operating.newton import Root, outlook
@@ -93,7 +93,9 @@ class OperatingPoint(PickledValue, Mapping[str, float]):
 
     def __getitem__(self, name: str) -> float:
         names = tuple(self.initial)
-        return self.initial[names[place(name, names, f"the operating point of '{self.system}' has no")]]
+        return self.initial[
+            names[index_of_name(name, names, f"the operating point of '{self.system}' has no")]
+        ]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.initial)

@@ -20,7 +20,12 @@ from armillary.export.c.solver import (
     configurations,
     solver_texts,
 )
-from armillary.export.cuda.sections import chained_step, device_contacts, in_both_precisions, on_device
+from armillary.export.cuda.device_functions import (
+    chained_step,
+    device_contacts,
+    in_both_precisions,
+    on_device,
+)
 from armillary.export.text.body import closing
 from armillary.export.text.configurations import contact_sources
 from armillary.export.text.description import StateDescription, state_description

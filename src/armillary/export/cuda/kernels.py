@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 
 from armillary.algebra.block_functions import is_block
 from armillary.export.c.printer import CSolverPrinter, comment, counts
-from armillary.export.cuda.sections import SectionWriter, in_double, inline_functions, on_device
+from armillary.export.cuda.device_functions import SectionWriter, in_double, inline_functions, on_device
 from armillary.export.cuda.teams import MOST_ROOM, Team, best_team
 from armillary.export.text.configurations import ChangeTables, has_function, tables_of
 from armillary.export.text.files import fill, template

@@ -17,7 +17,7 @@ from armillary.algebra.arguments import checked_names
 from armillary.algebra.calculus import directional_derivatives
 from armillary.algebra.expression import UNIT, Expr
 from armillary.algebra.units import BASE_UNITS, parse_unit
-from armillary.algebra.walk import held_places
+from armillary.algebra.walk import held_indices
 from armillary.errors import ParameterError
 from armillary.export.text.description import (
     EventDescription,
@@ -39,7 +39,7 @@ from armillary.untyped import Given
 def dependencies(results: Sequence[Expr], references: Mapping[Expr, int]) -> list[tuple[int, ...]]:
     """Return for each result the value references of the symbols in it, sorted."""
     order = sorted(references, key=references.__getitem__)
-    return [tuple(references[order[i]] for i in places) for places in held_places(results, order)]
+    return [tuple(references[order[i]] for i in places) for places in held_indices(results, order)]
 
 
 # States of FMUs with several configurations, and the rates of these states.

@@ -2,6 +2,9 @@
 
 This file has the layout of the files. solver.py prints the integration into
 ``simulate.txt``, ``test.txt`` is the self-test.
+
+MATLAB has no conditional expression, its min and max ignore NaN, and roots and logarithms of negative numbers
+are complex. Helpers replace these; each file that needs them has them at its end.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 
 from armillary.errors import ArmillaryError, ModelError, SimulationError
-from armillary.export.fmi.export import PLATFORMS, folders, this_platform
+from armillary.export.fmi import PLATFORMS, folders, this_platform
 from armillary.files.fmu.description import Fmu, FmuVariable, open_archive, unpack
 from armillary.untyped import LibraryObject
 
@@ -210,7 +210,7 @@ class Library:
         wholes: dict[tuple[str, int], list[LibraryObject]] = {}
         for v, value in values.items():
             whole = wholes.setdefault((v.type, v.reference), list(v.starts))
-            whole[v.place] = value
+            whole[v.index] = value
         for (kind, reference), numbers in wholes.items():
             name, ctype = _setter(kind, self.fmu.version)
             given = [_convert_value(kind, x) for x in numbers]

@@ -193,8 +193,8 @@ def choose_dependent_speeds(
     run_sizes = _run_sizes(rows, evaluate, kinds)
     in_order = sorted(found, key=lambda row: row.gap is None)
     if wanted:
-        place = {name: i for i, name in enumerate(wanted)}
-        in_order.sort(key=lambda row: place.get(row.constraint.name, len(place)))
+        index_of = {name: i for i, name in enumerate(wanted)}
+        in_order.sort(key=lambda row: index_of.get(row.constraint.name, len(index_of)))
     avoided = _Avoided(frozenset(kept_free), frozenset(modal))
     result = _eliminate_rows(
         in_order, weights, evaluate, names, sizes, run_sizes, avoided, wanted or {}, given or {}, locked

@@ -83,27 +83,9 @@ if TYPE_CHECKING:
     from armillary.model.description import Description
 
 __all__ = [
-    "FIGURES",
-    "Box",
-    "Cable",
-    "Capsule",
-    "Cone",
-    "Cylinder",
-    "Damper",
-    "Earth",
-    "Ellipsoid",
-    "Figure",
-    "Grid",
-    "HeightProfile",
-    "Mesh",
-    "Plane",
-    "Polyhedron",
-    "Polyline",
-    "Rod",
-    "Sphere",
-    "Spring",
-    "Wheel",
-]
+    "FIGURES", "Box", "Cable", "Capsule", "Cone", "Cylinder", "Damper", "Earth", "Ellipsoid", "Figure",
+    "Grid", "HeightProfile", "Mesh", "Plane", "Polyhedron", "Polyline", "Rod", "Sphere", "Spring", "Wheel",
+]  # fmt: skip
 
 INERTIA = Either((EXPRESSION, TRIPLE, ListOf(EXPRESSION, 6), MATRIX))
 

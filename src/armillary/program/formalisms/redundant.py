@@ -153,10 +153,10 @@ def redundant_targets(system: Description, plain: Undimensioned) -> tuple[Target
             for s, x in zip(event.changes, resolve_expressions(list(event.changes.values())), strict=True)
         }
         fires.append((*(changes.get(m, m) for m in memory), *_after(changes, r, state)))
-    places = {s: i for i, s in enumerate(state)}
-    quaternions = [places[p.e[0]] for p in r.parts.parts]
+    index_of = {s: i for i, s in enumerate(state)}
+    quaternions = [index_of[p.e[0]] for p in r.parts.parts]
     for body in system.bodies.values():
-        quaternions += [places[plain(body.coordinates[k])] for k in body.assembly.quaternions]
+        quaternions += [index_of[plain(body.coordinates[k])] for k in body.assembly.quaternions]
     wanted = Targets(
         time=r.time,
         coordinates=coordinates,

@@ -165,8 +165,8 @@ def contact_targets(
 
     with_forces = {i: as_expr(plus(free_rates[k], change(k, loads))) for k, i in enumerate(speeds)}
 
-    place = {i: k for k, i in enumerate(speeds)}
-    independent = [(plain(u), place[system.speeds.index(u)]) for u in reduction.independent(system)]
+    position_of = {i: k for k, i in enumerate(speeds)}
+    independent = [(plain(u), position_of[system.speeds.index(u)]) for u in reduction.independent(system)]
 
     def speeds_after(impulses: Loads) -> dict[Expr, Expr]:
         return {u: as_expr(plus(u, change(k, impulses))) for u, k in independent}

@@ -3,6 +3,9 @@
 `read_solver` selects the functions that a program needs, decides conditions on its features, and finds what
 printers need: the types of locals, the functions that change the run, and an order in which every function
 comes before its callers.
+
+The text of record.py is the one declaration of a run. The structures, classes and trees of exported programs
+and the process's block of scalars and workspace (solver/llvm/layout.py) are all made from these fields.
 """
 
 from __future__ import annotations
