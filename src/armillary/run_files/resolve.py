@@ -339,7 +339,7 @@ def known_names(key: str) -> Iterable[str]:
 
         return METHODS
     if key == "formalism":
-        from armillary.program.formalisms.registry import FORMALISMS
+        from armillary.program.derive import FORMALISMS
 
         return ["auto", *FORMALISMS]
     if key == "effort":
