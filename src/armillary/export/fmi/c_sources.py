@@ -318,8 +318,8 @@ void {stem}_adopt_signs({stem}_run *run);
 
 #define HAS_UPDATE {update}
 #define HAS_NORMALISE {normalise}
-#define HAS_PASSAGES {passages} /* places where constraints lose rank are passed, */
-#define N_LOOKS {looks}         /* from so many places around them */
+#define HAS_PASSAGES {passages} /* singular configurations are passed, */
+#define N_LOOKS {looks}         /* interpolated from this number of points */
 #define HAS_JUMPS {jumps} /* data of inputs over time jump or bend */
 #define HAS_PHYSICAL {physical}
 #define HAS_START {start} /* the first state follows from other values, such as momenta from speeds */
