@@ -120,6 +120,13 @@ def test_an_impulse_of_a_discrete_model_lasts_one_step() -> None:
     assert found["acceleration"][0] == 1 / M
 
 
+def test_two_times_are_equal_steps() -> None:
+    lin = position()
+    found = lin.step_response([0.0, 0.4])
+    assert found.time.tolist() == [0.0, 0.4]
+    assert found["x"][-1] == pytest.approx(lin.step_response(0.4)["x"][-1], rel=1e-12)
+
+
 def test_step_and_impulse_responses_are_the_closed_form() -> None:
     lin, a = position(), C / 2 / M
     w = np.sqrt(K / M - a**2)
