@@ -45,12 +45,12 @@ from armillary.solver.language.translator import Solver
 # inner step, and before an event.
 
 _MEMBERS = """\
-    double inputs[{upper}_MEMORY_ROOM]; /* at the time `since`, in their places of the memory */
+    double inputs[{upper}_MEMORY_ROOM]; /* at the time `since`, by index in the memory */
     double input_slopes[{upper}_MEMORY_ROOM]; /* their first and second derivatives */
     double input_bends[{upper}_MEMORY_ROOM];
     double since;
     int moving;  /* whether inputs change within the communication step */
-    int waiting; /* inputs have changed in a step across a place of lost rank, and do not act yet */"""
+    int waiting; /* inputs have changed in a step across a singular configuration, and do not act yet */"""
 
 
 class FmuSolverPrinter(CSolverPrinter):
@@ -337,7 +337,7 @@ typedef struct {{
     int direction; /* of the sign change that matters; 0: both */
     int stop;      /* whether the run ends there */
     int guard;     /* of the choice of dependent speeds, or of the rank of constraints */
-    int clock;     /* place of its clock in the memory; -1: none */
+    int clock;     /* index of its clock in the memory; -1: none */
     double period;
 }} event_description;
 
@@ -388,7 +388,7 @@ void {stem}_prepare({stem}_run *run, const double *parameters);"""
 _EVENT_TABLES = """\
 extern const event_description *const EVENTS_OF[]; /* of each configuration */
 #define EVENTS (EVENTS_OF[me->now.run.configuration])
-extern const int STATE_PLACES[][N_PACKED]; /* of each: where its states are among those of the FMU */"""
+extern const int STATE_PLACES[][N_PACKED]; /* of each: indices of its states in the FMU's states */"""
 
 
 def variables_header(
