@@ -482,9 +482,9 @@ def near_sines(program: Program) -> NearSines | None:
     coordinates, or with many other elementary functions, such as tyres have.
     """
     derivatives = program.derivatives
-    places = {s: i for i, s in enumerate(program.state)}
+    index_of = {s: i for i, s in enumerate(program.state)}
     calls = [n for n in derivatives.nodes if n.kind == "call" and n.data in ("sin", "cos")]
-    found = dict.fromkeys([n.args[0] for n in calls if n.args[0] in places])
+    found = dict.fromkeys([n.args[0] for n in calls if n.args[0] in index_of])
     others = [n for n in derivatives.nodes if n.kind == "call" and n.data in PACKED_CALLS]
     if not found or len(others) > 2 * len(calls):
         return None
@@ -502,7 +502,7 @@ def near_sines(program: Program) -> NearSines | None:
     squares = []
     for x in found:
         q, s, c = (symbol(f"{name} {len(angles)} of the first stage") for name in ("angle", "sine", "cosine"))
-        angles[q] = places[x]
+        angles[q] = index_of[x]
         sines += [s, c]
         d = let(x - q)
         z = let(d * d)

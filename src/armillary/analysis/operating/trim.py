@@ -1,4 +1,4 @@
-"""Operating points of a model: from a request to a solution, or to an error that states why there is none.
+"""Search for operating points of a model: from a request to a solution, or to an error with the reason.
 
 The search starts from the given point. If Newton's method fails there, further starts follow. The first is
 the point at which the damped motion comes to rest, if the unknowns are coordinates and speeds alone: q moves
@@ -6,10 +6,10 @@ along
 
     q̇ = N(q) u̇(q, u)            N = ∂q̇/∂u
 
-which for a static equilibrium goes down the potential of the loads, in the metric of the masses, and keeps
+which for a static equilibrium descends the potential of the loads, in the metric of the masses, and keeps
 loops closed. The implicit Euler method takes steps of a length δ that grows as the rates decay
 (pseudo-transient continuation; Kelley & Keyes 1998, SIAM J. Numer. Anal. 35, 508–523). The second is the end
-of the homotopy of scaled loads (below). The last are points scattered about the given one.
+of the homotopy of scaled loads (below). The last are random points around the given start.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _TURN = 0.8  # cosine of the angle between two tangents, below which a step is r
 
 
 def scaled_loads(equations: RootProblem) -> np.ndarray | None:
-    """Follow H = 0 from λ = 0 to λ = 1; return x there, or `None` if the curve does not reach λ = 1."""
+    """Follow H = 0 from λ = 0 to 1; return x at λ = 1, or `None` if the curve does not reach it."""
     e = equations
     whole, both = e.x.copy(), np.ix_(e.rows, e.unknown)
     off = e.values.values(whole)[e.rows] - e.wanted
@@ -100,7 +100,7 @@ def scaled_loads(equations: RootProblem) -> np.ndarray | None:
 
 
 _REACHES = (0.3,) * 4 + (1.0,) * 8 + (3.0,) * 12  # of scattered starts, in sizes
-_ASIDE = 1e-4  # displacement, in sizes, from which the damped motion starts: x may be an unstable equilibrium
+_ASIDE = 1e-4  # displacement of the start of the damped motion, in sizes: x may be an unstable equilibrium
 
 
 def rough_starts(made: Problem, x: np.ndarray) -> Iterator[np.ndarray]:
@@ -215,8 +215,61 @@ _SAME = 1e-6  # solutions count as one if no unknown differs by more than this s
 _ALL_ROUND = 3.2  # reach of scattered starts about the first, in sizes; angles cover a full turn
 
 
-def trim(model: CompiledModel, **asked: Given) -> OperatingPoint:
-    """Return the operating point that a request means; see ``Model.trim`` in ``stages/model.py``."""
+def trim(
+    model: CompiledModel,
+    fixed: Mapping[str, object] | None = None,
+    free: Sequence[str] | None = None,
+    rates: Mapping[str, object] | None = None,
+    *,
+    inputs: Sequence[str] | Mapping[str, object] = (),
+    outputs: Mapping[str, object] | None = None,
+    parameters: Mapping[str, object] | None = None,
+    bounds: Mapping[str, object] | None = None,
+    starts: object = None,
+    settle: bool = False,
+    memory: Mapping[str, object] | None = None,
+    t: float | str = 0.0,
+) -> OperatingPoint:
+    """Return a steady motion: a state whose rates are zero unless given, and the inputs that hold it.
+
+    ``fixed`` are values of states, ``free`` the states to find (left out: all that are not fixed),
+    ``rates`` the rates of states other than zero (None: any rate), ``inputs`` the parameters or inputs to
+    find, ``outputs`` values of outputs that must be met, ``bounds`` pairs (low, high) by name. Cyclic
+    coordinates, which no rate depends on, stay at their start, and their rates are conditions only if
+    given. ``starts`` are values by name from which to start; a list of these, or a number of scattered
+    starts, may give several ``solutions``. With ``settle`` the search begins where a heavily damped
+    motion of the coordinates from the start comes to rest, which is near a stable point in most cases;
+    ``stable`` of the result is true or false. Loops are closed and Euler parameters unit there.
+    """
+    return find_point(
+        model, fixed=fixed, free=free, rates=rates, inputs=inputs, outputs=outputs, parameters=parameters,
+        bounds=bounds, starts=starts, settle=settle, memory=memory, t=t,
+    )  # fmt: skip
+
+
+def equilibrium(
+    model: CompiledModel,
+    fixed: Mapping[str, object] | None = None,
+    free: Sequence[str] | None = None,
+    *,
+    inputs: Sequence[str] | Mapping[str, object] = (),
+    outputs: Mapping[str, object] | None = None,
+    parameters: Mapping[str, object] | None = None,
+    bounds: Mapping[str, object] | None = None,
+    starts: object = None,
+    settle: bool = False,
+    memory: Mapping[str, object] | None = None,
+    t: float | str = 0.0,
+) -> OperatingPoint:
+    """Find a state of rest: all rates are zero, also of cyclic coordinates; otherwise as ``trim``."""
+    return find_point(
+        model, at_rest=True, settle=settle, fixed=fixed, free=free, inputs=inputs, outputs=outputs,
+        parameters=parameters, bounds=bounds, starts=starts, memory=memory, t=t,
+    )  # fmt: skip
+
+
+def find_point(model: CompiledModel, **asked: Given) -> OperatingPoint:
+    """Return the operating point that a request means; ``asked`` goes to `read_request`."""
     named = with_named_speeds(model)
     request = read_request(named, **asked)
     given = request.parameters | _inputs_in_units(request)

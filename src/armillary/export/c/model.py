@@ -160,7 +160,7 @@ RESULT = "double *restrict out"
 RENEWED = "double *restrict new_memory, double *restrict new_state"
 
 
-# Functions, macros and arrays of sines and cosines; 32 arrays of four angles are those of 128 joints.
+# Functions, macros and arrays of sines and cosines; 32 arrays of four angles suffice for 128 joints.
 _RESERVED = (
     *RESERVED,
     *("APART", "WHOLE", "IN_ORDER", "BARRIER", "ANGLES"),
@@ -372,7 +372,7 @@ class CModel:
         return function(signature, about, self.sections.body(masses.section), self._factors())
 
     def physical(self) -> str:
-        """Return the function for quantities that must not be negative, and the one that checks them."""
+        """Return the function for quantities that must not be negative, and the function that checks them."""
         checked = self.source.physical
         if checked is None:
             return ""
@@ -402,7 +402,7 @@ class CModel:
         return texts
 
     def fire(self) -> list[str]:
-        """Return a function per event with an effect, and the one that chooses among them."""
+        """Return a function per event with an effect, and the function that chooses among them."""
         arguments, targets = f"{INPUTS}, {RENEWED}", self.source.renewed
         texts, cases = [], []
         shared: dict[tuple[Expr, ...], str] = {}  # events of contacts have the same effects
@@ -429,9 +429,10 @@ class CModel:
         ]
 
     def normalise(self) -> list[str]:
-        """Return the function for all corrections after a step, and those for its parts.
+        """Return the function for all corrections after a step, and the functions for its parts.
 
-        These correct coordinates of closed loops, normalise Euler parameters, and remove drift of contacts.
+        The parts correct coordinates of closed loops, normalise Euler parameters, and remove drift of
+        contacts.
         """
         program, texts = self.program, []
         for f in self.source.corrections:
@@ -502,7 +503,7 @@ def test_code(model: CModel, method: Method = METHODS["rk4"]) -> str:
     test, has = self_test(model.source, model.precision, method, model.has), set(model.has)
     reference = model.source.reference
     if not has & {"host", "embedded"}:
-        has |= {"device"}  # device functions have none for the start of a run
+        has |= {"device"}  # device functions have no function for the start of a run
         test.inputs.update(start_state=[reference.initial], start_memory=[reference.memory])
     lines = [model.in_precision(_matrix_table(model, name, rows)) for name, rows in test.inputs.items()]
     for name, (expected, rooms) in test.compared.items():
