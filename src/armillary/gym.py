@@ -149,7 +149,7 @@ class ModelEnvironments(gymnasium.vector.VectorEnv):  # type: ignore[misc]  # th
     def _read_actions(self, actions: np.ndarray) -> np.ndarray:
         """Return actions as a row for each copy and a column for each input."""
         found, copies, inputs = np.asarray(actions, dtype=float), self.num_envs, len(self._factor)
-        if found.size != copies * inputs or found.ndim and len(found) != copies:
+        if found.size != copies * inputs or (found.ndim and len(found) != copies):
             raise ParameterError(
                 f"actions of shape {found.shape} were given; give {(copies, inputs)}, a row for each of "
                 f"{copies} copies and a column for each of {inputs} inputs"
