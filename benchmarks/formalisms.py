@@ -78,7 +78,7 @@ def compare_examples(titles: Sequence[str], effort: Effort) -> list[dict[str, An
 
 def compare(title: str, effort: Effort, *, example: str = "", **options: Any) -> dict[str, Any]:
     from armillary.errors import ArmillaryError  # here, because Armillary itself may fail to import
-    from armillary.program.formalisms.registry import FORMALISMS
+    from armillary.program.derive import FORMALISMS
 
     described = example_system(example or title, **options)
     record: dict[str, Any] = {

@@ -11,7 +11,7 @@ import ast
 import dataclasses
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
@@ -19,7 +19,9 @@ from typing import Any
 
 import armillary
 import armillary.control
+import armillary.run_files
 import armillary.vehicles
+import armillary.verification
 from armillary.algebra.textbook_form import ExpressionMatrix, ExpressionVector
 from armillary.analysis.linear.conversions import TransferFunction
 from armillary.analysis.linear.linear_model import Margins
@@ -40,8 +42,10 @@ from armillary.model.flexible.part import FlexiblePart
 from armillary.program.configurations import ConfigurationTable, ListedConfiguration
 from armillary.program.formalisms.hubs import Contribution
 from armillary.program.passes.graph import Operations
+from armillary.results import Comparison, Difference, Event
 from armillary.stages.equations import Equations, MomentumEquations
 from armillary.stages.model import Model, MomentumModel
+from armillary.studies import StudyStatus
 from armillary.studies.sensitivity import Sensitivity
 
 FOLDER = Path(__file__).parent / "reference"
@@ -101,8 +105,12 @@ IN_DETAIL: tuple[tuple[type, str, tuple[str, ...]], ...] = (
     (Model, "Made by `Equations.compile`.", ("equations",)),
     (MomentumModel, "Made by `MomentumEquations.compile`; all that `Model` has, and:", ()),
     (armillary.Run, "Made by `Model.simulate`.", ()),
+    (Event, "Found in `Run.events`.", ()),
+    (Comparison, "Made by `Run.compare`.", ()),
+    (Difference, "Found in `Comparison.differences`.", ()),
     (armillary.Batch, "Made by `Model.simulate_batch`.", ()),
     (armillary.Study, "", ()),
+    (StudyStatus, "Made by `Study.status`.", ()),
     (armillary.Design, "", ("kind", "seed", "runs", "names", "distributions")),
     (Sensitivity, "Made by `Study.sensitivity`.", ()),
     (armillary.Sensitivities, "Made by `Model.sensitivities`.", ()),
@@ -163,6 +171,12 @@ VEHICLES_HEAD = """Names of `armillary.vehicles`: `veh.read_tyre` after `import 
 """
 
 
+RUN_FILES_HEAD = """Names of `armillary.run_files`, for what `armillary run` does.
+"""
+VERIFICATION_HEAD = """Names of `armillary.verification`, for what `armillary verify` does.
+"""
+
+
 CONTROL_HEAD = """Names of `armillary.control`, for linear models and descriptions; models have the verbs
 `lqr`, `lqr_along`, `ilqr`, `mpc`, `estimate`, `optimize`, `gradient`, `to_jax`, `to_torch` and
 `second_derivatives`.
@@ -176,9 +190,13 @@ def reference() -> str:
         parts += [f"## {title}\n", _table([(_call(name, getattr(armillary, name)), name) for name in names])]
     parts += ["## Control\n", CONTROL_HEAD, _names_of(armillary.control)]
     parts += ["## Vehicles\n", VEHICLES_HEAD, _names_of(armillary.vehicles)]
+    parts += ["## Run files\n", RUN_FILES_HEAD, _names_of(armillary.run_files)]
+    parts += ["## Verification\n", VERIFICATION_HEAD, _names_of(armillary.verification)]
     documented = [cls for cls, _, _ in IN_DETAIL]
     for cls, origin, attributes in IN_DETAIL:
         parts += [f"## {cls.__name__}\n", f"{_first_paragraph(cls)} {origin}".rstrip() + "\n"]
+        if issubclass(cls, tuple):  # a named one
+            attributes = cls._fields
         if dataclasses.is_dataclass(cls):
             known = {
                 f.name
@@ -217,9 +235,21 @@ def _grouped() -> dict[str, list[str]]:
 
 
 def _names_of(package: ModuleType) -> str:
-    things = [(name, getattr(package, name)) for name in package.__all__ if callable(getattr(package, name))]
-    lines = [f"| {_call(name, thing)} | {_first_paragraph(thing)} |" for name, thing in things]
+    lines = []
+    for name in package.__all__:
+        thing = getattr(package, name)
+        shown, about = (
+            (_call(name, thing), _first_paragraph(thing)) if callable(thing) else (f"`{name}`", _kind(thing))
+        )
+        lines.append(f"| {shown} | {about} |")
     return "\n".join(["| | |", "| --- | --- |", *lines]) + "\n"
+
+
+def _kind(constant: object) -> str:
+    """Return the names in a table or list, or the class of a constant."""
+    if isinstance(constant, Mapping | tuple | list):
+        return ", ".join(f"`{name}`" for name in constant) + "."
+    return f"A `{type(constant).__name__}`."
 
 
 def _table(rows: list[tuple[str, str]]) -> str:
@@ -232,6 +262,7 @@ def members(cls: type) -> Iterator[tuple[str, Any]]:
     seen: set[str] = set()
     others = [other for other, _, _ in IN_DETAIL if other is not cls and issubclass(cls, other)]
     listed = {base for other in others for base in other.__mro__} | {object}
+    listed |= {tuple}
     internal = ["felt"]  # of contributions
     for owner in (base for base in cls.__mro__ if base not in listed):
         for name in tuple(vars(owner)):

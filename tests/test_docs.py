@@ -5,6 +5,7 @@ without a warning.
 
 from __future__ import annotations
 
+import importlib
 import re
 import runpy
 import subprocess
@@ -151,6 +152,17 @@ def test_reference_is_that_of_the_code() -> None:
     """Otherwise: python docs/make_reference.py."""
     make = runpy.run_path(str(ROOT / "docs" / "make_reference.py"))["reference"]
     assert (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8") == make()
+
+
+# Packages below `armillary` that users import names from; those of the others are in `armillary` itself.
+PACKAGES = ("control", "results", "run_files", "studies", "vehicles", "verification")
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    page = (ROOT / "docs" / "reference" / "api.md").read_text(encoding="utf-8")
+    known = set(re.findall(r"(?:`|^## )(\w+)", page, re.M))
+    for name in ("armillary", *(f"armillary.{package}" for package in PACKAGES)):
+        assert not set(importlib.import_module(name).__all__) - known, name
 
 
 def test_blocks_share_a_namespace_and_fragments_only_parse() -> None:

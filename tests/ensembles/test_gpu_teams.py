@@ -18,8 +18,8 @@ import pytest
 
 import armillary as arm
 from armillary.export.cuda import teams
+from armillary.export.cuda.device_functions import SectionWriter
 from armillary.export.cuda.kernels import kernel
-from armillary.export.cuda.sections import SectionWriter
 from armillary.export.cuda.teams import Team, best_team
 from armillary.stages.model import Model
 from armillary.verification.rows import largest

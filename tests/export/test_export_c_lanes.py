@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,6 +13,7 @@ import pytest
 import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.export.c import program_files
+from armillary.export.c.vector_functions import name_of, vector_functions
 from armillary.export.text.source import exported_equations, make_source
 from armillary.runtime.models.compilation import compile_equations
 from tests.export.c_programs import CC, Library
@@ -50,6 +53,72 @@ def test_vectors_are_written_where_they_are_wanted_and_pay() -> None:
     assert "const lanes_2 z" in program_files(walker)["walker.c"]
     assert "are on vectors of" not in program_files(walker, 1)["walker.c"]
     assert "lanes" not in "".join(program_files(tables, 4).values())
+
+
+_LOOPS = """
+#define LOOP(name, n, call) \\
+    void name##_##n(long count, const double *a, const double *b, double *out) \\
+    {{ \\
+        for (long i = 0; i < count; i += n) {{ \\
+            lanes_##n x, y, found; \\
+            __builtin_memcpy(&x, a + i, sizeof x); \\
+            __builtin_memcpy(&y, b + i, sizeof y); \\
+            (void)y; \\
+            found = call; \\
+            __builtin_memcpy(out + i, &found, sizeof found); \\
+        }} \\
+    }}
+{loops}
+"""
+
+
+@pytest.mark.parametrize("lanes", [2, 4])
+def test_functions_of_vectors_are_those_of_the_library(lanes: int, tmp_path: Path) -> None:
+    """Arctangents and sines to 3 units of the last place; comparisons and choices treat NaN as C does."""
+    calls = {name: f"{name_of(name, lanes)}(x)" for name in ("atan", "sine", "cosine", "size", "not")}
+    calls |= {
+        f: f"{name_of(f, lanes)}(x, y)"
+        for f in ("greater", "lesser", "and", "or", "lt", "le", "gt", "ge", "eq", "ne")
+    }
+    calls["select"] = f"{name_of('select', lanes)}(x, y, x)"
+    types = [
+        f"typedef {kind} {name}_{lanes} __attribute__((vector_size({8 * lanes})));"
+        for name, kind in (("lanes", "double"), ("bits", "long long"))
+    ]
+    small = "#define SMALL static inline __attribute__((always_inline))"
+    loops = "\n".join(f"LOOP({name}, {lanes}, {call})" for name, call in calls.items())
+    code = _LOOPS.format(loops=loops)
+    (tmp_path / "f.c").write_text("\n".join([*types, small, vector_functions(code), code]))
+    command = [str(CC), "-O1", "-ffp-contract=fast", "-shared", "-fPIC", "-o", "f.so", "f.c"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    library = ctypes.CDLL(str(tmp_path / "f.so"))
+
+    def found(name: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        out = np.empty_like(a)
+        getattr(library, f"{name}_{lanes}")(
+            ctypes.c_long(len(a)), *(ctypes.c_void_p(x.ctypes.data) for x in (a, b, out))
+        )
+        return out
+
+    special = [0.0, -0.0, 0.5, -0.5, 2.0, 1.0, np.inf, -np.inf, np.nan, 1e-300, -1e-300, 1e300]
+    rng = np.random.default_rng(5)
+    x = np.array([*special, *rng.uniform(-3, 3, 500), *np.exp(rng.uniform(-40, 40, 500))])
+    np.testing.assert_array_max_ulp(found("atan", x, x), np.arctan(x), 3)
+    assert np.signbit(found("atan", x, x))[1]
+    angles = np.append(rng.uniform(-50, 50, 998), [0.0, 1e-9])
+    for name, function in (("sine", np.sin), ("cosine", np.cos)):
+        expected = function(angles)
+        error = np.abs(found(name, angles, angles) - expected)
+        assert np.max(error / np.spacing(np.abs(expected))) < 3.5
+    a, b = (g.ravel() for g in np.meshgrid(special, special))
+    with np.errstate(invalid="ignore"):
+        expected_values = {
+            "size": np.abs(a), "not": a == 0, "and": (a != 0) & (b != 0), "or": (a != 0) | (b != 0),
+            "greater": np.maximum(a, b), "lesser": np.minimum(a, b), "select": np.where(a != 0, b, a),
+            "lt": a < b, "le": a <= b, "gt": a > b, "ge": a >= b, "eq": a == b, "ne": a != b,
+        }  # fmt: skip
+    for name, values in expected_values.items():
+        np.testing.assert_array_equal(found(name, a, b), values, err_msg=name)
 
 
 @pytest.mark.parametrize(

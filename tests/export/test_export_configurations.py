@@ -150,7 +150,7 @@ def test_programs_that_begin_with_a_lock_have_more_states_later(tmp_path: Path) 
     expected = eom.compile().simulate(1.0, step=0.01)
     assert run.status == "finished" and len(run.events) == 2
     assert run.rows[-1] == pytest.approx([expected[name][-1] for name in expected.names], rel=1e-9, abs=1e-9)
-    with pytest.raises(arm.ArmillaryError, match=r"'let go' locks.* hold all of them unless"):
+    with pytest.raises(arm.ArmillaryError, match=r"'let go' locks.* contain all of them unless"):
         eom.export("c", tmp_path / "c", configurations=False)
     with pytest.raises(arm.ArmillaryError, match="configurations='no': give True or False"):
         eom.export("c", tmp_path / "c", configurations="no")

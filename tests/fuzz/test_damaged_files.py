@@ -6,6 +6,7 @@ The good files are examples of this project; what is done to them is in ``damage
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -164,6 +165,26 @@ def test_saved_analyses(tmp_path: Path) -> None:
         assert not complaints(show, good, 70, tmp_path)
         if name.endswith(".json"):
             assert not complaints(show, good, 100, tmp_path, damage=damaged_values)
+
+
+@pytest.mark.parametrize(
+    ("file", "part", "value"),
+    [("point", "outputs", True), ("point", "rates", {"bob.q1": "1"}), ("linear", "outputs", [{"name": 3}])],
+)
+def test_parts_that_no_table_shows_are_checked_as_well(
+    tmp_path: Path, file: str, part: str, value: object
+) -> None:
+    model, path = hanging(), tmp_path / f"{file}.json"
+    result, load = {
+        "point": (model.equilibrium(), arm.load_point),
+        "linear": (model.linearize(outputs=["bob.q1"]), arm.load_linear),
+    }[file]
+    result.save(path)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    content[part] = [content[part][0] | value[0]] if isinstance(value, list) else value
+    path.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(arm.ArmillaryError, match=file):
+        load(path)
 
 
 def test_study_stores(tmp_path: Path) -> None:

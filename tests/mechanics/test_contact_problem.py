@@ -7,7 +7,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from armillary.algebra.expression import ZERO, as_expr
 from armillary.mechanics.contact.blocks import ContactBlock, ContactShape
+from armillary.mechanics.contact.decision import _Choice, _is_at_rest
+from armillary.mechanics.contact.state import ContactState
 
 
 def solve(
@@ -59,6 +62,24 @@ def test_compression_of_any_motion_has_a_solution(seed: int) -> None:
     J = random.normal(size=(2 * contacts, speeds))
     friction = list(random.uniform(0.2, 1.2, contacts))
     free = J @ random.normal(size=speeds)
+    found = solve(J, free, rows, friction)
+    assert found["failed"][0] in (0, 2)
+    assert largest_violation(J, free, rows, friction, found["force"]) < 1e-9
+
+
+def test_contacts_that_nearly_hold_each_other_have_a_solution() -> None:
+    """Normals to both sides of nearly one line: relaxation alone did not come to its end in 9,300 sweeps."""
+    random = np.random.default_rng(261)
+    speeds, contacts = 4, 6
+    line = random.normal(size=speeds)
+    J = np.zeros((2 * contacts, speeds))
+    for c in range(contacts):
+        side = line / np.linalg.norm(line) * (1 if c % 2 else -1)
+        J[2 * c] = side + 0.004 * random.normal(size=speeds)
+        J[2 * c + 1] = random.normal(size=speeds)
+    friction = list(random.uniform(0.1, 0.8, contacts))
+    free = J @ random.normal(size=speeds)
+    rows = [(2 * c, (2 * c + 1,)) for c in range(contacts)]
     found = solve(J, free, rows, friction)
     assert found["failed"][0] in (0, 2)
     assert largest_violation(J, free, rows, friction, found["force"]) < 1e-9
@@ -123,3 +144,21 @@ def test_redundant_friction_bears_nothing_that_normals_can_bear() -> None:
     values = block.value(*[float(x) for name in block.takes for x in given[name]])
     found = block.split(block.gives, list(values))
     assert found["force"] == pytest.approx([1, 0, 1, 1], abs=2e-3)
+
+
+@pytest.mark.parametrize(
+    ("rests", "given", "found", "expected"),
+    [
+        (1, (0, 0), (0.6, 0.8), True),
+        (0.5, (1, 0), (1, 0), False),
+        (0.5, (1, 0), (-0.98, 0.2), True),  # it was stopped, and is pulled the other way
+        (0, (1, 0), (1, 0), False),
+    ],
+)
+def test_a_slow_slip_that_turns_begins_from_rest(
+    rests: float, given: tuple[float, float], found: tuple[float, float], expected: bool
+) -> None:
+    """With its velocity left, the slide ended at once, again and again (random mechanism 520009.3)."""
+    contact = ContactState("c", 0, (1, 2), ZERO)
+    choice = _Choice((1, 2), 1, rests, direction=given)
+    assert bool(as_expr(_is_at_rest(contact, choice, (0, *found))).data) == expected

@@ -15,7 +15,7 @@ import pytest
 import armillary as arm
 from armillary.mechanics.constraints.reduction import initial_configuration
 from armillary.mechanics.massless import RunMasses, check_masses, tree_masses
-from armillary.program.formalisms.registry import FORMALISMS
+from armillary.program.derive import FORMALISMS
 from tests.mechanics.random_trees import Case, build, tree_case
 from tests.mechanics.reference import equations
 

@@ -8,8 +8,8 @@ import numpy as np
 
 import armillary as arm
 from armillary.algebra.arguments import core_of
+from armillary.program.derive import FORMALISMS
 from armillary.program.formalisms.momentum import MOMENTUM, DerivedMomentumEquations
-from armillary.program.formalisms.registry import FORMALISMS
 from armillary.runtime.models.compilation import MODELS, CompiledMomentumModel
 from armillary.stages.equations import MomentumEquations
 from armillary.stages.model import MomentumModel

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import sys
+
 import numpy as np
 import pytest
 
@@ -68,3 +71,18 @@ def test_damaged_files(tmp_path, suffix, files):
         else:
             repr(run), run.compare(run) if len(run) and run.names else None
     assert refused > files // 4
+
+
+def test_a_damaged_root_of_a_netcdf_file_leaves_nothing_that_complains_later(tmp_path, monkeypatch):
+    """H5netcdf's file, half made, raised an error when it was collected: its traceback was printed."""
+    path, complaints = tmp_path / "run.nc", []
+    example().save(path)
+    whole = bytearray(path.read_bytes())
+    for place in range(96, 128):  # the header of the root group
+        whole[place] ^= 0xFF
+    path.write_bytes(bytes(whole))
+    monkeypatch.setattr(sys, "unraisablehook", complaints.append)
+    with pytest.raises(ArmillaryError, match=r"run\.nc"):
+        load_run(path)
+    gc.collect()
+    assert not complaints

@@ -9,8 +9,12 @@ from typing import Any
 import numpy as np
 
 from armillary.runtime.integrators.integrate import integrate as integrate_with
-from armillary.runtime.integrators.records import Functions, Integration
-from armillary.runtime.integrators.settings import IntegrationSettings, complete_settings
+from armillary.runtime.integrators.settings import (
+    Functions,
+    Integration,
+    IntegrationSettings,
+    complete_settings,
+)
 from armillary.settings import RunSettings
 from tests.solver import traced
 from tests.solver.traced import Model, compile_model

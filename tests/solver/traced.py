@@ -14,7 +14,7 @@ from typing import Any
 
 from llvmlite import binding
 
-from armillary.runtime.integrators.records import Functions
+from armillary.runtime.integrators.settings import Functions
 
 _INTRINSICS = ("sqrt", "sin", "cos", "fabs")
 

@@ -101,7 +101,7 @@ def one_of(value: object, known: Collection[str], what: str, error: Error = Armi
     return value
 
 
-def place(name: object, known: Sequence[str], missing: str) -> int:
+def index_of_name(name: object, known: Sequence[str], missing: str) -> int:
     """Return the index of a name in ``known``; ``missing`` begins the error, "… has no"."""
     if not isinstance(name, str) or name not in known:
         raise unknown_name(name, known, missing)

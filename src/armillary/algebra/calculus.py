@@ -227,35 +227,16 @@ def _node_value(node: Expr, args: list[NumericValue]) -> NumericValue:
 
 
 _NUMERIC: dict[str, Callable[..., NumericValue]] = {
-    "sin": np.sin,
-    "cos": np.cos,
-    "tan": np.tan,
-    "tanh": np.tanh,
-    "asin": np.arcsin,
-    "acos": np.arccos,
-    "atan": np.arctan,
-    "exp": np.exp,
-    "log": np.log,
-    "abs": np.abs,
-    "sign": np.sign,
-    "atan2": np.arctan2,
-    "pow": np.power,
-    "floor": np.floor,
-    "ceil": np.ceil,
-    "mod": np.mod,
-    "min": np.minimum,
-    "max": np.maximum,
-    "select": lambda c, a, b: np.asarray(np.where(np.not_equal(c, 0), a, b))[()],
-    "lt": lambda a, b: np.less(a, b) * 1.0,
-    "le": lambda a, b: np.less_equal(a, b) * 1.0,
-    "gt": lambda a, b: np.greater(a, b) * 1.0,
-    "ge": lambda a, b: np.greater_equal(a, b) * 1.0,
-    "eq": lambda a, b: np.equal(a, b) * 1.0,
-    "ne": lambda a, b: np.not_equal(a, b) * 1.0,
-    "and": lambda a, b: np.logical_and(a, b) * 1.0,
-    "or": lambda a, b: np.logical_or(a, b) * 1.0,
+    "sin": np.sin, "cos": np.cos, "tan": np.tan, "tanh": np.tanh, "asin": np.arcsin, "acos": np.arccos,
+    "atan": np.arctan, "exp": np.exp, "log": np.log, "abs": np.abs, "sign": np.sign, "atan2": np.arctan2,
+    "pow": np.power, "floor": np.floor, "ceil": np.ceil, "mod": np.mod, "min": np.minimum,
+    "max": np.maximum, "select": lambda c, a, b: np.asarray(np.where(np.not_equal(c, 0), a, b))[()],
+    "lt": lambda a, b: np.less(a, b) * 1.0, "le": lambda a, b: np.less_equal(a, b) * 1.0,
+    "gt": lambda a, b: np.greater(a, b) * 1.0, "ge": lambda a, b: np.greater_equal(a, b) * 1.0,
+    "eq": lambda a, b: np.equal(a, b) * 1.0, "ne": lambda a, b: np.not_equal(a, b) * 1.0,
+    "and": lambda a, b: np.logical_and(a, b) * 1.0, "or": lambda a, b: np.logical_or(a, b) * 1.0,
     "not": lambda a: np.logical_not(a) * 1.0,
-}
+}  # fmt: skip
 
 
 def nominal(expression: Expr) -> Expr:

@@ -350,10 +350,10 @@ def _merge_constant_multiples(terms: list[tuple[Expr, float]]) -> list[tuple[flo
 
 def _pythagoras(terms: list[tuple[Expr, float]], constant: float) -> Expr | None:
     """c·r·sin²x + c·r·cos²x = c·r, and c·r − c·r·sin²x = c·r·cos²x (and the same for cos²)."""
-    left = dict(terms)
+    remaining = dict(terms)
     replaced: list[tuple[float, Expr]] = []
     for e, c in terms:
-        if not e.squares or e not in left:
+        if not e.squares or e not in remaining:
             continue
         for base, exponent in zip(e.args, e.data[1], strict=True):
             if exponent != 2 or base.kind != "call" or base.data not in ("sin", "cos"):
@@ -361,22 +361,22 @@ def _pythagoras(terms: list[tuple[Expr, float]], constant: float) -> Expr | None
             other = call("cos" if base.data == "sin" else "sin", base.args, ONE)
             rest = divide_exactly(e, power(base, 2))
             partner = multiply(rest, power(other, 2))
-            if left.get(partner) == c:
-                del left[e], left[partner]
+            if remaining.get(partner) == c:
+                del remaining[e], remaining[partner]
                 replaced.append((c, rest))
             elif rest.kind == "number" and constant == -c:
-                del left[e]
+                del remaining[e]
                 replaced.append((-c, partner))
                 constant = 0
-            elif left.get(rest) == -c:
-                del left[e], left[rest]
+            elif remaining.get(rest) == -c:
+                del remaining[e], remaining[rest]
                 replaced.append((-c, partner))
             else:
                 continue
             break
     if not replaced:
         return None
-    return total([*[(c, e) for e, c in left.items()], *replaced, (1, number(constant))])
+    return total([*[(c, e) for e, c in remaining.items()], *replaced, (1, number(constant))])
 
 
 def common_factor(nodes: list[Expr]) -> Expr | None:

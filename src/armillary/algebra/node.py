@@ -128,21 +128,9 @@ class Node:
     """An immutable node of an expression graph."""
 
     __slots__ = (
-        "__weakref__",
-        "args",
-        "constant",
-        "data",
-        "digest",
-        "dimension",
-        "kind",
-        "opposite",
-        "order",
-        "rough",
-        "smallness",
-        "squares",
-        "traits",
-        "unit",
-    )
+        "__weakref__", "args", "constant", "data", "digest", "dimension", "kind", "opposite", "order",
+        "rough", "smallness", "squares", "traits", "unit",
+    )  # fmt: skip
 
     kind: str
     args: tuple[Any, ...]  # of nodes of the same class
@@ -228,7 +216,7 @@ def intern(
         node.digest = node.rough = crc32(data.name.encode())
         node.order = (ROLES.index(data.role), _natural(data.name), 0, 0)
     else:
-        place = _KIND_ORDER[kind]
+        kind_order = _KIND_ORDER[kind]
         stable = rounded = data
         readable = "~"
         if data is PRODUCT_OF_TWO or data is SUM_OF_TWO or data is DIFFERENCE:  # most often
@@ -262,27 +250,27 @@ def intern(
         if len(args) == 2:
             first, second = args
             traits = first.traits | second.traits
-            digest = rough = hash((place, first.rough, second.rough, rounded))
+            digest = rough = hash((kind_order, first.rough, second.rough, rounded))
             if inexact or traits & _INEXACT:
-                digest = hash((place, first.digest, second.digest, stable))
+                digest = hash((kind_order, first.digest, second.digest, stable))
                 traits |= _INEXACT
         elif len(args) == 1:
             first = args[0]
             traits = first.traits
-            digest = rough = hash((place, first.rough, rounded))
+            digest = rough = hash((kind_order, first.rough, rounded))
             if inexact or traits & _INEXACT:
-                digest = hash((place, first.digest, stable))
+                digest = hash((kind_order, first.digest, stable))
                 traits |= _INEXACT
         else:
             traits = 0
             for a in args:
                 traits |= a.traits
-            digest = rough = hash((place, *[a.rough for a in args], rounded))
+            digest = rough = hash((kind_order, *[a.rough for a in args], rounded))
             if inexact or traits & _INEXACT:
-                digest = hash((place, *[a.digest for a in args], stable))
+                digest = hash((kind_order, *[a.digest for a in args], stable))
                 traits |= _INEXACT
         node.digest, node.rough = digest, rough
-        node.order = (place, readable, rough, digest)
+        node.order = (kind_order, readable, rough, digest)
         node.constant = not traits & _VARIABLE
         node.smallness = 0
         if traits & _JUDGED or smallness:

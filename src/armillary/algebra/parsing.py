@@ -380,16 +380,16 @@ def _describe_kind(value: object) -> str:
 
 def _tokens(text: str) -> Iterator[tuple[str, str, int]]:
     """Yield (kind, text, column) of each token; a name and the parenthesis after it are one token, a call."""
-    place = 0
+    position = 0
     while True:
-        found = _TOKEN.match(text, place)
+        found = _TOKEN.match(text, position)
         if found is None:
-            place += len(text[place:]) - len(text[place:].lstrip())
-            character = text[place]
+            position += len(text[position:]) - len(text[position:].lstrip())
+            character = text[position]
             message = f"unexpected character {character!r}{_HINTS.get(character, '')}"
-            raise ExpressionError(message, text, place)
+            raise ExpressionError(message, text, position)
         kind = str(found.lastgroup)
-        word, column, place = found.group(kind), found.start(kind), found.end()
+        word, column, position = found.group(kind), found.start(kind), found.end()
         if kind == "operator" and word == "**":
             word = "^"
         elif kind == "quoted":
@@ -397,9 +397,9 @@ def _tokens(text: str) -> Iterator[tuple[str, str, int]]:
         elif kind == "name" and word in _WORDS:
             kind = "operator"
         elif kind == "name":
-            after = _CALL.match(text, place)
+            after = _CALL.match(text, position)
             if after:
-                kind, place = "call", after.end()
+                kind, position = "call", after.end()
         yield kind, word, column
         if kind == "end":
             return

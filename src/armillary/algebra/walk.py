@@ -64,7 +64,7 @@ def symbols(*roots: Expr) -> list[Expr]:
     return [n for n in operands_first(roots) if n.kind == "symbol"]
 
 
-def held_places(roots: Sequence[Expr], of: Sequence[Expr]) -> list[list[int]]:
+def held_indices(roots: Sequence[Expr], of: Sequence[Expr]) -> list[list[int]]:
     """Return, for each root, the indices in ``of`` of the symbols that it holds."""
     bit = {s: 1 << i for i, s in enumerate(of)}
     held: dict[Expr, int] = {}  # sets as bits of a number: the union of large sets is one operation

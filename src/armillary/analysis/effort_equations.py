@@ -247,7 +247,11 @@ def _is_described(equations: DerivedEquations) -> bool:
 
 
 def effort_expressions(equations: DerivedEquations, rates: Values) -> dict[str, Expr]:
-    """Return the efforts along all speeds that are not dependent, by name; see ``Equations.inverse``."""
+    """Return the efforts that give the speeds these rates, as expressions by the names of speeds.
+
+    ``rates`` has expressions or numbers by speed; those left out are zero. The efforts come on top of all
+    loads and can stand in the description, as moments of motors: a controller by inverse dynamics.
+    """
     if not isinstance(rates, Mapping):
         raise ArmillaryError(
             f"inverse() of equations needs the wanted rates by speed, {{'A.u1': …}}, not {shown(rates)}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armillary.algebra.arguments import place
+from armillary.algebra.arguments import index_of_name
 from armillary.algebra.calculus import NumericValue
 from armillary.algebra.expression import Expr
 from armillary.algebra.units import FORCE, MOMENT, SPEED
@@ -171,7 +171,7 @@ class Efforts:
         return self.names
 
     def __getitem__(self, name: str) -> NumericValue:
-        found = self.values[..., place(name, self.names, f"efforts of '{self.system}' have no")]
+        found = self.values[..., index_of_name(name, self.names, f"efforts of '{self.system}' have no")]
         return float(found) if found.ndim == 0 else found
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:

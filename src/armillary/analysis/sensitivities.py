@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armillary.algebra.arguments import pair, place, several
+from armillary.algebra.arguments import index_of_name, pair, several
 from armillary.errors import require
 from armillary.program.sensitivities import derivative_name, quotient
 from armillary.results import Run
@@ -79,8 +79,8 @@ class Sensitivities:
         """Return samples of one derivative; for an output alone, one column per parameter."""
         output, *name = (key,) if isinstance(key, str) else pair(key, "sensitivities")
         missing = f"sensitivities of '{self.run.system}' hold no derivative"
-        found = self.values[:, place(output, self.of, f"{missing} of output"), :]
-        return found[:, place(name[0], self.to, f"{missing} by")] if name else found
+        found = self.values[:, index_of_name(output, self.of, f"{missing} of output"), :]
+        return found[:, index_of_name(name[0], self.to, f"{missing} by")] if name else found
 
     @property
     def units(self) -> dict[tuple[str, str], str]:

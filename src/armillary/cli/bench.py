@@ -20,7 +20,7 @@ import click
 
 from armillary.cli import app, options
 from armillary.export import export
-from armillary.export.fmi.export import compile_library
+from armillary.export.fmi import compile_library
 from armillary.program.equations import DerivedEquations
 from armillary.runtime.progress import on_terminal
 from armillary.untyped import DataMapping, DataTable, Given

@@ -111,12 +111,10 @@ def derive(
 
 def _pieces_text(equations: DerivedEquations, markup: str, form: str, speeds: str) -> str:
     from armillary.program.documents import handout_text, plain_equations
-    from armillary.program.pieces import pieces_of
 
-    pieces = pieces_of(equations)
     if markup == "text":
-        return plain_equations(pieces)
-    return handout_text(equations, pieces, markup, form, speeds)
+        return plain_equations(equations)
+    return handout_text(equations, markup, form, speeds)
 
 
 def _equations_text(equations: DerivedEquations, form: str | None, wanted: tuple[str, ...]) -> str:

@@ -17,8 +17,8 @@ from armillary.algebra.calculus import evaluator
 from armillary.control.environment_loop import ROUNDING, EnvironmentTerms, environment_program
 from armillary.ensembles.engines.gpu_engine import Device
 from armillary.errors import ArmillaryError
+from armillary.export.cuda.device_functions import SectionWriter, chained_step
 from armillary.export.cuda.kernels import PRECISIONS, Kernel, written_kernel
-from armillary.export.cuda.sections import SectionWriter, chained_step
 from armillary.program.program import Program
 from armillary.runtime.models.compiled import compiled_model
 from armillary.solver.methods import rk4

@@ -25,7 +25,7 @@ import numpy as np
 from armillary.algebra.calculus import gradient, tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol, total
 from armillary.algebra.jacobians import Element, jacobian, nest_products
-from armillary.algebra.walk import held_places, operands_first
+from armillary.algebra.walk import held_indices, operands_first
 from armillary.analysis.linear.rates import TreeRates, tree_rates
 from armillary.cache import kept_per_object
 from armillary.errors import ArmillaryError, ExpressionError
@@ -186,7 +186,7 @@ class KnotFunctions:
     def _second(self) -> tuple[Pattern, ModelFunctions]:
         """The lower triangle of the Hessian of Σ weight · result, by tangents of its gradient."""
         slopes = self._weighted_gradient
-        held = held_places(slopes, self.by)
+        held = held_indices(slopes, self.by)
         entries: list[tuple[int, int, Expr]] = []
         for j, s in enumerate(self.by):
             rows = [i for i in range(j, len(self.by)) if j in held[i]]

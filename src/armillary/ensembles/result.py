@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armillary.algebra.arguments import NamedTable, file_path, place, unsigned_zeros
+from armillary.algebra.arguments import NamedTable, file_path, index_of_name, unsigned_zeros
 from armillary.ensembles.engines.engine import Outcome
 from armillary.ensembles.metrics import Histogram, Metric, read_metric
 from armillary.ensembles.plan import EVENT, FINISHED, NOT_RUN, STATUS, Plan
 from armillary.errors import ArmillaryError, MissingExtraError, nearest, require
 from armillary.limited_files import replacing
-from armillary.results.files import BATCH, netcdf_label, require_netcdf, require_readable
+from armillary.results.files import BATCH, netcdf_label, open_netcdf, require_netcdf, require_readable
 from armillary.results.record import as_json, distinct_labels
 from armillary.results.run import PickledValue
 from armillary.text_tables import aligned, counted, html_table, html_text
@@ -93,9 +93,8 @@ def read_batch(path: str | os.PathLike[str]) -> DataTable:
         )
     require_readable(target)
     require_netcdf()
-    xr = require("xarray", extra="data", purpose="NetCDF files")
     try:
-        with xr.open_dataset(target, engine="h5netcdf", decode_cf=False) as data:
+        with open_netcdf(target) as data:
             if BATCH not in data.attrs:
                 raise ValueError("it has no such table; load_run reads runs")
             about = json.loads(data.attrs[BATCH])
@@ -191,7 +190,7 @@ class Batch(PickledValue):
 
     def __getitem__(self, name: str) -> np.ndarray:
         held = {**self.varied, **self.histories, **self.metrics}
-        place(name, list(held), f"the batch of '{self.system}' has no")
+        index_of_name(name, list(held), f"the batch of '{self.system}' has no")
         return held[name]
 
     def __contains__(self, name: object) -> bool:

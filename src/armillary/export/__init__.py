@@ -26,7 +26,7 @@ LANGUAGES = {
     "matlab": "armillary.export.matlab",
     "wasm": "armillary.export.wasm",
     "rust": "armillary.export.rust",
-    "fmu": "armillary.export.fmi.export",
+    "fmu": "armillary.export.fmi",
 }
 
 
@@ -72,9 +72,7 @@ def export(
     known = [*list(inspect.signature(writer).parameters)[2:], "inputs"]
     for name in options:
         if name in HOOKS:
-            raise ArmillaryError(
-                f"{name} is a function of Python, which cannot be exported; {_own(language)}"
-            )
+            raise ArmillaryError(f"{name} is a Python function, which cannot be exported; {_own(language)}")
         checked_names([name], known, f"export to {language} has no option", listed=True)
     if (given := options.get("configurations")) is not None and not isinstance(given, bool):
         raise ArmillaryError(

@@ -193,8 +193,8 @@ def read_obj(data: bytes, beside: Beside) -> list[Patch]:
             some += [(ring[0], ring[i], ring[i + 1]) for i in range(1, len(ring) - 1)]
             if all(len(part) > 1 and part[1] for part in parts):
                 seen = [n - 1 if n > 0 else len(spots) + n for n in (int(part[1]) for part in parts)]
-                more = mapped.setdefault(material, [])
-                more += [(seen[0], seen[i], seen[i + 1]) for i in range(1, len(seen) - 1)]
+                triangles = mapped.setdefault(material, [])
+                triangles += [(seen[0], seen[i], seen[i + 1]) for i in range(1, len(seen) - 1)]
         elif words[0] == "usemtl":
             material = " ".join(words[1:])
         elif words[0] == "mtllib":
@@ -213,11 +213,11 @@ def read_obj(data: bytes, beside: Beside) -> list[Patch]:
         return paints.get(name, Paint()), np.array(spots)[places]
 
     patches = [Patch(np.array(corners), np.array(own), *look(first, len(own)))]
-    for name, more in others:
-        used, order = np.unique(np.array(more), return_inverse=True)
+    for name, triangles in others:
+        used, order = np.unique(np.array(triangles), return_inverse=True)
         if not 0 <= used[0] <= used[-1] < start:
             raise ValueError("a face refers to a corner that is not there")
-        patches.append(Patch(np.array(corners)[used], order.reshape(-1, 3), *look(name, len(more))))
+        patches.append(Patch(np.array(corners)[used], order.reshape(-1, 3), *look(name, len(triangles))))
     return patches
 
 

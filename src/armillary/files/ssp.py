@@ -21,7 +21,7 @@ from armillary.algebra.expression import Expr, number
 from armillary.algebra.units import BASE_UNITS
 from armillary.errors import ModelError, UnitsError, nearest, there_are
 from armillary.export import export
-from armillary.export.fmi.export import write_archive
+from armillary.export.fmi import write_archive
 from armillary.export.fmi.variables import base_unit
 from armillary.files.fmu import fmu as read_fmu
 from armillary.files.fmu.coupling import FmuPart, check_period, join, outward, prepare, read_parameters
@@ -280,7 +280,7 @@ def _connect_inputs(
     where: str,
 ) -> dict[tuple[str, FmuVariable], Expr]:
     """Return the source of each input of an FMU, in its units."""
-    found: dict[tuple[str, FmuVariable], Expr] = {}
+    sources: dict[tuple[str, FmuVariable], Expr] = {}
     unused = {str(key) for key in inputs}
     for link in package.connections:
         if not link.end.component:
@@ -295,7 +295,7 @@ def _connect_inputs(
         else:
             continue  # it keeps its start value
         signal = outward(system, value, variable, label)
-        found[link.end.component, variable] = link.factor * signal + link.offset
+        sources[link.end.component, variable] = link.factor * signal + link.offset
     for key in sorted(unused):
         at = connector(key, units, f"{where}, inputs")
         if not at.component:
@@ -303,10 +303,10 @@ def _connect_inputs(
                 f"{where} has no input '{key}'{nearest(key, package.inputs)}; {there_are(package.inputs)}"
             )
         variable = units[at.component].variable(at.variable, "input", where)
-        if (at.component, variable) in found:
+        if (at.component, variable) in sources:
             raise ModelError(f"{where}: input '{key}' is connected inside the package already")
-        found[at.component, variable] = outward(system, inputs[key], variable, f"{where}, input '{key}'")
-    return found
+        sources[at.component, variable] = outward(system, inputs[key], variable, f"{where}, input '{key}'")
+    return sources
 
 
 _TYPES = {"Float64": "Real", "Float32": "Real", "Boolean": "Boolean", "String": "String"}

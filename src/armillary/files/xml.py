@@ -30,19 +30,9 @@ class Element:
     """One element of an XML file: attributes, children, and its line."""
 
     __slots__ = (
-        "attributes",
-        "children",
-        "file",
-        "line",
-        "literal",
-        "read",
-        "remarks",
-        "second",
-        "snapped",
-        "tag",
-        "taken",
-        "words",
-    )
+        "attributes", "children", "file", "line", "literal", "read", "remarks", "second", "snapped", "tag",
+        "taken", "words",
+    )  # fmt: skip
 
     def __init__(self, tag: str, attributes: dict[str, str], file: str, line: int) -> None:
         self.tag = tag

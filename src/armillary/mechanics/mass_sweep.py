@@ -70,7 +70,7 @@ class LinkInertias:
 
     def _place(self, i: int, own: np.ndarray, geometry: np.ndarray) -> LinkArrays:
         link = self.links[i]
-        turned, offset = geometry[:, :9].reshape(-1, 3, 3), geometry[:, 9:12]
+        rotations, offset = geometry[:, :9].reshape(-1, 3, 3), geometry[:, 9:12]
         k = 0 if link.modes is None else len(link.modes.freedoms)
         inertia = _spatial(own)
         if k:
@@ -88,8 +88,8 @@ class LinkInertias:
             inertia = moved.transpose(0, 2, 1) @ inertia @ moved
         parent = self.links[link.parent].modes if link.parent >= 0 else None
         from_parent = np.zeros((len(own), 6, 6 + (len(parent.freedoms) if parent is not None else 0)))
-        from_parent[:, :3, :3] = from_parent[:, 3:, 3:6] = turned
-        from_parent[:, 3:, :3] = -turned @ _tilde(offset)
+        from_parent[:, :3, :3] = from_parent[:, 3:, 3:6] = rotations
+        from_parent[:, 3:, :3] = -rotations @ _tilde(offset)
         if link.carrier >= 0 and not held:
             from_parent[:, :, 6:] = columns
         armature = own[:, 13 + 6 * k + k * k :]

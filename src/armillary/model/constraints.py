@@ -219,9 +219,11 @@ def prescribe(system: Description, variable: VariableLike, value: ExpressionLike
     coordinate = node if node in system.coordinates else None
     speed = find_speed(system, node, "prescribe")
     noun = "coordinate" if coordinate is not None else "speed"
-    given = read_expression(system, value, f"prescribed {noun} '{node}'", node.dimension)
+    prescribed = read_expression(system, value, f"prescribed {noun} '{node}'", node.dimension)
     moving = [
-        s for s in symbols(given) if s.data.role not in ("parameter", "time") and not _is_input(system, s)
+        s
+        for s in symbols(prescribed)
+        if s.data.role not in ("parameter", "time") and not _is_input(system, s)
     ]
     if moving:
         raise ModelError(
@@ -235,10 +237,10 @@ def prescribe(system: Description, variable: VariableLike, value: ExpressionLike
             raise ModelError(f"'{started}' has a start, so it cannot be prescribed; leave one of the two out")
     if speed in system.prescriptions or speed in system.locked:
         raise ModelError(f"speed '{speed}' is prescribed or locked already")
-    rate = as_expr(motion.time_derivative(given)) if coordinate is not None else given
+    rate = as_expr(motion.time_derivative(prescribed)) if coordinate is not None else prescribed
     motion.time_derivative(rate)  # declares the rates of inputs that the derivation needs as inputs
     system.prescriptions[speed] = Prescription(
-        speed, rate, coordinate, given if coordinate is not None else None
+        speed, rate, coordinate, prescribed if coordinate is not None else None
     )
 
 
@@ -342,7 +344,7 @@ def close_joint(
         a, b = UNIT_AXES["x"], UNIT_AXES["x"]
     else:
         a, b = _axis_pair(system, axis, kind, where)
-    made: list[Constraint] = []
+    constraints: list[Constraint] = []
     across_b = _perpendicular_axis(b)
     ahead, aside = (
         second.body.frame.vector(across_b),
@@ -351,22 +353,22 @@ def close_joint(
     own = first.body.frame.vector(a)
     if kind in ("prismatic", "cylindrical"):
         for direction in (ahead, aside):
-            made.append(
+            constraints.append(
                 _hold(system, f"{label} along {_axis_text(direction)}", first, second, direction, False, None)
             )
     else:
-        made += close_loop(system, first, second, name=label)
+        constraints += close_loop(system, first, second, name=label)
     if kind == "universal":
-        made.append(
+        constraints.append(
             _keep_across(system, f"{label} cross", own, second.body.frame.vector(b), first.body, second.body)
         )
-        return tuple(made)
+        return tuple(constraints)
     for n, direction in enumerate((ahead, aside), start=1):
-        made.append(_keep_across(system, f"{label} axis {n}", own, direction, first.body, second.body))
+        constraints.append(_keep_across(system, f"{label} axis {n}", own, direction, first.body, second.body))
     if kind in ("prismatic", "fixed"):
         side = first.body.frame.vector(_perpendicular_axis(a))
-        made.append(_keep_across(system, f"{label} twist", side, aside, first.body, second.body))
-    return tuple(made)
+        constraints.append(_keep_across(system, f"{label} twist", side, aside, first.body, second.body))
+    return tuple(constraints)
 
 
 def _loop_ends(system: Description, p: object, q: object, where: str) -> tuple[Point, Point]:

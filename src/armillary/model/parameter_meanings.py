@@ -70,8 +70,8 @@ def _demands(system: Description) -> list[tuple[Expr, Dimension | None, str]]:
             (load.magnitude, FORCE if load.kind == "force" else MOMENT, f"{load.kind} '{load.name}'")
         )
     for output in system.outputs.values():
-        wanted = parse_unit(output.units).dimension if output.units else None
-        demands.append((output.expression, wanted, f"output '{output.name}'"))
+        dimension = parse_unit(output.units).dimension if output.units else None
+        demands.append((output.expression, dimension, f"output '{output.name}'"))
     for memory in system.memories.values():
         if memory.update is not None:
             demands.append(
@@ -88,8 +88,8 @@ def _demands(system: Description) -> list[tuple[Expr, Dimension | None, str]]:
         demands.append((given.value, given.speed.dimension, f"prescribed speed '{given.speed.name}'"))
     for speed, inertia in system.armatures.items():
         if speed.dimension is not None:
-            wanted = ENERGY / (speed.dimension * speed.dimension)
-            demands.append((inertia, wanted, f"armature of '{speed.name}'"))
+            dimension = ENERGY / (speed.dimension * speed.dimension)
+            demands.append((inertia, dimension, f"armature of '{speed.name}'"))
     return demands
 
 

@@ -149,11 +149,11 @@ _PLAIN = frozenset((1, -1))
 def possible_packs(nodes: Sequence[Expr], alike: Sequence[Column]) -> list[Pack]:
     """Return all packs of nodes that may be computed as one, users first."""
     numbering = _Numbering(nodes, alike)
-    own, images = numbering.own, numbering.images
+    number_of, images = numbering.own, numbering.images
     real = [n for n in nodes if n.kind != "let"]
     of_number: dict[int, list[Expr]] = {}
     for node in real:
-        of_number.setdefault(own[node], []).append(node)
+        of_number.setdefault(number_of[node], []).append(node)
     mates: dict[Expr, Column] = {}
 
     def take(column: Column) -> None:
@@ -166,7 +166,7 @@ def possible_packs(nodes: Sequence[Expr], alike: Sequence[Column]) -> list[Pack]
             return
         if any([n in mates for n in lanes]):
             return
-        if own[lanes[0]] != own[lanes[1]]:
+        if number_of[lanes[0]] != number_of[lanes[1]]:
             if numbering.period(lanes[0]) != count:
                 return
             start = -numbering.branch.get(lanes[0], 0) % count
@@ -183,7 +183,7 @@ def possible_packs(nodes: Sequence[Expr], alike: Sequence[Column]) -> list[Pack]
             if period == 1:
                 if node in numbering.lone or not any([numbering.period(a) > 1 for a in node.args]):
                     continue  # its operands are not images of each other
-                for column, _ in _columns([node] * len(images), images, own, mates):
+                for column, _ in _columns([node] * len(images), images, number_of, mates):
                     take(column)
                 continue
             found = [node]
@@ -197,8 +197,8 @@ def possible_packs(nodes: Sequence[Expr], alike: Sequence[Column]) -> list[Pack]
                 continue
         lanes = mates[node]
         done.update(lanes)
-        ways = images if own[lanes[1]] != own[lanes[0]] else [own] * len(lanes)
-        columns = _columns(lanes, ways, own, mates)
+        ways = images if number_of[lanes[1]] != number_of[lanes[0]] else [number_of] * len(lanes)
+        columns = _columns(lanes, ways, number_of, mates)
         for column, _ in columns:
             take(column)
         factors = tuple([f for _, f in columns]) if node.kind != "call" else ()
@@ -339,7 +339,7 @@ class _Numbering:
             if None in found:
                 self.lone.add(node)
             else:
-                self._place(node)
+                self._set_period(node)
         branch, periods = self.branch, self._periods
         for node in level:
             if node.kind != "let":
@@ -358,7 +358,7 @@ class _Numbering:
         """Return the number of applications of σ until a node is its own image."""
         return self._periods.get(node, 1)
 
-    def _place(self, node: Expr) -> None:
+    def _set_period(self, node: Expr) -> None:
         """Set the period of a node, and its branch, to which most of its operands belong."""
         number, period = self.own[node], 1
         for image in self.images[1:]:
@@ -369,13 +369,13 @@ class _Numbering:
             return
         self._periods[node] = period
         branch, periods = self.branch, self._periods
-        places = [branch[a] % period for a in node.args if a in branch and periods[a] >= period]
-        if places and places.count(places[0]) == len(places):  # most often
-            branch[node] = places[0]
+        branches = [branch[a] % period for a in node.args if a in branch and periods[a] >= period]
+        if branches and branches.count(branches[0]) == len(branches):  # most often
+            branch[node] = branches[0]
             return
-        votes = Counter(places)
+        votes = Counter(branches)
         best = max(votes.values(), default=0)
-        chosen = [place for place, count in votes.items() if count == best]
+        chosen = [branch_number for branch_number, count in votes.items() if count == best]
         if len(chosen) == 1:
             branch[node] = chosen[0]
 

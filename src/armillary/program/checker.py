@@ -133,29 +133,29 @@ def check_section(section: ProgramSection, inputs: Collection[Expr], *, constant
         raise fault(-1, f"{len(section.labels)} labels for {len(section.results)} results")
     known = set(inputs)
     _check_nodes(section.nodes, known, fault)
-    place = {node: i for i, node in enumerate(section.nodes)}
+    line_of = {node: i for i, node in enumerate(section.nodes)}
     for i, node in enumerate(section.nodes):
         if node.kind in ("number", "symbol"):
             raise fault(i, f"a {node.kind} is listed among the nodes to compute")
-        if place[node] != i:
-            raise fault(i, f"v{i + 1} is listed again in line {place[node] + 1}")
+        if line_of[node] != i:
+            raise fault(i, f"v{i + 1} is listed again in line {line_of[node] + 1}")
         if node.constant != constant:
             raise fault(i, "a variable in precompute" if constant else "a constant outside precompute")
         if not constant and node.kind in ("sum", "product") and len(node.args) > MANY:
             raise fault(i, f"{len(node.args)} operands, more than {MANY}")
         for operand in node.args:
-            problem = _operand_fault(operand, place, i, known)
+            problem = _operand_fault(operand, line_of, i, known)
             if problem:
                 raise fault(i, problem)
     for label, result in zip(section.labels, section.results, strict=True):
-        problem = _operand_fault(result, place, len(place), known)
+        problem = _operand_fault(result, line_of, len(line_of), known)
         if problem:
-            raise fault(len(place) - 1, f"result '{label}': {problem}")
+            raise fault(len(line_of) - 1, f"result '{label}': {problem}")
     needed = set(operands_first(section.results))
     for i, node in enumerate(section.nodes):
         if node not in needed:
             raise fault(i, "no result needs this node")
-    _check_packs(section, place, fault)
+    _check_packs(section, line_of, fault)
     if section.operations != sum_operations(section.nodes):
         counted = sum_operations(section.nodes)
         raise fault(-1, f"the operations are given as {section.operations}, and counted as {counted}")

@@ -191,21 +191,8 @@ LockSet = frozenset[str]  # names of the locked speeds
 
 _MOST = 2000  # most states of the search
 _SMOOTH = (
-    "sin",
-    "cos",
-    "tan",
-    "asin",
-    "acos",
-    "atan",
-    "atan2",
-    "tanh",
-    "exp",
-    "log",
-    "abs",
-    "pow",
-    "min",
-    "max",
-)
+    "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "tanh", "exp", "log", "abs", "pow", "min", "max",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,10 @@
-"""From a description to equations: checks and the choice of a formalism, and the costs of all of them."""
+"""From a description to equations: the list of formalisms, checks, a choice, and the costs of all of them."""
 
 from __future__ import annotations
 
 from functools import partial
 
-from armillary.algebra.arguments import flag, text
+from armillary.algebra.arguments import flag, one_of, text
 from armillary.errors import ArmillaryError, ModelError
 from armillary.mechanics.constraints.reduction import Configuration, initial_configuration
 from armillary.mechanics.massless import check_masses
@@ -13,10 +13,24 @@ from armillary.model.parameter_meanings import parameter_units
 from armillary.model.quantities import judgements
 from armillary.model.snapshot import snapshot
 from armillary.program.equations import DerivedEquations
-from armillary.program.formalisms.formalism import Clock, Derivation, derivation
-from armillary.program.formalisms.registry import FORMALISMS, find_formalism
+from armillary.program.formalisms.formalism import Clock, Derivation, Formalism, derivation
+from armillary.program.formalisms.jpl import MBDYFL, MBDYFN, MBDYFR
+from armillary.program.formalisms.momentum import MOMENTUM
+from armillary.program.formalisms.redundant import REDUNDANT
+from armillary.program.formalisms.tree_formalisms import AUTO, BACK_SUBSTITUTION, KANE, RECURSIVE
 from armillary.program.passes.graph import Operations
 from armillary.text_tables import html_table
+
+_ALL = (KANE, RECURSIVE, BACK_SUBSTITUTION, MOMENTUM, REDUNDANT, MBDYFR, MBDYFN, MBDYFL)
+FORMALISMS: dict[str, Formalism] = {f.name: f for f in _ALL}
+
+
+def find_formalism(name: str) -> Formalism:
+    """Return the formalism of this name, or "auto"."""
+    known = {AUTO.name: AUTO, **FORMALISMS}
+    one_of(name, known, "unknown formalism ", ModelError)
+    return known[name]
+
 
 EFFORTS = ("normal", "high")
 

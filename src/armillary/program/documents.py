@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -18,7 +18,7 @@ from armillary.limited_files import write_file
 from armillary.model.bodies.body import Body
 from armillary.model.description import Description
 from armillary.program.equations import DerivedEquations, assigned_names, in_steps
-from armillary.program.pieces import Pieces
+from armillary.program.pieces import pieces_of
 from armillary.program.program import ProgramSection
 from armillary.program.textbook import FORMS, Textbook, definitions, equations, kinematics, textbook
 from armillary.text_tables import Html, counted, html_table, html_text
@@ -255,53 +255,70 @@ _ABBREVIATIONS = (
 )
 
 
-def latex_equations(
-    pieces: Pieces, form: str = FORMS[0], speeds: str = "u", names: str = "short", symbols: Symbols = None
+def latex(
+    derived: DerivedEquations,
+    form: str = FORMS[0],
+    *,
+    speeds: str = "u",
+    names: str = "short",
+    symbols: Symbols = None,
 ) -> str:
-    """Return M u̇ = f in LaTeX: displayed equations for a document with amsmath."""
+    """M u̇ = f as displayed equations of LaTeX (amsmath), with each cause of f below its terms.
+
+    Forms: "M u' = f"; "M u' + h = Q", with velocity terms h on the left; "rows", one equation per speed.
+    ``speeds="q'"`` writes q̇ for speeds that are rates of coordinates. ``names="short"`` numbers
+    coordinates, q₁, and writes s₁ for sin q₁, c₁₂ for cos(q₁ + q₂); "full" keeps the model's names.
+    ``symbols={"cart.q1": "x", "pole.q1": "θ"}`` sets symbols of your own, whose rates are ẋ and θ̇.
+    """
     notation = notation_of("latex")
-    book = textbook(pieces, speeds=speeds, names=names, symbols=symbols)
+    book = textbook(pieces_of(derived), speeds=speeds, names=names, symbols=symbols)
     lines = [*definitions(book, notation), *equations(book, notation, form)]
     return "\n".join(rf"\[ {line} \]" for line in lines) + "\n"
 
 
-def html_equations(
-    pieces: Pieces, form: str = FORMS[0], speeds: str = "u", names: str = "short", symbols: Symbols = None
+def html(
+    derived: DerivedEquations,
+    form: str = FORMS[0],
+    *,
+    speeds: str = "u",
+    names: str = "short",
+    symbols: Symbols = None,
 ) -> str:
-    """Return M u̇ = f in MathML, a part of a page."""
+    """Return the equations as HTML with MathML, which browsers show without a script or network."""
     notation = notation_of("html")
-    book = textbook(pieces, speeds=speeds, names=names, symbols=symbols)
+    book = textbook(pieces_of(derived), speeds=speeds, names=names, symbols=symbols)
     lines = [*definitions(book, notation), *equations(book, notation, form)]
     return html_blocks([Displayed(line) for line in lines])
 
 
-def plain_equations(pieces: Pieces) -> str:
+def plain_equations(derived: DerivedEquations) -> str:
     """Return M u̇ = f and its causes as tables of text, with the model's names."""
+    pieces = pieces_of(derived)
     found: list[ExpressionMatrix | ExpressionVector] = [pieces.mass_matrix, *pieces.causes.values()]
     return "\n\n".join(str(array.collected()) for array in found)
 
 
-def write_handout(
+def handout(
     derived: DerivedEquations,
-    pieces: Pieces,
     path: str | os.PathLike[str],
     form: str = FORMS[0],
+    *,
     speeds: str = "u",
     names: str = "short",
     symbols: Symbols = None,
 ) -> Path:
-    """Write a handout in a file, by the file's suffix .html or .tex; written whole or not at all."""
+    """Return a document with tree, symbols, parameters and equations, in a file .html or .tex; see
+    ``latex``.
+    """
     markup = _MARKUPS.get(file_path(path, "handout", ModelError).suffix.lower())
     if markup is None:
         raise ModelError(f"handout '{path}': its name must end in {' or '.join(_MARKUPS)}")
-    text = handout_text(derived, pieces, markup, form, speeds, names, symbols)
-    write_file(path, text)
+    write_file(path, handout_text(derived, markup, form, speeds, names, symbols))
     return Path(path)
 
 
 def handout_text(
     derived: DerivedEquations,
-    pieces: Pieces,
     markup: str,
     form: str = FORMS[0],
     speeds: str = "u",
@@ -310,7 +327,7 @@ def handout_text(
 ) -> str:
     """Return the text of a handout in "latex" or "html"."""
     system, notation = derived.system, notation_of(markup)
-    book = textbook(pieces, speeds=speeds, names=names, symbols=symbols)
+    book = textbook(pieces_of(derived), speeds=speeds, names=names, symbols=symbols)
     given = parameters(system, derived.parameter_units)
     rows = [[Formula(notation.name(row[0])), *row] for row in given.rows]
     blocks: list[Block] = [
@@ -368,11 +385,11 @@ def system_html(system: Description) -> str:
     return head + html_blocks([_cut(bodies(system)), _cut(parameters(system))])
 
 
-def equations_html(derived: DerivedEquations, pieces: Callable[[], Pieces]) -> str:
+def equations_html(derived: DerivedEquations) -> str:
     """Return a summary of the derivation, with the equations if they are few and short, else the states."""
     head = _head(derived)
     if len(derived.speeds) <= _FEW and len(derived.system.bodies) <= 2 * _FEW:
-        book = textbook(pieces(), names="full")
+        book = textbook(pieces_of(derived), names="full")
         if not book.definitions:
             return head + html_blocks([Displayed(line) for line in equations(book, notation_of("html"))])
     return head + html_blocks([_cut(moving(derived.system.moving()))])

@@ -281,9 +281,9 @@ class DerivedEquations:
         (mechanics/constraints/loop_closing.py), by index of the state.
         """
         known = dict(zip(map(speed_kind, self.system.speeds), self.program.speed_sizes, strict=False))
-        place = {s: i for i, s in enumerate(self.program.constants)}
+        index_of = {s: i for i, s in enumerate(self.program.constants)}
         kinds = enumerate(self.reduction.state_kinds(self.system))
-        return {i: place[known[kind]] for i, kind in kinds if known.get(kind) in place}
+        return {i: index_of[known[kind]] for i, kind in kinds if known.get(kind) in index_of}
 
     @cached_property
     def turns_rows(self) -> list[float]:
@@ -318,11 +318,11 @@ class DerivedEquations:
         return {name: state_factor(s) for name, s in self.startable.items()}
 
     @cached_property
-    def start_places(self) -> tuple[dict[str, tuple[int, float]], list[float]]:
+    def start_indices(self) -> tuple[dict[str, tuple[int, float]], list[float]]:
         """The index in a motion and factor of each initial value by name, and the motion as described."""
         number = {name: i for i, name in enumerate(self.motion_names)}
-        places = {name: (number[name], factor) for name, factor in self.start_factors.items()}
-        return places, [self.described_start[name] for name in self.motion_names]
+        indices = {name: (number[name], factor) for name, factor in self.start_factors.items()}
+        return indices, [self.described_start[name] for name in self.motion_names]
 
     @property
     def freedom(self) -> str:

@@ -71,22 +71,22 @@ def positions(equations: DerivedEquations) -> list[Position]:
     described = {plain(q): q for q in equations.reduction.coordinates(system)}
     held = {plain(q) for q in equations.reduction.held_coordinates(system)}
     found: list[Position] = []
-    place = 0
-    while place < len(t.coordinates):
-        q = t.coordinates[place]
-        locked = q in held and t.rates[place] is ZERO
-        if place in t.quaternions:
+    position = 0
+    while position < len(t.coordinates):
+        q = t.coordinates[position]
+        locked = q in held and t.rates[position] is ZERO
+        if position in t.quaternions:
             if not locked:
-                found += _rotations(equations, place)
-            place += 4
+                found += _rotations(equations, position)
+            position += 4
             continue
         rate = system.rates[described[q]]
         speed = rate if rate.kind == "symbol" and rate.data.role == "speed" else None
         if not locked:
             name, units, about = q.data.name, q.data.units or "", q.data.about
             moving = {q: UNIT}
-            found.append(Position(name, units, state_factor(q), about, moving, t.rates[place], speed))
-        place += 1
+            found.append(Position(name, units, state_factor(q), about, moving, t.rates[position], speed))
+        position += 1
     return found
 
 
@@ -181,9 +181,9 @@ def _pivots(
     chosen by numbers at the start of runs.
     """
     system, elimination = equations.system, equations.reduction.elimination
-    place = {p.speed: k for k, p in enumerate(found) if p.speed is not None}
+    position_of = {p.speed: k for k, p in enumerate(found) if p.speed is not None}
     dependent = {elimination.kept[s.row].constraint.name: system.speeds[s.speed] for s in elimination.steps}
-    chosen = [place.get(dependent[row.constraint.name]) for row in rows]
+    chosen = [position_of.get(dependent[row.constraint.name]) for row in rows]
     if all(k is not None for k in chosen) and all(row.gap is not None for row in elimination.kept):
         return [(row, k) for row, k in zip(rows, chosen, strict=True) if k is not None]
     return _pivots_by_numbers(equations, found, rows)
@@ -408,8 +408,8 @@ class _Linearised:
         solved: list[SolvedColumn] = []
         for j, moves in enumerate([*self._along_states(), *self._along_inputs()]):
             if j < n:
-                places = enumerate(t.integrated)
-                basis |= {(i, j): moves.symbols[s] for i, s in places if s in moves.symbols}
+                states = enumerate(t.integrated)
+                basis |= {(i, j): moves.symbols[s] for i, s in states if s in moves.symbols}
                 if tangent is not None:
                     continue
             rates, outputs = self._column(moves, solve=factorised is None)
@@ -562,10 +562,10 @@ class _Linearised:
             # The rates of speeds change too, for outputs that contain them; plain symbols are in already.
             known = zip(self._speed_rates, speeds, strict=True)
             moving |= {rate: change for rate, change in known if rate.args and not rate.constant}
-        places = [self.positions[k].rate for k in self.independent]
+        position_rates = [self.positions[k].rate for k in self.independent]
         own = t.rates[len(t.coordinates) + len(t.speeds) :]
-        found = tangents([*places, *own, *(c.expression for c in self.columns)], moving)
-        n, m = len(places), len(places) + len(own)
+        found = tangents([*position_rates, *own, *(c.expression for c in self.columns)], moving)
+        n, m = len(position_rates), len(position_rates) + len(own)
         turned = [x + self._turn_rate(k, moves) for x, k in zip(found, self.independent, strict=False)]
         if self.open_loops:
             gaps = tangents(self.loops.gaps, moves.symbols)

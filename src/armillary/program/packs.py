@@ -17,7 +17,7 @@ operations on vectors in place of 38. CUDA's kernels do the same (``export/cuda/
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -295,8 +295,11 @@ LARGEST_ANGLE = 8.0e5  # up to which the code of ANGLES has no branches
 _DEPTH = 6  # levels of an expression that are read for a bound of its value
 
 
-def pack_calls(section: ProgramSection, width: int) -> ProgramSection:
-    """Return the section with packs of calls that do not depend on each other, at most ``width`` in one.
+def pack_calls(
+    section: ProgramSection, width: int, functions: Container[str] = PACKED_CALLS
+) -> ProgramSection:
+    """Return the section with packs of calls of these functions that do not depend on each other, at most
+    ``width`` in one.
 
     Sines of angles that may be large stay single calls; among these are sines of symbols, which are computed
     together before everything else.
@@ -304,7 +307,7 @@ def pack_calls(section: ProgramSection, width: int) -> ProgramSection:
     if width < 2:
         return section
     taken = {node for pack in section.packs for node in pack.lanes}
-    calls = [n for n in section.nodes if _is_packed(n) and n not in taken]
+    calls = [n for n in section.nodes if _is_packed(n) and n.data in functions and n not in taken]
     if len(calls) < 2:
         return section
     found = [
@@ -470,9 +473,9 @@ def near_sines(program: Program) -> NearSines | None:
     coordinates, or with many other elementary functions, such as tyres have.
     """
     derivatives = program.derivatives
-    places = {s: i for i, s in enumerate(program.state)}
+    index_of = {s: i for i, s in enumerate(program.state)}
     calls = [n for n in derivatives.nodes if n.kind == "call" and n.data in ("sin", "cos")]
-    found = dict.fromkeys([n.args[0] for n in calls if n.args[0] in places])
+    found = dict.fromkeys([n.args[0] for n in calls if n.args[0] in index_of])
     others = [n for n in derivatives.nodes if n.kind == "call" and n.data in PACKED_CALLS]
     if not found or len(others) > 2 * len(calls):
         return None
@@ -490,7 +493,7 @@ def near_sines(program: Program) -> NearSines | None:
     squares = []
     for x in found:
         q, s, c = (symbol(f"{name} {len(angles)} of the first stage") for name in ("angle", "sine", "cosine"))
-        angles[q] = places[x]
+        angles[q] = index_of[x]
         sines += [s, c]
         d = let(x - q)
         z = let(d * d)

@@ -286,15 +286,22 @@ class Pieces:
         return ExpressionVector(what, self.names, tuple(as_expr(values.get(k, 0)) for k in self._places))
 
 
+_KEPT = "_pieces"  # attribute of equations
+
+
 def pieces_of(equations: DerivedEquations) -> Pieces:
-    """Return the pieces of equations by any formalism, in their configuration."""
+    """Return the pieces of equations by any formalism, in their configuration; they are kept with them."""
+    if (known := vars(equations).get(_KEPT)) is not None:
+        found: Pieces = known
+        return found
     system, judged = equations.system, equations.judged
     keep = judged.keep if judged else None
     with _derivation(keep):
         reduction = _reduce_to_independent_speeds(
             system, reader(judged.declared, judged.keep), _configuration(equations)
         )
-        return Pieces(system, reduction.regroup(), keep)
+        found = vars(equations)[_KEPT] = Pieces(system, reduction.regroup(), keep)
+    return found
 
 
 def kane_states(equations: DerivedEquations, pieces: Pieces) -> DerivedEquations:
@@ -369,7 +376,7 @@ def with_functions(
     forces = equations.targets.forces
     if forces:
         functions = {name: transform(results, forces.get) for name, results in functions.items()}
-    wanted = replace(
+    function_targets = replace(
         equations.targets,
         rates=(),
         columns=(),
@@ -392,13 +399,13 @@ def with_functions(
         ),
     )
     with derivation():
-        program, gains = program_of(equations.system, wanted, equations.reduction.plain)
+        program, gains = program_of(equations.system, function_targets, equations.reduction.plain)
     if per_state:
         columns = [c for c in program.alike if all(s in per_state for s in c)]
         program = replace(
             program, alike=(*program.alike, *(tuple([per_state[s] for s in c]) for c in columns))
         )
-    return replace(equations, program=program, targets=wanted, gains=tuple(gains))
+    return replace(equations, program=program, targets=function_targets, gains=tuple(gains))
 
 
 def shared_part(results: Sequence[Expr], inputs: Sequence[Expr], owner: object) -> dict[Expr, Expr]:

@@ -92,7 +92,7 @@ class _Flow:
         self.operands: list[list[int]] = []
         self.own: list[int] = []
         self.arrival: list[int] = []
-        found: list[Any]  # integers; Any, because mypy would keep the None that is taken out below
+        waits_for: list[Any]  # integers; Any, because mypy would keep the None that is taken out below
         place: dict[Expr, int | None] = {}
         find = place.get
         arrival = self.arrival
@@ -104,24 +104,26 @@ class _Flow:
                 continue
             place[node] = len(arrival)
             self.nodes.append(node)
-            found = list(map(find, args))
-            if None in found:
-                found = [i for i in found if i is not None]
-            self.operands.append(found)
-            own = _ADD if kind == "sum" else _MULTIPLY if node.data == _PLAIN_PRODUCT else _own_latency(node)
-            self.own.append(own)
-            waits = len(found)
+            waits_for = list(map(find, args))
+            if None in waits_for:
+                waits_for = [i for i in waits_for if i is not None]
+            self.operands.append(waits_for)
+            latency = (
+                _ADD if kind == "sum" else _MULTIPLY if node.data == _PLAIN_PRODUCT else _own_latency(node)
+            )
+            self.own.append(latency)
+            waits = len(waits_for)
             if kind != "call" and (waits > 2 or waits < len(args)):
-                times = [arrival[i] for i in found]
+                times = [arrival[i] for i in waits_for]
                 times.sort()
                 arrival.append(_chain_end(node, times, len(args) - waits))
             elif waits == 1:
-                arrival.append(arrival[found[0]] + own)
+                arrival.append(arrival[waits_for[0]] + latency)
             elif waits == 2:
-                first, second = arrival[found[0]], arrival[found[1]]
-                arrival.append((first if first > second else second) + own)
+                first, second = arrival[waits_for[0]], arrival[waits_for[1]]
+                arrival.append((first if first > second else second) + latency)
             else:
-                arrival.append(max([arrival[i] for i in found], default=0) + own)
+                arrival.append(max([arrival[i] for i in waits_for], default=0) + latency)
 
     def with_names(self, order: Iterable[int]) -> tuple[Expr, ...]:
         """Return the operations in this order, each followed by its intermediate values."""
@@ -154,7 +156,7 @@ class _Flow:
 
     def longest_chain_first(self, behind: Sequence[int]) -> list[int]:
         """Return the nodes' indices in the order in which the model machine starts them."""
-        nodes, own = self.nodes, self.own
+        nodes, latency = self.nodes, self.own
         size = len(nodes)
         users: list[list[int]] = [[] for _ in nodes]
         waiting: list[int] = []
@@ -183,7 +185,7 @@ class _Flow:
                 i = heappop(ready) % size
                 order.append(i)
                 started += 1
-                finished = cycle + own[i]
+                finished = cycle + latency[i]
                 for user in users[i]:
                     if finished > start[user]:
                         start[user] = finished

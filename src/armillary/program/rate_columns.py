@@ -312,9 +312,9 @@ def _alternating(solution: ColumnSolution, columns: list[SolvedColumn]) -> list[
     values.
     """
     first = max(min(solution.rows.values()), 1)
-    place = {c: (c.index % first if c.matrix == "A" else c.index, c.index) for c in columns}
-    several = Counter(place[c][0] for c in columns)
-    return sorted(columns, key=lambda c: (-several[place[c][0]], place[c]))
+    sort_key = {c: (c.index % first if c.matrix == "A" else c.index, c.index) for c in columns}
+    several = Counter(sort_key[c][0] for c in columns)
+    return sorted(columns, key=lambda c: (-several[sort_key[c][0]], sort_key[c]))
 
 
 def _group(solution: ColumnSolution, columns: list[SolvedColumn]) -> Group:

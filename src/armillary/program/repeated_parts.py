@@ -62,7 +62,7 @@ class _Graph:
     def __init__(self, nodes: Sequence[Expr]) -> None:
         self.nodes = [n for n in nodes if n.kind != "let"]
         self.place = {n: i for i, n in enumerate(self.nodes)}
-        known: dict[object, int] = {}
+        numbering: dict[object, int] = {}
         self.own: list[int] = []  # the kind of each operation
         self.operands: list[list[_Edge]] = []
         self.users: list[list[_Edge]] = [[] for _ in self.nodes]
@@ -71,7 +71,7 @@ class _Graph:
             below: list[_Edge] = []
             given: list[object] = []
             for x, kind in zip(node.args, kinds, strict=True):
-                edge = known.setdefault(kind, len(known))
+                edge = numbering.setdefault(kind, len(numbering))
                 x = strip_lets(x)
                 at = self.place.get(x)
                 if at is None:
@@ -83,7 +83,7 @@ class _Graph:
             sized = node.data[0] != 0 if node.kind == "sum" else node.kind == "call" or abs(node.data[0]) != 1
             what = node.data if node.kind == "call" else (node.kind, sized)
             key = (what, tuple(sorted(map(str, given))), tuple(sorted([edge for _, edge in below])))
-            self.own.append(known.setdefault(key, len(known)))
+            self.own.append(numbering.setdefault(key, len(numbering)))
         self.numbers = self._numbers()
 
     def packable(self, i: int) -> bool:

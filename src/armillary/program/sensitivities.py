@@ -276,7 +276,7 @@ class DerivedSensitiveEquations(DerivedEquations):
     plain: DerivedEquations | None = None  # the same without derivatives
     directions: tuple[Direction, ...] = ()
     of: tuple[str, ...] = ()  # outputs whose derivatives are outputs
-    memory_places: tuple[int, ...] = ()  # indices of memories that have derivatives
+    memory_indices: tuple[int, ...] = ()  # indices of memories that have derivatives
     moving: tuple[Mapping[Expr, Expr], ...] = ()  # changes of all variables, by direction
     ignore_jumps: bool = False
 
@@ -356,10 +356,10 @@ def _targets(
     """Return the root expressions of all sections, and further fields of the equations."""
     t = equations.targets
     moving = _moving(t, asked, equations.system)
-    memory_places = tuple(i for i, m in enumerate(t.memory) if m in moving)
-    columns = [_Along(equations, direction, memory_places) for direction in asked]
+    memory_indices = tuple(i for i, m in enumerate(t.memory) if m in moving)
+    columns = [_Along(equations, direction, memory_indices) for direction in asked]
     shown = [c for c in t.columns if c.name in of]
-    fires = [_values_after_event(t, k, columns, memory_places) for k in range(len(t.fires))]
+    fires = [_values_after_event(t, k, columns, memory_indices) for k in range(len(t.fires))]
     wanted = replace(
         t,
         carried=tuple(s for c in columns for s in c.states),
@@ -368,7 +368,7 @@ def _targets(
         columns=(*t.columns, *(made for c in columns for made in c.shown_outputs(shown))),
         updates=(
             *t.updates,
-            *(x for c in columns for x in _pick(tangents(t.updates, c.moving), memory_places)),
+            *(x for c in columns for x in _pick(tangents(t.updates, c.moving), memory_indices)),
         )
         if t.updates
         else (),
@@ -376,7 +376,7 @@ def _targets(
     )
     if not ignore_jumps and (why := JumpCheck(equations, moving)({})):
         raise ArmillaryError(why)
-    return wanted, {"memory_places": memory_places, "moving": tuple(c.moving for c in columns)}
+    return wanted, {"memory_indices": memory_indices, "moving": tuple(c.moving for c in columns)}
 
 
 def _pick(values: Sequence[Expr], places: Sequence[int]) -> list[Expr]:
@@ -387,7 +387,7 @@ class _Along:
     """The derivatives of state and memory by one parameter or initial value: symbols and projections."""
 
     def __init__(
-        self, equations: DerivedEquations, direction: Direction, memory_places: Sequence[int]
+        self, equations: DerivedEquations, direction: Direction, memory_indices: Sequence[int]
     ) -> None:
         t, system = equations.targets, equations.system
         self.direction = direction
@@ -397,7 +397,7 @@ class _Along:
             return symbol(name, role, owner=system.identity, about=f"{name} times {direction.size}")
 
         given = t.integrated
-        kept = _pick(t.memory, memory_places)
+        kept = _pick(t.memory, memory_indices)
         self.states = tuple(of(s, "variable") for s in given)
         self.memories = tuple(of(m, "memory") for m in kept)
         # All that moves with p: the state, the memory, and p itself.
@@ -520,7 +520,7 @@ def jump_check(equations: DerivedSensitiveEquations) -> JumpCheck | None:
 
 
 def _values_after_event(
-    t: Targets, k: int, columns: Sequence[_Along], memory_places: Sequence[int]
+    t: Targets, k: int, columns: Sequence[_Along], memory_indices: Sequence[int]
 ) -> tuple[Expr, ...]:
     """Return memory and state after an event, with their derivatives."""
     state, before = t.integrated, (*t.memory, *t.integrated)
@@ -541,6 +541,6 @@ def _values_after_event(
             moving |= {s: moving[s] + rate * delay for s, rate in rates.items()}
             moving[t.time] = delay
         moved = tangents(values, moving)
-        memory += _pick(moved, memory_places)
+        memory += _pick(moved, memory_indices)
         after += [x - rate * delay for x, rate in zip(moved[count:], later, strict=True)]
     return (*memory, *after)

@@ -156,15 +156,15 @@ def sparse_rates(rates: Sequence[Expr], state: Sequence[Expr]) -> tuple[SparseSt
     rows = [graph.sources[graph.first_rate + i] for i in range(states)] + [graph.sources[k] for k in values]
     known = [{unknown[k]: p for k, p in row.items()} for row in rows]
     order, factors, operations = _best_elimination(known)
-    place = {i: m for m, i in enumerate(order)}
+    position = {i: m for m, i in enumerate(order)}
     row_start, upper_start, column = [0], [], list[int]()
     entry_start, entry_column, entries = [0], list[int](), list[Expr]()
     for m, i in enumerate(order):
-        columns = sorted(place[j] for j in factors[i])
+        columns = sorted(position[j] for j in factors[i])
         upper_start.append(len(column) + sum(c < m for c in columns))
         column += columns
         row_start.append(len(column))
-        for c, p in sorted((place[j], p) for j, p in known[i].items()):
+        for c, p in sorted((position[j], p) for j, p in known[i].items()):
             entry_column.append(c)
             entries.append(p)
         entry_start.append(len(entries))
@@ -175,7 +175,7 @@ def sparse_rates(rates: Sequence[Expr], state: Sequence[Expr]) -> tuple[SparseSt
         entry_start=tuple(entry_start),
         entry_column=tuple(entry_column),
         state_of=tuple(i if i < states else -1 for i in order),
-        forward=tuple(place[i] for i in (*range(states, len(order)), *range(states))),
+        forward=tuple(position[i] for i in (*range(states, len(order)), *range(states))),
         operations=operations,
     )
     return structure, entries

@@ -2,7 +2,7 @@
 
 In: the samples, names, units, parameters and circumstances of one simulation. Out: an immutable `Run`,
 indexed by name, that is compared, plotted, handed to xarray or pandas, and saved as NetCDF, Parquet, CSV or
-ERD without losing a bit. Read `run.py` first; `compare.py`, `files.py` and `erd.py` each do one of its verbs
+ERD without losing a bit. Read `run.py` first; `compare.py` and `files.py` each do one of its verbs
 on plain data. `plots/` draws runs, and the spread of many.
 """
 

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from armillary.algebra.arguments import from_zero, place, table
+from armillary.algebra.arguments import from_zero, index_of_name, table
 from armillary.text_tables import aligned
 from armillary.untyped import DataTable, Given
 
@@ -68,7 +68,7 @@ class Comparison:
 
     def __getitem__(self, name: str) -> Difference:
         known = [difference.name for difference in self.differences]
-        return self.differences[place(name, known, "the comparison has no output")]
+        return self.differences[index_of_name(name, known, "the comparison has no output")]
 
     def __str__(self) -> str:
         rows = [("output", "units", "absolute", "relative", "allowed", "at time", "")]

@@ -172,7 +172,7 @@ class Run:
     def __getitem__(self, name: str) -> np.ndarray:
         """The samples of one output: a view that cannot be written to."""
         if not isinstance(name, str) or name not in self._column:
-            arguments.place(name, self.names, f"run of '{self.system}' has no output")
+            arguments.index_of_name(name, self.names, f"run of '{self.system}' has no output")
         return self.values[:, self._column[name]]
 
     def __contains__(self, name: object) -> bool:

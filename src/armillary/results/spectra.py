@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armillary.algebra.arguments import one_of, place, real, reals
+from armillary.algebra.arguments import index_of_name, one_of, real, reals
 from armillary.errors import ArmillaryError
 from armillary.results.record import label_units
 
@@ -76,7 +76,7 @@ class PowerSpectrum:
     units: Mapping[str, str] = field(default_factory=dict)  # of the outputs
 
     def __getitem__(self, name: str) -> np.ndarray:
-        return self.values[:, place(name, self.names, f"the spectra of '{self.system}' have no")]
+        return self.values[:, index_of_name(name, self.names, f"the spectra of '{self.system}' have no")]
 
     def rms(self, name: str, low: float = 0.0, high: float = np.inf, weighting: str | None = None) -> float:
         """Return the root mean square between two frequencies in Hz, √∫ S df; with ``weighting`` the weighted

@@ -254,14 +254,14 @@ class _Resolver:
         """Read [memory]: constant values of inputs and start values of memories; clocks of periodic updates
         cannot be set.
         """
-        found = {
+        memories_of_kind = {
             name: m
             for name, m in self.system.memories.items()
             if _is_input(m) == (kind == "input") and m.period is None
         }
         values = {
             name: RunValue(stated_value(m.initial, m.factor), m.symbol.data.units or "", m.about, MODEL)
-            for name, m in found.items()
+            for name, m in memories_of_kind.items()
         }
         for name, entry in given.items():
             if name not in values:
@@ -271,7 +271,7 @@ class _Resolver:
                 self.problems.append(f"{entry.source}: there is no {kind} '{name}'{hint}")
                 continue
             known = values[name]
-            number = self._number(entry, f"{kind} '{name}'", known.units, found[name].symbol)
+            number = self._number(entry, f"{kind} '{name}'", known.units, memories_of_kind[name].symbol)
             values[name] = known._replace(number=number, source=entry.source)
         return values
 
@@ -339,7 +339,7 @@ def known_names(key: str) -> Iterable[str]:
 
         return METHODS
     if key == "formalism":
-        from armillary.program.formalisms.registry import FORMALISMS
+        from armillary.program.derive import FORMALISMS
 
         return ["auto", *FORMALISMS]
     if key == "effort":

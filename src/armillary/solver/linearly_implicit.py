@@ -115,8 +115,8 @@ def multiply_entries(run: RunRecord) -> None:
     for i in range(count):
         if STATE_OF[i] != NONE:
             run.solution[i] = run.fast[STATE_OF[i]]
-    for r in range(count):
-        row: whole = FORWARD[r]
+    for position in range(count):
+        row: whole = FORWARD[position]
         total: real = 0.0
         for e in range(ENTRY_START[row], ENTRY_START[row + 1] - FIRST):
             total = total + run.entries[e] * run.solution[ENTRY_COLUMN[e]]

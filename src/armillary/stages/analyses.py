@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from armillary.analysis.linear import linearize as linearize_module
     from armillary.analysis.modes import undamped_modes as undamped_modes_module
     from armillary.analysis.operating import branch
-    from armillary.analysis.operating.point import OperatingPoint
+    from armillary.analysis.operating import trim as trim_module
     from armillary.analysis.places import PieceFunctions
     from armillary.control import estimation, plant, tracking
     from armillary.control import ilqr as ilqr_module
@@ -51,6 +51,8 @@ class ModelAnalyses:
         linearize = typed_verb(linearize_module.linearize)
         undamped_modes = typed_verb(undamped_modes_module.undamped_modes)
         trace = typed_verb(branch.trace)
+        trim = typed_verb(trim_module.trim)
+        equilibrium = typed_verb(trim_module.equilibrium)
         regressor = typed_verb(excitation.regressor)
         solve = typed_verb(solve_module.solve)
         workspace = typed_verb(sweep_module.workspace)
@@ -60,66 +62,11 @@ class ModelAnalyses:
         linearize = LazyVerb("armillary.analysis.linear.linearize")
         undamped_modes = LazyVerb("armillary.analysis.modes.undamped_modes")
         trace = LazyVerb("armillary.analysis.operating.branch")
+        trim = LazyVerb("armillary.analysis.operating.trim")
+        equilibrium = LazyVerb("armillary.analysis.operating.trim")
         regressor = LazyVerb("armillary.analysis.identification.excitation")
         solve = LazyVerb("armillary.analysis.kinematics.solve")
         workspace = LazyVerb("armillary.analysis.kinematics.sweep")
-
-    # ------------------------------------------------------------ operating points
-
-    def trim(
-        self,
-        fixed: Mapping[str, object] | None = None,
-        free: Sequence[str] | None = None,
-        rates: Mapping[str, object] | None = None,
-        *,
-        inputs: Sequence[str] | Mapping[str, object] = (),
-        outputs: Mapping[str, object] | None = None,
-        parameters: Mapping[str, object] | None = None,
-        bounds: Mapping[str, object] | None = None,
-        starts: object = None,
-        settle: bool = False,
-        memory: Mapping[str, object] | None = None,
-        t: float | str = 0.0,
-    ) -> OperatingPoint:
-        """Return a steady motion: a state whose rates are zero unless given, and the inputs that hold it.
-
-        ``fixed`` are values of states, ``free`` the states to find (left out: all that are not fixed),
-        ``rates`` the rates of states other than zero (None: any rate), ``inputs`` the parameters or inputs to
-        find, ``outputs`` values of outputs that must be met, ``bounds`` pairs (low, high) by name. Cyclic
-        coordinates, which no rate depends on, stay at their start, and their rates are conditions only if
-        given. ``starts`` are values by name from which to start; a list of these, or a number of scattered
-        starts, may give several ``solutions``. With ``settle`` the search begins where a heavily damped
-        motion of the coordinates from the start comes to rest, which is near a stable point in most cases;
-        ``stable`` of the result is true or false. Loops are closed and Euler parameters unit there.
-        """
-        from armillary.analysis.operating.trim import trim
-
-        return trim(
-            self._core, fixed=fixed, free=free, rates=rates, inputs=inputs, outputs=outputs,
-            parameters=parameters, bounds=bounds, starts=starts, settle=settle, memory=memory, t=t,
-        )  # fmt: skip
-
-    def equilibrium(
-        self,
-        fixed: Mapping[str, object] | None = None,
-        free: Sequence[str] | None = None,
-        *,
-        inputs: Sequence[str] | Mapping[str, object] = (),
-        outputs: Mapping[str, object] | None = None,
-        parameters: Mapping[str, object] | None = None,
-        bounds: Mapping[str, object] | None = None,
-        starts: object = None,
-        settle: bool = False,
-        memory: Mapping[str, object] | None = None,
-        t: float | str = 0.0,
-    ) -> OperatingPoint:
-        """Find a state of rest: all rates are zero, also of cyclic coordinates; otherwise as ``trim``."""
-        from armillary.analysis.operating.trim import trim
-
-        return trim(
-            self._core, at_rest=True, settle=settle, fixed=fixed, free=free, inputs=inputs, outputs=outputs,
-            parameters=parameters, bounds=bounds, starts=starts, memory=memory, t=t,
-        )  # fmt: skip
 
 
 Parameters = DataMapping | None  # values by name, of one instant or of each row

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from armillary.algebra.calculus import Values
 from armillary.algebra.expression import Expr
 from armillary.program.equations import DerivedEquations
 from armillary.program.formalisms.momentum import DerivedMomentumEquations
 from armillary.program.formalisms.redundant import DerivedRedundantEquations
 from armillary.program.formalisms.tree_formalisms import DerivedFreeSpeedEquations
 from armillary.program.sensitivities import DerivedSensitiveEquations, Direction
-from armillary.stages.shared import CoreValue, MotionPictures, OtherStages, core_verb
+from armillary.stages.shared import CoreValue, LazyVerb, MotionPictures, OtherStages, core_verb, typed_verb
 
 if TYPE_CHECKING:
     from armillary.algebra.textbook_form import ExpressionMatrix, ExpressionVector
     from armillary.algebra.truncation import NeglectedTerms
-    from armillary.analysis.identification.inertial_parameters import BaseParameters
+    from armillary.analysis import effort_equations
+    from armillary.analysis.identification import inertial_parameters
     from armillary.control.casadi_functions import CasadiFunctions
     from armillary.mechanics.constraints.reduction import Configuration
     from armillary.model.bodies.body import Body, Point
+    from armillary.program import configurations as configurations_module
+    from armillary.program import documents
     from armillary.program.configurations import ConfigurationTable
     from armillary.program.equations import Considered, Stage
     from armillary.program.formalisms.hubs import Contribution
@@ -80,14 +81,6 @@ class Equations(OtherStages):
 
         return configurations_of(self._core)
 
-    def find_configurations(self, limit: int = 16) -> ConfigurationTable:
-        """Return the configurations that a run can meet, with another limit to their number;
-        ``configurations`` is this table from then on.
-        """
-        from armillary.program.configurations import find_configurations
-
-        return find_configurations(self._core, limit)
-
     # ------------------------------------------------------------ how they were derived, and what they cost
 
     operations: CoreValue[Operations] = CoreValue(DerivedEquations)
@@ -108,7 +101,7 @@ class Equations(OtherStages):
 
     # ------------------------------------------------------------ pieces, with rows named after speeds
 
-    @cached_property
+    @property
     def _pieces(self) -> Pieces:
         from armillary.program.pieces import pieces_of
 
@@ -145,53 +138,20 @@ class Equations(OtherStages):
         """
         return self._pieces.jacobian(of, axes)
 
-    def latex(
-        self,
-        form: str = "M u' = f",
-        *,
-        speeds: str = "u",
-        names: str = "short",
-        symbols: Mapping[str, str] | None = None,
-    ) -> str:
-        """M u̇ = f as displayed equations of LaTeX (amsmath), with each cause of f below its terms.
-
-        Forms: "M u' = f"; "M u' + h = Q", with velocity terms h on the left; "rows", one equation per speed.
-        ``speeds="q'"`` writes q̇ for speeds that are rates of coordinates. ``names="short"`` numbers
-        coordinates, q₁, and writes s₁ for sin q₁, c₁₂ for cos(q₁ + q₂); "full" keeps the model's names.
-        ``symbols={"cart.q1": "x", "pole.q1": "θ"}`` sets symbols of your own, whose rates are ẋ and θ̇.
-        """
-        from armillary.program.documents import latex_equations
-
-        return latex_equations(self._pieces, form, speeds, names, symbols)
-
-    def html(
-        self,
-        form: str = "M u' = f",
-        *,
-        speeds: str = "u",
-        names: str = "short",
-        symbols: Mapping[str, str] | None = None,
-    ) -> str:
-        """Return the equations as HTML with MathML, which browsers show without a script or network."""
-        from armillary.program.documents import html_equations
-
-        return html_equations(self._pieces, form, speeds, names, symbols)
-
-    def handout(
-        self,
-        path: str | os.PathLike[str],
-        form: str = "M u' = f",
-        *,
-        speeds: str = "u",
-        names: str = "short",
-        symbols: Mapping[str, str] | None = None,
-    ) -> Path:
-        """Return a document with tree, symbols, parameters and equations, in a file .html or .tex; see
-        ``latex``.
-        """
-        from armillary.program.documents import write_handout
-
-        return write_handout(self._core, self._pieces, path, form, speeds, names, symbols)
+    if TYPE_CHECKING:
+        find_configurations = typed_verb(configurations_module.find_configurations)
+        latex = typed_verb(documents.latex)
+        html = typed_verb(documents.html)
+        handout = typed_verb(documents.handout)
+        inverse = typed_verb(effort_equations.effort_expressions)
+        base_parameters = typed_verb(inertial_parameters.base_parameters)
+    else:
+        find_configurations = LazyVerb("armillary.program.configurations")
+        latex = LazyVerb("armillary.program.documents")
+        html = LazyVerb("armillary.program.documents")
+        handout = LazyVerb("armillary.program.documents")
+        inverse = LazyVerb("armillary.analysis.effort_equations", "effort_expressions")
+        base_parameters = LazyVerb("armillary.analysis.identification.inertial_parameters")
 
     # ------------------------------------------------------------ to other stages
 
@@ -233,24 +193,6 @@ class Equations(OtherStages):
 
         return to_casadi(self._core, inputs, outputs, kind, parameters)
 
-    def inverse(self, rates: Values) -> dict[str, Expr]:
-        """Return the efforts that give the speeds these rates, as expressions by the names of speeds.
-
-        ``rates`` has expressions or numbers by speed; those left out are zero. The efforts come on top of all
-        loads and can stand in the description, as moments of motors: a controller by inverse dynamics.
-        """
-        from armillary.analysis.effort_equations import effort_expressions
-
-        return effort_expressions(self._core, rates)
-
-    def base_parameters(self) -> BaseParameters:
-        """Return the fewest combinations of inertial parameters on which the motion depends,
-        as expressions.
-        """
-        from armillary.analysis.identification.inertial_parameters import base_parameters
-
-        return base_parameters(self._core)
-
     # ------------------------------------------------------------ pictures, as objects and in notebooks
 
     @property
@@ -269,7 +211,7 @@ class Equations(OtherStages):
     def _repr_html_(self) -> str:
         from armillary.program.documents import equations_html
 
-        return equations_html(self._core, lambda: self._pieces)
+        return equations_html(self._core)
 
     def __repr__(self) -> str:
         return repr(self._core)

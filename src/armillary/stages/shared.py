@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from armillary.program.equations import DerivedEquations
     from armillary.results import Run
     from armillary.results.plots.motion import PictureOptions
-    from armillary.runtime.models.compiled import CompiledModel
 
 
 Arguments = ParamSpec("Arguments")
@@ -27,14 +26,15 @@ Value = TypeVar("Value", covariant=True)
 
 
 class LazyVerb:
-    """A verb that takes its signature, docstring and code from the function of its name in another module.
+    """A verb that takes its signature, docstring and code from a function in another module.
 
-    The function takes the stage's ``_core`` in place of the stage. Its module is imported at the first look
-    at the verb, so that ``import armillary`` stays quick; from then on the class has an ordinary method.
+    The function has the name of the verb, unless ``function`` names another. It takes the stage's ``_core``
+    in place of the stage. Its module is imported at the first look at the verb, so that ``import armillary``
+    stays quick; from then on the class has an ordinary method.
     """
 
-    def __init__(self, module: str) -> None:
-        self.module = module
+    def __init__(self, module: str, function: str = "") -> None:
+        self.module, self.function = module, function
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.owner, self.name = owner, name
@@ -43,7 +43,7 @@ class LazyVerb:
         import inspect
         from importlib import import_module
 
-        function: AnyFunction = getattr(import_module(self.module), self.name)
+        function: AnyFunction = getattr(import_module(self.module), self.function or self.name)
 
         @wraps(function)
         def verb(stage: Given, *arguments: Given, **named: Given) -> object:
@@ -53,6 +53,7 @@ class LazyVerb:
         first, *others = signature.parameters.values()
         first = first.replace(name="self", annotation=inspect.Parameter.empty)
         vars(verb)["__signature__"] = signature.replace(parameters=[first, *others])
+        verb.__name__ = self.name
         verb.__qualname__ = f"{self.owner.__name__}.{self.name}"
         setattr(self.owner, self.name, verb)
         method: AnyFunction = getattr(owner if stage is None else stage, self.name)
@@ -96,7 +97,7 @@ def core_verb(
 
 
 def typed_verb(
-    function: Callable[Concatenate[CompiledModel, Arguments], Result],
+    function: Callable[Concatenate[Core, Arguments], Result],
 ) -> Callable[Concatenate[Given, Arguments], Result]:
     """Return the type of a `LazyVerb`; for type checkers alone."""
     raise NotImplementedError

@@ -202,12 +202,12 @@ def load(path: str | os.PathLike[str], **options: object) -> System:
     trust       text models and packages: load the FMUs that they name, which are machine code (False)
     floating    URDF: the root link is free instead of fixed to the ground (False)
     gravity     URDF: downwards along −z in m/s², or three components (9.81)
-    torques     URDF: joints with an input tau_joint, "auto" those with a transmission, and all where the file
-                has none; "all"; "none"
+    torques     URDF: joints that get an input tau_joint: "auto" (joints with a transmission, or all if the
+                    file has none), "all" or "none"
     stops       URDF and MJCF: limits of joints as bump stops, {"stiffness": 1e4, "damping": 0.1}; without it
                 they are left out
     keyframe    MJCF: the keyframe in whose state runs start; without it the reference position
-    strict      URDF and MJCF: what may change the motion is an error instead of a warning (False)
+    strict      URDF and MJCF: a deviation that may change the motion is an error, not a warning (False)
     root        URDF and MJCF: the folder of meshes, and of the packages of package:// paths
     every       packages: seconds between the steps of the FMUs
     exact_angles robots: take angles as written; 1.5708 is a right angle otherwise (False)

@@ -33,7 +33,7 @@ from armillary.model.description import Description
 from armillary.model.units import state_factor
 from armillary.program.documents import handout_text
 from armillary.program.equations import DerivedEquations, derived_equations
-from armillary.program.pieces import moving_bodies, pieces_of, pose_expressions
+from armillary.program.pieces import moving_bodies, pose_expressions
 from armillary.results import Run
 from armillary.results.plots.motion import MotionView, PictureOptions, show_page, write_html
 from armillary.results.record import label_units
@@ -294,7 +294,7 @@ def sheet_text(
     unknown = {name: 1.0 for name, value in model.parameters.items() if value is None}  # for the drawing
     drawing = model.draw(view=view, parameters=unknown)
     core = derived_equations(equations)
-    text = handout_text(core, pieces_of(core), "html", names=names, symbols=symbols)
+    text = handout_text(core, "html", names=names, symbols=symbols)
     text = text.replace("</style>", f"{_STYLE}</style>", 1)
     head, remark, rest = text.partition('<p class="faint">')
     line, end, rest = rest.partition("</p>")

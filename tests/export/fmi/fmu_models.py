@@ -9,7 +9,7 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ArmillaryError
-from armillary.export.fmi.export import find_compiler
+from armillary.export.fmi import find_compiler
 
 VERSIONS = ("2.0", "3.0")
 START = {"ball.q1": 1.0, "plate.u1": 20.0, "plate.q1": 15.0}  # of the hopper

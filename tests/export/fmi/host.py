@@ -21,7 +21,7 @@ from xml.etree import ElementTree
 import numpy as np
 from scipy.integrate import DOP853
 
-from armillary.export.fmi.export import PLATFORMS, folders, this_platform
+from armillary.export.fmi import PLATFORMS, folders, this_platform
 
 FMPY_SIMULATES = platform.machine().lower() in ("x86_64", "amd64")  # where FMPy has binaries
 

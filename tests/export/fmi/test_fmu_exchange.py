@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.export.fmi.export import compile_library
+from armillary.export.fmi import compile_library
 from tests.export.fmi.fmu_models import START, Exported, need_compiler
 from tests.export.fmi.host import place_of_binary
 

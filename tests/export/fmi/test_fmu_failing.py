@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import armillary as arm
-from armillary.export.fmi.export import compile_library
+from armillary.export.fmi import compile_library
 from armillary.files.fmu.functions import make_step_functions
 from tests.export.fmi.fmu_models import need_compiler
 from tests.export.fmi.host import place_of_binary

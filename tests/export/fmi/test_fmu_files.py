@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 import armillary as arm
-from armillary.export.fmi import export
+from armillary.export import fmi
 from armillary.export.fmi.variables import base_unit
 from tests.export.fmi.fmu_models import strut
 
@@ -154,8 +154,8 @@ def test_a_missing_compiler_is_one_sentence(monkeypatch: pytest.MonkeyPatch, tmp
     with pytest.raises(arm.ArmillaryError, match="'no-such-compiler', is not there"):
         strut().derive().export("fmu", tmp_path / "x.fmu")
     monkeypatch.delenv("CC")
-    monkeypatch.setattr(export.shutil, "which", lambda name: None)
-    monkeypatch.setattr(export.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(fmi.shutil, "which", lambda name: None)
+    monkeypatch.setattr(fmi.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(arm.ArmillaryError, match="pip install ziglang"):
         strut().derive().export("fmu", tmp_path / "x.fmu")
     assert list(tmp_path.iterdir()) == []

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import armillary as arm
-from armillary.export.fmi import export as exporting
-from armillary.export.fmi.export import PLATFORMS, this_platform
+from armillary.export import fmi
+from armillary.export.fmi import PLATFORMS, this_platform
 from tests.export.fmi.fmu_models import Exported, strut
 from tests.export.fmi.host import Host
 from tests.export.fmi.libraries import contents
@@ -96,7 +96,7 @@ def test_libraries_are_in_the_folders_where_tools_look(
     eom: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those of FMPy's constants: `platform` for FMI 2.0, `platform_tuple` for 3.0."""
-    monkeypatch.setattr(exporting, "build_library", stand_in)
+    monkeypatch.setattr(fmi, "build_library", stand_in)
     third = libraries(eom.export("fmu", tmp_path / "3.fmu", version="3.0", platforms="all"))
     assert {name: data[12:].decode() for name, data in third.items()} == {
         f"binaries/{name}/strut{p.suffix}": name for name, p in PLATFORMS.items()
@@ -119,7 +119,7 @@ def test_libraries_are_in_the_folders_where_tools_look(
     [
         ({"platforms": ["x86_64-window"]}, "unknown platform 'x86_64-window'; did you mean 'x86_64-windows'"),
         ({"platforms": 3}, 'platforms=3 is neither "all" nor a list of names'),
-        ({"platforms": "all", "binary": False}, "binary=False leaves out libraries"),
+        ({"platforms": "all", "binary": False}, "binary=False omits libraries"),
     ],
 )
 def test_wrong_platforms_are_sentences(
@@ -135,7 +135,7 @@ def test_a_platform_that_cannot_be_linked_here_is_a_sentence_and_leaves_the_old_
 ) -> None:
     path = eom.export("fmu", tmp_path / "x.fmu", binary=False)
     before = path.read_bytes()
-    monkeypatch.setattr(exporting, "has_zig", lambda: False)
+    monkeypatch.setattr(fmi, "has_zig", lambda: False)
     other = next(name for name in PLATFORMS if name != this_platform())
     with pytest.raises(arm.ArmillaryError, match=rf"{other} cannot be linked .* armillary\[platforms\]"):
         eom.export("fmu", path, platforms=[other])

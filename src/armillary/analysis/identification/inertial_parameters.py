@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from armillary.algebra.arguments import place
+from armillary.algebra.arguments import index_of_name
 from armillary.algebra.calculus import directional_derivatives, evaluate_all
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, scale, symbol, total
 from armillary.algebra.triples import (
@@ -332,7 +332,7 @@ class BaseParameters:
         return iter(self.parameters)
 
     def __getitem__(self, name: str) -> BaseParameter:
-        return self.parameters[place(name, self.names, f"base parameters of '{self.system}' have no")]
+        return self.parameters[index_of_name(name, self.names, f"base parameters of '{self.system}' have no")]
 
     def _rows(self) -> list[list[str]]:
         def short(text: str) -> str:
@@ -366,7 +366,7 @@ class Grouping:
 
 
 def base_parameters(equations: DerivedEquations) -> BaseParameters:
-    """Return the base parameters of a system; see ``Equations.base_parameters``."""
+    """Return the fewest combinations of inertial parameters on which the motion depends, as expressions."""
     efforts = linear_efforts(equations)
     if has_loops(equations):
         raise ArmillaryError(

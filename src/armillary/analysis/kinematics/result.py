@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from armillary.algebra.arguments import index, place
+from armillary.algebra.arguments import index, index_of_name
 from armillary.analysis.efforts import inverse
 from armillary.analysis.kinematics.drives import TIME, Drive
 from armillary.analysis.kinematics.mechanism import Mechanism, slopes
@@ -72,7 +72,7 @@ class Sweep:
 
     def __getitem__(self, name: str) -> np.ndarray:
         """The values of one column."""
-        return self.values[:, place(name, self.names, f"sweep of '{self.system}' has no column")]
+        return self.values[:, index_of_name(name, self.names, f"sweep of '{self.system}' has no column")]
 
     def __contains__(self, name: object) -> bool:
         return name in self.names

@@ -275,6 +275,9 @@ def read_linear(path: str | os.PathLike[str]) -> DataTable:
             for key in ("parameters", "operating_point")
         }
         fields = {key: content[key] for key in ("system", "step", "note")}
+        texts = [fields["system"], *(text for each in (*x, *v, *y) for text in (each.name, each.units))]
+        if not all(isinstance(text, str) for text in texts):
+            raise TypeError
         return {**fields, "variables": (x, v, y), **arrays, **values}
     except (KeyError, TypeError, ValueError, AttributeError):
         raise ArmillaryError(f"'{path}' is not a linear model that this Armillary wrote") from None

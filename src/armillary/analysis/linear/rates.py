@@ -53,8 +53,8 @@ from armillary.mechanics.tree.mass_matrix import (
 )
 from armillary.mechanics.tree.regroup import regroup
 from armillary.mechanics.tree.tree import LINEAR, Freedom, Link, Tree
+from armillary.program.derive import find_formalism
 from armillary.program.equations import DerivedEquations
-from armillary.program.formalisms.registry import find_formalism
 from armillary.program.formalisms.tree_formalisms import force_array
 from armillary.program.linearization import Position, positions
 from armillary.program.rate_columns import Factors

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armillary.algebra.arguments import flag, pair, place, reals, table
+from armillary.algebra.arguments import flag, index_of_name, pair, reals, table
 from armillary.analysis.linear.matrices import LinearMatrices
 from armillary.analysis.linear.structure import transmission_zeros
 from armillary.errors import ArmillaryError
@@ -122,7 +122,7 @@ class FrequencyResponse:
 
 def port(name: str, known: Sequence[str], what: str) -> int:
     """Return the index of a state, input or output of a linear model."""
-    return place(name, known, f"the linear model has no {what}")
+    return index_of_name(name, known, f"the linear model has no {what}")
 
 
 def frequency_response(lin: LinearMatrices, omega: object = None) -> FrequencyResponse:

@@ -36,7 +36,7 @@ from armillary.algebra.triples import (
     times,
 )
 from armillary.algebra.vectors import Vector, cross, direction_cosines, dot
-from armillary.algebra.walk import held_places, transform
+from armillary.algebra.walk import held_indices, transform
 from armillary.analysis.linear.matrices import Linearization
 from armillary.analysis.modes.eigensystem import Eigensystem
 from armillary.cache import kept_per_object
@@ -334,7 +334,7 @@ def _rate_elements(equations: DerivedEquations) -> tuple[list[Element], list[Exp
     """(places, values) of the nonzero elements of N, q̇ = N u."""
     system, plain = equations.system, equations.reduction.plain
     rates = [as_expr(system.rates[q]) for q in equations.reduction.coordinates(system)]
-    held = held_places(rates, system.speeds)
+    held = held_indices(rates, system.speeds)
     elements = [(i, k) for i, places in enumerate(held) for k in places]
     return elements, [plain(tangents([rates[i]], {system.speeds[k]: UNIT})[0]) for i, k in elements]
 

@@ -78,7 +78,9 @@ class Branch(PickledValue):
 
     def __getitem__(self, name: str) -> np.ndarray:
         """Values of a column along the branch."""
-        return self.values[:, arguments.place(name, self.names, f"the branch of '{self.system}' has no")]
+        return self.values[
+            :, arguments.index_of_name(name, self.names, f"the branch of '{self.system}' has no")
+        ]
 
     @property
     def stable(self) -> np.ndarray:

@@ -25,7 +25,7 @@ import numpy as np
 from armillary.algebra.calculus import tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol
 from armillary.algebra.units import ONE
-from armillary.algebra.walk import held_places, symbols, transform
+from armillary.algebra.walk import held_indices, symbols, transform
 from armillary.cache import kept_per_object
 from armillary.mechanics.constraints.loop_closing import speed_kind, unit_sizes
 from armillary.model.units import state_factor
@@ -508,7 +508,7 @@ class Conditions:
 def _pattern(rows: Sequence[Expr], variables: Sequence[Expr]) -> np.ndarray:
     """Return a matrix of booleans: whether row i contains variable j."""
     found = np.zeros((len(rows), len(variables)), dtype=bool)
-    for i, places in enumerate(held_places(rows, variables)):
+    for i, places in enumerate(held_indices(rows, variables)):
         found[i, places] = True
     return found
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armillary.algebra.arguments import place
+from armillary.algebra.arguments import index_of_name, real
 from armillary.analysis.operating.conditions import CLOSED
 from armillary.analysis.operating.curve import Stability, stability_of
 from armillary.analysis.operating.newton import Root, outlook
@@ -93,7 +93,9 @@ class OperatingPoint(PickledValue, Mapping[str, float]):
 
     def __getitem__(self, name: str) -> float:
         names = tuple(self.initial)
-        return self.initial[names[place(name, names, f"the operating point of '{self.system}' has no")]]
+        return self.initial[
+            names[index_of_name(name, names, f"the operating point of '{self.system}' has no")]
+        ]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.initial)
@@ -219,6 +221,10 @@ def load_point(path: str | os.PathLike[str]) -> OperatingPoint:
             stability = Stability(values, content["growing"], content["neutral"], content["limit"])
         known = {f.name for f in fields(OperatingPoint)}
         own = {name: value for name, value in content.items() if name in known}
+        for name in ("initial", "inputs", "memory", "outputs", "rates", "wanted", "residuals"):
+            for key, value in own[name].items():
+                real(value, f"{name} of '{key}'")
+        dict(own["parameters"].items())
         state, notes = np.array(own["state"], dtype=float), tuple(map(str, own["notes"]))
         found = OperatingPoint(**own | {"state": state, "notes": notes, "stability": stability})
         found._repr_html_(), found.table

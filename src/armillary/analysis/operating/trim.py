@@ -215,8 +215,61 @@ _SAME = 1e-6  # solutions count as one if no unknown differs by more than this s
 _ALL_ROUND = 3.2  # reach of scattered starts about the first, in sizes; angles cover a full turn
 
 
-def trim(model: CompiledModel, **asked: Given) -> OperatingPoint:
-    """Return the operating point that a request means; see ``Model.trim`` in ``stages/model.py``."""
+def trim(
+    model: CompiledModel,
+    fixed: Mapping[str, object] | None = None,
+    free: Sequence[str] | None = None,
+    rates: Mapping[str, object] | None = None,
+    *,
+    inputs: Sequence[str] | Mapping[str, object] = (),
+    outputs: Mapping[str, object] | None = None,
+    parameters: Mapping[str, object] | None = None,
+    bounds: Mapping[str, object] | None = None,
+    starts: object = None,
+    settle: bool = False,
+    memory: Mapping[str, object] | None = None,
+    t: float | str = 0.0,
+) -> OperatingPoint:
+    """Return a steady motion: a state whose rates are zero unless given, and the inputs that hold it.
+
+    ``fixed`` are values of states, ``free`` the states to find (left out: all that are not fixed),
+    ``rates`` the rates of states other than zero (None: any rate), ``inputs`` the parameters or inputs to
+    find, ``outputs`` values of outputs that must be met, ``bounds`` pairs (low, high) by name. Cyclic
+    coordinates, which no rate depends on, stay at their start, and their rates are conditions only if
+    given. ``starts`` are values by name from which to start; a list of these, or a number of scattered
+    starts, may give several ``solutions``. With ``settle`` the search begins where a heavily damped
+    motion of the coordinates from the start comes to rest, which is near a stable point in most cases;
+    ``stable`` of the result is true or false. Loops are closed and Euler parameters unit there.
+    """
+    return find_point(
+        model, fixed=fixed, free=free, rates=rates, inputs=inputs, outputs=outputs, parameters=parameters,
+        bounds=bounds, starts=starts, settle=settle, memory=memory, t=t,
+    )  # fmt: skip
+
+
+def equilibrium(
+    model: CompiledModel,
+    fixed: Mapping[str, object] | None = None,
+    free: Sequence[str] | None = None,
+    *,
+    inputs: Sequence[str] | Mapping[str, object] = (),
+    outputs: Mapping[str, object] | None = None,
+    parameters: Mapping[str, object] | None = None,
+    bounds: Mapping[str, object] | None = None,
+    starts: object = None,
+    settle: bool = False,
+    memory: Mapping[str, object] | None = None,
+    t: float | str = 0.0,
+) -> OperatingPoint:
+    """Find a state of rest: all rates are zero, also of cyclic coordinates; otherwise as ``trim``."""
+    return find_point(
+        model, at_rest=True, settle=settle, fixed=fixed, free=free, inputs=inputs, outputs=outputs,
+        parameters=parameters, bounds=bounds, starts=starts, memory=memory, t=t,
+    )  # fmt: skip
+
+
+def find_point(model: CompiledModel, **asked: Given) -> OperatingPoint:
+    """Return the operating point that a request means; ``asked`` goes to `read_request`."""
     named = with_named_speeds(model)
     request = read_request(named, **asked)
     given = request.parameters | _inputs_in_units(request)

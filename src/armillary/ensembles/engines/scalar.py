@@ -28,7 +28,7 @@ from armillary.llvm.module import Module
 from armillary.llvm.sections import process_text
 from armillary.program.targets.targets import DEPENDENT_SPEEDS, INTERNAL_EVENTS
 from armillary.runtime.integrators.compiled_run import CompiledRun
-from armillary.runtime.integrators.records import RunChanges
+from armillary.runtime.integrators.settings import RunChanges
 from armillary.runtime.models.configurations import Configurations
 from armillary.runtime.models.configured_program import ConfiguredProgram
 from armillary.runtime.models.instance import ChangeCode, Instance

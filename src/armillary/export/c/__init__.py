@@ -60,7 +60,9 @@ def export(
 
         own = {"precision": precision, "method": method, "measure": measure, "lanes": lanes}
         if given := [name for name, value in own.items() if value is not None]:
-            raise ArmillaryError(f"{', '.join(given)}: programs of profile='acados' have none; leave it out")
+            raise ArmillaryError(
+                f"{', '.join(given)}: programs of profile='acados' have no such option; leave it out"
+            )
         return write_folder(path, optimizer_files(equations, parameters or ()), force=force)
     if parameters is not None:
         raise ArmillaryError("parameters: only profile='acados' takes this")
@@ -72,7 +74,7 @@ def export(
             raise ArmillaryError("lanes: programs of profile='embedded' have no vectors; leave it out")
         if flag(stiff, "stiff="):
             raise ArmillaryError(
-                "stiff: programs of profile='embedded' have one method; give method='rodas3' in its place"
+                "stiff: programs of profile='embedded' have one method; give method='rodas3' instead"
             )
         chosen = fixed_method(method or "rk4")
         stiff = chosen.rosenbrock is not None
@@ -81,7 +83,7 @@ def export(
         return write_folder(path, files, force=force)
     if profile != "host":
         raise ArmillaryError(
-            f"profile is '{profile}'{nearest(str(profile), PROFILES)}; there are {', '.join(PROFILES)}"
+            f"profile is '{profile}'{nearest(str(profile), PROFILES)}; use one of {', '.join(PROFILES)}"
         )
     own = {"precision": precision, "method": method, "measure": measure}
     if given := [name for name, value in own.items() if value is not None]:

@@ -19,6 +19,8 @@ from armillary.algebra.block_functions import is_block
 from armillary.algebra.expression import Expr
 from armillary.algebra.functions import cos, sin
 from armillary.export.c.printer import WIDTH, CPrinter, Signature, argument_names, comment, function_text
+from armillary.export.c.vector_functions import ELEMENTARY, ON_BITS, name_of, vector_functions
+from armillary.export.c.vector_functions import RESERVED as VECTOR_FUNCTIONS
 from armillary.export.text.body import Place
 from armillary.export.text.files import fill, template
 from armillary.export.text.printer import CHOICE, Operand, wrap_statement
@@ -46,8 +48,9 @@ from armillary.llvm.node_writer import NumberPlaces
 from armillary.llvm.pack_writer import Signs
 from armillary.llvm.pieces import Cut, cut, plain_angles
 from armillary.llvm.sections import is_arithmetic
-from armillary.llvm.sines import ROUND, TWO_OVER_PI, reduced_by_short_parts, sine_and_cosine
+from armillary.llvm.sines import HALF_TURNS, ROUND, TWO_OVER_PI, reduced_by_short_parts, sine_and_cosine
 from armillary.program.branch_packs import Pack
+from armillary.program.packs import largest_size
 from armillary.program.program import ProgramSection
 
 REGISTERS = 32
@@ -57,6 +60,7 @@ WHOLE = 20000  # most operations of arithmetic alone in one function
 RESERVED = (
     *("ARRANGED", "RARE", "ALIGNED", "IN_TURN", "ORDER", "ROUNDED", "bits_2", "is_near", "numbers", "slots"),
     *(f"lanes_{n}{use}" for n in (2, 4) for use in ("", "_in_array")),
+    *("bits_4", "SMALL", *VECTOR_FUNCTIONS),
 )
 
 _TYPES = {"double": "double", PAIR: "lanes_2", FOUR: "lanes_4", "<2 x i64>": "bits_2", "": "bits_2"}
@@ -64,6 +68,7 @@ _GIVEN = re.compile(r"%\w+|splat \(double 0x[0-9A-F]{16}\)|0x[0-9A-F]{16}")  # o
 _CALL = re.compile(r"call (?:double|<\d x double>) (?!@)")  # an operation whose text is C
 _SIGNS = {"multiply": "*", "divide": "/"}
 _FUNCTIONS = {"maximum": "greater", "minimum": "lesser", "root": "sqrt", "size": "fabs"}
+_OF_VECTORS = {"maximum": "greater", "minimum": "lesser", "size": "size"}
 # Other operations, by LLVM text; of shifted bits only the last is used.
 _OTHERS = {
     f"bitcast {PAIR} $ to <2 x i64>": "(bits_2){0}",
@@ -91,8 +96,9 @@ def arrangement_types(code: str) -> str:
     """Return the types and macros that a text needs."""
     if "ARRANGED" not in code:
         return ""
-    has = {name for name in ("lanes_4", "is_near") if name in code}
-    return fill(template(__package__, "arranged.c.txt"), {"near": hex(NEAR)}, has)
+    functions = vector_functions(code)
+    has = {name for name in ("lanes_4", "is_near") if name in code} | ({"functions"} if functions else set())
+    return fill(template(__package__, "arranged.c.txt"), {"near": hex(NEAR), "functions": functions}, has)
 
 
 def arranged_function(
@@ -103,7 +109,7 @@ def arranged_function(
     printer: CPrinter,
     plain: str,
 ) -> str:
-    """Return a section as a function, or as several with a work array; ``plain`` is its other text."""
+    """Return a section as a function, or as several with a work array; ``plain`` is the plain text of it."""
     places: Places = {s: place if place[0] else "%t" for s, place in sections.places.items()}
     whole = WHOLE if is_arithmetic(section, dict(sections.places)) else 0
     found = cut(section, PIECE, whole, loading=False)
@@ -196,12 +202,27 @@ class _Writer(ArrangedPackWriter):
 
     def sine_pack(self, pack: Pack, angles: str) -> str:
         with self.vectors_of(len(pack.lanes)):
-            return self.function_value(pack.lanes[0], [angles])
+            if max(largest_size(node.args[0]) for node in pack.lanes) <= HALF_TURNS:
+                return self._of_vectors(ELEMENTARY[pack.lanes[0].data], [angles])
+            return self._on_lanes(lambda given: self.printer.call(pack.lanes[0], given), [angles])
 
     def function_value(self, node: Expr, args: list[str]) -> str:
         if node.data in ("min", "max", "abs"):
             return super().function_value(node, args)
+        if not self.types.single and node.data in ON_BITS:
+            return self._of_vectors(node.data, args)
         return self._on_lanes(lambda given: self.printer.call(node, given), args)
+
+    def _elementary(self, name: str, x: str, lanes: int, size: float) -> str:
+        with self.vectors_of(lanes):
+            if name == "atan":
+                return self._of_vectors(name, [x])
+            return self.library_call(name, x)
+
+    def _of_vectors(self, function: str, args: list[str]) -> str:
+        """Add a call of a function of vectors."""
+        lanes = self.types.lanes
+        return self._in_c(lanes, f"{name_of(function, lanes)}({', '.join('$' for _ in args)})", args)
 
     def library_call(self, name: str, *args: str) -> str:
         return self._on_lanes(lambda given: self.printer.function(name, given), args)
@@ -299,6 +320,8 @@ def _in_c(form: str, given: Sequence[str]) -> str:
     operation = FORMS[form]
     if operation.name in _FUNCTIONS:
         name, lanes = _FUNCTIONS[operation.name], 1 << operation.wide
+        if lanes > 1 and operation.name in _OF_VECTORS:
+            return f"{name_of(_OF_VECTORS[operation.name], lanes)}({', '.join(given)})"
         places = [""] if lanes == 1 else [f"[{i}]" for i in range(lanes)]
         calls = [f"{name}({', '.join(a + i for a in given)})" for i in places]
         return calls[0] if lanes == 1 else f"{{{', '.join(calls)}}}"

@@ -25,6 +25,7 @@ from armillary.export.c.printer import (
     string_literal,
     trigonometry,
 )
+from armillary.export.c.vector_functions import ELEMENTARY
 from armillary.export.text.body import closing
 from armillary.export.text.configurations import ContactSource, contact_constants, contact_sources
 from armillary.export.text.description import ExportDescription
@@ -32,7 +33,7 @@ from armillary.export.text.files import fill, note, setting_values, template
 from armillary.export.text.printer import wrap_statement
 from armillary.export.text.selftest import self_test
 from armillary.export.text.source import Sections, Source, features
-from armillary.program.packs import in_lanes, pack_section
+from armillary.program.packs import in_lanes, pack_calls, pack_section
 from armillary.program.program import Program, ProgramSection
 from armillary.solver.methods.method_text import exported_methods, method_names
 from armillary.solver.methods.registry import METHODS
@@ -67,7 +68,8 @@ def in_vectors(program: Program, lanes: int) -> ProgramSection:
         return program.derivatives
     places = {s: ("state", i) for i, s in enumerate(program.state)}
     places |= {s: ("constants", i) for i, s in enumerate(program.constants)}
-    return pack_section(program.derivatives, in_lanes(program.alike, lanes), places)
+    packed = pack_section(program.derivatives, in_lanes(program.alike, lanes), places, width=lanes)
+    return pack_calls(packed, lanes, ELEMENTARY)
 
 
 # The solver of contacts in C: its record is on the stack of the block function that a section calls.
@@ -158,7 +160,7 @@ RESULT = "double *restrict out"
 RENEWED = "double *restrict new_memory, double *restrict new_state"
 
 
-# Functions, macros and arrays of sines and cosines; 32 arrays of four angles are those of 128 joints.
+# Functions, macros and arrays of sines and cosines; 32 arrays of four angles suffice for 128 joints.
 _RESERVED = (
     *RESERVED,
     *("APART", "WHOLE", "IN_ORDER", "BARRIER", "ANGLES"),
@@ -370,7 +372,7 @@ class CModel:
         return function(signature, about, self.sections.body(masses.section), self._factors())
 
     def physical(self) -> str:
-        """Return the function for quantities that must not be negative, and the one that checks them."""
+        """Return the function for quantities that must not be negative, and the function that checks them."""
         checked = self.source.physical
         if checked is None:
             return ""
@@ -400,7 +402,7 @@ class CModel:
         return texts
 
     def fire(self) -> list[str]:
-        """Return a function per event with an effect, and the one that chooses among them."""
+        """Return a function per event with an effect, and the function that chooses among them."""
         arguments, targets = f"{INPUTS}, {RENEWED}", self.source.renewed
         texts, cases = [], []
         shared: dict[tuple[Expr, ...], str] = {}  # events of contacts have the same effects
@@ -427,9 +429,10 @@ class CModel:
         ]
 
     def normalise(self) -> list[str]:
-        """Return the function for all corrections after a step, and those for its parts.
+        """Return the function for all corrections after a step, and the functions for its parts.
 
-        These correct coordinates of closed loops, normalise Euler parameters, and remove drift of contacts.
+        The parts correct coordinates of closed loops, normalise Euler parameters, and remove drift of
+        contacts.
         """
         program, texts = self.program, []
         for f in self.source.corrections:
@@ -500,7 +503,7 @@ def test_code(model: CModel, method: Method = METHODS["rk4"]) -> str:
     test, has = self_test(model.source, model.precision, method, model.has), set(model.has)
     reference = model.source.reference
     if not has & {"host", "embedded"}:
-        has |= {"device"}  # device functions have none for the start of a run
+        has |= {"device"}  # device functions have no function for the start of a run
         test.inputs.update(start_state=[reference.initial], start_memory=[reference.memory])
     lines = [model.in_precision(_matrix_table(model, name, rows)) for name, rows in test.inputs.items()]
     for name, (expected, rooms) in test.compared.items():

@@ -1,7 +1,7 @@
 """C for optimisers: rates with Jacobians, adjoints and Hessians, for acados, CasADi and hand-written solvers.
 
 <name>_functions.c has every `OptimizerFunction` with the interface of CasADi's generated code (``name``,
-``name_work``, ``name_sparsity_in`` …), and those of acados' external models with its arguments and results:
+``name_work``, ``name_sparsity_in`` …). Functions of acados' external models have its arguments and results:
 
     explicit   ẋ = f(x, u, p)           expl_ode_fun, expl_vde_forw, expl_vde_adj, expl_ode_hess
     implicit   ẋ − f(x, u, p) = 0       impl_dae_fun, impl_dae_fun_jac_x_xdot_z, impl_dae_jac_x_xdot_u_z,
@@ -183,8 +183,8 @@ class OptimizerSource:
         """Raise an error if the rates depend on time, which is no argument of acados' explicit functions."""
         if self.equations.targets.time in symbols(*self.f):
             raise ArmillaryError(
-                f"the rates of '{self.equations.system.name}' hold the time, and explicit models of acados "
-                "take none; describe it by a state whose rate is 1, s.state('clock', rate=1)"
+                f"the rates of '{self.equations.system.name}' depend on time, which is no argument of "
+                "explicit models of acados; describe it by a state whose rate is 1, s.state('clock', rate=1)"
             )
 
 

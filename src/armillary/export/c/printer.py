@@ -263,13 +263,13 @@ class CPrinter(Printer):
     """C99: doubles, conditional expressions, sines and cosines in pairs."""
 
     keywords = frozenset(_WORDS.split())
-    inline = 60  # GCC keeps the order of longer ones and waits for results: 7 % on a Stewart platform
+    inline = 60  # GCC keeps the order of longer operands and waits for results: 7 % on a Stewart platform
     paired_angles = GROUP
     functions = {"abs": "fabs", "min": "lesser", "max": "greater", "sign": "signum", "mod": "modulo"}  # noqa: RUF012
     specials = ("NAN", "INFINITY", "(-INFINITY)")
 
 
-# Functions of numbers that C lacks, or has with other rules for NaN.
+# Functions of numbers that C lacks, or defines with other rules for NaN.
 HELPERS = {
     "lesser": """\
 /* The smaller of two numbers; NaN if either is. */
@@ -307,7 +307,7 @@ def helpers(code: str) -> str:
 
 
 def lookup_function(name: str, table: Piecewise, printer: Printer) -> str:
-    """Return a table as a function: bisection on each axis, then Horner's rule ."""
+    """Return a table as a function: bisection on each axis, then Horner's rule."""
     lines = [f"/* Table '{comment(table.name)}': a polynomial in each interval between its breaks. */"]
     lines.append(f"static double {name}({', '.join(f'double x{a}' for a in range(table.arity))})")
     lines.append("{")
@@ -389,7 +389,7 @@ _EXTENTS = {
 
 
 def table_name(name: str) -> str:
-    """Return the name of a table of configurations; a local variable of the solver is called `lands`."""
+    """Return the name of a table of configurations, distinct from the solver's local variable `lands`."""
     return "lands_at" if name == "LANDS" else name.lower()
 
 
@@ -413,7 +413,7 @@ class CSolverPrinter(SolverPrinter):
         "abs": "fabs", "min": "smaller", "max": "larger", "power": "pow", "is_finite": "finite_all",
         "float": "(double)({})", "isnan": "{0} != {0}", "differs": "{} != {}",
     }  # fmt: skip
-    code = ""  # of the file, after it is written
+    code = ""  # text of the file, after it is written
 
     def __init__(self, solver: Solver, stem: str) -> None:
         upper = stem.upper()

@@ -283,7 +283,7 @@ static void copy_whole(int count, const int *from, int *to)
 
 
 def _masses(model: CModel) -> dict[str, str]:
-    """Return counts and tables for places without mass."""
+    """Return counts and tables for motions without mass."""
     masses = model.source.masses
     if masses is None:
         return {}
@@ -298,7 +298,7 @@ def _masses(model: CModel) -> dict[str, str]:
 
 
 def _sparse_tables(model: CModel, code: str) -> dict[str, str]:
-    """Return sizes and tables of sparse equations of implicit steps, as far as the code reads them."""
+    """Return the sizes and tables of sparse equations of implicit steps that the code reads."""
     found = implicit_tables(model.source)
     lines = [_array_text(name.lower(), v) for name, v in found.counted_from(0, code).items()]
     names = {"unknowns": "N_UNKNOWNS", "entries": "N_ENTRIES", "factors": "N_FACTORS"}

@@ -20,7 +20,12 @@ from armillary.export.c.solver import (
     configurations,
     solver_texts,
 )
-from armillary.export.cuda.sections import chained_step, device_contacts, in_both_precisions, on_device
+from armillary.export.cuda.device_functions import (
+    chained_step,
+    device_contacts,
+    in_both_precisions,
+    on_device,
+)
 from armillary.export.text.body import closing
 from armillary.export.text.configurations import contact_sources
 from armillary.export.text.description import StateDescription, state_description
@@ -79,7 +84,7 @@ class CudaModel(CModel):
         return made
 
     def pivot_shares(self) -> str:
-        return ""  # kernels do not search for places without mass
+        return ""  # kernels do not search for motions without mass
 
     def physical(self) -> str:
         return ""
@@ -98,7 +103,7 @@ class CudaModel(CModel):
 
     @property
     def ends(self) -> tuple[StateDescription, ...]:
-        """The final values of runs: states, or the motion that all configurations have in common."""
+        """The final values of runs: states, or the motion common to all configurations."""
         if not self.source.changing:
             return self.description.states
         [names] = [s.labels for s in self.program.changes if s.name == "leave"]

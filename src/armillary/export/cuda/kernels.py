@@ -1,8 +1,8 @@
 """CUDA kernels of ensembles: many runs, one per thread, with fixed steps or by the described solver.
 
-Kernel with fixed steps: enter with a program, the parameters that differ between runs, the number of a
-method's stages, and the outputs to keep; leave with a text for NVRTC and the indices of the numbers in its
-constant memory.
+Kernel with fixed steps. Enters: a program, the parameters that differ between runs, the number of a method's
+stages, and the outputs to keep. Leaves: a text for NVRTC and the indices of the numbers in its constant
+memory.
 
 Registers decide the speed: a thread holds the state, one stage, the sum of the stages, and the live values of
 an evaluation. Constants that all runs share are in constant memory, where an operand of a multiplication
@@ -13,8 +13,8 @@ rest, to which steps are added. Measured on an H200: errors after 1000 steps of 
 smaller. With a base renewed in every step this took 3 % of the time; now the arm is 1 to 3 % faster, the
 spinning boom 8 and the car 11.
 
-Kernel of the described solver (solver), whose threads take runs from a queue: enter with the programs of a
-system's configurations, the method and the features of the runs; leave with a text for NVRTC. A thread's
+Kernel of the described solver (solver), whose threads take runs from a queue. Enters: the programs of a
+system's configurations, the method and the features of the runs. Leaves: a text for NVRTC. A thread's
 record of its run is in local memory, which a card interleaves over the threads by itself; sections of the
 program are functions, chosen by the number of the configuration.
 """
@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 
 from armillary.algebra.block_functions import is_block
 from armillary.export.c.printer import CSolverPrinter, comment, counts
-from armillary.export.cuda.sections import SectionWriter, in_double, inline_functions, on_device
+from armillary.export.cuda.device_functions import SectionWriter, in_double, inline_functions, on_device
 from armillary.export.cuda.teams import MOST_ROOM, Team, best_team
 from armillary.export.text.configurations import ChangeTables, has_function, tables_of
 from armillary.export.text.files import fill, template
@@ -42,8 +42,8 @@ from armillary.solver.tables import EXPORTED, PRESENT
 from armillary.solver.thresholds import CHOICE_MARGIN
 from armillary.version import VERSION
 
-# Sines by increments within a step of fixed size: the derivatives compute them from those of the first stage
-# (increments.txt), with 12 operations in place of 19.
+# Sines by increments within a step of fixed size: the derivatives compute them from the sines of the first
+# stage (increments.txt), with 12 operations instead of 19.
 #
 # If an angle of a warp changes by more than 1/64 in a step, the warp repeats this step and makes all further
 # ones with whole sines, in a second loop, so that neither loop holds the other's registers. Whole sines are
@@ -303,7 +303,7 @@ class Configured:
 
 @dataclass(frozen=True)
 class Features:
-    """Parts of the solver that runs need, apart from those that their program needs."""
+    """Parts of the solver that runs need in addition to the parts that their program needs."""
 
     method: Method
     dense: bool  # values inside steps
@@ -488,7 +488,7 @@ _OF_CHANGES = ("leave", "enter", "impulse", "adjust", "ratings")
 
 
 def _sections(writers: Sequence[SectionWriter]) -> str:
-    """Return a function for each section, whose arguments are the run and those of the solver."""
+    """Return a function for each section; its arguments are the run and the solver's arguments."""
     found = [{"derivatives": True, "outputs": True, **has_function(w.program)} for w in writers]
     needed = _OF_CHANGES if len(writers) > 1 else ()
     names = [n for n in found[0] if n in needed or (n not in _OF_CHANGES and any(one[n] for one in found))]

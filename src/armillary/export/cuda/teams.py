@@ -24,7 +24,7 @@ from armillary.algebra.functions import cos, sin
 from armillary.algebra.walk import symbols
 from armillary.export.c.model import INPUTS, RESULT
 from armillary.export.c.printer import GROUP, WIDTH, Signature, argument_names, comment, counts, function_text
-from armillary.export.cuda.sections import SectionWriter
+from armillary.export.cuda.device_functions import SectionWriter
 from armillary.export.text.body import Place
 from armillary.export.text.files import fill, template
 from armillary.export.text.printer import ATOM, CHOICE, SUM, wrap_statement

@@ -109,7 +109,8 @@ def step_operations(program: Program, has: Collection[str], method: Method, atte
 def implicit_operations(program: Program, stages: int) -> Operations:
     """Return the operations of partial derivatives, of factors, and of a solution for each stage.
 
-    Dense equations are counted with all states; fewer are solved for if rates are multiples of other states.
+    Dense equations are counted with all states, although those whose rates are multiples of others are left
+    out.
     """
     found, n = program.structure, len(program.state)
     if program.partial_rates:
@@ -157,10 +158,10 @@ def _look_ahead(program: Program) -> Operations:
 
 
 def across_operations(made: Source, attempts: int) -> Operations:
-    """Return the operations of a step across a place of lost rank.
+    """Return the operations of a step across a singular configuration.
 
-    They are those of its stages with loop closing, its error and dense output, the event functions in it, and
-    before it the smallest singular value of J in two places, by rotations of pairs of rows.
+    It has stages with loop closing, an error estimate, dense output and event functions, and before it the
+    smallest singular value of J is computed twice, by rotations of pairs of rows.
     """
     program, n = made.program, len(made.program.state)
     closing, layout = normalising(program, attempts), made.equations.reduction.layout
@@ -273,7 +274,7 @@ def parse_counts(text: str) -> dict[str, int]:
             found[words[0]] = int(words[1])
         elif words[-1:] == ["(TOTALS)"]:
             found["flash"] = int(words[0]) + int(words[1])
-    ended = found.get("status", 0) != 0  # such as a run whose parameters have no defaults
+    ended = found.get("status", 0) != 0  # for example if parameters have no defaults
     return found if set(_COLUMNS) <= set(found) and not ended else {}
 
 
@@ -288,7 +289,7 @@ _CALL = re.compile(rf"\b({'|'.join(LIBRARY)})(?=\()")
 
 
 def in_precision(code: str, precision: str) -> str:
-    """C text of doubles in "single" or "double" precision; comments stay."""
+    """Return C text of doubles in "single" or "double" precision; comments stay."""
     change = _single if precision == "single" else _double
     parts = COMMENT.split(code)
     return "".join(part if i % 2 else change(part) for i, part in enumerate(parts))
@@ -355,13 +356,13 @@ class EmbeddedModel(CModel):
         names = ("_changes", *(other.prefix for other in self.source.others))
         own["further"] = "".join(f" src/{self.stem}{name}.c" for name in names if self.source.changing)
         own["closing"] = f" src/{self.stem}_assembly.c" if self.source.assembly is not None else ""
-        if "reclosing" in self.has:  # steps need it
+        if "reclosing" in self.has:  # steps call it
             own["further"], own["closing"] = own["further"] + own["closing"], ""
         own |= {**closing(self.precision, FEW_CORRECTIONS), "precision": self.precision}
         return super().values | own | {"real": "float" if self.precision == "single" else "double"}
 
     def in_precision(self, code: str) -> str:
-        """C text of doubles in the precision of this model."""
+        """Return C text of doubles in the precision of this model."""
         return in_precision(code, self.precision)
 
     def sines(self, code: str) -> str:
@@ -370,13 +371,13 @@ class EmbeddedModel(CModel):
         return fill(template(__package__, "trigonometry.c.txt"), {}, self.has | called) if wanted else ""
 
     def pivot_shares(self) -> str:
-        return ""  # runs end where a value is no longer finite; no search for the mass to blame
+        return ""  # runs end where a value is no longer finite, without a search for the mass to blame
 
     def physical(self) -> str:
         return ""
 
     def quantities(self) -> str:
-        """Default values as constant tables."""
+        """Return default values as constant tables."""
         d = self.description
         tables: dict[str, list[float | None]] = {
             "parameter": [p.default if p.needed or p.default is not None else 0.0 for p in d.parameters],
@@ -391,9 +392,9 @@ class EmbeddedModel(CModel):
         return "\n".join([*wrap_statement(text, 110, "", "    "), ""])
 
 
-# The solver for microcontrollers: one method of fixed step, loops with a bound, only what is used.
+# The solver for microcontrollers: one method of fixed step, bounded loops, only functions that are used.
 
-# Doublings or halvings between the smallest and the largest number: more than a loop of the solver takes.
+# Doublings between the smallest and the largest number: an upper bound of the turns of the solver's loops.
 MOST_TURNS = {"single": 300, "double": 2150}
 
 
@@ -420,7 +421,7 @@ def bounded_solver(made: Source, has: Collection[str], method: Method, precision
 
 
 class BoundedPrinter(CSolverPrinter):
-    """Functions of C whose loops all count their turns."""
+    """Printer of functions of C in which all loops are bounded by a count."""
 
     heads = {  # noqa: RUF012
         **CSolverPrinter.heads,
@@ -451,7 +452,7 @@ def bounded_assembly(loops: AssemblySource, precision: str) -> Solver:
     """
     solver = in_single(loops.solver) if precision == "single" else loops.solver
     numbers = dict(solver.constants)
-    numbers["MOST_TURNS"] = int(numbers["DAMPED_TURNS"])  # of the longest
+    numbers["MOST_TURNS"] = int(numbers["DAMPED_TURNS"])  # bound of the longest loop
     return replace(solver, constants=numbers)
 
 
@@ -471,7 +472,7 @@ def open_sentences(loops: AssemblySource) -> dict[str, list[str]]:
 
 
 class EmbeddedAssemblyPrinter(AssemblyPrinter, BoundedPrinter):
-    """The functions that close loops, with bounds."""
+    """Printer of the functions that close loops, with bounded loops."""
 
     def __init__(self, loops: AssemblySource, stem: str, described: Solver) -> None:
         super().__init__(loops, stem, described)
@@ -539,7 +540,7 @@ _HEAD = re.compile(r"^( *)(?:if|for|while) \(.*\)( /\*.*\*/)?$")
 
 
 def add_braces(code: str) -> str:
-    """Return the code with braces about single statements; heads stand in one line."""
+    """Return the code with braces around single statements; each head is one line."""
     lines = code.split("\n")
     found: list[str] = []
     at = 0
@@ -554,7 +555,7 @@ def add_braces(code: str) -> str:
 
 
 def _statement(lines: list[str], at: int) -> tuple[list[str], int]:
-    """Return the lines of the statement that begins at one, with braces, and the place after it."""
+    """Return the lines of the statement that begins at line ``at``, with braces, and the index after it."""
     head = _HEAD.match(lines[at])
     if head is None:
         first = at
@@ -576,7 +577,7 @@ PRECISIONS = ("single", "double")
 
 
 def checked_precision(precision: str) -> str:
-    """Return a precision that there is."""
+    """Return the precision if it is supported; raise an error otherwise."""
     if precision not in PRECISIONS:
         raise ArmillaryError(
             f"precision is '{precision}'{nearest(str(precision), PRECISIONS)}; an embedded program is in "
@@ -586,11 +587,11 @@ def checked_precision(precision: str) -> str:
 
 
 def fixed_method(name: str) -> Method:
-    """Return the exported method of this name, of fixed step."""
+    """Return the exported fixed-step method of this name; raise an error otherwise."""
     methods = {m.name: m for m in exported_methods(adaptive=False, stiff=True)}
     if name not in methods:
         raise ArmillaryError(
             f"an embedded program takes steps of fixed size, whose work is the same every time; method is "
-            f"'{name}'{nearest(str(name), methods)}, and there are {', '.join(methods)}"
+            f"'{name}'{nearest(str(name), methods)}; use one of {', '.join(methods)}"
         )
     return methods[name]

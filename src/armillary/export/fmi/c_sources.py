@@ -199,7 +199,7 @@ _BACKWARDS = (
 
 def _derivatives_source(source: Source, wanted: Seeded, what: str, about: Sequence[str]) -> str:
     """Return <name>_directional.c, <name>_adjoint.c or <name>_motion_rates.c."""
-    model = CModel(source)  # a new one, which has only the tables of this file
+    model = CModel(source)  # a new model, which has only the tables of this file
     namer = model.sections.identifiers.namer.copy()
     identifiers, places = dict(model.sections.identifiers.of), _symbol_places(source)
     for i, seed in enumerate(wanted.seeds):
@@ -531,6 +531,6 @@ def _table_lines(kind: str, name: str, items: Sequence[str], empty: str = "0", b
 
 
 def _beyond(equations: DerivedEquations) -> int:
-    """Return the number of quantities in a motion that are no states of an FMU: speeds that events set."""
+    """Return the number of quantities in a motion that are not states of an FMU: speeds that events set."""
     system = equations.system
     return len(speed_settings(system)) + (len(system.speeds) if adjustable(system) else 0)

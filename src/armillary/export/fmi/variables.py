@@ -17,7 +17,7 @@ from armillary.algebra.arguments import checked_names
 from armillary.algebra.calculus import directional_derivatives
 from armillary.algebra.expression import UNIT, Expr
 from armillary.algebra.units import BASE_UNITS, parse_unit
-from armillary.algebra.walk import held_places
+from armillary.algebra.walk import held_indices
 from armillary.errors import ParameterError
 from armillary.export.text.description import (
     EventDescription,
@@ -39,7 +39,7 @@ from armillary.untyped import Given
 def dependencies(results: Sequence[Expr], references: Mapping[Expr, int]) -> list[tuple[int, ...]]:
     """Return for each result the value references of the symbols in it, sorted."""
     order = sorted(references, key=references.__getitem__)
-    return [tuple(references[order[i]] for i in places) for places in held_places(results, order)]
+    return [tuple(references[order[i]] for i in places) for places in held_indices(results, order)]
 
 
 # States of FMUs with several configurations, and the rates of these states.
@@ -148,7 +148,7 @@ class Interface:
     rates: tuple[FmiVariable, ...]
     outputs: tuple[FmiVariable, ...]
     indicators: tuple[FmiVariable, ...]
-    ticks: tuple[FmiVariable, ...]  # clocks of events: of FMI 3.0
+    ticks: tuple[FmiVariable, ...]  # clocks of events, in FMI 3.0
     time: FmiVariable
     start_state: tuple[float, ...]
     start_given: tuple[float, ...]  # the given values from which ``start_state`` follows
@@ -158,7 +158,7 @@ class Interface:
     memory_factors: tuple[float, ...]
     clocks: Mapping[int, FmiClock]  # by event index
     events: tuple[EventDescription, ...]  # of the configuration with most events
-    described: tuple[StateDescription, ...]  # of the states of the FMU
+    described: tuple[StateDescription, ...]  # the states of the FMU
     places: tuple[tuple[int, ...], ...]  # indices in ``described`` of each configuration's states
     tunable: bool
 
@@ -313,7 +313,7 @@ def _start_values(source: Source, given: Mapping[str, float] | None) -> dict[str
     missing = [p.name for p in source.description.parameters if p.default is None and p.name not in given]
     if missing:
         raise ParameterError(
-            f"an FMU needs start values of all parameters, and {', '.join(missing)} has none: give defaults "
+            f"an FMU needs start values of all parameters, but {', '.join(missing)} has none: give defaults "
             "in the description, or parameters={…} to export"
         )
     if given:

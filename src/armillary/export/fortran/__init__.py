@@ -60,7 +60,7 @@ RESERVED = (
     "renew_states", "correct", "rates", "unused", "missing", "n_states", "n_outputs", "n_memory", "n_events",
     "n_constants", "n_partials", "partial_rates", "state_names", "output_names", "event_names",
     "event_direction", "event_stops", "event_hidden", "event_guards", "equal", "nonzero",
-    "least", "most", "signum", "piece", "horner", "p",
+    "smaller_of", "larger_of", "signum", "piece", "horner", "p",
 )  # fmt: skip
 
 

@@ -33,7 +33,7 @@ class FortranPrinter(Printer):
     folded = True
     keywords = frozenset(_TAKEN.split())
     functions = {  # noqa: RUF012
-        "min": "least", "max": "most", "sign": "signum",
+        "min": "smaller_of", "max": "larger_of", "sign": "signum",
         "floor": "floored", "ceil": "raised", "mod": "modulo",
     }  # fmt: skip
     comparisons = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "equal", "ne": "equal"}  # noqa: RUF012
@@ -124,7 +124,7 @@ def _constant(declared: str, values: Given, width: int) -> list[str]:
     return lines
 
 
-# Lines have at most 132 bytes: compilers of Fortran count bytes, not characters, also those of comments.
+# Lines have at most 132 bytes: compilers of Fortran count bytes, not characters, in comments, too.
 
 WIDTH = 130  # most bytes of a line of statements
 PIECE = 50  # most bytes of a character constant in a line; quotes are written twice
@@ -133,9 +133,9 @@ LONGEST_LINE = 132
 
 
 def short_lines(text: str) -> str:
-    """Return a text in which comments that make lines too long stand above them, in several lines.
+    """Return a text in which comments of too long lines are moved above them, in several lines.
 
-    The code that writes statements and character constants breaks these.
+    Statements and character constants are broken where they are written.
     """
     return "".join(f"{line}\n" for long in text.splitlines() for line in _shorten_line(long))
 
@@ -184,5 +184,5 @@ def cut_text(text: str, most: int) -> list[str]:
 
 
 def character_constant(text: str) -> str:
-    """Return a character constant; a long one in pieces, since lines are short."""
+    """Return a character constant; a long one in pieces, to limit the length of lines."""
     return "// &\n      ".join("'" + piece.replace("'", "''") + "'" for piece in cut_text(text, PIECE))

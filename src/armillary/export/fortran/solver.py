@@ -372,8 +372,9 @@ class FortranSolverPrinter(SolverPrinter):
         return [f"r%happened({k}) = r%happened({k}) + 1"]
 
     def call(self, function: SolverFunction, arguments: Sequence[str], target: str = "") -> str:
-        # A component in brackets is a copy: arguments must not alias the run, which the procedure may change.
-        given = [f"({a})" if a.startswith("r%") else a for a in arguments]
+        # An argument in brackets is a copy: arguments must not alias the run or the result, which the
+        # procedure may change.
+        given = [f"({a})" if a.startswith("r%") or a == target else a for a in arguments]
         return f"call {function.name}({', '.join(['r', *given, *([target] if target else [])])})"
 
     def result(self, value: str | None, last: bool) -> list[str]:

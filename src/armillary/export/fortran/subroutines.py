@@ -270,7 +270,7 @@ def _declare_locals(names: Sequence[str]) -> list[str]:
 
 
 def _locals(body: SectionText) -> list[str]:
-    """Return what to declare: names of assignments, and arrays of block functions."""
+    """Return the locals to declare: names of assignments, and arrays of block functions."""
     names = []
     for step in body.steps:
         if (call := step.block) is None:
@@ -337,7 +337,7 @@ def _parameter_values(made: Source) -> list[str]:
 
 
 def _physical(made: Source, checked: Physical, sections: Sections) -> str:
-    """Return the subroutine that finds the first negative one of the quantities that must not be negative."""
+    """Return the subroutine that finds the first quantity that is negative but must not be."""
     body, values = sections.body(checked.section), _parameter_values(made)
     lines = ["  ! Which mass, moment of inertia or armature is negative (0: none), and its value."]
     lines += ["  pure subroutine check_physical(p, which, value)", "    type(parameters_t), intent(in) :: p"]
@@ -393,7 +393,7 @@ def _fire_subroutine(k: int, section: ProgramSection, made: Source, sections: Se
 def _write_start(made: Source, start: StartSource, sections: Sections) -> str:
     """Return the subroutine that computes the first memory and state of a run from given values."""
     about = "Memory and state of the first step from the values that are given"
-    # There are parameters, since each inertia is one: the derived type is never empty.
+    # The derived type of parameters is never empty, since each inertia is a parameter.
     return _renewing("started", about, start.section, made, sections, _parameter_values(made) or ["0.0_dp"])
 
 

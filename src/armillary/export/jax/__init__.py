@@ -55,7 +55,7 @@ _LOGIC = {"and": "logical_and", "or": "logical_or", "not": "logical_not"}
 
 
 class JaxPrinter(PythonPrinter):
-    """Functions of jax.numpy, and `where` in place of conditions."""
+    """Functions of jax.numpy, and `where` instead of conditions."""
 
     keywords = PythonPrinter.keywords | {"jnp", "jax", "lax", "real", "vector", "Array", "guarded"}
     functions = {
@@ -81,8 +81,8 @@ class JaxPrinter(PythonPrinter):
 def needs_runs(made: Source) -> bool:
     """Return whether a run has to locate events.
 
-    It does, if the user's events set something or end the run, if joints lock or contacts change, or if
-    dependent speeds are exchanged or places are passed where constraints lose rank.
+    It does if the user's events set something or end the run, if joints lock or contacts change, if dependent
+    speeds are exchanged, or if singular configurations are passed.
     """
     own = [event for event in made.equations.targets.watched if not event.hidden]
     located = any(event.changes or event.stop for event in own) or bool(made.equations.system.contacts)

@@ -124,7 +124,7 @@ class FlowPrinter(SolverPrinter):
             return f"{self.name_value(name)}({', '.join(['v', *self.arguments(call)])})"
         return super().value_of(name, call)
 
-    # ---------------------------------------------------------------- what statements change
+    # ---------------------------------------------------------------- changed variables
 
     def changed_by(self, nodes: Sequence[ast.stmt], loops: Sequence[int]) -> set[str]:
         """Return the variables that statements change inside of given loops, by their keys in the run."""

@@ -2,6 +2,9 @@
 
 This file has the layout of the files. solver.py prints the integration into
 ``simulate.txt``, ``test.txt`` is the self-test.
+
+MATLAB has no conditional expression, its min and max ignore NaN, and roots and logarithms of negative numbers
+are complex. Helpers replace these; each file that needs them has them at its end.
 """
 
 from __future__ import annotations
@@ -177,7 +180,7 @@ def _jump_times(made: Source) -> dict[str, str]:
 
 
 def package_name(stem: str) -> str:
-    """Return a package name that is no variable of the files around the package: that would hide it."""
+    """Return a package name that no variable of the files around the package hides."""
     texts = [
         template(__package__, f"{name}.txt") for name in ("simulate", "normalise", "assembled", "run", "test")
     ]

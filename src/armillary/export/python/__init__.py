@@ -47,7 +47,7 @@ def export(
 
 
 def module_name(stem: str) -> str:
-    """Return a name that can be imported and hides no module of Python's own."""
+    """Return a name that can be imported and hides no standard module."""
     return f"{stem}_system" if keyword.iskeyword(stem) or stem in sys.stdlib_module_names else stem
 
 

@@ -81,7 +81,7 @@ ARGUMENTS = "t: float, state: Vector, constants: Vector, memory: Vector"
 
 
 class PythonModule:
-    """One system's module; classes of other dialects override what differs."""
+    """One system's module; classes of other dialects override the parts that differ."""
 
     package = "armillary.export.python"  # the folder of the templates
     reserved: tuple[str, ...] = (
@@ -176,7 +176,7 @@ class PythonModule:
     needed: tuple[str, ...] = ("duration",)
 
     def run_settings(self) -> dict[str, str]:
-        """Return the keys of [run] in run files: of this program, of other programs, and required ones."""
+        """Return the keys of [run] in run files: for this program, for other programs, and required ones."""
         elsewhere = [key for key in RUN_TABLE if key not in self.settings]
         groups = {"settings": self.settings, "elsewhere": elsewhere, "needed": self.needed}
         return {name: ", ".join(f'"{key}"' for key in keys) for name, keys in groups.items()}

@@ -7,7 +7,7 @@
 
 A value that is used once is written where it is used. A value that is shared, is named in the derivation, or
 would make a line too long is assigned to a name. A block function (algebra/block_functions.py) is a step that
-makes an array of its results; a step right behind it reads each result that is used.
+makes an array of its results; following steps read each result that is used.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Angle:
-    """A plain angle and the names of its sine and cosine; both have one, whether used or not."""
+    """A plain angle and the names of its sine and cosine; unused ones have names, too."""
 
     angle: str
     sine: str
@@ -141,7 +141,7 @@ class Step:
     text: str
     reads: frozenset[str]
     block: BlockCall | None = None  # if set, ``name`` is the array of its results
-    is_part: bool = False  # result of the block before it; both must be in the same function
+    is_part: bool = False  # reads a result of a block before it; both must be in the same function
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ OF_CHANGES = (
     *("N_ROWS", "N_JACOBIAN", "N_ELEMENTS", "N_STAGES", "N_NESTS", "N_LOOKS", "N_OUTPUTS"),
     *EXPORTED,
 )
-# Numbers of the roles of events, and of outcomes near a place where constraints lose rank.
+# Numbers of the roles of events, and of outcomes near a loss of rank.
 WORDS = {
     word: number
     for words in (
@@ -84,7 +84,7 @@ CHANGE_EXTENTS = {
 
 
 def left_text(has: Collection[str]) -> str:
-    """Return why a run ended that needs more than a program with the features ``has`` contains."""
+    """Return why a run ended whose next step is beyond a program with the features ``has``."""
     return _OTHER_CONFIGURATION if "configurations" in has else _OTHER_SPEEDS
 
 
@@ -116,7 +116,7 @@ def has_function(program: Program, passing: bool = False) -> dict[str, bool]:
 class ChangeTables:
     """Sizes and tables of configurations, for the solver.
 
-    Sizes are those of the largest configuration and of common data, by the names of
+    Sizes of the largest configuration and of common data have the names of
     solver/language/language.py; tables are whole numbers, one configuration after the other.
     """
 
@@ -143,7 +143,7 @@ def tables_of(
 ) -> ChangeTables:
     """Return the tables of configurations that have the sections of changes.
 
-    ``passing``: with numbers for places where constraints lose rank. ``recloses``: loops are closed again
+    ``passing``: with numbers for singular configurations. ``recloses``: loops are closed again
     after events.
     """
     sizes = change_sizes(every, passing)
@@ -177,7 +177,7 @@ def state_tables(every: Sequence[DerivedEquations]) -> dict[str, list[float]]:
 
 
 def passing_numbers(every: Sequence[DerivedEquations]) -> dict[str, list[int]]:
-    """Return the tables of whole numbers of places where constraints lose rank."""
+    """Return the tables of whole numbers for steps across singular configurations."""
     numbers = [partition_numbers(e) for e in every]
     room = {name.removeprefix("N_").lower(): size for name, size in change_sizes(every, True).items()}
     found = {
@@ -189,7 +189,7 @@ def passing_numbers(every: Sequence[DerivedEquations]) -> dict[str, list[int]]:
 
 
 def change_sizes(every: Sequence[DerivedEquations], passing: bool = False) -> dict[str, int]:
-    """Return the sizes of the largest configuration, and of data that all have in common."""
+    """Return the sizes of the largest configuration, and of common data."""
     shape, lockable = change_shape(every[0])
     programs = [e.program for e in every]
     found = {

@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter; a value in its units times ``factor`` is in the model's."""
+    """A parameter; ``factor`` converts a value in its units to the model's units."""
 
     name: str
     default: float | None
     units: str
     about: str
     factor: float
-    needed: bool  # whether the equations hold it
+    needed: bool  # whether the equations depend on it
 
 
 @dataclass(frozen=True)
@@ -57,12 +57,12 @@ class StateDescription:
     units: str
     about: str
     initial: float  # in the model's own units
-    factor: float  # from its units to the model's: not 1 for angles in degrees
+    factor: float  # from its units to the model's units: not 1 for angles in degrees
 
 
 @dataclass(frozen=True)
 class StartValues:
-    """The start of a run without given values: state, the values that determine it, and memory."""
+    """The start of a run without given values: the state, the values that determine it, and the memory."""
 
     state: tuple[float, ...]
     symbols: tuple[Expr, ...]  # of the values in ``given``
@@ -98,7 +98,7 @@ class Stored:
 
     @property
     def plain(self) -> bool:
-        """Whether it is a setting or result for users."""
+        """Whether users set or read it."""
         return self.period is None and not self.hidden
 
 
@@ -136,7 +136,7 @@ class ExportDescription:
     freedom: str
     operations: Operations
     constants: int
-    judged: tuple[str, ...]  # lines on what was neglected
+    judged: tuple[str, ...]  # lines on neglected terms
     remarks: tuple[str, ...]  # lines on the states
     bodies: tuple[LinkDescription, ...]
     parameters: tuple[Parameter, ...]
@@ -154,7 +154,7 @@ class ExportDescription:
         return tuple(m for m in self.memory if m.input)
 
 
-def with_one_line_texts(value: object) -> Any:  # of the type of the value
+def with_one_line_texts(value: object) -> Any:  # of the type of ``value``
     """Return a description with all its texts in one line.
 
     Names and descriptions are written to comments and strings of programs, where a line break could begin a
@@ -395,7 +395,7 @@ def _call_function(
 def start_values(
     model: CompiledModel, parameters: dict[str, float], initial: Mapping[str, float] | None = None
 ) -> StartValues:
-    """Return the start of a run from t = 0: clocks are due one period later, the rest is as described."""
+    """Return the start of a run from t = 0: clocks are due one period later, the rest as described."""
     from armillary.runtime.models.instance import Instance
     from armillary.runtime.start.initial import initial_memory
 
@@ -410,8 +410,8 @@ def start_values(
         speeds = {u.data.name: value for u, value in zip(equations.system.speeds, place.u, strict=True)}
         symbols[own] = equations.targets.inputs
         given[own] = [speeds[name] for name in equations.speeds]
-    # Memories that begin at an expression, and the status of contacts, are as described: the start of
-    # a run computes them.
+    # Memories that begin with an expression, and the status of contacts, stay as described: the start of a
+    # run computes them.
     memory = place.memory.copy()
     decided = {
         s.data.name for c in equations.system.contacts.values() for s in (c.status, c.last) if s is not None

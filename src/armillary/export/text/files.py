@@ -41,7 +41,7 @@ _NAMED = 5  # most files that a message names
 def write_folder(
     path: str | os.PathLike[str], files: Mapping[str, str | bytes], *, force: bool = False
 ) -> Path:
-    """Write the folder with these files, by relative name; a new one appears whole or not at all.
+    """Write the folder with these files, by relative name; a new folder is written atomically.
 
     A folder that has other files of these names, or changed generated files, is refused unless ``force``;
     then files of these names are replaced.
@@ -83,7 +83,7 @@ def write_folder(
 
 
 def _generated_digests(folder: Path) -> dict[str, str]:
-    """Return digests of the generated files of a folder, by name, without names that lead out of it."""
+    """Return digests of the generated files of a folder, by name, without names outside the folder."""
     place = folder / LIST
     if not place.is_file():
         return {}
@@ -100,7 +100,7 @@ def _digest(file: Path) -> str:
 
 
 def _refuse_others(target: Path, known: Mapping[str, str], contents: Mapping[str, bytes]) -> None:
-    """Raise an error if a folder has no generated files but others, or if changed ones would be lost."""
+    """Raise an error if a folder has only files of other origin, or if changed files would be lost."""
     if not target.is_dir():
         return
     if not (target / LIST).is_file():
@@ -139,7 +139,7 @@ class RunKey:
 
 
 def run_keys() -> tuple[RunKey, ...]:
-    """Return the numbers of [run], by the keys of files; the method is a word."""
+    """Return the numbers of [run], by the keys of files; the method is not a number."""
     found = []
     for f in fields(RunSettings):
         if f.name != "method":
@@ -230,7 +230,7 @@ def head(description: ExportDescription, file: str, what: str) -> list[str]:
 
 
 def note(*parts: str) -> str:
-    """Join units, description and the like in one line, without empty parts."""
+    """Join units, description and other parts in one line, without empty ones."""
     return "; ".join(" ".join(part.split()) for part in parts if part)
 
 

@@ -39,7 +39,7 @@ class Printer:
     keywords: frozenset[str] = frozenset()
     folded = False  # whether names that differ only in case are the same
     longest_name = 63
-    inline = 160  # operands with more characters get a name of their own
+    inline = 160  # operands with more characters get a name
     # angles per call for sines and cosines, which come first in a function; 0: no such calls
     paired_angles: int = 0
     functions: Mapping[str, str] = {}  # names that differ from those of algebra/functions.py
@@ -63,7 +63,9 @@ class Printer:
     def special(self, value: float) -> str:
         """Return an infinity or NaN."""
         if self.specials is None:
-            raise ArmillaryError(f"a program holds the number {value}, which has no literal in this language")
+            raise ArmillaryError(
+                f"the equations contain the number {value}, which has no literal in this language"
+            )
         return self.specials[0 if value != value else 1 if value > 0 else 2]
 
     def as_number(self, truth: str) -> Operand:

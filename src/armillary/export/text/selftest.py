@@ -31,7 +31,7 @@ class SelfTest:
 
     inputs: dict[str, Rows]
     compared: dict[str, tuple[Rows, Rows]]
-    run: Trajectory | None  # a run whose last row is compared as "end"
+    run: Trajectory | None  # a run whose last row is compared, under the name "end"
     points: int
     room: int  # length of the longest result
 

@@ -22,12 +22,12 @@ _OPERATORS: dict[type, tuple[str, int]] = {
     ast.NotEq: ("!=", 4), ast.And: ("and", 2), ast.Or: ("or", 1), ast.Not: ("not", 3),
 }  # fmt: skip
 _ATOM = 9
-# Functions that all languages with indices from 0 spell alike.
+# Functions with the same text in all languages with indices from 0.
 _COUNTED = {"at": "{} * {} + {}", "below": "{} < {}", "agree": "{} == {}"}
 _DIRECTIONS = {"ENDS_STATUS": "-2", "FINDS_LOWEST": "2"}  # values in tables of directions, for contacts
 _INSTALL = SolverFunction("install", "", {"c": "whole"}, None, True, True, {}, ())
 _COMPARED = ("isnan", "differs", "below", "agree")
-CONSTRAINT_GEOMETRY = "constraint_geometry"  # the section `geometry`: the start of a run has one of this name
+CONSTRAINT_GEOMETRY = "constraint_geometry"  # for the section `geometry`, whose name the start of a run uses
 
 
 def called_section(name: str) -> str:
@@ -43,11 +43,11 @@ class SolverPrinter:
     continued = ""  # end of a line that is continued
     ended = ""  # end of a statement
     remark = "# {}"  # a comment
-    signed = 7  # precedence of a negative number; that of a sum if no sign may follow an operator
+    signed = 7  # precedence of a negative number; a sum's if no sign may follow an operator
     spelled: Mapping[str, str] = {}  # operators with another spelling
     functions: Mapping[str, str] = {}  # functions of numbers with another spelling
     heads: Mapping[str, str]  # first lines of "if", "elif", "else", "while", "loop", "for" and "from"
-    closings: Mapping[str, str] = {}  # their last lines; "elif" and "else" share that of "if"
+    closings: Mapping[str, str] = {}  # their last lines; "elif" and "else" share the one of "if"
     names: Mapping[str, str]  # constants, sizes and enumerated values
 
     def __init__(self, solver: Solver, names: Mapping[str, str]) -> None:
@@ -97,7 +97,7 @@ class SolverPrinter:
         return []
 
     def report_passage(self) -> list[str]:
-        """Return statements that report a step across a place where rank is lost."""
+        """Return statements that report a step across a singular configuration."""
         return self.report_change()
 
     def close_again(self) -> list[str]:
@@ -318,8 +318,8 @@ class SolverPrinter:
 
 # Checks of a run's settings, and the statuses with which runs end, for all languages.
 
-# Conditions on keys of [run] in the language of the solver, where `chooses` is whether the method chooses its
-# steps; and the message if a condition does not hold, which the values of these keys follow.
+# Conditions on keys of [run] in the language of the solver, where `chooses` is true if the method chooses its
+# steps; and for each the message if it does not hold, followed by the values of these keys.
 RULES = (
     ("duration >= 0.0 and duration < INFINITY", "the duration must be finite and not negative"),
     ("step >= 0.0 and step < INFINITY", "the step must be finite and not negative"),
@@ -362,8 +362,8 @@ NO_SOLVER = Solver((), {}, {}, {})  # for a printer of settings alone
 def setting_checks(printer: SolverPrinter, refusal: str, place: str, words: Mapping[str, str]) -> str:
     """Return statements that check the settings of a run.
 
-    ``refusal`` has places for a condition, a message and the values that the message states, for which
-    ``place`` stands there; ``words`` are the settings as the program spells them.
+    ``refusal`` is a template with a condition, a message and the values that the message states, each marked
+    by ``place`` in the message; ``words`` are the program's texts of the settings.
     """
     printer.names = {**printer.names, **words}
     fixed, known = method_names(False, joint="and"), {key.key for key in run_keys()}

@@ -45,7 +45,7 @@ from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.configurations import adjusts
 
-# Names of arguments and locals in generated functions, which names of the model must not be.
+# Names of arguments and locals in generated functions, which symbols of the model must not have.
 ARGUMENTS = (
     "t", "state", "constants", "memory", "parameters", "out", "new_state", "new_memory", "work", "rates", "k",
 )  # fmt: skip
@@ -79,14 +79,15 @@ class Source:
     values: tuple[float, ...]  # of parameters, for the reference numbers: default, or 1 without a default
     others: tuple[Source, ...] = ()  # further configurations, each with its number in ``prefix``
     prefix: str = ""  # suffix of the names of its functions
-    passing: bool = False  # whether runs pass places where constraints lose rank
+    passing: bool = False  # whether runs pass singular configurations
     stiff: bool = False  # whether its solver has linearly implicit methods
 
     @property
     def changing(self) -> bool:
         """Whether its program has tables of configurations.
 
-        It has one of a single configuration if runs pass places of lost rank, or if speeds are adjusted.
+        With a single configuration it has them if runs pass singular configurations, or if speeds are
+        adjusted.
         """
         return bool(self.others) or self.passing or any(s.name == ADJUST for s in self.program.changes)
 
@@ -164,16 +165,15 @@ class Source:
 
     @cached_property
     def assembly(self) -> AssemblySource | None:
-        """Loops that have to close before a run; `None` if there are none."""
+        """Kinematic loops to close before a run; `None` if there are none."""
         every = [self.equations, *(other.equations for other in self.others)]
         closes_anew = self.changing and bool(self.set_places) and not self.prefix
         return assembly(self.equations, every if closes_anew else None)
 
     @property
     def set_places(self) -> list[int]:
-        """For each event and each coordinate 1 if the event sets it and loops are closed again then.
-
-        It is empty if no event does so.
+        """For each event and each coordinate, 1 if the event sets it and loops are then closed again, else 0;
+        empty if no event does so.
         """
         system, own = self.equations.system, self.equations.coordinates
         events = [{s.data.name for s in event.changes} for event in self.equations.targets.watched]
@@ -227,9 +227,9 @@ def make_source(
     """Return the equations checked and described; raise an error that names a part that cannot be exported.
 
     ``configurations``: whether the program contains all configurations, if the language supports this; None:
-    if events lock or unlock, and with ``exchanges`` also if loops alone have no more than are listed.
-    ``passes``: whether programs of the language pass places where constraints lose rank; ``stiff``: whether
-    they have linearly implicit methods; ``sparse``: whether the equations of these may be sparse.
+    if events lock or unlock, and with ``exchanges`` also if loops alone have few enough to be listed.
+    ``passes``: whether programs of the language pass singular configurations; ``stiff``: whether they have
+    linearly implicit methods; ``sparse``: whether the equations of these methods may be sparse.
     """
     locks = any(e.lock or e.unlock for e in equations.system.events.values())
     adjusting = sets_dependent_speeds(equations)
@@ -258,7 +258,7 @@ def loses_rank(equations: DerivedEquations) -> bool:
 
 
 def _with_configurations(equations: DerivedEquations, passing: bool, stiff: bool) -> Source:
-    """Return the configuration that was derived, and the others that a run can meet."""
+    """Return the source of the derived configuration, with those of the others that a run can meet."""
     table = configurations_of(equations)
     table.require_all("an export")
     inputs = equations.program.tabled, equations.program.stops
@@ -278,7 +278,7 @@ def _with_configurations(equations: DerivedEquations, passing: bool, stiff: bool
     others = []
     for k in range(1, len(table)):
         other = configuration(k)
-        # No run begins in it, and its loops may be open at the description's values.
+        # No run begins in this configuration, and its loops may be open at the description's values.
         none = (0.0,) * len(other.program.state)
         own = StartValues(none, tuple(other.program.state), none, start.memory)
         others.append(
@@ -337,9 +337,9 @@ def _check_exportable(equations: DerivedEquations, configurations: bool | None) 
                 )
         elif locks:
             raise ArmillaryError(
-                f"event '{event.name}' locks or unlocks joints, which needs other equations while a run "
-                "goes on; exports hold all of them unless configurations=False: leave this option or the "
-                "event out"
+                f"event '{event.name}' locks or unlocks joints, which needs other equations during a "
+                "run; exports contain all of them unless configurations=False: leave out this option or "
+                "the event"
             )
         for changed in event.changes if system.constraints else ():
             name, place = changed.data.name, changed.data.role == "coordinate"
@@ -350,21 +350,21 @@ def _check_exportable(equations: DerivedEquations, configurations: bool | None) 
                     continue
                 raise ArmillaryError(
                     f"event '{event.name}' sets '{name}', which depends on other speeds; exported programs "
-                    "do that where they hold a table of configurations: leave configurations=False out"
+                    "do that only with a table of configurations: leave out configurations=False"
                 )
             if place or name in closing or name in equations.dependents:
                 raise ArmillaryError(
                     f"event '{event.name}' sets '{name}' in a system with constraints, whose loops are then "
                     "closed again; exported code cannot do that, except for speeds that a motion determines "
                     "and, with speeds as states, for coordinates that an event sets without a lock: leave "
-                    "that event out, or run in the process"
+                    "out that event, or run in the process"
                 )
 
 
 def _speeds_set_on_release(event: EventRecord, system: Description) -> list[str]:
     """Return speeds that an event both sets and releases if a program cannot do so.
 
-    It cannot with constraints, or if the speed is not a plain speed setting.
+    It cannot do so with constraints, or if the speed is not a plain speed setting.
     """
     released = [u for e, u, _ in speed_settings(system) if not system.constraints and e is event]
     return [s.data.name for s in event.changes if s in event.unlock and s not in released]

@@ -2,11 +2,11 @@
 
     momenta          from coordinates and speeds, which are the values that a run gives
     mass centres     coordinates and speeds of joints that ``start_mass_centre`` determines
-    memories         that begin at the value of an expression
+    memories         that begin with the value of an expression
     contacts         status of contacts without compliance, and an impact if bodies meet at the start
 
 The start is a function of time, given values in the order of the state, parameters and memory. It takes
-parameters, not constants, because it is called once and the loop does not need the constants of it.
+parameters, not constants: it is called once, and its constants are not needed afterwards.
 
 Inputs over time become lookup tables of the time, whose data are in the code; every language has lookup
 tables. The solvers of exported programs end a step where data jump, and adaptive methods also where data
@@ -54,7 +54,7 @@ class StartSource:
 
     section: ProgramSection  # memory, then state
     places: Mapping[Expr, Place]  # of symbols that the section reads
-    placed: Mapping[int, str]  # indices of states that a mass centre determines, and the body of it
+    placed: Mapping[int, str]  # indices of states that a mass centre determines, with its body
 
 
 def start_source(equations: DerivedEquations) -> StartSource | None:
@@ -100,7 +100,7 @@ def start_source(equations: DerivedEquations) -> StartSource | None:
 def _decide_statuses(
     equations: DerivedEquations, memory: list[Expr], state: list[Expr]
 ) -> tuple[list[Expr], list[Expr]]:
-    """Memory and state with decided statuses of contacts; given statuses stay if all are given."""
+    """Return memory and state with decided statuses of contacts; given statuses stay if all are given."""
     system, targets = equations.system, equations.targets
     statuses = [equations.reduction.plain(c.status) for c in system.contacts.values()]
     program = equations.program
@@ -114,20 +114,20 @@ def _decide_statuses(
 
 # The closing of loops before a run in exported code, as in the process.
 #
-# The algorithm is that of solver/assembly.py, which the printer of each language writes. Its data are here: a
-# section with gaps Φ, elements of J and elements of N, for gaps and motions relative to their sizes
-# (mechanics/constraints/sizes.py), and the sizes of gaps; the places of these; the speeds that may move in
-# each attempt; and the words of errors.
+# The printer of each language writes the algorithm of solver/assembly.py. Its data are here: a section with
+# gaps Φ, elements of J and elements of N, for gaps and motions relative to their sizes
+# (mechanics/constraints/sizes.py), and the sizes of gaps; the indices of these; the speeds that may move in
+# each attempt; and the texts of errors.
 
 
 def loop_name(name: str) -> str:
-    """Return the name of a size of loop closing, distinct from that for changes of configuration."""
+    """Return the name of a size of loop closing, distinct from the size for changes of configuration."""
     return name.replace("N_", "LOOP_", 1) if name.startswith("N_") else name
 
 
 @dataclass(frozen=True)
 class AssemblySource:
-    """Loops that have to close; rows with a gap come first, then rows that only show redundancy."""
+    """Loops to close; rows with a gap come first, then rows that only show redundancy."""
 
     section: ProgramSection  # gaps, elements of J, elements of N, sizes of gaps
     gaps: tuple[tuple[str, str], ...]  # words of the error before and after the remaining gap
@@ -230,7 +230,7 @@ def assembly(
     # Only the layout of this geometry is read, and its rule for Euler parameters.
     geometry = Geometry(layout, lambda t, q: np.empty(0))
     still = np.zeros(layout.speeds, dtype=bool)
-    # Each configuration has its own layout: locked speeds are no columns of it.
+    # Each configuration has its own layout, without columns of locked speeds.
     moving = [
         movable_speeds(own_layout, e.reduction, still, positions=True)
         for e in table or [equations]
@@ -261,10 +261,10 @@ def assembly(
     )
 
 
-# Pivots of the mass matrix, for exported runs that may reach a place where some motion moves no mass.
+# Pivots of the mass matrix, for exported runs that may reach a configuration with a motion without mass.
 #
-# Only systems whose links do not resist each of their freedoms by their own inertia can reach such a place;
-# others have no pivots. With M = L D Lᵀ, the outermost speeds first, the share of speed r is D_r/M_rr: the
+# Only systems with links that do not resist each of their freedoms by their own inertia can reach one; others
+# have no pivots here. With M = L D Lᵀ, the outermost speeds first, the share of speed r is D_r/M_rr: the
 # part of its inertia that is left if the speeds beyond it move freely. Each configuration has its own matrix,
 # a function of the coordinates, which are the first states in every configuration.
 
@@ -367,7 +367,7 @@ def physical(equations: DerivedEquations) -> Physical | None:
 
 
 def with_inputs(equations: DerivedEquations, inputs: object, *, single: bool = False) -> DerivedEquations:
-    """Return equations whose inputs with data are functions of the time; ``single``: of its precision."""
+    """Return equations whose inputs with data are functions of the time; ``single``: in single precision."""
     system, program = equations.system, equations.program
     functions = [name for name, value in _input_tables(inputs).items() if _is_function(value)]
     if functions:

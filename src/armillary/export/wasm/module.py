@@ -19,7 +19,7 @@ numbers. It exports its memory and these functions:
 All arrays are at fixed addresses, which the description lists; nothing is allocated.
 
 A run changes its configuration as in Armillary: the loop reads a table with addresses of the configurations'
-functions, and tables of numbers (solver/llvm/configurations.py). Functions of the first configuration have
+functions, and tables of numbers (solver/llvm/functions.py). Functions of the first configuration have
 the names above; names of functions of configuration 3 end in ``_in_3``. Each configuration has its own
 constants.
 """
@@ -52,7 +52,7 @@ from armillary.program.configurations import IMPULSE
 from armillary.program.pieces import LENGTH, moving_bodies, pose_expressions, with_functions
 from armillary.program.program import Program, ProgramSection
 from armillary.runtime.integrators.compiled_run import sparse_sizes
-from armillary.runtime.integrators.records import Functions
+from armillary.runtime.integrators.settings import Functions
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.run_changes import ChangeFigures, change_figures, groups_of
 from armillary.solver.llvm.contact_code import contact_module, contact_symbol

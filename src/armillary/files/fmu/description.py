@@ -62,7 +62,7 @@ class FmuVariable:
     about: str
     type: str = "Float64"
     size: int = 1  # elements of the whole array
-    place: int = 0  # index of this element in the array, row by row
+    index: int = 0  # of this element in the array, row by row
     starts: tuple[float, ...] = (0.0,)  # elements of the whole array
 
 
@@ -132,7 +132,7 @@ class Fmu:
     def elements(self, name: str, causality: str) -> list[FmuVariable]:
         """Return the elements of an array in order; empty if there is no such array."""
         found = [v for key, v in self._of(causality).items() if v.size > 1 and key.rpartition("[")[0] == name]
-        return sorted(found, key=lambda v: v.place)
+        return sorted(found, key=lambda v: v.index)
 
     def __repr__(self) -> str:
         counts = f"{len(self.inputs)} inputs, {len(self.outputs)} outputs, {len(self.parameters)} parameters"
@@ -314,7 +314,7 @@ def _variables(
         t.text("name", ""): next((u for e in (t, *t.children) if (u := e.text("unit", ""))), "")
         for t in root.inside("TypeDefinitions")
     }
-    found: dict[str, FmuVariable] = {}
+    by_name: dict[str, FmuVariable] = {}
     groups: list[tuple[Element, list[FmuVariable]]] = []
     listed = root.inside("ModelVariables")
     sizes = {
@@ -348,19 +348,19 @@ def _variables(
             tuple(starts) or (0.0,) * size,
         )
         parts = [plain] if not shape else [_element(plain, shape, k, starts) for k in range(size)]
-        found |= {v.name: v for v in parts}
+        by_name |= {v.name: v for v in parts}
         groups.append((element, parts))
-    return found, groups
+    return by_name, groups
 
 
-def _element(whole: FmuVariable, shape: list[int], place: int, starts: list[float]) -> FmuVariable:
+def _element(whole: FmuVariable, shape: list[int], index: int, starts: list[float]) -> FmuVariable:
     """Return an element of an array, numbered from 1 on, row by row."""
-    numbers, rest = [], place
+    numbers, rest = [], index
     for length in reversed(shape):
         numbers.append(rest % length + 1)
         rest //= length
     name = f"{whole.name}[{','.join(map(str, reversed(numbers)))}]"
-    return replace(whole, name=name, place=place, start=starts[place] if starts else None)
+    return replace(whole, name=name, index=index, start=starts[index] if starts else None)
 
 
 def _dimension(element: Element, sizes: dict[str, Element]) -> int:

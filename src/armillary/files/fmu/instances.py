@@ -201,7 +201,7 @@ def transfer(module: InstanceModule, verb: str, name: str, variables: Sequence[F
         items = ", ".join(f"i32 {v.reference}" for v in wholes)
         references = Raw(ADDRESS, f"@{name}_references{g}")
         module.constants.append(f"{references.name} = private constant [{len(wholes)} x i32] [{items}]")
-        places = {starts[v.reference] + v.place: i for i, v in members}
+        places = {starts[v.reference] + v.index: i for i, v in members}
         buffer = f.room(total, kind.llvm).address
         if verb == "Set":
             resting = {starts[v.reference] + k: f.real(x) for v in wholes for k, x in enumerate(v.starts)}

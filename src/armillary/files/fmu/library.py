@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 
 from armillary.errors import ArmillaryError, ModelError, SimulationError
-from armillary.export.fmi.export import PLATFORMS, folders, this_platform
+from armillary.export.fmi import PLATFORMS, folders, this_platform
 from armillary.files.fmu.description import Fmu, FmuVariable, open_archive, unpack
 from armillary.untyped import LibraryObject
 
@@ -154,14 +154,14 @@ class Library:
             make.restype = c_void_p
             make.argtypes = (c_char_p, c_int, c_char_p, c_char_p, POINTER(_Callbacks), c_int, c_int)
             kind = int(not self.exchange)
-            found = make(
+            address = make(
                 name.encode(), kind, token, resources.as_uri().encode(), byref(self._callbacks), 0, 0
             )
         elif self.exchange:
             make = self.function("InstantiateModelExchange")
             make.restype = c_void_p
             make.argtypes = (c_char_p, c_char_p, c_char_p, c_bool, c_bool, c_void_p, _LOG3)
-            found = make(name.encode(), token, f"{resources}/".encode(), False, False, None, self._logger)
+            address = make(name.encode(), token, f"{resources}/".encode(), False, False, None, self._logger)
         else:
             make = self.function("InstantiateCoSimulation")
             make.restype = c_void_p
@@ -170,12 +170,12 @@ class Library:
                 *(c_void_p, _LOG3, c_void_p),
             )
             place = f"{resources}/".encode()
-            found = make(
+            address = make(
                 name.encode(), token, place, False, False, False, False, None, 0, None, self._logger, None
             )
-        if not found:
+        if not address:
             raise SimulationError(f"FMU '{self.fmu.name}' could not be instantiated{self._log()}")
-        return int(found)
+        return int(address)
 
     @cached_property
     def _callbacks(self) -> _Callbacks:
@@ -210,7 +210,7 @@ class Library:
         wholes: dict[tuple[str, int], list[LibraryObject]] = {}
         for v, value in values.items():
             whole = wholes.setdefault((v.type, v.reference), list(v.starts))
-            whole[v.place] = value
+            whole[v.index] = value
         for (kind, reference), numbers in wholes.items():
             name, ctype = _setter(kind, self.fmu.version)
             given = [_convert_value(kind, x) for x in numbers]

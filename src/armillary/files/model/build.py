@@ -144,36 +144,38 @@ def part_arrays(part: FlexiblePart, used: Mapping[str, FlexibleNode]) -> DataTab
 
 def read_part(path: Path) -> FlexiblePart:
     """Return the part that ``part_arrays`` wrote to a file."""
-    found = load_arrays(path)
+    content = load_arrays(path)
     try:
-        names = [key.removeprefix("node position ") for key in found if key.startswith("node position ")]
+        names = [key.removeprefix("node position ") for key in content if key.startswith("node position ")]
         nodes = {
             name: FlexibleNode(
                 name,
-                found[f"node position {name}"],
-                found[f"node shape {name}"],
-                found[f"node rotation {name}"],
-                found.get(f"node shortening {name}"),
-                _number_or_tuple(found.get(f"node place {name}")),
+                content[f"node position {name}"],
+                content[f"node shape {name}"],
+                content[f"node rotation {name}"],
+                content.get(f"node shortening {name}"),
+                _number_or_tuple(content.get(f"node place {name}")),
             )
             for name in names
         }
         lumps = {
-            key.removeprefix("lumps "): value for key, value in found.items() if key.startswith("lumps ")
+            key.removeprefix("lumps "): value for key, value in content.items() if key.startswith("lumps ")
         }
         given: DataTable = {
-            key.removeprefix("complex "): value for key, value in found.items() if key.startswith("complex ")
+            key.removeprefix("complex "): value
+            for key, value in content.items()
+            if key.startswith("complex ")
         }
         if given:
             given["whole"] = bool(given["whole"])
-        arrays: DataTable = {name: found[name] for name in _FIELDS if name in found}
+        arrays: DataTable = {name: content[name] for name in _FIELDS if name in content}
         return FlexiblePart(
-            mass=float(found["mass"]),
+            mass=float(content["mass"]),
             **arrays,
             nodes=nodes,
             lumps=Lumps(**lumps) if lumps else None,
             complex_modes=GivenModes(**given) if given else None,
-            total_mass=float(found["total_mass"]) if "total_mass" in found else None,
+            total_mass=float(content["total_mass"]) if "total_mass" in content else None,
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(

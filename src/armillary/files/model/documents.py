@@ -248,32 +248,32 @@ class Document:
 
 def read_document(path: str | os.PathLike[str], what: str = "model") -> Document:
     """Return a TOML file as data; ``what`` is the word for it in errors."""
-    place = file_path(path, f"the {what}", FileError)
+    file = file_path(path, f"the {what}", FileError)
     try:
-        raw = read_limited(place, LARGEST, "keep arrays in files of their own")
+        raw = read_limited(file, LARGEST, "keep arrays in files of their own")
     except UnreadableFileError as error:
-        raise FileError(str(error), str(place)) from None
+        raise FileError(str(error), str(file)) from None
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise FileError(f"this is not a text in UTF-8; give a {what} in TOML", str(place), line) from None
+        raise FileError(f"this is not a text in UTF-8; give a {what} in TOML", str(file), line) from None
     if "\0" in text:
         line = text.count("\n", 0, text.index("\0")) + 1
-        raise FileError(f"this is a binary file; give a {what} in TOML", str(place), line)
+        raise FileError(f"this is a binary file; give a {what} in TOML", str(file), line)
     if _nesting(text) > _DEEPEST:
         raise FileError(f"brackets are nested more than {_DEEPEST} deep; a {what} needs no more than five",
-                        str(place))  # fmt: skip
+                        str(file))  # fmt: skip
     try:
-        return Document(place, text, tomllib.loads(text.replace("\r\n", "\n")))
+        return Document(file, text, tomllib.loads(text.replace("\r\n", "\n")))
     except tomllib.TOMLDecodeError as error:
         found = _PLACE.search(str(error))
         line = int(found[1]) if found else text.count("\n") + 1
         why = _PLACE.sub("", str(error)).replace(" (at end of document)", "; the file ends too early")
         hint = _suggest_quotes(text.split("\n")[line - 1 : line])
-        raise FileError(f"this is not TOML: {why[:1].lower()}{why[1:]}{hint}", str(place), line) from None
+        raise FileError(f"this is not TOML: {why[:1].lower()}{why[1:]}{hint}", str(file), line) from None
     except (RecursionError, ValueError, OverflowError) as error:
-        raise FileError(f"this is not TOML that can be read: {error}", str(place)) from None
+        raise FileError(f"this is not TOML that can be read: {error}", str(file)) from None
 
 
 def _suggest_quotes(lines: list[str]) -> str:

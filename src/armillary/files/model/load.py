@@ -66,7 +66,7 @@ def parts_of(document: Document) -> list[ModelPart]:
 
 
 def _collect_parts(document: Document, above: tuple[str, ...], read: dict[str, Document]) -> list[ModelPart]:
-    found = [ModelPart(document, document.data, {})]
+    parts = [ModelPart(document, document.data, {})]
     chain = (*above, str(document.path.resolve()))
     for label, entry in document.data.get("include", {}).items():
         path = document.path.parent / entry["file"]
@@ -92,12 +92,12 @@ def _collect_parts(document: Document, above: tuple[str, ...], read: dict[str, D
         if problem := names.problem(inside, entry):
             raise fault(problem)
         carrier = (document, entry["on"], label) if "on" in entry else None
-        found += [
+        parts += [
             replace(_place_part(part, entry, names), carrier=part.carrier or carrier) for part in inside
         ]
-        if len(found) > _MOST:
+        if len(parts) > _MOST:
             raise fault(f"the model has more than {_MOST} parts")
-    return found
+    return parts
 
 
 @dataclass(frozen=True)

@@ -157,7 +157,7 @@ class Writing:
 
     def _write_record(self, record: Record) -> None:
         verb = VERBS[record.verb]
-        form, given = verb.form, record.arguments
+        form, arguments = verb.form, record.arguments
         if isinstance(form, EntryForm):
             name = _entry_name(record, form)
             if name in self._section(form.section):
@@ -166,21 +166,21 @@ class Writing:
                 )
             self._section(form.section)[name] = self._entry(verb, form, record)
         elif isinstance(form, LaterForm):
-            name = str(self.values.value(given[form.owner]))
+            name = str(self.values.value(arguments[form.owner]))
             if name not in self._section(form.section):
                 raise ModelError(f"{form.owner} '{name}' was made by another verb, so no text can renew it")
-            written = {key: given.get(argument) for key, argument in form.arguments.items()}
+            written = {key: arguments.get(argument) for key, argument in form.arguments.items()}
             self._section(form.section)[name] |= self.values.value(written)
         elif isinstance(form, PairForm):
-            first, *rest = (self.values.value(given[argument]) for argument in verb.parameters())
+            first, *rest = (self.values.value(arguments[argument]) for argument in verb.parameters())
             self._section(form.section).update({str(first): rest[0]} if rest else first)
         elif isinstance(form, ListForm):
             (argument,) = verb.parameters()
-            things = self.values.value(list(given.get(argument, ())))
+            things = self.values.value(list(arguments.get(argument, ())))
             self.data.setdefault(form.section, []).extend(things)
         elif isinstance(form, TableForm):
             known = self.data.get(form.section)
-            table = {key: self.values.value(value) for key, value in given.items()}
+            table = {key: self.values.value(value) for key, value in arguments.items()}
             several = known if isinstance(known, list) else [known]
             self.data[form.section] = table if known is None else [*several, table]
         else:

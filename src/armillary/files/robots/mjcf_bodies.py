@@ -148,7 +148,7 @@ def _contents(
     """Read the joints, inertia and points of a body into its link; return the bodies on it."""
     inner: list[_Child] = []
     geoms: list[_Child] = []
-    given: Inertial | None = None
+    stated_inertia: Inertial | None = None
     for child in _iterate_elements(link.element, childclass, settings, defaults):
         element = child.element
         if element.tag == "body":
@@ -160,7 +160,7 @@ def _contents(
             count = sum(len(other.joints) for other in tree.links) + len(link.joints) + 1
             link.joints.append(_joint(element, child.childclass, settings, defaults, record, count))
         elif element.tag == "inertial":
-            given = _inertial(element, settings)
+            stated_inertia = _inertial(element, settings)
         elif element.tag == "geom":
             geoms.append(child)
         elif element.tag == "site":
@@ -170,13 +170,13 @@ def _contents(
                 tree.sites[name] = Site(link.name, place, child.rotation @ settings.rotation(element))
                 link.points[name] = place
             element.take_whole()
-    found = [_geom(geom, settings, defaults, meshes, tree, record, link, given) for geom in geoms]
+    found = [_geom(geom, settings, defaults, meshes, tree, record, link, stated_inertia) for geom in geoms]
     link.visuals = [v for geom in geoms if (v := _visual(geom, settings, looks, link, record)) is not None]
-    if given is None or settings.from_geoms == "true":
+    if stated_inertia is None or settings.from_geoms == "true":
         if settings.from_geoms != "false":
             link.inertial = together(part for part in found if part is not None)
     else:
-        link.inertial = given
+        link.inertial = stated_inertia
     return inner
 
 

@@ -30,19 +30,19 @@ def with_includes(root: Element, path: Path) -> Element:
     stack = [root]
     while stack:
         element = stack.pop()
-        place = 0
-        while place < len(element.children):
-            child = element.children[place]
+        position = 0
+        while position < len(element.children):
+            child = element.children[position]
             if child.tag != "include":
                 stack.append(child)
-                place += 1
+                position += 1
                 continue
             name = child.text("file")
             target = find_file(folder, name, child)
             if target in seen:
                 child.fail(f"'{name}' is included twice, or includes itself; each file once")
             seen.add(target)
-            element.children[place : place + 1] = read_xml(target).children
+            element.children[position : position + 1] = read_xml(target).children
     return root
 
 

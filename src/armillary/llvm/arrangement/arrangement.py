@@ -163,18 +163,9 @@ class Operation:
     """An operation: name and kind of its value ("" for a store), and the names of its operands."""
 
     __slots__ = (
-        "addend",
-        "held",
-        "kind",
-        "latency",
-        "name",
-        "operands",
-        "place",
-        "renewed",
-        "shape",
-        "signed",
+        "addend", "held", "kind", "latency", "name", "operands", "place", "renewed", "shape", "signed",
         "text",
-    )
+    )  # fmt: skip
     text: str  # the instruction as LLVM text
     shape: Any  # the form for machine code; ``signed``: its operands, and whether they are negated
     signed: list[tuple[str, bool]]

@@ -248,8 +248,8 @@ def least_changes(
 
     ``before`` are u, ``free`` f and ``sizes`` s of all speeds.
     """
-    held = sorted({j for row in rows for j in row.coefficients})
-    weight = {j: fn.named(times(free[j], times(sizes[j], sizes[j])), f"weight_{j + 1}") for j in held}
+    coupled = sorted({j for row in rows for j in row.coefficients})
+    weight = {j: fn.named(times(free[j], times(sizes[j], sizes[j])), f"weight_{j + 1}") for j in coupled}
     matrix: dict[tuple[int, int], Scalar] = {}
     left: dict[int, Scalar] = {}
     for i, row in enumerate(rows):
@@ -266,7 +266,7 @@ def least_changes(
     names = {i: row.constraint.name for i, row in enumerate(rows)}
     multipliers = uncouple(ImplicitEquations(matrix, left, names), "fewest neighbours")
     changes: dict[int, Scalar] = {}
-    for j in held:
+    for j in coupled:
         pulled: Scalar = 0
         for i, row in enumerate(rows):
             pulled = plus(pulled, times(row.coefficients.get(j, 0), multipliers[i]))

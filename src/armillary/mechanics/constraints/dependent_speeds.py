@@ -105,25 +105,25 @@ def _conditioning(jacobian: np.ndarray, sizes: np.ndarray, pairs: Pairs) -> floa
 
 def _pivots(J: np.ndarray, columns: Sequence[int], now: dict[int, int]) -> Pairs:
     """Return pairs by complete pivoting over the given columns, with a preference for the pairs ``now``."""
-    left = J.copy()
+    remaining = J.copy()
     rows, free = list(range(len(J))), list(columns)
     pairs: Pairs = []
     while rows and free:
-        part = np.abs(left[np.ix_(rows, free)])
+        part = np.abs(remaining[np.ix_(rows, free)])
         largest = float(np.max(part))
         if largest <= NO_FACTOR:
             break
         a, b = np.unravel_index(int(np.argmax(part)), part.shape)
         i, j = rows[int(a)], free[int(b)]
         kept = [(r, now[r]) for r in rows if now.get(r) in free]
-        best = max(kept, key=lambda pair: abs(left[pair]), default=None)
-        if best is not None and abs(left[best]) >= STRONG * largest:
+        best = max(kept, key=lambda pair: abs(remaining[pair]), default=None)
+        if best is not None and abs(remaining[best]) >= STRONG * largest:
             i, j = best
         rows.remove(i)
         free.remove(j)
         pairs.append((i, j))
-        factors = left[rows, j] / left[i, j]
-        left[rows] -= np.outer(factors, left[i])
+        factors = remaining[rows, j] / remaining[i, j]
+        remaining[rows] -= np.outer(factors, remaining[i])
     return pairs
 
 
@@ -193,8 +193,8 @@ def choose_dependent_speeds(
     run_sizes = _run_sizes(rows, evaluate, kinds)
     in_order = sorted(found, key=lambda row: row.gap is None)
     if wanted:
-        place = {name: i for i, name in enumerate(wanted)}
-        in_order.sort(key=lambda row: place.get(row.constraint.name, len(place)))
+        index_of = {name: i for i, name in enumerate(wanted)}
+        in_order.sort(key=lambda row: index_of.get(row.constraint.name, len(index_of)))
     avoided = _Avoided(frozenset(kept_free), frozenset(modal))
     result = _eliminate_rows(
         in_order, weights, evaluate, names, sizes, run_sizes, avoided, wanted or {}, given or {}, locked

@@ -158,31 +158,31 @@ class _Walks:
     ) -> list[tuple[float, np.ndarray]]:
         """Return places on walks along ``ways``; a walk ends if loops stay open, or at its own start."""
         start, times = places, np.zeros(len(places))
-        found: list[tuple[float, np.ndarray]] = []
-        here = self.figures(times, places)
+        visited: list[tuple[float, np.ndarray]] = []
+        figures = self.figures(times, places)
         for step in range(steps):
             if through_time:
-                moved = _shortest_steps(here.jacobian, here.known)
+                moved = _shortest_steps(figures.jacobian, figures.known)
                 dt = np.minimum(_STEP / np.maximum(np.max(np.abs(moved), axis=1), 1e-9), 1.0)
                 moved, times = moved * dt[:, None], times + dt
             else:
-                free = _null_space(here.jacobian)
+                free = _null_space(figures.jacobian)
                 ways = np.einsum("wij,wkj,wk->wi", free, free, ways)
                 reach = np.max(np.abs(ways), axis=1, keepdims=True)
                 ways = ways / np.where(reach > 0.0, reach, 1.0)
                 moved = _STEP * ways
-            places, here, shut = self._close(times, places + np.einsum("wij,wj->wi", here.rates, moved))
+            places, figures, shut = self._close(times, places + np.einsum("wij,wj->wi", figures.rates, moved))
             back = (
                 np.max(np.abs(places - start), axis=1) < 0.5 * _STEP
                 if step > 2
                 else np.zeros(len(shut), bool)
             )
             on = shut & ~back & (np.max(np.abs(moved), axis=1) > 0.0)
-            places, ways, times, start, here = places[on], ways[on], times[on], start[on], here.of(on)
+            places, ways, times, start, figures = places[on], ways[on], times[on], start[on], figures.of(on)
             if not len(places):
                 break
-            found += zip(times.tolist(), places, strict=True)
-        return found
+            visited += zip(times.tolist(), places, strict=True)
+        return visited
 
     def _close(self, times: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, GeometryValues, np.ndarray]:
         """Close the loops; return the places, the geometry there, and whether the loops are closed."""

@@ -136,9 +136,9 @@ def reduce_system(system: Description, plain: Undimensioned, configuration: Conf
     if not system.constraints:
         return Reduction(build_tree(system, plain, given=given, split_free_bodies=split), plain, given)
     sampled = sampled_rows(system, plain)
-    found, sizes, of_rows = sampled.rows, sampled.sizes, sampled.row_sizes
+    rows, sizes, of_rows = sampled.rows, sampled.sizes, sampled.row_sizes
     elimination = choose_elimination(system, sampled, configuration)
-    values, layout, _ = geometry_expressions(system, found, plain)
+    values, layout, _ = geometry_expressions(system, rows, plain)
     steps = _position_steps(system, elimination, plain)
     independent = {i: plain(u) for i, u in enumerate(system.speeds)}
     dependents = {system.speeds[d]: value for d, value in elimination.speeds(independent).items()}
@@ -154,7 +154,7 @@ def reduce_system(system: Description, plain: Undimensioned, configuration: Conf
         plain,
         given,
         elimination,
-        rows=tuple(found),
+        rows=tuple(rows),
         layout=layout,
         geometry=tuple(values),
         corrections=steps,
@@ -223,7 +223,7 @@ def _check_given(system: Description) -> None:
             raise ModelError(f"start() gives {_in_words(p).split(' = ')[0]} a value, but it is prescribed")
     freed = {u for event in system.events.values() for u in event.unlock}
     lockable = {*system.locked, *(u for event in system.events.values() for u in event.lock)}
-    asked = {c.eliminate: c.name for c in system.constraints.values() if c.eliminate is not None}
+    eliminated_by = {c.eliminate: c.name for c in system.constraints.values() if c.eliminate is not None}
     for event in system.events.values():
         where = f"event '{event.name}'"
         for u in (*event.lock, *event.unlock):
@@ -239,10 +239,10 @@ def _check_given(system: Description) -> None:
                 raise ModelError(f"{where}: '{target}' is prescribed; it cannot be set")
             if target in system.locked and target not in freed:
                 raise ModelError(f"{where}: '{target}' is locked and nothing unlocks it; it cannot be set")
-            if target in asked:
+            if target in eliminated_by:
                 raise ModelError(
-                    f"{where}: '{target}' is eliminated by constraint '{asked[target]}', which the other "
-                    "speeds decide; set one of those, or let the constraint eliminate another"
+                    f"{where}: '{target}' is eliminated by constraint '{eliminated_by[target]}', so the "
+                    "other speeds decide it; set one of them, or let the constraint eliminate another"
                 )
 
 

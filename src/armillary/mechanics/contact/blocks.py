@@ -105,15 +105,15 @@ class ContactBlock(BlockFunction):
         B λ + r = 0   ⇒   B λ̇ + (ṙ + Ḃ λ) = 0
         v = v₀ + D λ  ⇒   v̇ = (v̇₀ + Ḋ λ) + D λ̇
         """
-        given, moved = (self.split(self.takes, numbers) for numbers in (node.args, rates))
-        found = self.split(self.gives, parts(node))
-        force, s = found["force"], self.shape.speeds
-        speeds = _products(given["columns"], force, s)
-        moved_speeds = _products(moved["columns"], force, s)
-        of_rows = moved["free"]
-        if "rebound" in moved:
-            left_out = fn.equal(found["failed"][0], WITHOUT_REBOUND)
-            added = [fn.select(left_out, 0, x) for x in moved["rebound"]]
+        arguments, argument_rates = (self.split(self.takes, numbers) for numbers in (node.args, rates))
+        results = self.split(self.gives, parts(node))
+        force, s = results["force"], self.shape.speeds
+        speeds = _products(arguments["columns"], force, s)
+        moved_speeds = _products(argument_rates["columns"], force, s)
+        of_rows = argument_rates["free"]
+        if "rebound" in argument_rates:
+            left_out = fn.equal(results["failed"][0], WITHOUT_REBOUND)
+            added = [fn.select(left_out, 0, x) for x in argument_rates["rebound"]]
             of_rows = [plus(x, y) for x, y in zip(of_rows, added, strict=True)]
         free = [
             as_expr(
@@ -122,8 +122,8 @@ class ContactBlock(BlockFunction):
                     total(
                         [
                             plus(
-                                times(moved["jacobian"][i * s + k], speeds[k]),
-                                times(given["jacobian"][i * s + k], moved_speeds[k]),
+                                times(argument_rates["jacobian"][i * s + k], speeds[k]),
+                                times(arguments["jacobian"][i * s + k], moved_speeds[k]),
                             )
                             for k in range(s)
                         ]
@@ -132,14 +132,14 @@ class ContactBlock(BlockFunction):
             )
             for i in range(self.shape.count)
         ]
-        held, weight, offset = self._held_rows(given, moved, found)
+        held, weight, offset = self._held_rows(arguments, argument_rates, results)
         rates_alone = self.name == "contact_rates"
         block = ContactBlock("contact_rates" if rates_alone else "contact_forces", self.shape)
         # Derivatives of friction forces have no limits.
         limits = [0] * ((2 if rates_alone else 4) * len(self.shape.rows))
-        unloaded = [plus(x, y) for x, y in zip(moved["unloaded"], moved_speeds, strict=True)]
-        asked = given.get("asked", [1, *[0] * (len(self.shape.rows) - 1)])
-        matrices = [*given["jacobian"], *given["columns"]]
+        unloaded = [plus(x, y) for x, y in zip(argument_rates["unloaded"], moved_speeds, strict=True)]
+        asked = arguments.get("asked", [1, *[0] * (len(self.shape.rows) - 1)])
+        matrices = [*arguments["jacobian"], *arguments["columns"]]
         flat = [*matrices, *free, *unloaded, *asked, *held, *weight, *offset, *limits]
         return call(block, tuple(as_expr(x) for x in flat), None)
 

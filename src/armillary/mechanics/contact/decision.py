@@ -50,7 +50,7 @@ from armillary.algebra import functions as fn
 from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.triples import Scalar, minus, plus, times, total
 from armillary.mechanics.contact.blocks import DOUBTFUL, NOT_FOUND, WITHOUT_REBOUND, ContactBlock
-from armillary.mechanics.contact.state import ContactState, length_of
+from armillary.mechanics.contact.state import WITHIN, ContactState, length_of
 from armillary.model.description import JAMS
 from armillary.model.loads.rigid import NEVER
 
@@ -209,7 +209,9 @@ def decide(
     still = list(solution["held"])
     for c, choice, status, at_dead_centre in zip(contacts, choices, solution["status"], centred, strict=True):
         for row in c.slip:  # a slip that begins does so from rest
-            begins = fn.maximum(still[row], fn.and_(status > 0, fn.equal(choice.rests, 1)))
+            begins = fn.maximum(
+                still[row], fn.and_(status > 0, _is_at_rest(c, choice, solution["direction"]))
+            )
             still[row] = fn.select(at_dead_centre, 0, begins)
     impulses = impulses + rows.hold(after, [fn.select(stays, 0, x) for x in still])
     memories: dict[Expr, Scalar] = {}
@@ -489,6 +491,15 @@ def _choice_of_forces(c: ContactState, after: Sequence[Scalar], hit: Scalar, hap
     active = fn.select(stays, 1, 0)
     least = plus(c.least, fn.select(happens, c.rounded, 0))
     return _Choice(c.slip, active, rests, c.friction, c.held, 0, 0, before, direction, least)
+
+
+def _is_at_rest(c: ContactState, choice: _Choice, direction: Sequence[Scalar]) -> fn.Operand:
+    """Return whether a slip has no velocity that it keeps: it was at rest, or it was slow and has been
+    stopped, since no statuses were found while it slid on, and now begins in another direction.
+    """
+    along = total([times(direction[row], e) for row, e in zip(c.slip, choice.direction, strict=True)])
+    slow = fn.and_(as_expr(choice.rests) > 0.25, as_expr(along) < WITHIN)
+    return fn.or_(fn.equal(choice.rests, 1), slow)
 
 
 def _code(c: ContactState, status: Scalar, direction: Sequence[Scalar]) -> fn.Operand:

@@ -95,8 +95,8 @@ def find_few_forces(
     A = [[_name(total(terms[i][j]), "contact_product") for j in range(n)] for i in range(n)]
     if symmetric:
         A = [[A[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]
-    own = [A[i][i] for i in range(n)]
-    moves = [own[i] > times(CLEAR, total([fn.absolute(x) for x in terms[i][i]])) for i in range(n)]
+    diagonal = [A[i][i] for i in range(n)]
+    moves = [diagonal[i] > times(CLEAR, total([fn.absolute(x) for x in terms[i][i]])) for i in range(n)]
     z = [
         _name(plus(free[i], total([times(A[i][k], offset[k]) for k in range(n)])), "contact_free")
         for i in range(n)
@@ -112,7 +112,7 @@ def find_few_forces(
     U: list[list[Scalar]] = [[0] * n for _ in range(n)]
     inverse: list[Scalar] = []
     y: list[Scalar] = []
-    taken: list[fn.Operand] = []
+    pivots_used: list[fn.Operand] = []
     redundant: list[fn.Operand] = []
     doubtful: list[fn.Operand] = []
     for k in range(n):
@@ -120,9 +120,9 @@ def find_few_forces(
             less = total([times(L[k][m], U[m][j]) for m in range(k)])
             U[k][j] = _name(minus(A[k][j], less), "contact_upper")
         live = fn.and_(held[k], moves[k])
-        sound = U[k][k] >= times(SOUND, own[k])
-        taken.append(fn.and_(live, sound))
-        inverse.append(inverse_if(taken[k], U[k][k]))
+        sound = U[k][k] >= times(SOUND, diagonal[k])
+        pivots_used.append(fn.and_(live, sound))
+        inverse.append(inverse_if(pivots_used[k], U[k][k]))
         known = [times(L[k][m], y[m]) for m in range(k)]
         y.append(_name(minus(times(-1, z[k]), total(known)), "contact_side"))
         for i in range(k + 1, n):
@@ -131,7 +131,7 @@ def find_few_forces(
         left = fn.and_(live, fn.not_(sound))
         entering = plus(fn.absolute(z[k]), total([fn.absolute(x) for x in known]))
         contradicts = fn.absolute(y[k]) > times(CONTRADICTED, entering)
-        unsure = fn.or_(fn.absolute(U[k][k]) > times(REDUNDANT_ROW, own[k]), fn.or_(contradicts, rubs))
+        unsure = fn.or_(fn.absolute(U[k][k]) > times(REDUNDANT_ROW, diagonal[k]), fn.or_(contradicts, rubs))
         redundant.append(left)
         doubtful.append(fn.or_(fn.and_(left, unsure), fn.and_(held[k], fn.not_(moves[k]))))
     found: list[Scalar] = [0] * n
@@ -144,7 +144,7 @@ def find_few_forces(
             friction = 0 if normal is None else times(weight[k], found[normal])
             forces[k] = _name(minus(plus(found[k], offset[k]), friction), "contact_drag")
     changes = [_name(total([times(D[i][s], forces[i]) for i in range(n)]), "contact_change") for s in speeds]
-    return FewForces(forces, changes, own, taken, L, redundant, _any(doubtful))
+    return FewForces(forces, changes, diagonal, pivots_used, L, redundant, _any(doubtful))
 
 
 def share_few_forces(

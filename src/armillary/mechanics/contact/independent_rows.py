@@ -138,12 +138,12 @@ def solve_independent_rows(run: Contacts, shared: truth) -> truth:
                 if turn < 1.5 and rank == N_CONTACT_SPEEDS and not every:
                     holds = False  # no more row can be independent: check all in another pass
                     break
-                if part == 0:
+                if part == FIRST:
                     run.side[c] = 0.0
-                first: whole = NORMAL_ROW[c] if part == 0 else SLIP_ROW[c]
+                first: whole = NORMAL_ROW[c] if part == FIRST else SLIP_ROW[c]
                 if first == NONE:
                     continue
-                end: whole = first + 1 - FIRST if part == 0 else SLIP_END[c]
+                end: whole = first + 1 - FIRST if part == FIRST else SLIP_END[c]
                 for i in range(first, end):
                     if run.held[i] < 0.5:
                         continue

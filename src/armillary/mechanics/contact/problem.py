@@ -224,30 +224,30 @@ def set_matrix_of_speeds(run: Contacts, count: whole) -> None:
             largest = max(largest, abs(run.effective[at(i, N_CONTACT_SPEEDS, s)]) / run.root[i])
         run.speed_size[s] = largest if largest > 0.0 else 1.0
     for s in range(N_CONTACT_SPEEDS):
-        for r in range(N_CONTACT_SPEEDS):
+        for column in range(N_CONTACT_SPEEDS):
             total: real = 0.0
             for a in range(count):
                 j: whole = run.order[a]
                 one: real = run.effective[at(j, N_CONTACT_SPEEDS, s)] / run.speed_size[s]
-                two: real = run.effective[at(j, N_CONTACT_SPEEDS, r)] / run.speed_size[r]
+                two: real = run.effective[at(j, N_CONTACT_SPEEDS, column)] / run.speed_size[column]
                 total = total + one * two / (run.root[j] * run.root[j] * relative_softness(run, j))
-            run.kernel[at(s, N_CONTACT_SPEEDS, r)] = total
+            run.kernel[at(s, N_CONTACT_SPEEDS, column)] = total
     for s in range(N_CONTACT_SPEEDS):
-        for r in range(N_CONTACT_SPEEDS):
-            run.matrix[at(s, N_CONTACT_ROWS, r)] = 0.0
+        for column in range(N_CONTACT_SPEEDS):
+            run.matrix[at(s, N_CONTACT_ROWS, column)] = 0.0
     for a in range(count):
         k: whole = run.order[a]
-        for r in range(N_CONTACT_SPEEDS):
+        for column in range(N_CONTACT_SPEEDS):
             along: real = 0.0
             for q in range(N_CONTACT_SPEEDS):
                 term: real = run.jacobian[at(k, N_CONTACT_SPEEDS, q)] * run.speed_size[q]
-                along = along + term * run.kernel[at(q, N_CONTACT_SPEEDS, r)]
-            run.rest[r] = along / (run.root[k] * run.root[k])
+                along = along + term * run.kernel[at(q, N_CONTACT_SPEEDS, column)]
+            run.rest[column] = along / (run.root[k] * run.root[k])
         for s in range(N_CONTACT_SPEEDS):
             own: real = run.jacobian[at(k, N_CONTACT_SPEEDS, s)] * run.speed_size[s]
-            for r in range(N_CONTACT_SPEEDS):
-                place: whole = at(s, N_CONTACT_ROWS, r)
-                run.matrix[place] = run.matrix[place] + own * run.rest[r]
+            for column in range(N_CONTACT_SPEEDS):
+                place: whole = at(s, N_CONTACT_ROWS, column)
+                run.matrix[place] = run.matrix[place] + own * run.rest[column]
 
 
 def relative_softness(run: Contacts, i: whole) -> real:

@@ -58,6 +58,24 @@ def relax(run: Contacts) -> None:
             run.force[k] = wanted
 
 
+def extrapolate(run: Contacts, ratio: real) -> None:
+    """Continue the change of forces by the last sweep, in `steady`, to its limit, if each changes them by a
+    `ratio` of the one before; or to where the first normal force would be negative.
+
+    Relaxation of contacts that nearly hold each other takes thousands of sweeps.
+    """
+    if not (ratio < 1.0):
+        return
+    reach: real = ratio / (1.0 - ratio)
+    for c in range(N_CONTACTS):
+        if NORMAL_ROW[c] != NONE and run.active[c] < 1.5:
+            n: whole = NORMAL_ROW[c]
+            if run.force[n] + reach * run.steady[n] < 0.0:
+                reach = run.force[n] / -run.steady[n]
+    for i in range(N_CONTACT_ROWS):
+        run.force[i] = run.force[i] + reach * run.steady[i]
+
+
 def is_steady(run: Contacts) -> truth:
     """Return whether the last sweep has changed forces by rounding only."""
     find_motion(run)
@@ -245,15 +263,25 @@ def search_statuses(run: Contacts) -> truth:
     found: truth = False
     found = try_statuses(run)
     turn: real = 0.0
+    last: real = 0.0
+    ratio: real = 0.0
     while not found and turn < MOST_TRIALS:
         turn = turn + 1.0
         run.force = run.best
+        if turn > 1.5:
+            extrapolate(run, ratio)
         find_motion(run)
         sweep: real = 0.0
         while sweep < SWEEPS * turn:
             sweep = sweep + 1.0
             run.best = run.force
             relax(run)
+            before: real = last
+            last = 0.0
+            for i in range(N_CONTACT_ROWS):
+                run.steady[i] = run.force[i] - run.best[i]
+                last = last + run.diagonal[i] * run.steady[i] * run.steady[i]
+            ratio = sqrt(last / before) if before > 0.0 else 0.0
         found = is_steady(run)
         fastest: real = 0.0
         fastest = fastest_row(run)
@@ -263,8 +291,9 @@ def search_statuses(run: Contacts) -> truth:
         run.best = run.force
         if found:
             read_statuses(run, False)
-            found = agrees(run)
-            found = take_own_forces(run, found)
+            solved: truth = False
+            solved = agrees(run)
+            found = take_own_forces(run, solved)
             break
         read_statuses(run, True)
         found = try_statuses(run)

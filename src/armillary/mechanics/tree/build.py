@@ -314,37 +314,44 @@ class _TreeBuilder:
         """Append the links of the body's joint; add the body's inertia to the last of them."""
         assert body.parent is not None
         base = self.placements[body.parent.name]
-        here, turned, offset = base.link, base.rotation, base.point(body.at)
+        link_index, rotation, offset = base.link, base.rotation, base.point(body.at)
         oriented = False
         steps, flexed = _split_modal_step(body.assembly.steps)
         for count, step in enumerate(steps, start=1):
             name = body.name if count == len(body.assembly.steps) else f"{body.name}_{count}"
             if isinstance(step, Turn):
-                here, turned = self._turn(name, here, offset, turned, step)
+                link_index, rotation = self._turn(name, link_index, offset, rotation, step)
             elif isinstance(step, Slide):
-                here, turned = self._slide(name, here, offset, turned, step)
+                link_index, rotation = self._slide(name, link_index, offset, rotation, step)
             elif isinstance(step, Tumble | Drift):
                 if isinstance(step, Drift) and step.velocity == "parent" and self.split_free_bodies:
-                    step, here, turned, offset = self._split_drift(name, here, offset, turned, step)
-                here, turned = self._tumble_or_drift(name, here, offset, turned, step, body.orient)
+                    step, link_index, rotation, offset = self._split_drift(
+                        name, link_index, offset, rotation, step
+                    )
+                link_index, rotation = self._tumble_or_drift(
+                    name, link_index, offset, rotation, step, body.orient
+                )
                 oriented = body.orient is not None
             offset = ZEROS
         if not body.assembly.steps and body.name in self.separate_welds:
-            here, offset = self._append(Link(body.name, here, "fixed", offset, NoRotation(), ())), ZEROS
+            link_index, offset = (
+                self._append(Link(body.name, link_index, "fixed", offset, NoRotation(), ())),
+                ZEROS,
+            )
         if body.orient is not None and not oriented:
-            turned = matrix_product(turned, body.orient)
+            rotation = matrix_product(rotation, body.orient)
         if flexed is not None:
-            here = self._flexed_link(body.name, here, offset, turned, flexed)
-            turned, offset = IDENTITY, ZEROS
+            link_index = self._flexed_link(body.name, link_index, offset, rotation, flexed)
+            rotation, offset = IDENTITY, ZEROS
         if body.flex is not None:
-            if not body.assembly.steps or turned != IDENTITY or offset != ZEROS:
-                axes: Rotation = NoRotation() if turned == IDENTITY else MatrixRotation(turned)
-                here = self._append(Link(body.name, here, "fixed", offset, axes, ()))
-                turned, offset = IDENTITY, ZEROS
-            self._make_flexible(body, here)
-        self.placements[body.name] = Placement(here, turned, offset)
-        if here >= 0:
-            self.links[here] = with_inertia(self.links[here], *self._inertia(body))
+            if not body.assembly.steps or rotation != IDENTITY or offset != ZEROS:
+                axes: Rotation = NoRotation() if rotation == IDENTITY else MatrixRotation(rotation)
+                link_index = self._append(Link(body.name, link_index, "fixed", offset, axes, ()))
+                rotation, offset = IDENTITY, ZEROS
+            self._make_flexible(body, link_index)
+        self.placements[body.name] = Placement(link_index, rotation, offset)
+        if link_index >= 0:
+            self.links[link_index] = with_inertia(self.links[link_index], *self._inertia(body))
 
     def _make_flexible(self, body: Body, here: int) -> None:
         """Give modes to a link whose axes and origin are the body's."""

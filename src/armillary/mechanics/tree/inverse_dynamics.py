@@ -212,8 +212,8 @@ def _sides(link: Link) -> tuple[Rotation, Rotation]:
 
 def composite_rows(tree: Tree, moving: Sequence[Motion]) -> CompositeRows:
     """Return the mass matrix and the rows of all freedoms, which do not depend on accelerations."""
-    held = [_single_body(link, motion) for link, motion in zip(tree.links, moving, strict=True)]
-    at_joint = list(held)
+    composites = [_single_body(link, motion) for link, motion in zip(tree.links, moving, strict=True)]
+    at_joint = list(composites)
     rows: list[list[_Row]] = [[] for _ in tree.links]
     matrix: dict[tuple[int, int], Scalar] = {}
     beyond: list[list[_Row]] = [[] for _ in tree.links]  # rows of the freedoms beyond a link, in its axes
@@ -221,7 +221,7 @@ def composite_rows(tree: Tree, moving: Sequence[Motion]) -> CompositeRows:
         link = tree.links[i]
         inner_side, outer_side = _sides(link)
         at_joint[i] = here = _turn_moving_body(
-            _name_moving_body(held[i], link.name), outer_side, f"{link.name}_joint"
+            _name_moving_body(composites[i], link.name), outer_side, f"{link.name}_joint"
         )
         freedoms = unknown_freedoms(link)
         rows[i] = [_turn_row(row, outer_side) for row in beyond[i]]
@@ -237,7 +237,7 @@ def composite_rows(tree: Tree, moving: Sequence[Motion]) -> CompositeRows:
         if link.parent >= 0:
             parent = _turn_moving_body(here, inner_side, f"{link.name}_out")
             drift = _origin_velocity(link, moving[link.parent])
-            held[link.parent] = _add_child(held[link.parent], parent, link, drift)
+            composites[link.parent] = _add_child(composites[link.parent], parent, link, drift)
             beyond[link.parent] += [
                 _carry_row(_turn_row(row, inner_side), link, drift) for row in (*own, *rows[i])
             ]

@@ -83,27 +83,9 @@ if TYPE_CHECKING:
     from armillary.model.description import Description
 
 __all__ = [
-    "FIGURES",
-    "Box",
-    "Cable",
-    "Capsule",
-    "Cone",
-    "Cylinder",
-    "Damper",
-    "Earth",
-    "Ellipsoid",
-    "Figure",
-    "Grid",
-    "HeightProfile",
-    "Mesh",
-    "Plane",
-    "Polyhedron",
-    "Polyline",
-    "Rod",
-    "Sphere",
-    "Spring",
-    "Wheel",
-]
+    "FIGURES", "Box", "Cable", "Capsule", "Cone", "Cylinder", "Damper", "Earth", "Ellipsoid", "Figure",
+    "Grid", "HeightProfile", "Mesh", "Plane", "Polyhedron", "Polyline", "Rod", "Sphere", "Spring", "Wheel",
+]  # fmt: skip
 
 INERTIA = Either((EXPRESSION, TRIPLE, ListOf(EXPRESSION, 6), MATRIX))
 
@@ -134,9 +116,9 @@ def body(
     kind = joint if joint is not None else Fixed()
     if not isinstance(kind, JointType):
         raise ModelError(f"body '{name}': joint={joint!r} is not a joint; give one such as Revolute('z')")
-    place = triple(system, at, f"'at' of body '{name}'", "m")
+    position = triple(system, at, f"'at' of body '{name}'", "m")
     centre = triple(system, com, f"mass centre of body '{name}'", "m")
-    turned = orientation_matrix(
+    orientation = orientation_matrix(
         orient, f"body '{name}'", constant_reader(system, f"orient of body '{name}'", ONE)
     )
     where = f"body '{name}'"
@@ -151,11 +133,11 @@ def body(
         new_parameter,
         check=flag(check_inertia, f"{where}: check_inertia=", ModelError),
     )
-    assembly, q, u = _assemble(system, name, base.name, kind, turned)
-    frame, displacement, drift = build_frames(name, base.frame, place, assembly.steps, turned)
+    assembly, q, u = _assemble(system, name, base.name, kind, orientation)
+    frame, displacement, drift = build_frames(name, base.frame, position, assembly.steps, orientation)
     made_at = system.extent() + 1
     body = Body(
-        system, name, base, kind, assembly, frame, place, turned, made_mass, made_inertia, centre,
+        system, name, base, kind, assembly, frame, position, orientation, made_mass, made_inertia, centre,
         displacement, drift, q, u, made_at=made_at,
     )  # fmt: skip
     add_points(body)

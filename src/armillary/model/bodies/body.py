@@ -47,18 +47,18 @@ def build_frames(
     """
     if steps and isinstance(steps[-1], Flexed) and (len(steps) > 1 or orient is not None):
         held, displacement, drift = build_frames(f"{name}'", parent, place, steps[:-1], orient)
-        frame, moved, moving = build_frames(name, held, (0, 0, 0), steps[-1:], None)
+        frame, shift, moving = build_frames(name, held, (0, 0, 0), steps[-1:], None)
         turning = sum((f.rate for f in _frames_of_joint(held, parent)), Vector({}))
-        return frame, displacement + moved, drift + moving + cross(turning, moved)
+        return frame, displacement + shift, drift + moving + cross(turning, shift)
     frame = parent
     displacement = parent.vector(place)
     drift = Vector({})
-    turned = Vector({})  # angular velocity of the present frame in the parent
+    spin = Vector({})  # angular velocity of the present frame in the parent
     for number, step in enumerate(steps, start=1):
         if isinstance(step, Slide):
-            moved = frame.vector(step.axis) * step.distance
-            displacement = displacement + moved
-            drift = drift + frame.vector(step.axis) * step.speed + cross(turned, moved)
+            shift = frame.vector(step.axis) * step.distance
+            displacement = displacement + shift
+            drift = drift + frame.vector(step.axis) * step.speed + cross(spin, shift)
             continue
         last = number == len(steps)
         rotation = axis_rotation(step.axis, step.angle) if isinstance(step, Turn) else step.rotation
@@ -67,15 +67,15 @@ def build_frames(
         before = frame
         frame = Frame(name if last else name + "'" * number, before, rotation, _rate(step, before))
         if isinstance(step, Drift):
-            moved = before.vector(step.position)
+            shift = before.vector(step.position)
             axes = frame if step.velocity == "body" else before
-            displacement = displacement + moved
-            drift = drift + axes.vector([step.linear.get(i, 0) for i in range(3)]) + cross(turned, moved)
+            displacement = displacement + shift
+            drift = drift + axes.vector([step.linear.get(i, 0) for i in range(3)]) + cross(spin, shift)
         elif isinstance(step, Flexed):
-            moved = before.vector(step.position)
-            displacement = displacement + moved
-            drift = drift + frame.vector(_modal(step.moving, step, SPEED)) + cross(turned, moved)
-        turned = turned + frame.rate
+            shift = before.vector(step.position)
+            displacement = displacement + shift
+            drift = drift + frame.vector(_modal(step.moving, step, SPEED)) + cross(spin, shift)
+        spin = spin + frame.rate
     if not steps or isinstance(steps[-1], Slide):
         frame = Frame(name, frame) if orient is None else Frame(name, frame, orient)
     return frame, displacement, drift

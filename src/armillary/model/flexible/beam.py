@@ -417,7 +417,7 @@ class Beam:
         if modes is None and limit is None:
             raise ModelError(f"{where}: give modes=, the number of modes of the beam, or frequency_limit=")
         modes = None if modes is None else how_many(modes, where)
-        found: list[_Mode] = []
+        candidates: list[_Mode] = []
         for motion in self.motions:
             count = modes
             if count is None:  # waves are about π apart in kL
@@ -425,17 +425,17 @@ class Beam:
                 inertia = self.polar if motion == "torsion" else self.mass_per_length
                 speed, power = np.sqrt(rigidity / inertia), 0.5 if motion in ("y", "z") else 1.0
                 count = 3 + int((limit / speed) ** power * self.length / np.pi)
-            found += self._waves(motion, count)
-        found.sort(key=lambda mode: mode.frequency)
+            candidates += self._waves(motion, count)
+        candidates.sort(key=lambda mode: mode.frequency)
         if limit is not None:
-            lowest = found[0].frequency
-            found = [mode for mode in found if mode.frequency <= limit]
-            if not found:
+            lowest = candidates[0].frequency
+            candidates = [mode for mode in candidates if mode.frequency <= limit]
+            if not candidates:
                 raise ModelError(
                     f"{where}: no mode lies below frequency_limit={limit:g} rad/s; the lowest is at "
                     f"{lowest:.6g}"
                 )
-        return found if modes is None else found[:modes]
+        return candidates if modes is None else candidates[:modes]
 
     def _check_tip(self, where: str) -> None:
         own = self.mass_per_length * self.length
@@ -475,14 +475,14 @@ class Beam:
         inertias[:-1, 0, 0] = self.polar * weights
         inertias[-1] = np.diag(self.tip_inertia)
         bend = self._shortening(chosen, places, places, masses) if stiffening else None
-        found = modal_integrals(
+        integrals = modal_integrals(
             lumped_mass(masses, self.axes @ inertias @ self.axes.T),
             self._positions(places),
             self._shapes(chosen, places),
             second_order=second_order,
             shortening=bend,
         )
-        K = np.diag(np.diag(found["M"]) * np.array([mode.frequency for mode in chosen]) ** 2)
+        K = np.diag(np.diag(integrals["M"]) * np.array([mode.frequency for mode in chosen]) ** 2)
 
         def nodes(names: list[str], s: Array) -> dict[str, FlexibleNode]:
             bent = self._shortening(chosen, s, places, masses) if stiffening else None
@@ -494,9 +494,9 @@ class Beam:
             return replace(nodes([name], np.array([s]))[name], place=s)
 
         part = FlexiblePart(
-            **found,
+            **integrals,
             K=K,
-            C=modal_damping(found["M"], K, where, damping=damping, damping_matrix=damping_matrix),
+            C=modal_damping(integrals["M"], K, where, damping=damping, damping_matrix=damping_matrix),
             nodes=nodes(list(self.stations), np.array(list(self.stations.values()))),
             anywhere=anywhere,
         )

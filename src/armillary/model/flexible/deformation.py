@@ -99,14 +99,14 @@ def held_step(body: str, node: FlexibleNode, eta: Sequence[Expr], xi: Sequence[E
     motion.
     """
     label = f"{body}_{node.name}"
-    place, shapes, quick = _displace_node(node, eta, xi, label)
+    displaced, shapes, quick = _displace_node(node, eta, xi, label)
     turning = _Turning(_column_triples(node.rotation), eta, xi, label)
     inverse = transposed(turning.matrix)
     rates = turning.rates(1)
     columns = tuple(negative(c) for c in rates.columns)
     bias = negative(rates.bias)
     moving = tuple(
-        named(add(cross_triples(place, turn), negative(shape)), f"held_psi_{body}")
+        named(add(cross_triples(displaced, turn), negative(shape)), f"held_psi_{body}")
         for turn, shape in zip(columns, shapes, strict=True)
     )
     # v = −ω × x − Ψξ in the body's axes, and its rate as seen from the node's
@@ -114,11 +114,11 @@ def held_step(body: str, node: FlexibleNode, eta: Sequence[Expr], xi: Sequence[E
     v = combined(moving, xi)
     moved = add(
         cross_triples(spin, v),
-        cross_triples(place, bias),
+        cross_triples(displaced, bias),
         negative(cross_triples(spin, drift)),
         negative(quick),
     )
-    position = negative(matrix_vector(inverse, place))
+    position = negative(matrix_vector(inverse, displaced))
     return Flexed(
         body,
         position,

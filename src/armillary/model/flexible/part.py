@@ -429,26 +429,28 @@ def settle(part: FlexiblePart, shortening: Array | None = None, *, given: bool =
     ``given``: the modes are the user's and stay unchanged, so only their integrals are rounded.
     """
     mass, polar = part.mass, 0.5 * float(np.trace(part.inertia))
-    own = np.sqrt(np.diag(part.M))
-    pairs = np.outer(own, own)
+    mode_sizes = np.sqrt(np.diag(part.M))
+    pairs = np.outer(mode_sizes, mode_sizes)
     drawn = np.zeros_like(pairs)
     if shortening is not None:
         diagonal = np.sqrt(np.diag(shortening))
         drawn = np.maximum(shortening, np.outer(diagonal, diagonal))
     second = pairs + np.sqrt(polar) * drawn
-    H, J1 = rounded_together((part.H, np.sqrt(polar) * own), (part.J1, np.sqrt(polar) * own[:, None, None]))
+    H, J1 = rounded_together(
+        (part.H, np.sqrt(polar) * mode_sizes), (part.J1, np.sqrt(polar) * mode_sizes[:, None, None])
+    )
     zero = np.zeros((0,))
     M, J2, H1 = rounded_together(
         (part.M, pairs),
         (zero, 0.0) if part.J2 is None else (0.5 * part.J2, second[:, :, None, None]),
         (zero, 0.0) if part.H1 is None else (part.H1, second[:, None, :]),
     )
-    found = replace(
+    settled = replace(
         part,
         mass=float(round_values(np.array([mass]), mass)[0]),
         first=round_values(part.first, np.sqrt(mass * polar)),
         inertia=round_values(part.inertia, polar),
-        P=round_values(part.P, np.sqrt(mass) * own),
+        P=round_values(part.P, np.sqrt(mass) * mode_sizes),
         H=H,
         M=M,
         J1=J1,
@@ -457,21 +459,21 @@ def settle(part: FlexiblePart, shortening: Array | None = None, *, given: bool =
         g=None if part.g is None else round_values(part.g, np.sqrt(mass) * drawn[:, :, None]),
     )
     if given:
-        return found
+        return settled
     anywhere, lumps = part.anywhere, part.lumps
 
     def node(known: FlexibleNode) -> FlexibleNode:
-        shapes = _shapes(np.concatenate([known.shape, known.rotation])[None], mass, polar, own)[0]
+        shapes = _shapes(np.concatenate([known.shape, known.rotation])[None], mass, polar, mode_sizes)[0]
         bent = known.shortening
         if bent is not None and mass > 0:
             bent = round_values(bent, drawn / np.sqrt(mass))
         return replace(known, shape=shapes[:3], rotation=shapes[3:], shortening=bent)
 
     if lumps is not None:
-        moved = _shapes(lumps.shapes.reshape(-1, 6, part.modes), mass, polar, own)
+        moved = _shapes(lumps.shapes.reshape(-1, 6, part.modes), mass, polar, mode_sizes)
         lumps = replace(lumps, shapes=moved.reshape(lumps.shapes.shape))
     return replace(
-        found,
+        settled,
         K=round_values(part.K, _own_pairs(part.K)),
         C=round_values(part.C, _own_pairs(part.C)),
         nodes={name: node(known) for name, known in part.nodes.items()},

@@ -171,13 +171,13 @@ class Plate:
             0, 2
         ]
         coefficients = coefficients * np.where(largest < 0, -1.0, 1.0)  # the last corner moves up
-        found = modal_integrals(
+        integrals = modal_integrals(
             lumped_mass(masses, np.zeros((len(masses), 3, 3))),
             self._positions(grid_x, grid_y),
             self._shapes(count, coefficients, grid_x, grid_y),
             second_order=second_order,
         )
-        K = np.diag(np.diag(found["M"]) * squares)
+        K = np.diag(np.diag(integrals["M"]) * squares)
 
         def nodes(names: list[str], places: Array) -> dict[str, FlexibleNode]:
             shapes = self._shapes(count, coefficients, places[:, 0], places[:, 1])
@@ -189,9 +189,9 @@ class Plate:
             return replace(nodes([name], np.array([at]))[name], place=at)
 
         part = FlexiblePart(
-            **found,
+            **integrals,
             K=K,
-            C=modal_damping(found["M"], K, where, damping=damping, damping_matrix=damping_matrix),
+            C=modal_damping(integrals["M"], K, where, damping=damping, damping_matrix=damping_matrix),
             nodes=nodes(list(self.stations), np.array(list(self.stations.values()))),
             anywhere=anywhere,
         )

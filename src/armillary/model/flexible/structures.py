@@ -79,20 +79,20 @@ def from_nodes(
         for option, value in (("rotations", rotations), ("frequencies", frequencies)):
             if value is not None:
                 raise ModelError(f"{where}: {option} are given without shapes=; give the mode shapes too")
-        squares, moved, nodal = _compute_modes(
+        squares, node_shapes, nodal = _compute_modes(
             where, names, positions, weights, tensors, stiffness, basis, modes
         )
         frequencies, stiffness = np.sqrt(squares), None
     else:
-        moved = mode_shapes(shapes, rotations, names, where)
+        node_shapes = mode_shapes(shapes, rotations, names, where)
         if modes is not None:
-            moved = _first(moved, modes, where)
-    count = moved.shape[2]
+            node_shapes = _first(node_shapes, modes, where)
+    count = node_shapes.shape[2]
     if stiffness is not None:
-        stiffness, nodal = _modal(stiffness, moved, names, where)
+        stiffness, nodal = _modal(stiffness, node_shapes, names, where)
     bend = _shortening(shortening, stiffening, names, count, where)
     found = modal_integrals(
-        lumped_mass(weights, tensors), positions, moved, second_order=second_order, shortening=bend
+        lumped_mass(weights, tensors), positions, node_shapes, second_order=second_order, shortening=bend
     )
     M = modal_mass(found["M"], where)
     if frequencies is not None and modes is not None:
@@ -104,8 +104,8 @@ def from_nodes(
         **found,
         K=K,
         C=C,
-        nodes=node_records(names, positions, moved, bend),
-        lumps=Lumps(weights, tensors, positions, moved.reshape(-1, count), nodal),
+        nodes=node_records(names, positions, node_shapes, bend),
+        lumps=Lumps(weights, tensors, positions, node_shapes.reshape(-1, count), nodal),
         total_mass=None if total_mass is None else float(total_mass),
     )
     return settle(part, shortening_size(weights, bend), given=shapes is not None)

@@ -14,27 +14,10 @@ from armillary.model.joints.simple import Cylindrical, Fixed, Gimbal, Joint, Pla
 from armillary.model.reading.kinds import Either, ObjectForm, ObjectName, OneOf
 
 __all__ = [
-    "JOINT",
-    "JOINTS",
-    "Assembly",
-    "Cylindrical",
-    "Drift",
-    "Fixed",
-    "Flexed",
-    "Free",
-    "Gimbal",
-    "Joint",
-    "JointType",
-    "Maker",
-    "Planar",
-    "Prismatic",
-    "Revolute",
-    "Slide",
-    "Spherical",
-    "Step",
-    "Tumble",
+    "JOINT", "JOINTS", "Assembly", "Cylindrical", "Drift", "Fixed", "Flexed", "Free", "Gimbal", "Joint",
+    "JointType", "Maker", "Planar", "Prismatic", "Revolute", "Slide", "Spherical", "Step", "Tumble",
     "Turn",
-]
+]  # fmt: skip
 
 JOINTS = (
     ObjectForm("revolute", Revolute, "axis"),

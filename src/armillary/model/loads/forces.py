@@ -138,20 +138,20 @@ def force(
     point = find_point(system, at, f"force '{name}'")
     axis = load_direction(system, direction, f"force '{name}'")
     other_point: Point | None = None
-    other: Body | None = None
+    reaction_body: Body | None = None
     found = (
         parse_text(system, reaction, f"reaction of force '{name}'", {})
         if isinstance(reaction, str)
         else reaction
     )
     if isinstance(found, Body):
-        other = find_reaction(system, found, point.body, f"force '{name}'")
+        reaction_body = find_reaction(system, found, point.body, f"force '{name}'")
     elif found is not None:
         other_point = find_point(system, found, f"reaction of force '{name}'")
-        other = other_point.body
+        reaction_body = other_point.body
     local = {}
     if isinstance(magnitude, str):
-        far = other_point or (other or system.ground).origin
+        far = other_point or (reaction_body or system.ground).origin
         local = line_variables(system, name, magnitude, (far, point), axis)
     value = read_expression(system, magnitude, f"force '{name}'", FORCE, local)
     return add_load(
@@ -163,7 +163,7 @@ def force(
             axis * load_value(value, name),
             point.body,
             point,
-            other,
+            reaction_body,
             other_point,
             axis=axis,
         ),

@@ -505,10 +505,10 @@ def define(
 
 
 def _find_definition(system: Description, name: str) -> Given:
-    found = system.definitions[name]
-    if not isinstance(found, tuple):
-        return found
-    value, label, dimension, checked = found
+    definition = system.definitions[name]
+    if not isinstance(definition, tuple):
+        return definition
+    value, label, dimension, checked = definition
     if value is None:
         raise ModelError(f"expression '{name}' refers to itself")
     system.definitions[name] = (None, label, dimension, checked)
@@ -523,7 +523,7 @@ def _find_definition(system: Description, name: str) -> Given:
             else read
         )
     except BaseException:
-        system.definitions[name] = found
+        system.definitions[name] = definition
         raise
     system.definitions[name] = made
     return made

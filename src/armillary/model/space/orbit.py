@@ -223,11 +223,11 @@ def _semilatus_rectum(
 ) -> float:
     """Return the semi-latus rectum from the size that is given."""
     sizes = {"a": a, "p": p, "periapsis": periapsis, "altitude": altitude}
-    given = {name: _read_number(value, name) for name, value in sizes.items() if value is not None}
-    if len(given) != 1:
-        found = ", ".join(given) or "none"
+    stated = {name: _read_number(value, name) for name, value in sizes.items() if value is not None}
+    if len(stated) != 1:
+        found = ", ".join(stated) or "none"
         raise ModelError(f"Orbit: give one of a, p, periapsis or altitude, not {found}")
-    ((name, size),) = given.items()
+    ((name, size),) = stated.items()
     if (name == "altitude") != (radius is not None):
         raise ModelError("Orbit: altitude= and radius= (of the attracting body) go together")
     if name == "altitude":
@@ -244,7 +244,7 @@ def _semilatus_rectum(
             raise ModelError(f"Orbit: the semi-major axis a={size:g} does not go with e={e:g}: {need}")
         return size * (1 - e * e)
     if size <= 0:
-        raise ModelError(f"Orbit: {name}={given[name]:g} leaves no distance from the attracting body")
+        raise ModelError(f"Orbit: {name}={stated[name]:g} leaves no distance from the attracting body")
     return size if name == "p" else size * (1 + e)
 
 
@@ -420,7 +420,7 @@ def mass_centre_starts(system: Description) -> list[MassCentreStart]:
     """Return the initial coordinates and speeds of the joints that place mass centres, once all bodies are
     known.
     """
-    found = []
+    starts = []
     masses = composites(system) if system.centres else {}
     for name, (place, rate) in system.centres.items():
         body = system.bodies[name]
@@ -441,8 +441,8 @@ def mass_centre_starts(system: Description) -> list[MassCentreStart]:
             cosines = direction_cosines(system.ground.frame, _joint_frame(body))
             speed = matrix_vector(transposed(cosines), speed)
         places = add(place, scaled(offset, -1))
-        found.append(MassCentreStart(body, coordinates, speeds, places, speed))
-    return found
+        starts.append(MassCentreStart(body, coordinates, speeds, places, speed))
+    return starts
 
 
 def _check_not_started(system: Description, body: Body, where: str) -> None:

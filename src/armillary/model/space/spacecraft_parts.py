@@ -303,38 +303,38 @@ def panels(
     unit: Triple = unit_triple(system, axis, "axis of panels")
     outwards: Triple = unit_triple(system, along, "direction of panels")
     turned = orientation_matrix(orient, "panels", constant_reader(system, "orient of panels", ONE))
-    made: list[Body] = []
-    place = at
+    chain: list[Body] = []
+    hinge_position = at
     for i in range(n):
-        label, own = f"{name}{first + i}", {word: values[i] for word, values in table.items()}
+        label, options = f"{name}{first + i}", {word: values[i] for word, values in table.items()}
         where = f"panel '{label}'"
-        size = bounded_constant(system, own["length"], f"length of {where}", LENGTH, positive=True)
+        size = bounded_constant(system, options["length"], f"length of {where}", LENGTH, positive=True)
         arm = (
             size * 0.5
-            if own["com"] is None
-            else bounded_constant(system, own["com"], f"com of {where}", LENGTH)
+            if options["com"] is None
+            else bounded_constant(system, options["com"], f"com of {where}", LENGTH)
         )
-        hinge = unit if turned is None or made else matrix_vector(turned, unit)
+        hinge = unit if turned is None or chain else matrix_vector(turned, unit)
         panel = body(
             system,
             label,
-            made[-1] if made else base,
+            chain[-1] if chain else base,
             Revolute(hinge),
-            at=place,
-            orient=None if made else orient,
+            at=hinge_position,
+            orient=None if chain else orient,
             com=tuple(arm * x for x in outwards),
-            mass=own["mass"],
-            inertia=own["inertia"],
+            mass=options["mass"],
+            inertia=options["inertia"],
         )
-        _spring(system, panel, own, unit)
-        if own["start"] is not None:
-            constraints.start(system, {panel.q1: own["start"]})
-        if own["latch"] is not None:
-            angle = constant_reader(system, f"latch of {where}", ONE)(own["latch"])
+        _spring(system, panel, options, unit)
+        if options["start"] is not None:
+            constraints.start(system, {panel.q1: options["start"]})
+        if options["latch"] is not None:
+            angle = constant_reader(system, f"latch of {where}", ONE)(options["latch"])
             event(system, f"{label} latches", panel.q1 - angle, lock=[panel.q1])
-        made.append(panel)
-        place = tuple(size * x for x in outwards)
-    return made
+        chain.append(panel)
+        hinge_position = tuple(size * x for x in outwards)
+    return chain
 
 
 def _spring(system: Description, panel: Body, own: DataTable, axis: Triple) -> None:

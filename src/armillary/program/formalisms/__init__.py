@@ -1,6 +1,6 @@
 """The formalisms: their mechanics, written once over any scalar, and their programs.
 
-Enters: a ``Derivation`` (formalism.py). Leaves: ``DerivedEquations``. Read ``registry.py`` first, then
+Enters: a ``Derivation`` (formalism.py). Leaves: ``DerivedEquations``. Read ``formalism.py`` first, then
 ``tree_formalisms.py`` and ``recursive.py``.
 
     recursive.py, back_substitution.py (hubs.py)           accelerations of a tree of links

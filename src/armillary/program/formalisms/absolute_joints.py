@@ -286,7 +286,7 @@ def aligned_coordinates(parts: AbsoluteBodies, index: int, rates: dict[Expr, Exp
 def absolute_states(system: Description, parts: AbsoluteBodies, plain: Undimensioned) -> dict[Expr, Expr]:
     """Return every absolute coordinate and speed as an expression of q and u."""
     ground = system.ground.frame
-    found: dict[Expr, Scalar] = {}
+    values: dict[Expr, Scalar] = {}
     for part in parts.parts:
         frame = part.body.frame
         place = _strip_triple_units(motion.position(part.body).components(ground), plain)
@@ -295,19 +295,19 @@ def absolute_states(system: Description, parts: AbsoluteBodies, plain: Undimensi
             place = add(place, scaled(part.place, -1))
         for directions, symbols, value in ((part.basis, part.d, place), (part.basis, part.v, speed)):
             along = duals(list(directions))
-            found |= {s: inner(g, value) for s, g in zip(symbols, along, strict=True)}
+            values |= {s: inner(g, value) for s, g in zip(symbols, along, strict=True)}
         cosines = direction_cosines(ground, frame)
         R: Matrix = joined(_strip_triple_units(row, plain) for row in cosines)
-        found |= zip(part.e, euler_parameters(R), strict=True)
-        found |= zip(
+        values |= zip(part.e, euler_parameters(R), strict=True)
+        values |= zip(
             part.w,
             _strip_triple_units(motion.angular_velocity(part.body).components(frame), plain),
             strict=True,
         )
         if part.modes is not None:
             own = (*part.modes.eta, *part.modes.xi)
-            found |= zip(own, (s for both in part.modes.described for s in both), strict=True)
-    return {s: as_expr(x) for s, x in found.items()}
+            values |= zip(own, (s for both in part.modes.described for s in both), strict=True)
+    return {s: as_expr(x) for s, x in values.items()}
 
 
 def _strip_triple_units(values: Iterable[Scalar], plain: Undimensioned) -> Triple:

@@ -84,34 +84,34 @@ def appendage_targets(
     """Return the root expressions of all sections, and the reduction that they were made with."""
 
     reduction = reduce_system(system, Undimensioned(), configuration)
-    found = appendage_rates(system, reduction, formalism)
-    wanted = targets(system, found.speeds, found.reduction)
+    appendages = appendage_rates(system, reduction, formalism)
+    tree_targets = targets(system, appendages.speeds, appendages.reduction)
     coordinates = reduction.coordinates(system)
     free = reduction.independent(system)
-    rates = list(wanted.rates)
+    rates = list(tree_targets.rates)
     states = [*coordinates, *free, *state_rates(system)]
     for i, state in enumerate(states):
-        if state in found.states:
-            rates[i] = as_expr(found.states[state])
-    _check_events(system, found, formalism)
-    first = len(wanted.memory)
+        if state in appendages.states:
+            rates[i] = as_expr(appendages.states[state])
+    _check_events(system, appendages, formalism)
+    first = len(tree_targets.memory)
     fires = [
         (
             *fire[:first],
             *(
-                _state_after_event(s, value, found, reduction)
+                _state_after_event(s, value, appendages, reduction)
                 for s, value in zip(states, fire[first:], strict=True)
             ),
         )
-        for fire in wanted.fires
+        for fire in tree_targets.fires
     ]
-    own = {s.data.name: reduction.plain(s) for s in found.states}
-    columns = [replace(c, expression=own.get(c.name, c.expression)) for c in wanted.columns]
+    own = {s.data.name: reduction.plain(s) for s in appendages.states}
+    columns = [replace(c, expression=own.get(c.name, c.expression)) for c in tree_targets.columns]
     taken = {c.name for c in columns}
-    columns += [c for c in _vehicle_columns(system, found) if c.name not in taken]
+    columns += [c for c in _vehicle_columns(system, appendages) if c.name not in taken]
     return (
         replace(
-            wanted,
+            tree_targets,
             coordinates=tuple(reduction.plain(q) for q in coordinates),
             speeds=tuple(reduction.plain(u) for u in free),
             rates=tuple(rates),
@@ -182,29 +182,29 @@ class AppendageRates:
 def appendage_rates(system: Description, reduction: Reduction, name: str) -> AppendageRates:
     """Return all rates of a system by the formulation of this name."""
     formulation, read = FORMULATIONS[name], reader(reduction.plain)
-    found = hinged_groups(system, read, name)
-    _check_given(system, reduction, found, name)
-    total = _total(found)
-    turned = _complex_appendages(found, total) if formulation.complex_modes else {}
-    for other in turned.values():
+    mechanism = hinged_groups(system, read, name)
+    _check_given(system, reduction, mechanism, name)
+    total = _total(mechanism)
+    complex_appendages = _complex_appendages(mechanism, total) if formulation.complex_modes else {}
+    for other in complex_appendages.values():
         reduction = replace(reduction, plain=reduction.plain.with_values(other.state_expressions(read)))
-    loads = vehicle_loads(system, found, reader(reduction.plain))
-    vehicle, order = _vehicle(reduction, found, total, turned, loads, system.armatures, read)
+    loads = vehicle_loads(system, mechanism, reader(reduction.plain))
+    vehicle, order = _vehicle(reduction, mechanism, total, complex_appendages, loads, system.armatures, read)
     solution = solve(vehicle, name)
     index = {u: i for i, u in enumerate(system.speeds)}
-    speeds = _root_rates(system, found.groups[0], solution, formulation, read, index)
+    speeds = _root_rates(system, mechanism.groups[0], solution, formulation, read, index)
     hinges, rotors = iter(solution.hinges), iter(solution.rotors)
     torques: dict[Expr, Scalar] = {}
     for g in order:
-        for step, torque in zip(found.groups[g].steps, _own(vehicle, solution, order, g), strict=True):
+        for step, torque in zip(mechanism.groups[g].steps, _own(vehicle, solution, order, g), strict=True):
             speeds[index[step.speed]] = next(hinges)
             if step.speed in system.prescriptions:  # no locked speeds: a run's columns must not change
                 torques[step.speed] = torque
     for g in order:
-        for r in found.groups[g].rotors:
-            speeds[index[found.groups[r].steps[0].speed]] = next(rotors)
-    states = _modal_rates(found, order, turned, solution, speeds, index)
-    axes = direction_cosines(system.ground.frame, found.groups[0].body.frame)
+        for r in mechanism.groups[g].rotors:
+            speeds[index[mechanism.groups[r].steps[0].speed]] = next(rotors)
+    states = _modal_rates(mechanism, order, complex_appendages, solution, speeds, index)
+    axes = direction_cosines(system.ground.frame, mechanism.groups[0].body.frame)
     momentum = matrix_vector(joined(joined(read(x) for x in row) for row in axes), solution.momentum)
     return AppendageRates(speeds, states, reduction, momentum, torques)
 

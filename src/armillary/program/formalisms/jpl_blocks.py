@@ -296,7 +296,7 @@ def assemble_equations(
 
     The terms −Σ_j Y_jᵀ s_j of hinge rates are added to the modal forces here.
     """
-    vehicle, turned = blocks.vehicle, blocks.attitude
+    vehicle, attitude = blocks.vehicle, blocks.attitude
     hinges = vehicle.hinges
     ends = [0, *(a for a, _ in hinges)]
     matrix, force = blocks.matrix(), dict(rows)
@@ -307,20 +307,20 @@ def assemble_equations(
         start, owner = len(motion), vehicle.substructures[part.k].name
         reach = [named(blocks.reach(part.k, a), f"r_{owner}_{a}") for a in ends]
         paths = connection_carries(vehicle, ends, appendages, number)
-        momenta = [named(turned.into(part.k, p), f"p_{owner}_{n}") for n, p in enumerate(part.momenta, 1)]
-        moments = [named(turned.into(part.k, h), f"h_{owner}_{n}") for n, h in enumerate(part.moments, 1)]
+        momenta = [named(attitude.into(part.k, p), f"p_{owner}_{n}") for n, p in enumerate(part.momenta, 1)]
+        moments = [named(attitude.into(part.k, h), f"h_{owner}_{n}") for n, h in enumerate(part.moments, 1)]
         for n, (p, h) in enumerate(zip(momenta, moments, strict=True)):
             i = start + n
             Y = [add(h if e else ZEROS, cross_triples(r, p)) for e, r in zip(paths, reach, strict=True)]
             Y = [named(y, f"Y_{owner}_{n + 1}_{j}") for j, y in enumerate(Y)]
             names[i] = f"mode {n + 1} of {owner}"
             matrix |= {(j, i): Y[0][j] for j in range(3)}
-            matrix |= {(j, i): inner(g, y) for j, (g, y) in enumerate(zip(turned.g, Y[1:], strict=True), 3)}
+            matrix |= {(j, i): inner(g, y) for j, (g, y) in enumerate(zip(attitude.g, Y[1:], strict=True), 3)}
             matrix |= {(start + j, i): part.mass[j][n] for j in range(n + 1)}
             share = scaled(p, -1 / vehicle.mass)
             for first, others in before:
                 matrix |= {(first + j, i): inner(other, share) for j, other in enumerate(others)}
-            dragged = total([inner(y, s) for y, s in zip(Y[1:], turned.s, strict=True)])
+            dragged = total([inner(y, s) for y, s in zip(Y[1:], attitude.s, strict=True)])
             force[i] = minus(pushed[n], dragged)
         motion += part.rates
         before.append((start, momenta))

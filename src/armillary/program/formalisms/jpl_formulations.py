@@ -362,11 +362,11 @@ def solve(vehicle: Vehicle, name: str) -> VehicleSolution:
     hinges = vehicle.hinges
     end = 3 + len(hinges)
     spin, accelerations = (x[0], x[1], x[2]), x[3:end]
-    modes, place = [], end
+    modes, start = [], end
     for _, part in vehicle.appendages:
         count = 2 * len(part.eta) if formulation.complex_modes else len(part.rates)
-        modes.append(x[place : place + count])
-        place += count
+        modes.append(x[start : start + count])
+        start += count
     dw = spin_rates(vehicle, turned, spin, accelerations)
     rotors = [
         rotor_acceleration(rotor, turned.back(k, dw[k]))

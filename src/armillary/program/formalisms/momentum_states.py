@@ -270,7 +270,7 @@ def modal_rates(
     column_rates: Mapping[int, Columns],
 ) -> dict[int, Scalar]:
     """Return π' by speed index; ``balances`` are loads less ω × n + v × f and ω × f, link by link."""
-    found: dict[int, Scalar] = {}
+    by_speed: dict[int, Scalar] = {}
     for link, motion, fall in zip(tree.links, motions, falls, strict=True):
         modes = link.modes
         for p, d in enumerate(modes.freedoms if modes is not None else ()):
@@ -280,15 +280,15 @@ def modal_rates(
             moved = inner(v, add(cross_triples(w, modes.P[p]), modes.shift_slopes[p]))
             value = plus(plus(turned, moved), inner(w, modes.turn_slopes[p]))
             value = plus(value, plus(inner(modes.P[p], fall), applied.forces.get(d.index, 0)))
-            found[d.index] = minus(value, modes.restoring[p])
+            by_speed[d.index] = minus(value, modes.restoring[p])
     for i, link in enumerate(tree.links):
-        _join(found, components_along_modes(tree, i, balances[i]))
+        _join(by_speed, components_along_modes(tree, i, balances[i]))
         if i in column_rates:
             modes = tree.links[link.carrier].modes
             assert modes is not None
             turning = [twist_dot(column, momenta[i]) for column in column_rates[i]]
-            _join(found, {d.index: x for d, x in zip(modes.freedoms, turning, strict=True)})
-    return {index: fn.named(value, f"pdot_{index + 1}") for index, value in found.items()}
+            _join(by_speed, {d.index: x for d, x in zip(modes.freedoms, turning, strict=True)})
+    return {index: fn.named(value, f"pdot_{index + 1}") for index, value in by_speed.items()}
 
 
 def column_rates(tree: Tree, rates: Mapping[Expr, Expr]) -> dict[int, Columns]:

@@ -90,7 +90,7 @@ def eliminate_modes(body: Articulated, block: ModalEquations) -> tuple[Articulat
     """Eliminate a flexible link's modes, last first; return its articulated inertia and the modes' rates."""
     block.name()
     left = list(block.active)
-    found: list[ModalAcceleration] = []
+    accelerations: list[ModalAcceleration] = []
     taken: list[tuple[Wrench, Wrench, Scalar]] = []
     while left:
         p = left.pop()
@@ -112,9 +112,11 @@ def eliminate_modes(body: Articulated, block: ModalEquations) -> tuple[Articulat
             block.force[q] = minus(block.force[q], times(factor, drive))
         if coupled:
             block.name()
-        found.append(ModalAcceleration(d, fn.named(times(drive, inverse), f"b_{label}"), gain, factors))
+        accelerations.append(
+            ModalAcceleration(d, fn.named(times(drive, inverse), f"b_{label}"), gain, factors)
+        )
         taken.append(((n, f), gain, drive))
-    return _less_modes(body, taken, block), found
+    return _less_modes(body, taken, block), accelerations
 
 
 def _less_modes(
@@ -312,18 +314,18 @@ def accelerations(
     Speeds that ``gears`` connect are eliminated with their group of links; see ``GearGroup``.
     """
     groups = [GearGroup(tree, cluster, gears, applied.forces, at_rest) for cluster in gears.clusters]
-    inside = {i: group for group in groups for i in group.cluster.links}
-    felt = _rigid(tree, applied, at_rest)
+    group_of_link = {i: group for group in groups for i in group.cluster.links}
+    inertias = _rigid(tree, applied, at_rest)
     modal = modal_equations(tree, modal_forces(tree, applied, at_rest=at_rest))
     bent: dict[int, list[ModalAcceleration]] = {}
     solved: list[list[JointAcceleration]] = [[] for _ in tree.links]
     for i in reversed(range(len(tree.links))):
         link = tree.links[i]
-        body = felt[i].with_names(link.name)
+        body = inertias[i].with_names(link.name)
         couple_to_modes(tree, i, modal, body.answer, (body.n, body.f))
         if i in modal:
             body, bent[i] = eliminate_modes(body, modal[i])
-        group = inside.get(i)
+        group = group_of_link.get(i)
         if group is not None:
             group.gather(i, body)
         else:
@@ -331,12 +333,12 @@ def accelerations(
                 body, found = _eliminate_freedom(body, d, applied.forces.get(d.index, 0))
                 solved[i].append(found)
         if link.parent >= 0:
-            felt[link.parent] = inertia_sum(felt[link.parent], inertia_at_parent(tree, i, body))
+            inertias[link.parent] = inertia_sum(inertias[link.parent], inertia_at_parent(tree, i, body))
         if group is not None and i == group.cluster.links[0]:
             left = group.eliminate()
             if left is not None:
-                felt[link.parent] = inertia_sum(felt[link.parent], left)
-    x = _outward(tree, solved, bent, inside)
+                inertias[link.parent] = inertia_sum(inertias[link.parent], left)
+    x = _outward(tree, solved, bent, group_of_link)
     for link in tree.links:
         for d in link.freedoms:
             if d.dependent and not at_rest:

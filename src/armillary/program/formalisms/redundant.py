@@ -99,10 +99,10 @@ def redundant_targets(system: Description, plain: Undimensioned) -> tuple[Target
     softness = as_expr(EXACT) / r.total_mass
     solved = (*r.accelerations, *r.multipliers)
     coordinates = (*r.coordinates, *r.joints)
-    own = {plain(s): rate for s, rate in state_rates(system).items()}
+    user_rates = {plain(s): rate for s, rate in state_rates(system).items()}
     exact = r.exact(softness)
-    carried = (*solved, *(symbol(f"{s.data.name}'", "variable", owner=system.identity) for s in own))
-    state = (*coordinates, *r.speeds, *own, *carried)
+    carried = (*solved, *(symbol(f"{s.data.name}'", "variable", owner=system.identity) for s in user_rates))
+    state = (*coordinates, *r.speeds, *user_rates, *carried)
     memories = list(system.memories.values())
     memory = [plain(m.symbol) for m in memories]
     replaced = r.joint_speeds | r.joint_accelerations | _forces(system, r, plain)
@@ -131,7 +131,7 @@ def redundant_targets(system: Description, plain: Undimensioned) -> tuple[Target
                 "redundant coordinates cannot do; use formalism='kane'"
             )
     own_rates = resolve_expressions(
-        list(own.values())
+        list(user_rates.values())
     )  # in terms of v̇ and λ, for which each section has its own expressions
     rates = [
         *(r.rates[c] for c in coordinates),
@@ -139,10 +139,12 @@ def redundant_targets(system: Description, plain: Undimensioned) -> tuple[Target
         *transform(own_rates, dict(zip(solved, exact, strict=True)).get),
         *[ZERO] * len(carried),
     ]
-    found = columns(system)
-    shown = resolve_expressions([c.expression for c in found])
-    shown_columns = [OutputColumn(c.name, c.units, c.about, e) for c, e in zip(found, shown, strict=True)]
-    taken = {c.name for c in found}
+    described_columns = columns(system)
+    shown = resolve_expressions([c.expression for c in described_columns])
+    shown_columns = [
+        OutputColumn(c.name, c.units, c.about, e) for c, e in zip(described_columns, shown, strict=True)
+    ]
+    taken = {c.name for c in described_columns}
     shown_columns += [c for c in _own_columns(r) if c.name not in taken]
     fires = []
     for event in system.events.values():
@@ -151,10 +153,10 @@ def redundant_targets(system: Description, plain: Undimensioned) -> tuple[Target
             for s, x in zip(event.changes, resolve_expressions(list(event.changes.values())), strict=True)
         }
         fires.append((*(changes.get(m, m) for m in memory), *_after(changes, r, state)))
-    places = {s: i for i, s in enumerate(state)}
-    quaternions = [places[p.e[0]] for p in r.parts.parts]
+    index_of = {s: i for i, s in enumerate(state)}
+    quaternions = [index_of[p.e[0]] for p in r.parts.parts]
     for body in system.bodies.values():
-        quaternions += [places[plain(body.coordinates[k])] for k in body.assembly.quaternions]
+        quaternions += [index_of[plain(body.coordinates[k])] for k in body.assembly.quaternions]
     wanted = Targets(
         time=r.time,
         coordinates=coordinates,
@@ -173,10 +175,10 @@ def redundant_targets(system: Description, plain: Undimensioned) -> tuple[Target
         quaternions=tuple(quaternions),
         corrected=tuple(range(len(r.coordinates), len(coordinates))),
         corrections=r.aligned,
-        states=tuple(own),
+        states=tuple(user_rates),
         carried=carried,
         inputs=(*(plain(u) for u in system.speeds), *r.inputs.all),
-        stepping=_stepping(system, r, plain, dict(zip(own, own_rates, strict=True))),
+        stepping=_stepping(system, r, plain, dict(zip(user_rates, own_rates, strict=True))),
         search=False,  # it would save one to three per cent, for half of the derivation's time
     )
     return wanted, r
@@ -196,12 +198,12 @@ def _stepping(
     system: Description, r: Redundant, plain: Undimensioned, own: dict[Expr, Expr]
 ) -> tuple[StepSection, ...]:
     found = dict(zip((*r.accelerations, *r.multipliers), r.solution, strict=True))
-    given: dict[Expr, Expr] = {}
+    given_motion: dict[Expr, Expr] = {}
     for p in system.prescriptions.values():
-        given[plain(p.speed)] = plain(p.value)
+        given_motion[plain(p.speed)] = plain(p.value)
         if p.coordinate is not None and p.position is not None:
-            given[plain(p.coordinate)] = plain(p.position)
-    given |= {plain(u): ZERO for u in system.locked}
+            given_motion[plain(p.coordinate)] = plain(p.position)
+    given_motion |= {plain(u): ZERO for u in system.locked}
     names = [row.name for row in r.rows]
     absolute_ones = (*r.coordinates, *r.speeds)
     return (
@@ -224,7 +226,7 @@ def _stepping(
         StepSection(
             "place",
             tuple(s.data.name for s in absolute_ones),
-            tuple(transform([r.placed[s] for s in absolute_ones], given.get)),
+            tuple(transform([r.placed[s] for s in absolute_ones], given_motion.get)),
         ),
     )
 
@@ -250,7 +252,7 @@ def _own_columns(r: Redundant) -> list[OutputColumn]:
 
     gaps = [row.position for row in r.rows if row.position is not None]
     lengths = [as_expr(sum((x * x for x in p.e), ZERO)) - 1 for p in r.parts.parts]
-    found = [
+    own_columns = [
         OutputColumn(
             "constraint error", "", "root of the sum of squares of all constraints' positions", norm(gaps)
         ),
@@ -269,5 +271,5 @@ def _own_columns(r: Redundant) -> list[OutputColumn]:
     ]
     # The equations carry −λ: λ is the force of the constraint, as for every other formalism.
     about = "λ, force or moment of the constraint along its rate"
-    found += [OutputColumn(m.data.name, "", f"{about}: {m.data.name}", -m) for m in r.multipliers]
-    return found
+    own_columns += [OutputColumn(m.data.name, "", f"{about}: {m.data.name}", -m) for m in r.multipliers]
+    return own_columns

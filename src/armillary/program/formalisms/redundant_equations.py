@@ -237,27 +237,27 @@ class Bordered:
             order += self.parts.parts[i].speeds
             order += by_owner.get(i, [])
         order += by_owner.get(None, [])
-        # "Leaves first" begins with the last place.
-        place = {unknown: len(order) - 1 - i for i, unknown in enumerate(order)}
+        # "Leaves first" begins with the last index.
+        index = {unknown: len(order) - 1 - i for i, unknown in enumerate(order)}
         matrix: dict[tuple[int, int], Scalar] = {}
         names: dict[int, str] = {}
         force: dict[int, Scalar] = {}
         for v, f in forces.items():
-            names[place[v]] = v.data.name
-            force[place[v]] = fn.named(plus(times(self.inputs.weight, f), self.added.get(v, 0)), "f")
+            names[index[v]] = v.data.name
+            force[index[v]] = fn.named(plus(times(self.inputs.weight, f), self.added.get(v, 0)), "f")
         for (a, b), x in self.matrix.items():
-            matrix[_pair(place[a], place[b])] = x
+            matrix[_pair(index[a], index[b])] = x
         for k, (row, form, goal) in enumerate(zip(self.rows, self.forms, self.goals, strict=True)):
             sigma = self.inputs.softness[0 if row.position is not None else 1]
             sigma = sigma / self.length2 if self._turns(form) else sigma
-            names[place[k]] = row.name
-            force[place[k]] = fn.named(minus(goal, times(sigma, self.inputs.multipliers[k])), "goal")
-            matrix[place[k], place[k]] = -sigma
+            names[index[k]] = row.name
+            force[index[k]] = fn.named(minus(goal, times(sigma, self.inputs.multipliers[k])), "goal")
+            matrix[index[k], index[k]] = -sigma
             for v, x in form.items():
-                matrix[_pair(place[k], place[v])] = x
+                matrix[_pair(index[k], index[v])] = x
         solved = uncouple(ImplicitEquations(matrix, force, names), "leaves first")
         speeds = [v for p in self.parts.parts for v in p.speeds]
-        return [as_expr(solved[place[unknown]]) for unknown in [*speeds, *range(len(self.rows))]]
+        return [as_expr(solved[index[unknown]]) for unknown in [*speeds, *range(len(self.rows))]]
 
 
 def _pair(i: int, j: int) -> tuple[int, int]:
@@ -382,8 +382,8 @@ def redundant_equations(system: Description, plain: Undimensioned) -> Redundant:
     gained = directional_derivatives([u[speed] for speed in driven], rates)
     for (speed, inertia), gamma in zip(driven.items(), gained, strict=True):
         solver.add_armature(inertia, _form(u[speed], speeds), gamma)
-    place = absolute_states(system, parts, plain)
-    solver.support(_sample(system, parts, place, plain))
+    absolute_expressions = absolute_states(system, parts, plain)
+    solver.support(_sample(system, parts, absolute_expressions, plain))
     moving = rates | dict(zip(speeds, accelerations, strict=True))
     dots = dict(zip(u, directional_derivatives(u.values(), moving), strict=True))
     accelerated = {plain(system.accelerations[s]): dots[plain(s)] for s in system.speeds}
@@ -408,7 +408,7 @@ def redundant_equations(system: Description, plain: Undimensioned) -> Redundant:
         joint_accelerations=accelerated,
         solution=tuple(solver.solution(forces(system, parts, u, plain))),
         aligned=tuple(align[q] for q in joints),
-        placed=place,
+        placed=absolute_expressions,
         total_mass=total_mass(parts.parts),
     )
 

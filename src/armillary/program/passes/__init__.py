@@ -28,18 +28,9 @@ from armillary.program.passes.rewrites import (
 )
 
 __all__ = [
-    "Constants",
-    "Graph",
-    "expand",
-    "factor",
-    "fold",
-    "hoist",
-    "inline",
-    "narrow",
-    "reciprocals",
-    "share",
+    "Constants", "Graph", "expand", "factor", "fold", "hoist", "inline", "narrow", "reciprocals", "share",
     "spread",
-]
+]  # fmt: skip
 
 
 # Most nodes of a graph in which factors and pairs are searched for. On a chain of 64 links (25,000 nodes) the

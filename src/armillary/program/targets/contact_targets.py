@@ -151,10 +151,10 @@ def contact_targets(
     held, weight, offset = _held_rows(states, len(rows))
     symmetric = _act_alone(system)
     forces = _find_forces(matrices, states, b, held, weight, offset, symmetric=symmetric)
-    loads, found, sizes = forces.loads, forces.forces, forces.sizes
+    loads, row_forces, sizes = forces.loads, forces.forces, forces.sizes
     brakes = [i for normal, slip in places if normal is None for i in slip]
     if brakes and len(brakes) < len(rows):  # forces of brakes are loads for the other contacts
-        states = sized_states([total([times(D[i][s], found[i]) for i in brakes]) for s in moving])
+        states = sized_states([total([times(D[i][s], row_forces[i]) for i in brakes]) for s in moving])
     order = {s: k for k, s in enumerate(moving)}
 
     def change(k: int, loads: Loads) -> Scalar:
@@ -165,8 +165,8 @@ def contact_targets(
 
     with_forces = {i: as_expr(plus(free_rates[k], change(k, loads))) for k, i in enumerate(speeds)}
 
-    place = {i: k for k, i in enumerate(speeds)}
-    independent = [(plain(u), place[system.speeds.index(u)]) for u in reduction.independent(system)]
+    position_of = {i: k for k, i in enumerate(speeds)}
+    independent = [(plain(u), position_of[system.speeds.index(u)]) for u in reduction.independent(system)]
 
     def speeds_after(impulses: Loads) -> dict[Expr, Expr]:
         return {u: as_expr(plus(u, change(k, impulses))) for u, k in independent}
@@ -183,7 +183,7 @@ def contact_targets(
         fn.named(as_expr(state.jam_bound(x)), "contact_most")
         for state, x in zip(states, forces.most, strict=True)
     ]
-    jams = [_jams(state, found, x) for state, x in zip(states, most, strict=True)]
+    jams = [_jams(state, row_forces, x) for state, x in zip(states, most, strict=True)]
     made = decide(matrices, states, velocities, plain(system.time), law, rows_after, jams)
     spoiled = fn.sqrt(times(-1, as_expr(made.failed)))  # NaN if no outcome is admissible
     changes = {u: as_expr(plus(x, spoiled)) for u, x in speeds_after(made.impulses).items()}
@@ -199,11 +199,11 @@ def contact_targets(
     for name, happens in counted.items():
         count = plain(system.memories[name].symbol)
         changes[count] = as_expr(plus(count, fn.select(happens, 1, 0)))
-    events, guards = _events(states, found, sizes, most)
+    events, guards = _events(states, row_forces, sizes, most)
     corrected = _without_drift(system, reduction, matrices, states, velocities, change, speeds, independent)
     return ContactTargets(
         with_forces,
-        {row.force: x for row, x in zip(rows, found, strict=True)},
+        {row.force: x for row, x in zip(rows, row_forces, strict=True)},
         events,
         guards,
         changes,
@@ -281,7 +281,7 @@ def _states(
         fn.named(plus(fn.absolute(a), fn.absolute(x)), "contact_rate")
         for a, x in zip(rates, driven, strict=True)
     ]
-    found = []
+    states = []
     for c, (normal, slip) in zip(system.contacts.values(), places, strict=True):
         own = [*(() if normal is None else (normal,)), *slip]
         reach = [total([fn.absolute(J[row][s]) for row in own]) for s in range(len(speeds))]
@@ -303,7 +303,7 @@ def _states(
         least = plus(times(SLOW, fast), times(TICK, times(hard, instant)))
         read = {"gap": c.gap, "friction": c.friction, "held": c.held, "restitution": c.restitution,
                 "last": c.last, "opened": c.opened, "longest": c.longest}  # fmt: skip
-        found.append(
+        states.append(
             ContactState(
                 c.name, normal, slip, plain(c.status),
                 closing=0 if normal is None else velocities[normal],
@@ -323,7 +323,7 @@ def _states(
                 **{name: fn.named(plain(x), f"{c.name}_{name}") for name, x in read.items() if x is not None},
             )
         )  # fmt: skip
-    return found
+    return states
 
 
 FARTHER = 100.0  # times the shift that removes drift alone: a longer shift is not made
@@ -404,7 +404,7 @@ def _find_forces(
     Rates do not need the shares of redundant rows, which take longer to find. Problems with few rows have
     formulas, and the solver is called only if these are in doubt.
     """
-    known: dict[str, Sequence[Scalar]] = {
+    problem: dict[str, Sequence[Scalar]] = {
         **rows.given,
         "free": free,
         "held": held,
@@ -424,8 +424,8 @@ def _find_forces(
         for row in (*(() if state.normal is None else (state.normal,)), *state.slip):
             least[row] = times(LEAST / WEAK, state.least)
     if shape.count > MOST_ROWS:
-        rates = rows.rates.solve(**known, asked=rows.ask(1))
-        solution = rows.forces.solve(**known, **limits, asked=rows.ask(1))
+        rates = rows.rates.solve(**problem, asked=rows.ask(1))
+        solution = rows.forces.solve(**problem, **limits, asked=rows.ask(1))
         loads = Loads(list(rates["force"]), list(rates["loaded"]))
         sizes = _add_least_sizes(rows, solution["force_size"], least)
         return _Forces(loads, _name_forces(solution["force"]), sizes, list(solution["most"]))
@@ -439,13 +439,13 @@ def _find_forces(
         return [fn.select(condition, x, y) for x, y in zip(found, own, strict=True)]
 
     doubt = fn.named(as_expr(few.doubtful), "contact_doubt")
-    rates = rows.rates.solve(**known, asked=rows.ask(doubt))
+    rates = rows.rates.solve(**problem, asked=rows.ask(doubt))
     loads = Loads(replace(doubt, rates["force"], few.forces), replace(doubt, rates["loaded"], few.changes))
-    shares = share_few_forces(shape, few, known["static"], known["static_capacity"])
+    shares = share_few_forces(shape, few, problem["static"], problem["static_capacity"])
     most, exceeded = bound_few_normals(shape, few, holds, weight, limits["natural"], shares)
     several = fn.or_(doubt, fn.or_(few.redundant_count > 1, exceeded))
     several = fn.named(as_expr(several), "contact_several")
-    solution = rows.forces.solve(**known, **limits, asked=rows.ask(several))
+    solution = rows.forces.solve(**problem, **limits, asked=rows.ask(several))
     with_least = _add_least_sizes(rows, solution["force_size"], least)
     return _Forces(
         loads,

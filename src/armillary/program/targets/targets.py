@@ -99,8 +99,8 @@ def targets(system: Description, speed_rates: Mapping[int, Scalar], reduction: R
     asked = [c.expression for c in columns(system)] + [e.expression for e in system.events.values()]
     asked += [m.update for m in system.memories.values() if m.update is not None]
     asked += [value for e in system.events.values() for value in e.changes.values()]
-    own = state_rates(system)
-    asked += own.values()
+    user_rates = state_rates(system)
+    asked += user_rates.values()
     wanted = placeholders(system) & set(symbols(*asked))
     check_rates(system, speed_rates.values(), plain)
     reactions = reaction_values(system, reduction, speed_rates, wanted)
@@ -120,11 +120,11 @@ def targets(system: Description, speed_rates: Mapping[int, Scalar], reduction: R
     index = {u: i for i, u in enumerate(system.speeds)}
     rates = resolve_expressions([system.rates[q] for q in coordinates])
     rates += [as_expr(speed_rates[index[u]]) for u in free]
-    rates += resolve_expressions(list(own.values()))
-    shown = columns(system)
-    outputs = resolve_expressions([c.expression for c in shown])
+    rates += resolve_expressions(list(user_rates.values()))
+    described_columns = columns(system)
+    outputs = resolve_expressions([c.expression for c in described_columns])
     memory = [m.symbol for m in system.memories.values()]
-    state = [*coordinates, *free, *own]
+    state = [*coordinates, *free, *user_rates]
     own_events, switching = list(system.events.values()), _switching(reduction)
     watched = [*own_events, *(contacts.events if contacts else ()), *switching]
     guards = decide_events([e.expression for e in own_events])
@@ -146,7 +146,9 @@ def targets(system: Description, speed_rates: Mapping[int, Scalar], reduction: R
         speeds=tuple(plain(u) for u in free),
         memory=tuple(plain(m) for m in memory),
         rates=tuple(rates),
-        columns=tuple(OutputColumn(c.name, c.units, c.about, e) for c, e in zip(shown, outputs, strict=True)),
+        columns=tuple(
+            OutputColumn(c.name, c.units, c.about, e) for c, e in zip(described_columns, outputs, strict=True)
+        ),
         watched=tuple(watched),
         events=tuple(guards),
         updates=tuple(
@@ -165,7 +167,7 @@ def targets(system: Description, speed_rates: Mapping[int, Scalar], reduction: R
         row_sizes=tuple(map(as_expr, reduction.row_sizes)),
         forces=forces,
         contacts=() if contacts is None else contacts.geometry,
-        states=tuple(plain(s) for s in own),
+        states=tuple(plain(s) for s in user_rates),
     )
 
 
@@ -250,18 +252,18 @@ def columns(system: Description) -> list[OutputColumn]:
 
     A user's output replaces another column of the same name.
     """
-    found: dict[str, OutputColumn] = {}
+    by_name: dict[str, OutputColumn] = {}
     for s in system.moving():
         factor = state_factor(s)
         shown = s if factor == 1.0 else s / factor
-        found[s.data.name] = OutputColumn(s.data.name, s.data.units or "", s.data.about, shown)
+        by_name[s.data.name] = OutputColumn(s.data.name, s.data.units or "", s.data.about, shown)
     for memory in (m for m in system.memories.values() if m.period is None and not m.hidden):
         s, factor = memory.symbol, memory.factor
         shown = s if factor == 1.0 else s / factor
-        found[s.data.name] = OutputColumn(s.data.name, s.data.units or "", s.data.about, shown)
+        by_name[s.data.name] = OutputColumn(s.data.name, s.data.units or "", s.data.about, shown)
     for load in system.loads.values():
         units = system.units.unit_text(FORCE if load.kind == "force" else MOMENT)
-        found[load.name] = OutputColumn(
+        by_name[load.name] = OutputColumn(
             load.name, units, f"magnitude of {load.kind} {load.name}", load.magnitude
         )
     for c in system.contacts.values():  # forces without a load of their name
@@ -270,13 +272,13 @@ def columns(system: Description) -> list[OutputColumn]:
             for i, drag in enumerate(c.drag, start=1)
         ]
         for force, name in ((c.push, c.name), *drags):
-            if force is not None and name not in found and c.name not in found:
+            if force is not None and name not in by_name and c.name not in by_name:
                 units = system.units.unit_text(force.dimension)
-                found[name] = OutputColumn(name, units, f"force of contact {name}", force)
+                by_name[name] = OutputColumn(name, units, f"force of contact {name}", force)
     for output in system.outputs.values():
         value = output.expression if output.scale == 1.0 else output.expression * output.scale
-        found[output.name] = OutputColumn(output.name, output.units, output.about, value)
-    return list(found.values())
+        by_name[output.name] = OutputColumn(output.name, output.units, output.about, value)
+    return list(by_name.values())
 
 
 def _quaternions(system: Description, coordinates: list[Expr]) -> list[int]:

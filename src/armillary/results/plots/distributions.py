@@ -58,11 +58,11 @@ def fan(
     shown = np.unique(np.linspace(0, runs - 1, min(max(singles, 0), runs)).astype(int))
     curves = np.empty((levels.size, samples))
     lines = np.empty((len(shown), samples))
-    known = np.empty(samples, dtype=int)
+    counts = np.empty(samples, dtype=int)
     step = max(1, _AT_ONCE // runs)
     for j in range(0, samples, step):
         part = np.asarray(values[:, j : j + step], dtype=float)
-        curves[:, j : j + step], known[j : j + step] = _quantiles(part, levels)
+        curves[:, j : j + step], counts[j : j + step] = _quantiles(part, levels)
         lines[:, j : j + step] = part[shown]
     with open_figure((8.0, 4.4), path) as figure:
         axes = figure.subplots()
@@ -78,9 +78,9 @@ def fan(
         axes.set_ylabel(literal(axis_label(name, units)))
         handles, labels = axes.get_legend_handles_labels()
         axes.legend(handles[::-1], labels[::-1], loc="best", **BOX)
-        ended = int(known[0]) - int(known[-1])  # by events, or because they diverged
+        ended = int(counts[0]) - int(counts[-1])  # by events, or because they diverged
         early = f", {ended:,} of them end before {time[-1]:g} s" if ended > 0 else ""
-        head(axes, title if title is not None else name, count_text(runs, runs - int(known[0])) + early)
+        head(axes, title if title is not None else name, count_text(runs, runs - int(counts[0])) + early)
     return figure
 
 
@@ -127,25 +127,31 @@ def mean_histogram(
     """Draw the mean over all runs of the histogram of an output in a run, and the range of 90 % of the runs
     in each bin; ``counts`` is (runs, bins).
     """
-    given = np.asarray(counts, dtype=float)
-    found = given[np.isfinite(given).all(axis=1)]
-    if not len(found):
-        raise ArmillaryError(f"'{name}' has no finite counts in {len(given)} runs: there is nothing to show")
-    low, high = np.quantile(found, (0.05, 0.95), axis=0)
+    all_counts = np.asarray(counts, dtype=float)
+    finite_counts = all_counts[np.isfinite(all_counts).all(axis=1)]
+    if not len(finite_counts):
+        raise ArmillaryError(
+            f"'{name}' has no finite counts in {len(all_counts)} runs: there is nothing to show"
+        )
+    low, high = np.quantile(finite_counts, (0.05, 0.95), axis=0)
     places = np.asarray(edges, dtype=float)
     middle = (places[1:] + places[:-1]) / 2
     with open_figure((8.0, 4.0), path) as figure:
         axes = figure.subplots()
         axes.bar(
-            middle, found.mean(axis=0), np.diff(places), color=_tint(0.75), edgecolor="white", linewidth=0.4,
-            label="mean over all runs",
+            middle, finite_counts.mean(axis=0), np.diff(places), color=_tint(0.75), edgecolor="white",
+            linewidth=0.4, label="mean over all runs",
         )  # fmt: skip
         axes.vlines(middle, low, high, color=INK, lw=1, label="90 % of runs")
         axes.set_xlabel(literal(axis_label(output, units)))
         axes.set_ylabel("samples of a run")
         axes.margins(x=0.02)
         axes.legend(loc="best", **BOX)
-        head(axes, title if title is not None else name, count_text(len(given), len(given) - len(found)))
+        head(
+            axes,
+            title if title is not None else name,
+            count_text(len(all_counts), len(all_counts) - len(finite_counts)),
+        )
     return figure
 
 

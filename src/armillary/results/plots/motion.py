@@ -186,7 +186,7 @@ def write_page(page: str, place: Path) -> Path:
 
 
 def write_html(page: str, path: str | os.PathLike[str]) -> Path:
-    """Write a page as a file, of something that cannot be a film: refuse suffixes other than a page's."""
+    """Write a page as a file; refuse suffixes other than a page's."""
     place = file_path(path, "the page")
     if place.suffix.lower() not in PAGES:
         raise ArmillaryError(f"this is written as {PAGES[0]}, one page with all in it, not as '{place.name}'")

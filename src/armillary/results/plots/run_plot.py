@@ -47,12 +47,12 @@ _NAMED = 2  # parameters that a label names, if runs differ in more
 
 
 class Curve(NamedTuple):
-    """Samples `y` over `x`; `place` is its index, which chooses its colour and dashes."""
+    """Samples `y` over `x`; `number`, from 0, chooses its colour and dashes."""
 
     label: str
     x: np.ndarray
     y: np.ndarray
-    place: int
+    number: int
 
 
 class Panel(NamedTuple):
@@ -149,7 +149,7 @@ def _by_units(run: Run, names: Sequence[str], x: str | None) -> tuple[Panel, ...
         Panel(
             axis_label(group[0], units) if len(group) == 1 else units or _unitless(run, group[0]),
             units,
-            tuple(Curve(name, over, run[name], place) for place, name in enumerate(group)),
+            tuple(Curve(name, over, run[name], number) for number, name in enumerate(group)),
             _noise([run], units),
         )
         for units, group in groups.items()
@@ -159,13 +159,13 @@ def _by_units(run: Run, names: Sequence[str], x: str | None) -> tuple[Panel, ...
 def _by_output(runs: Sequence[Run], labels: Sequence[str], name: str, x: str | None, x_units: str) -> Panel:
     curves = []
     units = _units(runs, name)
-    for place, (run, label) in enumerate(zip(runs, labels, strict=True)):
+    for number, (run, label) in enumerate(zip(runs, labels, strict=True)):
         if name not in run:
             continue
         over = run.time
         if x is not None:
             over = run[x] * conversion(x, run.units[x], x_units)
-        curves.append(Curve(label, over, run[name] * conversion(name, run.units[name], units), place))
+        curves.append(Curve(label, over, run[name] * conversion(name, run.units[name], units), number))
     return Panel(axis_label(name, units), units, tuple(curves), _noise(runs, units))
 
 
@@ -395,7 +395,7 @@ def _figure(
 def _draw_panel(panel: Panel, axes: Axes, *, legend: bool) -> None:
     for curve in panel.curves:
         shield = " " if curve.label.startswith("_") else ""  # an underscore would hide it from the legend
-        turn, colour = divmod(curve.place, len(COLOURS))
+        turn, colour = divmod(curve.number, len(COLOURS))
         dashes, label = _DASHES[turn % len(_DASHES)], shield + literal(curve.label)
         axes.plot(curve.x, curve.y, label=label, color=COLOURS[colour], linestyle=dashes)
     axes.set_ylabel(literal(panel.title))
@@ -466,8 +466,8 @@ def _json_of_chart(chart: Chart) -> str:
             rows = _thin_rows(curve)
             thinned += rows is not None
             x, y = (curve.x, curve.y) if rows is None else (curve.x[rows], curve.y[rows])
-            place = {"colour": curve.place % _STYLE_COLOURS, "dash": curve.place // _STYLE_COLOURS}
-            curves.append({"label": curve.label, "x": store.add(x), "y": store.add(y), **place})
+            look = {"colour": curve.number % _STYLE_COLOURS, "dash": curve.number // _STYLE_COLOURS}
+            curves.append({"label": curve.label, "x": store.add(x), "y": store.add(y), **look})
         found = {"title": panel.title, "units": panel.units, "curves": curves, "noise": panel.noise}
         panels.append(found)
     note = f"Curves of more than {LONG:,} samples are drawn from their extremes." if thinned else ""

@@ -11,16 +11,18 @@ import numpy as np
 
 from armillary.llvm.jit import machine_settings
 from armillary.runtime.addresses import address
-from armillary.runtime.integrators.records import (
+from armillary.runtime.integrators.settings import (
     Functions,
     Integration,
+    IntegrationSettings,
     IntegrationStatus,
     Lack,
     Outlook,
     RunChanges,
     Stepping,
+    check_rows,
+    most_rows,
 )
-from armillary.runtime.integrators.settings import IntegrationSettings, check_rows, most_rows
 from armillary.solver.language.language import LOGGED
 from armillary.solver.llvm.layout import (
     FUNCTIONS,

@@ -13,14 +13,14 @@ import numpy as np
 
 from armillary.errors import ArmillaryError
 from armillary.runtime.integrators.compiled_run import CompiledRun
-from armillary.runtime.integrators.records import (
+from armillary.runtime.integrators.settings import (
     Functions,
     Integration,
+    IntegrationSettings,
     IntegrationStatus,
     RunChanges,
     Stepping,
 )
-from armillary.runtime.integrators.settings import IntegrationSettings
 from armillary.solver.llvm.layout import Reason
 from armillary.solver.methods.registry import STIFF
 from armillary.solver.thresholds import FIRST_STEPS

@@ -43,8 +43,7 @@ from armillary.program.sensitivities import (
     sensitive_equations,
 )
 from armillary.runtime.integrators.integrate import integrate
-from armillary.runtime.integrators.records import Stepping
-from armillary.runtime.integrators.settings import complete_settings
+from armillary.runtime.integrators.settings import Stepping, complete_settings
 from armillary.runtime.models.compiled import CompiledModel, Compiler
 from armillary.runtime.models.configured_program import as_program_of, driven_equations
 from armillary.runtime.models.instance import Instance
@@ -392,7 +391,7 @@ class CompiledSensitiveModel(CompiledModel):
 
     def _extend_memory(self, memory: np.ndarray, moved: np.ndarray | None = None) -> np.ndarray:
         """Return the memory followed by its derivatives, zero if none are given."""
-        kept = list(self.equations.memory_places)
+        kept = list(self.equations.memory_indices)
         rows = np.zeros((len(self.directions), len(kept))) if moved is None else moved[:, kept]
         return np.concatenate([memory, rows.ravel()])
 

@@ -36,7 +36,7 @@ from armillary.program.equations import NOT_PICKLED, DerivedEquations
 from armillary.program.passes.graph import Operations
 from armillary.program.pieces import with_functions
 from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, INTERNAL_EVENTS, POOR_PIVOT
-from armillary.runtime.integrators.records import Functions
+from armillary.runtime.integrators.settings import Functions
 from armillary.runtime.models.configurations import NEARLY, changes_configuration
 from armillary.runtime.models.parameters import parameter_table
 from armillary.runtime.start.initial import initial_memory

@@ -22,8 +22,7 @@ from armillary.program.targets.targets import (
     PIVOT_SIGN,
 )
 from armillary.runtime.integrators.compiled_run import CompiledRun
-from armillary.runtime.integrators.records import Integration
-from armillary.runtime.integrators.settings import IntegrationSettings
+from armillary.runtime.integrators.settings import Integration, IntegrationSettings
 from armillary.runtime.models.configurations import Configurations
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.legs import (

@@ -38,7 +38,7 @@ from armillary.model.description import AMBIGUOUS, FAILED, JAMMED, JAMS, WITHOUT
 from armillary.model.quantities import kinetic_energy
 from armillary.model.units import state_factor
 from armillary.program.equations import DerivedEquations
-from armillary.runtime.integrators.records import Integration
+from armillary.runtime.integrators.settings import Integration
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.initial import Place
 from armillary.solver.thresholds import (

@@ -34,7 +34,7 @@ from armillary.solver.thresholds import WEAK
 from armillary.untyped import DataMapping
 
 if TYPE_CHECKING:
-    from armillary.runtime.integrators.records import Integration
+    from armillary.runtime.integrators.settings import Integration
     from armillary.runtime.models.configured_program import ConfiguredProgram
 
 

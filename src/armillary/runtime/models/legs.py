@@ -24,8 +24,13 @@ from armillary.model.description import EventRecord
 from armillary.program.targets.targets import CONSTRAINT_RANK, PIVOT_SIGN
 from armillary.runtime.integrators.compiled_run import CompiledRun
 from armillary.runtime.integrators.integrate import Lasts, Supply, integrate
-from armillary.runtime.integrators.records import Integration, Outlook, RunChanges
-from armillary.runtime.integrators.settings import IntegrationSettings, check_rows
+from armillary.runtime.integrators.settings import (
+    Integration,
+    IntegrationSettings,
+    Outlook,
+    RunChanges,
+    check_rows,
+)
 from armillary.runtime.models.configurations import Configurations
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.run_changes import ConfigurationSupply

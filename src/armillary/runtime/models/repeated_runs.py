@@ -19,8 +19,7 @@ from armillary.llvm.jit import machine_settings
 from armillary.runtime.addresses import address
 from armillary.runtime.integrators.compiled_run import CompiledRun
 from armillary.runtime.integrators.integrate import drive
-from armillary.runtime.integrators.records import Integration
-from armillary.runtime.integrators.settings import IntegrationSettings
+from armillary.runtime.integrators.settings import Integration, IntegrationSettings
 from armillary.runtime.models.failures import watch_start
 from armillary.runtime.models.legs import ConfigurationRun, RunLegs, judged_leg
 from armillary.runtime.models.run_changes import ConfigurationSupply, known_changes
@@ -94,7 +93,7 @@ class RepeatedRuns:
         self._supply = ConfigurationSupply(known.configurations, settings.atol) if self._changes else None
         self._integrated = settings.at_times if model.changes_configuration else settings
         self._due = settings.row_times if model.changes_configuration else None
-        places, described = equations.start_places
+        places, described = equations.start_indices
         self._places, self._described = places, np.array(described, dtype=float)
         self._closes, self._quaternions = bool(equations.reduction.rows), equations.program.quaternions
         self._finite = isfinite(sum(described))

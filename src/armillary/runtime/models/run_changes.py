@@ -30,7 +30,7 @@ from armillary.program.equations import DerivedEquations
 from armillary.program.targets.targets import CONSTRAINT_RANK, DEPENDENT_SPEEDS, INTERNAL_EVENTS, PIVOT_SIGN
 from armillary.runtime.addresses import address
 from armillary.runtime.integrators.compiled_run import CompiledRun
-from armillary.runtime.integrators.records import Lack, RunChanges
+from armillary.runtime.integrators.settings import Lack, RunChanges
 from armillary.runtime.models.configurations import (
     Configurations,
     adjusts,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from armillary.errors import SimulationError
-from armillary.runtime.integrators.records import Integration
+from armillary.runtime.integrators.settings import Integration
 from armillary.runtime.models.configurations import Configurations
 from armillary.runtime.models.failures import doubtful_contacts, raise_for, sound_part
 from armillary.runtime.models.instance import Instance

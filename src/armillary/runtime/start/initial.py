@@ -62,7 +62,7 @@ def whole_start(
     that the user gave.
     """
     given = {} if initial is None else initial
-    places, described = equations.start_places
+    places, described = equations.start_indices
     found, named = described.copy(), set(given) if type(given) is dict else set()
     try:
         for key in named:

@@ -3,6 +3,9 @@
 `read_solver` selects the functions that a program needs, decides conditions on its features, and finds what
 printers need: the types of locals, the functions that change the run, and an order in which every function
 comes before its callers.
+
+The text of record.py is the one declaration of a run. The structures, classes and trees of exported programs
+and the process's block of scalars and workspace (solver/llvm/layout.py) are all made from these fields.
 """
 
 from __future__ import annotations
@@ -359,6 +362,8 @@ def _function(nodes: Sequence[ast.AST], changes: bool) -> SolverFunction:
             local[inner.target.id] = ast.unparse(inner.annotation)
         if isinstance(inner, ast.For) and isinstance(inner.target, ast.Name):
             local[inner.target.id] = "index"
+    if "r" in local:  # the name of the run in Fortran and MATLAB
+        raise TypeError(f"{node.name} has a local variable r, which is the run in some languages: rename it")
     result = ast.unparse(node.returns) if node.returns else "None"
     about = " ".join((ast.get_docstring(node) or "").split())
     kind = None if result == "None" else result

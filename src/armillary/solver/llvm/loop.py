@@ -26,9 +26,14 @@ from armillary.llvm.building.builder import Local, Span, Value
 from armillary.llvm.building.emitter import ADDRESS, REAL, WHOLE
 from armillary.program.sparse_rates import TABLES as SPARSE_TABLES
 from armillary.solver.language.translator import read_solver
-from armillary.solver.llvm import configurations
-from armillary.solver.llvm.configurations import Table, emit_install
-from armillary.solver.llvm.functions import LoopFunction, LoopModule, squares
+from armillary.solver.llvm.functions import (
+    CONFIGURATION_TABLES,
+    LoopFunction,
+    LoopModule,
+    Table,
+    emit_install,
+    squares,
+)
 from armillary.solver.llvm.layout import PASSED, VECTOR_SIZES, LoopShape
 from armillary.solver.llvm.machine_code import Model, SolverCode
 from armillary.solver.llvm.redundant import emit_begin, emit_projection, emit_staggered, emit_straighten
@@ -117,7 +122,7 @@ def solver_functions(program: LoopModule) -> dict[str, LoopFunction]:
         solver,
         sizes=_SIZES,
         known=known,
-        tables={**TABLES, **(configurations.TABLES if shape.changes else {})},
+        tables={**TABLES, **(CONFIGURATION_TABLES if shape.changes else {})},
         model=SECTIONS,
         given=given,
         rare=_RARE,

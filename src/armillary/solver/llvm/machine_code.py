@@ -25,8 +25,7 @@ from armillary.solver.language.translator import (
     SolverFunction,
     called,
 )
-from armillary.solver.llvm.configurations import Table
-from armillary.solver.llvm.functions import LoopFunction
+from armillary.solver.llvm.functions import LoopFunction, Table
 from armillary.solver.thresholds import EPSILON
 
 _TYPES = {"real": REAL, "whole": WHOLE, "count": WHOLE, "index": WHOLE, "truth": TRUTH}

@@ -18,14 +18,6 @@ from armillary.studies.sampling.distributions import (
 )
 
 __all__ = [
-    "KINDS",
-    "OPEN_ENDED",
-    "Choice",
-    "Correlated",
-    "Design",
-    "Distribution",
-    "LogNormal",
-    "Normal",
-    "Triangular",
-    "Uniform",
-]
+    "KINDS", "OPEN_ENDED", "Choice", "Correlated", "Design", "Distribution", "LogNormal", "Normal",
+    "Triangular", "Uniform",
+]  # fmt: skip

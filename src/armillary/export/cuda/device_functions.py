@@ -70,7 +70,7 @@ def in_both_precisions(code: str) -> str:
     return code
 
 
-# The solver of contacts for a GPU is that of the C program, in both precisions, without inlining.
+# The solver of contacts for a GPU is the C program's, in both precisions, without inlining.
 #
 # Inlined, its functions would be compiled once for each section that calls them.
 _SEPARATE = """\
@@ -254,7 +254,7 @@ class SectionWriter:
         ]
 
     def fire(self) -> list[str]:
-        """Return a function per event with an effect, and the one that chooses among them."""
+        """Return a function per event with an effect, and the function that chooses among them."""
         arguments, program = f"{INPUTS}, {RENEWED}", self.program
         targets = [
             *_elements_of("new_memory", len(program.memory)),
@@ -364,5 +364,5 @@ def inline_functions(code: str) -> str:
 
 
 def in_double(code: str) -> str:
-    """Return text for the device in double precision, whatever ``real`` is."""
+    """Return text for the device in double precision, for any type ``real``."""
     return re.sub(r"\breal\b", "double", code)
