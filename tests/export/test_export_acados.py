@@ -121,7 +121,7 @@ def test_what_cannot_be_exported_for_acados_is_named(tmp_path):
     equations = cart_pole().equations
     with pytest.raises(arm.ParameterError, match="has no parameter 'M'"):
         equations.export("c", tmp_path / "a", profile="acados", parameters=["M"])
-    with pytest.raises(arm.ArmillaryError, match="method: programs of profile='acados' have none"):
+    with pytest.raises(arm.ArmillaryError, match="method: programs of profile='acados' have no such option"):
         equations.export("c", tmp_path / "a", profile="acados", method="rk4")
     with pytest.raises(arm.ArmillaryError, match="parameters: only profile='acados'"):
         equations.export("c", tmp_path / "a", parameters=["L"])
