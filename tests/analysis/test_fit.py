@@ -50,6 +50,13 @@ def noisy(seed: int, x: float = 20.0, v: float = 0.05) -> dict[str, Any]:
     }
 
 
+def test_a_search_that_starts_at_its_solution_has_converged() -> None:
+    """The gradient is nearly zero there, the first of the reasons for which a search ends."""
+    data = model().simulate(6.0, sample=TIMES, initial=INITIAL)
+    fit = arm.fit(model(), arm.Experiment(data, initial=INITIAL), ["k", "c"])
+    assert fit.converged and fit.values == pytest.approx({"k": 4.0, "c": 0.1}, rel=1e-8)
+
+
 def test_clean_data_give_back_what_made_them() -> None:
     fit = arm.fit(model(), clean(), ["k", "c"], ["b.q1", "b.u1"])
     assert fit.values == pytest.approx(TRUE, rel=1e-8)

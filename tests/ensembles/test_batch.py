@@ -16,7 +16,7 @@ from armillary.algebra.arguments import core_of
 from armillary.ensembles.batch import _Crew
 from armillary.ensembles.engines import lane_engines
 from armillary.ensembles.engines.lane_engines import Lanes
-from armillary.ensembles.plan import plan
+from armillary.ensembles.plan import AT_ONCE, plan
 from armillary.settings import RunSettings
 from armillary.stages.model import Model
 from tests.ensembles.batch_systems import everything, example, stopping, worst_difference
@@ -346,6 +346,17 @@ def test_an_event_ends_runs_at_their_own_times() -> None:
     assert batch.failed.size == 0 and batch.ended_by.tolist() == ["floor"] * 3 + [""]
 
 
+def test_an_event_ends_runs_that_were_interrupted_for_a_look_at_the_keyboard() -> None:
+    """Every 20,000 steps: the second run after two such pauses."""
+    height = np.array([5.0, 100.0])
+    batch = stopping().simulate_batch(
+        5.0, step=1e-4, initial={"ball.q1": height}, metrics={"speed": "final(ball.u1)"}, progress=False
+    )
+    np.testing.assert_allclose(batch.t_stop, np.sqrt(2 * height / 9.81), rtol=1e-9)
+    assert batch.t_stop[1] / 1e-4 > 2 * AT_ONCE
+    assert batch.status.tolist() == ["event"] * 2 and batch.ended_by.tolist() == ["floor"] * 2
+
+
 def test_a_run_that_diverges_does_not_disturb_its_neighbours() -> None:
     k = np.array([0.0, 2.0, 0.0, 200.0, 0.0])
     model = escaping()
@@ -502,7 +513,7 @@ BAD = [
     ({"runs": 2, "metrics": ["maximum(heigt)"]}, r"no output 'heigt'; did you mean 'height'"),
     ({"runs": 2, "metrics": ["maxmum(height)"]}, r"is not a metric; did you mean 'maximum'"),
     ({"runs": 2, "metrics": {"height": "max(height)"}, "outputs": ["height"]}, r"has the name of an output"),
-    ({"parameters": {"L": [0.5, 0.6]}, "metrics": {"L": "max(height)"}}, r"has the name of what differs"),
+    ({"parameters": {"L": [0.5, 0.6]}, "metrics": {"L": "max(height)"}}, r"has the name of a quantity"),
     ({"runs": 2, "metrics": {"status": "max(height)"}}, r"a metric cannot be called 'status'"),
     ({"runs": 2, "threads": 0}, r"threads= must be a positive whole number"),
     ({"runs": 2, "device": "tpu"}, r"device='tpu'"),

@@ -115,6 +115,14 @@ def test_an_exported_run_into_a_place_without_mass_names_the_joint(
         assert code == 1 and "moves no mass" in said and time_of(said) == 0.0
 
 
+@pytest.mark.parametrize("language", ["matlab", "python", "c", "fortran"])
+def test_programs_hold_the_names_of_speeds_that_may_move_no_mass(language: str, tmp_path: Path) -> None:
+    folder = equations().export(language, tmp_path / language)
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    whole = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    assert re.search(r"speed '+rod\.u1'+ moves no mass \(body '+rod'+\)", whole)
+
+
 def test_programs_of_systems_that_cannot_come_to_such_a_place_do_not_look_for_it(tmp_path: Path) -> None:
     s = arm.System("pendulum")
     s.body("b", joint=arm.Revolute("z"), com=(1, 0, 0), mass=1, inertia=(1, 1, 1))

@@ -8,8 +8,12 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra import functions as fn
 from armillary.algebra.arguments import core_of
+from armillary.algebra.calculus import evaluate
+from armillary.algebra.expression import as_expr, symbol
 from armillary.mechanics.constraints.reduction import Configuration
+from armillary.mechanics.contact.state import term_sizes
 
 
 @pytest.mark.parametrize("formalism", ["kane", "recursive"])
@@ -54,3 +58,21 @@ def test_a_prescribed_mode_shakes_another_that_shares_its_mass() -> None:
     push = a * w * w * math.sin(w * t)  # −η̈₁
     stiff = K[1, 1] * q2
     assert found[-1] == pytest.approx((M[0, 1] * push - stiff) / M[1, 1], rel=1e-12)
+
+
+def test_sizes_of_terms_are_those_that_they_would_have_if_nothing_cancelled() -> None:
+    x, y = symbol("x"), symbol("y")
+    at = {"x": 3.0, "y": -2.0}
+    for expression, size in (
+        (x - 2 * y - 10, 17.0),
+        (-3 * x * (x + y), 45.0),
+        (fn.sqrt(x + y + 3) / (x + y), 2.0),
+        (fn.maximum(x + y, y - 4), 6.0),
+        (fn.minimum(x + y, 4 - x), 7.0),
+        (fn.select(x - 1, x + y, y - 9), 5.0),
+        (fn.select(y + 2, x + y, y - 9), 11.0),
+        (fn.named(x + y, "both") - 1, 6.0),
+    ):
+        assert evaluate(as_expr(term_sizes(expression)), at) == pytest.approx(size, rel=1e-15), str(
+            expression
+        )

@@ -216,3 +216,20 @@ def test_smooth_friction_slows_as_its_closed_form() -> None:
         return root + w * math.log(v / (w + root))
 
     assert path(1.0) - path(run.final["body.u1"]) == pytest.approx(mu * G * 0.3, abs=1e-7)
+
+
+def test_the_force_of_a_rigid_contact_may_act_elsewhere() -> None:
+    """A part of it presses another body onto its floor: what one contact does to the other is not mutual."""
+    s = arm.System("press")
+    a, b = (s.body(name, joint=arm.Prismatic("y"), mass=m, inertia=0) for name, m in (("a", 2), ("b", 3)))
+    s.gravity(10, -s.ground.y)
+    left = s.contact("left", a.com, plane=(s.ground, s.ground.y))
+    right = s.contact("right", b.com, plane=(s.ground, s.ground.y))
+    s.force("passed", -0.5 * left, s.ground.y, at=b.com)
+    s.force("back", 0.25 * right, s.ground.y, at=a.com)
+    for output, force in (("on a", left), ("on b", right)):
+        s.output(output, force)
+    run = s.derive().compile().simulate(0.01)
+    # N_a + N_b/4 = 20, N_b - N_a/2 = 30.
+    assert run.final["on a"] == pytest.approx(100 / 9, rel=1e-9)
+    assert run.final["on b"] == pytest.approx(320 / 9, rel=1e-9)

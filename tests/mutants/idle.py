@@ -26,8 +26,8 @@ _THRESHOLD = 1e-2  # constants below are thresholds, of which twice as much is o
 _NOTHING = 1e-100  # numbers below are in place of zero
 _CHECKS = {"difference": 1, "value": 2, "differs": 3}  # of verification/rows.py: the place of the tolerance
 _STYLE_TEXT = """
-alpha capsize color colors dpi edgecolor facecolor figsize fontsize labelpad linestyle linewidth
-linewidths lw markeredgewidth markerfacecolor markersize pad s zorder
+alpha capsize color colors dpi ecolor edgecolor elinewidth facecolor figsize fontsize labelpad linestyle
+linewidth linewidths lw markeredgewidth markerfacecolor markersize pad s zorder
 """
 _STYLE = frozenset(_STYLE_TEXT.split())
 

@@ -22,8 +22,11 @@ FILES = 16  # of tests for a fault
 FIRST, FEW = 4, 16  # files that are run before others are imported, and their tests that are run first
 _CASES = "tests/verification/test_cases.py::test_every_case_meets_its_source"
 _BESIDE = 0.5  # likelihood of a test for a file that uses another, for the other
-# Numbers, prints and signatures of all packages.
-KEPT = tuple(f"tests/test_kept_{name}.py" for name in ("signatures", "numbers", "prints"))
+# Machine code, numbers, prints and signatures of all packages.
+KEPT = (
+    "tests/llvm/test_kept_code.py",
+    *(f"tests/test_kept_{name}.py" for name in ("signatures", "numbers", "prints")),
+)
 # Packages whose tests are in the folders of others.
 ELSEWHERE = {
     "stages": ("tests/model", "tests/program", "tests/runtime", "tests/analysis"),

@@ -402,7 +402,7 @@ def test_another_version_is_refused(tmp_path: Path, key: str, value: Any, told: 
             "'L' is varied, and given in parameters= too",
         ),
         ({"parameters": {"m": [1.0, 2.0]}}, "has several values: give them in vary="),
-        ({"metrics": {"L": "maximum(height)"}}, "metric 'L' has the name of what differs"),
+        ({"metrics": {"L": "maximum(height)"}}, "metric 'L' has the name of a quantity"),
         ({"outputs": ["heigth"]}, "no output 'heigth'; did you mean 'height'"),
         ({"block": 0}, "block= must be a positive whole number"),
         ({"block": float("nan")}, "block= must be a positive whole number"),

@@ -91,6 +91,18 @@ def test_a_batch_is_a_cloud_of_all_its_runs(model, tmp_path: Path) -> None:
     assert not (tmp_path / "none.html").exists()
 
 
+def test_a_cloud_plots_six_histories_at_most(tmp_path: Path) -> None:
+    s = arm.System("sliders")
+    for i in range(4):
+        s.body(f"b{i}", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    names = [f"b{i}.{x}1" for x in "qu" for i in range(4)]
+    model = s.derive().compile()
+    batch = model.simulate_batch(0.1, step=0.05, sample=0.05, runs=2, outputs=names, progress=False)
+    data = _data(batch.view(path=tmp_path / "cloud.html").read_text(encoding="utf-8"))
+    columns = unpack(data["figures"][0]["cloud"]["columns"])
+    assert columns.size == 6 * len(batch.time) * 2
+
+
 def test_modes_are_shown_one_at_a_time_with_their_periods(model, tmp_path: Path) -> None:
     modes = model.linearize({"bob.q1": 0.0}).modes()
     data = _data(modes.animate(tmp_path / "modes.html").read_text(encoding="utf-8"))

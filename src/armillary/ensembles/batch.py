@@ -32,22 +32,22 @@ if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
 
 
-# Runs of a batch that ended, but after a place where some motion moves no mass.
+# Completed runs of a batch that passed a configuration with a motion without mass.
 #
-# The loops of a batch keep no rows from which to judge this. A run is suspect if its last speeds are enormous
-# compared with its start speeds plus the start accelerations times its duration. It is then repeated as a
-# single run, with rows, which checks the masses as all single runs do (runtime/models/failures.py). Runs that
-# pass keep their numbers. The first of the runs that failed are repeated, too, to find the reason.
+# The loops of a batch keep no rows to detect this. A run is suspect if its last speeds are enormous compared
+# with its start speeds plus the start accelerations times its duration. It is then repeated as a single run,
+# with rows, which checks the masses as all single runs do (runtime/models/failures.py). Runs that pass keep
+# their numbers. The first of the failed runs are also repeated, to find the reason.
 
-_ENORMOUS = 100.0  # ratio of last speeds to expected speeds from which on a run is suspect
-_EXAMINED = 256  # runs without suspicion, from the largest speeds on, after which the search ends
+_ENORMOUS = 100.0  # least ratio of last to expected speeds of a suspect run
+_EXAMINED = 256  # successive runs that are not suspect, in order of speed, after which the search ends
 _REPEATED = 20  # suspect runs that pass, after which the search ends
 _EXPLAINED = 5  # failed runs that are repeated to find the reason
 _ROWS = 2000  # most rows of a repeated run
 
 
 def mark_weak_runs(plan: Plan, outcome: Outcome) -> None:
-    """Mark runs through a place where a motion moves no mass as failed, with a single run's message."""
+    """Mark runs that passed a motion without mass as failed, with a single run's message."""
     _explain_failed_runs(plan, outcome)
     if not plan.model.equations.joints_move_bodies or _masses_suffice(plan):
         return
@@ -75,10 +75,7 @@ def mark_weak_runs(plan: Plan, outcome: Outcome) -> None:
 
 
 def _masses_suffice(plan: Plan) -> bool:
-    """Return whether a batch cannot come to places without mass.
-
-    That holds if all its runs have the same masses, and these are large enough.
-    """
+    """Return whether all runs of a batch have the same masses, and no motion can be without mass."""
     starts = plan.starts
     if set(starts.varying) & set(starts.table.masses.defaults):
         return False
@@ -97,14 +94,14 @@ def _largest_first(size: np.ndarray, runs: np.ndarray) -> Iterator[int]:
 
 
 def _explain_failed_runs(plan: Plan, outcome: Outcome) -> None:
-    """Add messages to failed runs that came to a place without mass, as repeated single runs find out."""
+    """Add messages to failed runs if a repeated single run came to a motion without mass."""
     failed = np.flatnonzero((outcome.status == DIVERGED) | (outcome.status == TOO_SMALL)).tolist()
     reasons = {i: why for i in failed[:_EXPLAINED] if (why := _reason_of_stop(plan, i))}
     outcome.messages |= reasons
     if reasons:
         first, why = next(iter(reasons.items()))
         status = {i: STATUS[outcome.status[i]] for i in failed[_EXPLAINED:]}
-        outcome.messages |= {i: f"{s}; run {first}, which was looked at: {why}" for i, s in status.items()}
+        outcome.messages |= {i: f"{s}; run {first}, which was repeated: {why}" for i, s in status.items()}
 
 
 def _speeds_by_kind(plan: Plan) -> list[list[int]]:
@@ -118,7 +115,7 @@ def _speeds_by_kind(plan: Plan) -> list[list[int]]:
 
 
 def _is_suspect(plan: Plan, i: int, state: np.ndarray, kinds: list[list[int]]) -> bool:
-    """Return whether the speeds at the end are enormous compared with those expected from the start."""
+    """Return whether the last speeds are enormous compared with the speeds expected from the start."""
     parameters, start, memory = plan.starts.block(i, i + 1)
     instance = Instance(plan.code, known=plan.code.constants_inside(parameters[:, 0]))
     rates = instance.derivatives(plan.settings.t0, start[:, 0], memory[:, 0])
@@ -127,7 +124,7 @@ def _is_suspect(plan: Plan, i: int, state: np.ndarray, kinds: list[list[int]]) -
 
 
 def _reason_of_stop(plan: Plan, i: int) -> str:
-    """Return why a single run stopped, if a motion moved no mass there; else ""."""
+    """Return why a single run stopped, if at a motion without mass; else ""."""
     settings, step = plan.settings, plan.settings.fixed_step
     rows = max(1.0, np.ceil((settings.t_end - settings.t0) / step / _ROWS)) * step if step else None
     try:
@@ -139,7 +136,7 @@ def _reason_of_stop(plan: Plan, i: int) -> str:
     return ""
 
 
-# s: duration of a chunk, and so the interval of progress reports and of looks for Ctrl-C
+# s: duration of a chunk, and so the interval of progress reports and of checks for Ctrl-C
 _CHUNK_SECONDS = 0.1
 _DEVICES = ("cpu", "gpu")
 _PRECISIONS = ("double", "single", "fast")  # fast: single precision with the card's approximate sines
@@ -160,7 +157,7 @@ def simulate_batch(
 
 
 class Prepared:
-    """A batch with compiled code, for any values of the quantities that differ between its runs."""
+    """A compiled batch, to be run with any values of the quantities that differ between runs."""
 
     def __init__(
         self,
@@ -172,9 +169,9 @@ class Prepared:
         size: int | None = None,
         **how: Given,
     ) -> None:
-        """``how`` has further arguments of ``simulate_batch``, with examples of all values that will differ.
+        """Compile for arguments ``how`` of ``simulate_batch``, with examples of all values that will differ.
 
-        ``size`` is the number of runs of later batches, by default that of the example values.
+        ``size``: the number of runs of later batches, by default the number of example values.
         """
         check_device(device, precision)
         began = time.perf_counter()
@@ -200,7 +197,7 @@ class Prepared:
         starts = Starts(self.plan.model, parameters, initial, memory, runs, t0, known, inputs)
         if set(starts.varying) != set(known.varying):
             raise ArmillaryError(
-                f"prepared for runs that differ in {', '.join(known.varying) or 'no parameter'}, "
+                f"this batch is for runs that differ in {', '.join(known.varying) or 'no parameter'}, "
                 f"not in {', '.join(starts.varying) or 'none'}"
             )
         return self.run(starts, threads, progress)
@@ -216,7 +213,7 @@ class Prepared:
             and plan.code.changes_configuration
             and len(plan.code.configuration_models) < 2
         ):
-            # Most runs meet the same configurations as the first.
+            # Most runs enter the same configurations as the first.
             first = PythonEngine(plan)
             first.one(starts, 0, 0, Outcome.empty(plan, 1))
             self.engine.renew()
@@ -244,7 +241,7 @@ class Prepared:
 
 
 def _show_inputs(inputs: DrivenInputs, outcome: Outcome) -> None:
-    """Replace the addresses of input data in the last memory by the values of the inputs."""
+    """Replace addresses of input data in the final memory by the values of the inputs."""
     for name, place in inputs.places.items():
         for t in np.unique(outcome.t_stop):
             here = outcome.t_stop == t
@@ -256,8 +253,8 @@ def _show_inputs(inputs: DrivenInputs, outcome: Outcome) -> None:
 def _make_left_over(plan: Plan, engine: Engine, outcome: Outcome, starts: Starts, halted: bool) -> None:
     """Make the runs that an engine left over; after Ctrl-C mark them as not run.
 
-    The first is made as a single run. If it has met configurations that the engine did not have, the engine
-    makes the others again, and so on.
+    The first is made as a single run. If it enters configurations that the engine lacks, the engine makes the
+    others again, and so on.
     """
     left_over = np.flatnonzero(outcome.status == LEFT_OVER)
     if halted or not left_over.size:
@@ -355,7 +352,7 @@ class _Crew:
             raise self.errors[0]
 
     def halt(self) -> None:
-        """Begin no further chunks, and wait for those that are running."""
+        """Begin no further chunks, and wait for running chunks."""
         with self.lock:
             self.taken = self.runs
         for thread in self.members:
@@ -399,8 +396,8 @@ class _Crew:
             if self.taken >= self.runs:
                 return None
             left = self.runs - self.taken
-            # Toward the end chunks become small, so that all threads end together, unless the engine needs
-            # chunks of a fixed size.
+            # The last chunks are small, so that all threads end together, unless the engine needs a fixed
+            # size.
             size = min(self.chunk, left if self.fixed else -(-left // self.count))
             i0, self.taken = self.taken, self.taken + size
             return i0, i0 + size

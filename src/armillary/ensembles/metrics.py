@@ -33,7 +33,7 @@ DIRECTIONS = {"rising": 1, "falling": -1, "either": 0}
 
 
 class MetricRow(NamedTuple):
-    """Time and value of a row and of the row before: symbols, or arrays with a number per row."""
+    """Time and value of a row and of the previous row: symbols, or arrays with a number per row."""
 
     t: Operand
     y: Operand
@@ -42,12 +42,12 @@ class MetricRow(NamedTuple):
 
     @property
     def has_predecessor(self) -> Operand:
-        """Whether there is a row before; NaN does not equal itself."""
+        """Whether there is a previous row; NaN does not equal itself."""
         return fn.equal(self.t_before, self.t_before)
 
 
 class MetricReduction(NamedTuple):
-    """A way to reduce values to one number: row by row from a start, or all values at once."""
+    """A reduction of values to one number: row by row from a start value, or of all values at once."""
 
     start: float
     step: Callable[[Operand, Operand], Operand]  # the new number from the number so far and the next value
@@ -69,7 +69,7 @@ SUM = MetricReduction(0.0, lambda old, new: old + new, np.sum)
 
 
 class Slot(NamedTuple):
-    """A number kept from row to row: a value, reduced over the rows at which a condition holds."""
+    """A number kept from row to row: the reduction of a value over the rows at which a condition holds."""
 
     reduction: MetricReduction
     value: Operand
@@ -86,8 +86,8 @@ class Metric:
 
     output: str
     kind: ClassVar[str] = ""
-    keeps_row: ClassVar[bool] = False  # whether formulas use the row before, which needs two more slots
-    several: ClassVar[bool] = False  # whether it is an array of numbers
+    keeps_row: ClassVar[bool] = False  # whether formulas use the previous row, which needs two more slots
+    several: ClassVar[bool] = False  # whether the metric is an array of numbers
 
     def __post_init__(self) -> None:
         text(self.output, "the output of a metric")
@@ -113,12 +113,12 @@ class Metric:
     # ------------------------------------------------------------ derived methods
 
     def slots(self, row: MetricRow) -> tuple[Slot, ...]:
-        """Return all slots; the last two are time and value of the row, if the next row needs them."""
+        """Return all slots; if the metric keeps rows, the last two are time and value of this row."""
         kept = (Slot(LAST, row.t), Slot(LAST, row.y)) if self.keeps_row else ()
         return (*self.own_slots(row), *kept)
 
     def row(self, t: object, y: object, slots: Sequence[object]) -> MetricRow:
-        """Return a row, with the row before from the slots."""
+        """Return a row, with the previous row from the slots."""
         return MetricRow(t, self.observed_value(y), *(slots[-2:] if self.keeps_row else ()))
 
     @property
@@ -128,7 +128,7 @@ class Metric:
 
     @property
     def size(self) -> int:
-        """How many numbers the metric has."""
+        """The number of numbers in the metric."""
         return 1
 
     def value(self, slots: np.ndarray, t_first: float) -> np.ndarray:
@@ -165,7 +165,7 @@ class Metric:
 
     @classmethod
     def read(cls, arguments: str, text: str) -> Metric:
-        """Return the metric from the arguments in its text; names of outputs may hold commas and brackets."""
+        """Return the metric from the arguments in its text; outputs' names may have commas and brackets."""
         return cls(_metric_name(arguments, text))
 
 
@@ -225,7 +225,7 @@ class Rms(Mean):
 
 @dataclass(frozen=True)
 class Crossing(Metric):
-    """The time at which a value first crosses a level, linear between rows; NaN if it never does.
+    """The time at which a value first crosses a level, interpolated linearly; NaN if it never does.
 
     A value that starts on the level has not crossed it.
     """
@@ -343,7 +343,7 @@ def read_metric(text: str) -> Metric:
         hint = f"; write {first}(output)" if first in KINDS else nearest(kind, KINDS)
         raise ArmillaryError(f"'{text}' is not a metric{hint or f'; write one of {known}'}")
     if not bracket or not rest.endswith(")"):
-        raise ArmillaryError(f"'{text}' is not a metric; write {kind}(output), with nothing after it")
+        raise ArmillaryError(f"'{text}' is not a metric; write {kind}(output) without further text")
     return KINDS[kind].read(rest[:-1], text)
 
 
@@ -364,7 +364,7 @@ def _is_number(part: str) -> bool:
 def _metric_number(part: str, text: str) -> float:
     if not _is_number(part):
         raise ArmillaryError(
-            f"'{text}': '{part.strip()}' is not a number; give a plain one, in the units of the output"
+            f"'{text}': '{part.strip()}' is not a number; give a number without units, in the output's units"
         )
     return float(part)
 

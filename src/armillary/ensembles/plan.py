@@ -1,4 +1,4 @@
-"""The plan of a batch: the data from which an engine makes the runs, and its making from the arguments.
+"""The plan of a batch, from which an engine makes the runs, and functions that make it from arguments.
 
 Arrays have a row per quantity and a column per run: numbers of neighbouring runs are neighbours in memory, as
 vector registers and GPUs need them.
@@ -36,7 +36,7 @@ STATUS = (
 FINISHED, EVENT, DIVERGED, TOO_SMALL, ACCUMULATES, TOO_MANY_STEPS, FAILED, NOT_RUN = range(len(STATUS))
 
 AT_ONCE = 20_000  # steps of a run between two checks for Ctrl-C
-KEPT, MEASURED = 1, 2  # what a row is for: a history, metrics, or both (3)
+KEPT, MEASURED = 1, 2  # the purpose of a row: a history, metrics, or both (3)
 
 
 @dataclass(frozen=True)
@@ -52,13 +52,13 @@ class BatchMetric:
 class Plan:
     """The runs of a batch, checked and ready for any engine.
 
-    ``times`` are the times of all rows; ``kept`` rows become histories of the columns ``history``,
-    ``measured`` rows go to the metrics. If all rows lie on grid points, ``grid`` and ``steps`` are the ends
-    and lengths of fixed steps, and ``row_at`` is the row due at each grid point or −1; else they are `None`.
+    ``times`` are the times of all rows. ``kept`` rows become histories of the columns ``history``;
+    ``measured`` rows update the metrics. If all rows lie on grid points, ``grid`` and ``steps`` are the ends
+    and lengths of fixed steps, and ``row_at`` the row due at each grid point or −1; else they are `None`.
     """
 
     model: CompiledModel
-    program: Program  # of the model, with just ``columns`` as outputs
+    program: Program  # the model's program, with only ``columns`` as outputs
     columns: tuple[str, ...]
     settings: IntegrationSettings
     times: np.ndarray
@@ -71,11 +71,11 @@ class Plan:
     steps: np.ndarray | None
     row_at: np.ndarray | None
     code: CompiledModel  # the model whose functions make the runs: ``model``, or its variant with inputs
-    size: int  # runs of the batch, or of a whole block of a study, by which the engine is chosen
+    size: int  # runs of the batch, or of a block of a study, which decide the engine
 
     @cached_property
     def stops(self) -> np.ndarray | None:
-        """Times at which the inputs of some run jump."""
+        """Times at which an input of any run jumps."""
         inputs, s = self.starts.inputs, self.settings
         return inputs.stops(s.t0, s.t_end, s.integrator.adaptive) if inputs is not None else None
 
@@ -193,7 +193,7 @@ def _check_names(asked: Iterable[str], starts: Starts) -> None:
     for name in asked:
         if name in varied:
             raise ArmillaryError(
-                f"metric '{name}' has the name of what differs between the runs; give it another"
+                f"metric '{name}' has the name of a quantity that differs between the runs; rename the metric"
             )
         if not name.strip():
             raise ArmillaryError("a metric needs a name")
@@ -245,11 +245,10 @@ def _row_times(
     history: bool,
     metrics: bool,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the times of all rows, which rows are kept as histories, and which rows metrics read.
+    """Return the times of all rows, the rows that are kept as histories, and the rows that metrics read.
 
-    Metrics read every grid point of fixed steps, or a thousand intervals with an adaptive method, or a row
-    every ``watch`` seconds. Histories are kept at the sample times, by default also every grid point or a
-    thousand intervals.
+    Metrics read a row every ``watch`` seconds, by default at every grid point of fixed steps or, with an
+    adaptive method, at a thousand intervals. Histories are kept at the sample times, with the same default.
     """
     usual = _grid_points(t0, t_end, step) if step else _even(t0, t_end, (t_end - t0) / ROWS)
     watched = usual if watch is None else _even(t0, t_end, real(watch, "watch"))
@@ -329,8 +328,8 @@ def _check_size(runs: int, samples: float, history: int, others: int) -> None:
     if size > most:
         raise ArmillaryError(
             f"{runs} runs with {numbers:,.0f} numbers each would take {_gibibytes(size)} of memory, more "
-            f"than {_gibibytes(most)}; keep fewer samples (sample=), fewer outputs (outputs=), reduce on "
-            "the fly (metrics=), or use a Study, which writes to disk"
+            f"than {_gibibytes(most)}; keep fewer samples (sample=) or outputs (outputs=), use metrics= "
+            "instead of histories, or use a Study, which writes to disk"
         )
 
 

@@ -1,4 +1,4 @@
-"""The results of many runs: metrics, histories, how each run ended."""
+"""The results of many runs: metrics, histories, and how each run ended."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _OWN = ("run", "time", "status", "t_stop")  # columns of every dataset and table
 def labels_of(**groups: Iterable[str]) -> dict[str, dict[str, str]]:
     """Return names in a dataset or table, by group and by name in the batch.
 
-    If a column of every batch or an earlier group has the name, the group's word comes before it, as in
+    If a column of every batch or an earlier group has the name, it gets the group's name as a prefix, as in
     "varied load.q1".
     """
     wished: list[str] = []
@@ -53,7 +53,7 @@ def labels_of(**groups: Iterable[str]) -> dict[str, dict[str, str]]:
 
 
 def write_batch(batch: Batch, path: Path) -> None:
-    """Write a NetCDF file that `load_batch` reads; labels replace names that NetCDF does not allow."""
+    """Write a NetCDF file for `load_batch`; labels replace names that NetCDF does not allow."""
     require_netcdf()
     data = batch.to_xarray()
     parts = {
@@ -96,7 +96,7 @@ def read_batch(path: str | os.PathLike[str]) -> DataTable:
     try:
         with open_netcdf(target) as data:
             if BATCH not in data.attrs:
-                raise ValueError("it has no such table; load_run reads runs")
+                raise ValueError("it has no table of a batch; load_run reads runs")
             about = json.loads(data.attrs[BATCH])
             if about["version"] != _VERSION:
                 raise ValueError(f"it has format {about['version']}, and this Armillary reads {_VERSION}")
@@ -154,7 +154,7 @@ class Batch(PickledValue):
 
         batch["peak"]              a metric, one number per run
         batch["tip height"]        histories, a row per run, at ``batch.time``
-        batch.status, batch.failed how runs ended, and the numbers of failed runs
+        batch.status, batch.failed how runs ended, and the indices of failed runs
         batch.ended_by             the event that ended a run
         batch.to_xarray(), batch.to_pandas(), batch.save("batch.nc")    (load_batch("batch.nc") reads it)
         batch.histogram("peak"), batch.scatter(), batch.fan("tip height")
@@ -209,7 +209,7 @@ class Batch(PickledValue):
 
     @property
     def failed(self) -> np.ndarray:
-        """Numbers of the runs that did not reach an end: diverged, too small or many steps, not made."""
+        """Indices of the runs that did not reach an end: diverged, too small or too many steps, not made."""
         return np.flatnonzero((self.status != STATUS[FINISHED]) & (self.status != STATUS[EVENT]))
 
     def check(self) -> Batch:
@@ -294,7 +294,7 @@ class Batch(PickledValue):
     # ------------------------------------------------------------ pictures
 
     def fan(self, output: str, **options: Given) -> Figure:
-        """Draw the spread of an output over time: median, bands of runs, some single runs.
+        """Draw the distribution of an output over time: median, bands of runs, some single runs.
 
         ``options``: ``bands=(0.5, 0.9)``, ``singles=5``, ``title``, ``path`` of a file to save it.
         """
@@ -317,10 +317,10 @@ class Batch(PickledValue):
         theme: str | None = None,
         path: str | os.PathLike[str] | None = None,
     ) -> MotionView | Path:
-        """Show all runs at once as a cloud, in the browser or a notebook, or write an .html file (``path``).
+        """Show all runs at once in the browser or a notebook, or write an .html file (``path``).
 
-        Runs are coloured by ``colour``, a metric or a value that differs between them. The histories of
-        all coordinates must be kept (``outputs=``). ``model`` is needed for a batch that was loaded.
+        ``colour``, a metric or a value that differs between runs, gives each run its colour. The histories of
+        all coordinates must be kept (``outputs=``). A batch from a file needs ``model``.
         """
         from armillary.results.plots.motion import PictureOptions, picture_of, show_page, write_html
 

@@ -61,17 +61,17 @@ def initial_by_name(model: CompiledModel, initial: object) -> DataTable:
 
 
 def without_texts(value: Given, read: Callable[[str], float]) -> Given:
-    """Return values with texts such as "3 mm" replaced by the numbers that ``read`` returns."""
+    """Return values in which ``read`` has replaced texts such as "3 mm" by numbers."""
     texts = isinstance(value, list | tuple) or getattr(value, "dtype", np.dtype(float)).kind in "UO"
     return [read(v) if isinstance(v, str) else v for v in value] if texts else value
 
 
 def column_of(value: Given, where: str, factor: float, units: Given, dimension: object) -> np.ndarray:
-    """Return one number per run in stated units; times ``factor`` they are in the model's own units."""
+    """Return one number per run in stated units; ``factor`` converts them to the model's own units."""
     if is_quantity(value):
         size, own = magnitude_in_si(value)
         if dimension is not None and own is not dimension:
-            raise UnitsError(f"{where} has dimension [{dimension}], but what is given has [{own}]")
+            raise UnitsError(f"{where} has dimension [{dimension}], but the given value has [{own}]")
         value = np.asarray(size, dtype=float) / units.scale(own) / factor
     if isinstance(value, list | tuple) and any(is_quantity(v) for v in value):
         raise ParameterError(f"{where} is a list of quantities; give one quantity with an array of numbers")
@@ -115,7 +115,7 @@ def run_count(lengths: dict[str, int], runs: int | None) -> int:
     return count
 
 
-# Given values of parameters, initial values and memory, which may differ from run to run.
+# Given parameters, initial values and memory, which may differ from run to run.
 
 GivenValues = DataMapping
 
@@ -203,7 +203,7 @@ class VariedValues:
         return found | {f"input '{name}'": s.runs for name, s in signals.items() if s.runs is not None}
 
     def share(self, kind: str) -> DataTable:
-        """Return the values that are the same in all runs, as they were given."""
+        """Return the values common to all runs, as given."""
         return {name: value for name, value in self._given[kind].items() if not differs(value)}
 
     def given(self) -> dict[str, dict[str, np.ndarray]]:

@@ -1,9 +1,9 @@
 """The starts of many runs: parameters, states and memory, from values that may differ from run to run.
 
-If starts are only numbers given by name, blocks of runs are made at once. So are starts that must be computed
-(closed loops, mass centres, memories that begin at an expression, momenta): see `FoundStarts`. If contacts
-are decided at the start or starts have derivatives, the code of single runs places each run; one run only, if
-nothing that differs between runs affects the start.
+Blocks of runs start at once if starts are numbers given by name, or if `FoundStarts` can compute them (closed
+loops, mass centres, memories that begin with an expression, momenta). If contacts are decided at the start or
+starts have derivatives, the code of single runs computes the start of each run, or of one run if all start
+alike.
 """
 
 from __future__ import annotations
@@ -43,17 +43,16 @@ from armillary.solver.language.language import CLOSED
 from armillary.solver.llvm.closing_code import loop_code
 from armillary.untyped import DataTable
 
-# Starts of many runs that must be computed: closed loops, mass centres, memories that begin at expressions,
+# Starts of many runs that must be computed: closed loops, mass centres, memories that begin with expressions,
 # momenta.
 #
-# Compiled loops over the runs close loops and compute momenta; expressions are evaluated for all runs at
-# once.
+# Compiled code closes loops and computes momenta run by run; expressions are evaluated for all runs at once.
 
 
 def can_find(model: CompiledModel) -> bool:
     """Return whether `FoundStarts` can compute the starts of this model.
 
-    It cannot for derivatives of starts, and for contacts, which are decided at the start.
+    It computes neither derivatives of starts nor the status of contacts.
     """
     kind = type(model)
     ordinary = kind.place_at_start is CompiledModel.place_at_start
@@ -76,9 +75,9 @@ class FoundStarts:
         memory: np.ndarray,
         named: set[str],
     ) -> None:
-        """``names`` are those of the parameters, ``u`` has all speeds; values in ``named`` stay unchanged.
+        """Compute the starts; ``names`` are the parameters' names, ``u`` has all speeds.
 
-        ``failed`` has the reasons why runs cannot start.
+        Values in ``named`` stay unchanged. ``failed`` has the reasons why runs cannot start.
         """
         self.model, self.t0, self.states = model, t0, states
         self.names, self.parameters = names, parameters
@@ -144,9 +143,9 @@ class FoundStarts:
         return out + 0.0  # no −0
 
 
-_EXAMINED = 64  # sets of parameters that are checked first for refusals
+_EXAMINED = 64  # sets of parameters that are checked first
 Columns = tuple[np.ndarray, np.ndarray, np.ndarray]
-# of a body: message's begin, names, and function of their values
+# Quantities of a body: the beginning of a message, names of parameters, and a function of their values
 Quantities = tuple[str, tuple[str, ...], Any]
 
 
@@ -154,7 +153,7 @@ Quantities = tuple[str, tuple[str, ...], Any]
 class CompactBlock:
     """Parameters, states and memory of neighbouring runs, in the model's own units.
 
-    ``parameters`` are those of the first of all runs, ``varied`` the columns of differing parameters by
+    ``parameters`` has the values of the first of all runs, ``varied`` the columns of differing parameters, by
     index. ``state`` and ``memory`` have a column per run, or a single column if all runs start alike.
     """
 
@@ -178,7 +177,7 @@ class Starts(VariedValues):
         like: Starts | None = None,
         inputs: DrivenInputs | None = None,
     ) -> None:
-        """``like``: other starts of the same model, whose tables are used again."""
+        """Check the given values; ``like`` are starts of the same model whose tables are reused."""
         table = like.table if like else parameter_table(model.equations)
         super().__init__(model, table, parameters, initial, memory, inputs)
         self.t0 = t0
@@ -230,7 +229,7 @@ class Starts(VariedValues):
     def _exclude_unsuitable_runs(self, inside: DataTable) -> None:
         """Exclude runs that this kind of model refuses.
 
-        Of many runs a few distant ones are checked first, the others only if one of these is refused.
+        Of many runs a few far apart are checked first, the others only if one of these is refused.
         """
         spread = np.unique(np.linspace(0, self.runs - 1, _EXAMINED).astype(int))
         ends = [f(column) for column in self.columns["parameters"].values() for f in (np.argmin, np.argmax)]
@@ -243,11 +242,10 @@ class Starts(VariedValues):
                 return
 
     def _exclude_weak_places(self, state: np.ndarray, i0: int) -> None:
-        """Exclude runs from i0 on that start at a place where some motion moves no mass.
+        """Exclude runs from i0 on that start in a configuration with a motion without mass.
 
-        Candidates have the axes of a joint in a plane. The bodies at this joint are the same in all runs
-        except for parameters; so runs with extreme parameters are checked first, others only if one of these
-        fails.
+        Candidates have the axes of a joint in a plane. Only parameters of the bodies at this joint differ
+        between runs; so runs with extreme parameters are checked first, others only if one of these fails.
         """
         columns = self.columns["parameters"].values()
         for joint in self.model.three_angles:
@@ -266,7 +264,7 @@ class Starts(VariedValues):
                     self._fail(i, why)
 
     def _weakness(self, i: int) -> str:
-        """Return why a run cannot start, if a motion moves no mass there; else ""."""
+        """Return why a run cannot start, if it starts at a motion without mass; else ""."""
         given = self.single(i)
         instance = Instance(self.model, given["parameters"])
         memory = initial_memory(self.model.equations, given["memory"], self.t0)
@@ -287,19 +285,19 @@ class Starts(VariedValues):
     # ------------------------------------------------------------ blocks
 
     def block(self, i0: int, i1: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return parameters, states and memory of runs i0 … i1 − 1 as columns, in the model's own units."""
+        """Return parameters, states and memory of runs i0 … i1 − 1 in the model's units, by columns."""
         return self.block_with_motion(i0, i1)[:3]
 
     def block_with_motion(self, i0: int, i1: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Return the same as ``block``, and the motions at the start: [coordinates, all speeds, states].
 
-        Motions are computed only where loops may have to be closed: dependent speeds do not follow from a
-        state if they were chosen poorly.
+        Motions are computed only if loops may have to be closed: poorly chosen dependent speeds do not follow
+        from a state.
         """
         parameters = self._parameter_columns(i0, i1)
         state, memory, motion = self._start_states(i0, i1)
         self._exclude_weak_places(state, i0)
-        state[:, self.unable[i0:i1]] = np.nan  # a run from there ends at once
+        state[:, self.unable[i0:i1]] = np.nan  # such a run ends at once
         memory = memory if self.inputs is None else self.inputs.address_data(memory, i0)
         return parameters, state, memory, motion
 
@@ -328,7 +326,7 @@ class Starts(VariedValues):
     @property
     def inputs(self) -> DrivenInputs | None:
         """Inputs over time; those without data keep their value at the start of each run."""
-        with self._making:  # made once for all threads, since memories contain its addresses
+        with self._making:  # once for all threads, since memories contain addresses of its data
             return self._complete_inputs
 
     @cached_property
@@ -362,7 +360,7 @@ class Starts(VariedValues):
         return self._single_start(0)
 
     def _single_start(self, i: int) -> Columns:
-        """Return state, memory and motion of a run, placed as a single run."""
+        """Return state, memory and motion of a run, computed as for a single run."""
         given = self.single(i)
         instance = Instance(self.model, given["parameters"])
         stored = initial_memory(self.model.equations, given["memory"], self.t0)
@@ -396,7 +394,7 @@ class Starts(VariedValues):
 
     @cached_property
     def _start_alike(self) -> bool:
-        """Whether all runs start alike: values that differ between them do not affect the start."""
+        """Whether all runs start alike, as no differing value affects the start."""
         if self.columns["initial"] or self.columns["memory"]:
             return False
         if self.given_inputs is not None and any(s.runs for s in self.given_inputs.signals.values()):
@@ -478,7 +476,7 @@ class Starts(VariedValues):
 
     @cached_property
     def _first_initial(self) -> DataTable:
-        """Initial values of the first run, without varied Euler parameters; see `_make_unit`."""
+        """Return initial values of the first run, without varied Euler parameters; see `_make_unit`."""
         names = self.model.base.coordinate_names
         fours = {names[q + k] for q in self.model.equations.program.quaternions for k in range(4)}
         varied = fours & set(self.columns["initial"])

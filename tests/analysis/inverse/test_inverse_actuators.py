@@ -56,6 +56,18 @@ def test_an_input_is_found_that_gives_the_motion(cart):
     assert cart.inverse(q, u, udot, memory={"push": 12.5}).values == pytest.approx([0, 0], abs=1e-13)
 
 
+def test_efforts_of_inputs_and_parameters_are_in_their_own_units():
+    s = arm.System("sled")
+    s.input("push", 0.0, units="kN")
+    s.parameter("pull", 0.0, units="kN")
+    sled = s.body("sled", joint=arm.Prismatic("x"), mass=200, inertia=0)
+    s.force("both", "push + pull", s.ground.x, at=sled.origin)
+    model = s.derive().compile()
+    for name in ("push", "pull"):
+        found = model.inverse([0.0], [0.0], [30.0], actuators=[name])
+        assert found[name] == pytest.approx(6.0, rel=1e-14) and found.units[name] == "kN"
+
+
 def test_what_cannot_be_held_is_named(cart):
     with pytest.raises(
         arm.ArmillaryError, match=r"1 actuator cannot give these rates to 2 freedoms.*'pole.u1'"

@@ -120,6 +120,13 @@ def test_an_impulse_of_a_discrete_model_lasts_one_step() -> None:
     assert found["acceleration"][0] == 1 / M
 
 
+def test_two_times_are_equal_steps() -> None:
+    lin = position()
+    found = lin.step_response([0.0, 0.4])
+    assert found.time.tolist() == [0.0, 0.4]
+    assert found["x"][-1] == pytest.approx(lin.step_response(0.4)["x"][-1], rel=1e-12)
+
+
 def test_step_and_impulse_responses_are_the_closed_form() -> None:
     lin, a = position(), C / 2 / M
     w = np.sqrt(K / M - a**2)
@@ -368,9 +375,9 @@ def test_plots_are_files(tmp_path: Path) -> None:
         (lambda lin: lin.discretize(0), "a positive number of seconds"),
         (lambda lin: lin.discretize(0.1, "zho"), "did you mean 'zoh'?"),
         (lambda lin: lin.keep(["wheel.q2"]), "no state 'wheel.q2'"),
-        (lambda lin: lin[0], "one operating point alone"),
+        (lambda lin: lin[0], "only one operating point"),
         (lambda lin: lin.frequency_response({}), "omega must be a number"),
-        (lambda lin: lin.bode("b.png"), "not 'b.png'; a file is given by name, as in bode(path=…)"),
+        (lambda lin: lin.bode("b.png"), "not 'b.png'; give a file as bode(path=…)"),
     ],
 )
 def test_bad_arguments_get_a_sentence(call: Any, sentence: str) -> None:
@@ -383,7 +390,7 @@ def test_analyses_of_one_point_refuse_many() -> None:
     model, _ = quarter_car()
     many = model.linearize(inputs=["road"], outputs=["travel"], parameters={"k": [1e4, 2e4]})
     assert many.poles().shape == (2, 4)
-    with pytest.raises(ArmillaryError, match=r"needs one operating point, and this linear model has 2"):
+    with pytest.raises(ArmillaryError, match=r"needs one operating point, but this linear model has 2"):
         many.zeros()
     with pytest.raises(ArmillaryError, match="no inputs; name them"):
         model.linearize().zeros()

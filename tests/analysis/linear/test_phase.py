@@ -99,5 +99,5 @@ def test_a_response_without_its_linear_model_has_no_phase() -> None:
     """Between its frequencies nothing is known, so turns could be lost."""
     response = _linear(0.01).frequency_response(np.array([1.0, 10.0]))
     assert np.array_equal(replace(response, model=None).magnitude, response.magnitude)
-    with pytest.raises(arm.ArmillaryError, match="has no linear model, from which its phase follows"):
+    with pytest.raises(arm.ArmillaryError, match="has no linear model, which its phase needs"):
         _ = replace(response, model=None).phase

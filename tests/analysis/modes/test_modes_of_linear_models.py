@@ -341,5 +341,5 @@ def test_wrong_requests_are_explained() -> None:
         modes[7]
     with pytest.raises(arm.ArmillaryError, match=r"linearised at 3; .* arm.root_locus"):
         chain(2, walls=True).linearize(parameters={"k": np.array([1.0, 2.0, 3.0])}).modes()
-    with pytest.raises(arm.ArmillaryError, match=r"modes\(\) is computed of continuous models"):
+    with pytest.raises(arm.ArmillaryError, match=r"modes\(\) needs a continuous model"):
         chain(2, walls=True).linearize().discretize(0.1).modes()

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra import functions as fn
 from armillary.model.snapshot import find_differences
 from armillary.text_tables import toml_text
 
@@ -235,6 +236,19 @@ def test_systems_that_differ_in_the_default_of_a_parameter_alone_are_not_the_sam
 
     assert find_differences(mass(2.0), mass(2.0)) == []
     assert "'m' among its parameters" in find_differences(mass(2.0), mass(3.0))
+
+
+@pytest.mark.parametrize("taken", ["parameter", "body", "load", "input"])
+def test_names_of_shared_expressions_are_none_that_the_model_has(taken, tmp_path):
+    s = arm.System("names")
+    own = {one: "z1" if one == taken else one for one in ("parameter", "body", "load", "input")}
+    b = s.body(own["body"], joint=arm.Prismatic("x"), mass=2, inertia=0)
+    p, given = s.parameter(own["parameter"], 3.0, units="N/m"), s.input(own["input"], 1.0, units="m")
+    pull = fn.named(p * (b.q1 - given), "pull")
+    s.force(own["load"], -pull * (1 + b.q1 * pull / 7), b.x, at=b.com)
+    s.save(tmp_path / "names.toml")
+    assert "z2" in (tmp_path / "names.toml").read_text(encoding="utf-8")
+    assert find_differences(s, arm.load(tmp_path / "names.toml")) == []
 
 
 def test_a_bare_one_before_a_parameter_reads_back_with_its_unknown_dimension(tmp_path):

@@ -60,7 +60,7 @@ _TRIES = 5  # attempts for each position with closed loops
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Regressor:
-    """Efforts at places of a motion as e = Y π + e₀, linear in the base parameters π.
+    """Efforts e = Y π + e₀ at samples of a motion, linear in the base parameters π.
 
     y.values          Y, (…, speeds, parameters)
     y.rest            e₀, (…, speeds): efforts against all loads except gravity
@@ -75,7 +75,7 @@ class Regressor:
     rest: np.ndarray
 
     def efforts(self, parameters: object = None) -> np.ndarray:
-        """Return Y π + e₀ for base parameters π, by default those of the description."""
+        """Return Y π + e₀ for base parameters π, by default from the description."""
         pi = self.parameters.values if parameters is None else reals(parameters, "parameters=")
         if pi.shape != (len(self.parameters),):
             raise ArmillaryError(
@@ -86,7 +86,7 @@ class Regressor:
 
     @property
     def condition(self) -> float:
-        """Condition number of all rows together, with columns scaled to equal length."""
+        """The condition number of all rows together, with columns scaled to equal length."""
         return condition(self.values.reshape(-1, self.values.shape[-1]))
 
     def __repr__(self) -> str:
@@ -108,7 +108,7 @@ def condition(rows: np.ndarray) -> float:
 
 
 class RegressorModel:
-    """The linear efforts of a model: expressions, and machine code, which is made at its first use."""
+    """The linear efforts of a model: expressions, and machine code, compiled at its first use."""
 
     def __init__(self, model: CompiledModel, *, every: bool = False) -> None:
         refuse_rigid_contacts(model.base.equations, "the regressor of its efforts")
@@ -134,7 +134,7 @@ class RegressorModel:
         return ModelFunctions(self.equations, wanted, self.linear.expressions.rates)
 
     def at(self, places: Places, parameters: Mapping[str, object] | None) -> tuple[np.ndarray, np.ndarray]:
-        """Return Y and e₀ at places, a row each."""
+        """Return Y and e₀ at samples of a motion, a row each."""
         at = (places.t, places.states, parameters, places.memory, places.rates)
         columns = len(self.groups.independent)
         rest = self.functions.rows("rest", *at)
@@ -190,9 +190,9 @@ def regressor(
     memory: object = None,
     states: object = None,
 ) -> Regressor:
-    """Efforts at places of a motion as linear functions of the base parameters, e = Y π + e₀.
+    """Return the efforts at samples of a motion as functions of the base parameters, e = Y π + e₀.
 
-    The places are given as for ``inverse``; ``parameters`` are parameters of geometry and loads.
+    Samples are given as for ``inverse``; ``parameters`` are parameters of geometry and loads.
     """
     made = regressor_model(model)
     places = made.reader.read(model.base, q, u, udot, t, memory, states, parameters)
@@ -207,6 +207,7 @@ def regressor(
     )
 
 
+_ZERO = 1e-12  # of the largest column: smaller ones are rounding
 _FINE = 20  # samples per harmonic at which limits are checked
 _DRAWS = 30  # random series, of which the best is a start
 _STEPS = 15  # most iterations of a minimisation
@@ -220,7 +221,8 @@ class ExcitingTrajectory:
         motion.time, motion.q, motion.u, motion.udot        the samples of one period
         s.prescribe("A.q1", motion.text("A.q1"))        the motion as an expression of time
 
-    ``amplitudes`` are the amplitudes of the sines and cosines, (joints, harmonics, 2).
+    ``amplitudes`` are the amplitudes of the sines and cosines, (joints, harmonics, 2). ``condition`` leaves
+    out parameters that no motion of these joints shows; `identify` names them.
     """
 
     system: str
@@ -348,7 +350,7 @@ def exciting_trajectory(
     found = [search.minimise(rng) for _ in range(starts)]
     best = min(found, key=search.value)
     amplitudes = search.amplitudes(best)
-    rows = search.rows(amplitudes)
+    rows = search.rows(amplitudes)[:, search.shown]
     return ExcitingTrajectory(
         made.equations.system.name, joints.coordinates, made.equations.speeds, joints.period, joints.centre,
         amplitudes, time, condition(rows), joints.units, joints.factors,
@@ -366,9 +368,7 @@ def _motion(
 
 
 class _Joints:
-    """The coordinates whose rates are speeds, in the order of the speeds, with limits in the
-    model's units.
-    """
+    """The coordinates with speeds as rates, in the order of the speeds, with limits in the model's units."""
 
     def __init__(
         self,
@@ -428,10 +428,10 @@ def _following(
     for i, name in enumerate(names):
         varying = [s for s in symbols(*(column[i] for column in slopes)) if s.data.role != "parameter"]
         if varying or still[i] is not ZERO:
-            why = f"its rate depends on '{varying[0]}'" if varying else "it is driven by what is prescribed"
+            why = f"its rate depends on '{varying[0]}'" if varying else "a prescribed motion drives it"
             raise ArmillaryError(
                 f"exciting_trajectory(): '{name}' does not follow the joints in proportion ({why}); only "
-                "trees of joints can be excited, of which some may be locked or follow others by a ratio"
+                "trees of joints can be excited; joints may be locked or follow others by a ratio"
             )
     inside = parameter_table(equations).inside_columns(parameters)
     ratios = np.array([[float(x) for x in evaluate_all(column, inside)] for column in slopes]).T
@@ -454,7 +454,7 @@ def _range_of(given: object, coordinate: Expr) -> tuple[float, float]:
 def _bounds_by_name(
     given: Mapping[str, float] | float | None, speeds: Sequence[Expr], what: str
 ) -> np.ndarray:
-    """Return the largest magnitude for each speed, infinite where none is given."""
+    """Return the largest magnitude for each speed, infinite by default."""
     names = [u.data.name for u in speeds]
     if isinstance(given, Mapping):
         named = checked_names(given, names, f"{what} names", listed=True)
@@ -489,8 +489,17 @@ class _ConditionSearch:
         # period (Ehlich and Zeller 1964). With this factor limits hold between samples too.
         self._fine = np.linspace(0.0, joints.period, _FINE * harmonics, endpoint=False)
 
+    @cached_property
+    def shown(self) -> np.ndarray:
+        """The columns of parameters that some motion shows: those of a locked joint may act on its effort at
+        other places alone.
+        """
+        x = np.random.default_rng(0).normal(size=2 * self.harmonics * len(self.joints.coordinates))
+        sizes = np.linalg.norm(self.rows(self.amplitudes(x)), axis=0)
+        return np.asarray(sizes > _ZERO * np.max(sizes, initial=0.0))
+
     def amplitudes(self, x: np.ndarray) -> np.ndarray:
-        """Return the amplitudes x scaled, by joint, to the largest ones that keep the limits."""
+        """Return the amplitudes x, scaled joint by joint to the largest that keep the limits."""
         joints = self.joints
         shape = (len(joints.coordinates), self.harmonics, 2)
         raw = x.reshape(shape) / np.arange(1, self.harmonics + 1)[:, None]
@@ -504,7 +513,7 @@ class _ConditionSearch:
         return found
 
     def rows(self, amplitudes: np.ndarray) -> np.ndarray:
-        """Return the regressor along the motion, the rows of all samples below each other."""
+        """Return the regressor along the motion, with the rows of all samples stacked."""
         q, u, udot = _motion(self.time, self.joints.period, self.joints.centre, amplitudes)
         count = len(self.time)
         own = np.broadcast_to(self._own, (count, len(self._own)))
@@ -516,8 +525,8 @@ class _ConditionSearch:
         return Y.reshape(-1, Y.shape[-1])
 
     def value(self, x: np.ndarray) -> float:
-        """Return ln of the condition number, from the eigenvalues of YᵀY: squares of Y's singular values."""
-        rows = self.rows(self.amplitudes(x))
+        """Return ln of the condition number, from the eigenvalues of YᵀY (squared singular values of Y)."""
+        rows = self.rows(self.amplitudes(x))[:, self.shown]
         sizes = np.linalg.norm(rows, axis=0)
         if not np.all(sizes > 0):
             return 50.0

@@ -81,7 +81,7 @@ class BodyInertia:
 
 
 def numbers_of(theta: np.ndarray) -> np.ndarray:
-    """φ = (m, h, Jxx, Jyy, Jzz, Jxy, Jxz, Jyz) from θ = (α, d₁, d₂, d₃, s₁₂, s₁₃, s₂₃, t).
+    """Return φ = (m, h, Jxx, Jyy, Jzz, Jxy, Jxz, Jyz) from θ = (α, d₁, d₂, d₃, s₁₂, s₁₃, s₂₃, t).
 
     Both are along the last axis.
     """
@@ -98,7 +98,7 @@ def numbers_of(theta: np.ndarray) -> np.ndarray:
 
 
 def numbers_slopes(theta: np.ndarray) -> np.ndarray:
-    """∂φ/∂θ, (…, 10 of φ, 10 of θ), by complex steps: exact to rounding."""
+    """Return ∂φ/∂θ, (…, 10 of φ, 10 of θ), by complex steps: exact to rounding."""
     stepped = theta[..., None, :] + 1e-30j * np.eye(10)
     return np.swapaxes(numbers_of(stepped).imag / 1e-30, -1, -2)
 
@@ -139,15 +139,16 @@ def length_of(theta: np.ndarray) -> float:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Identification:
-    """Inertial parameters and friction found from efforts.
+    """Inertial parameters and friction, identified from efforts.
 
         found.values["A.Jzz"], found.standard_errors["A.Jzz"]     and the interval found.intervals["A.Jzz"]
         found.bodies["A"]           mass, com and inertia of a physically possible body
         found.parameters            parameters of the description by name, for simulate
         found.friction["A.u1"]      {"viscous": …, "coulomb": …}
 
-    ``values`` are base parameters and friction of the possible bodies; ``unconstrained`` are the values of
-    least squares alone, to which standard errors and intervals belong. ``sigma`` is the noise of each effort.
+    ``values`` are base parameters and friction of physically possible bodies. ``unconstrained`` are the
+    values by least squares alone, to which standard errors and intervals belong. ``sigma`` is the noise of
+    each effort.
     """
 
     system: str
@@ -157,13 +158,13 @@ class Identification:
     standard_errors: Mapping[str, float]
     intervals: Mapping[str, tuple[float, float]]
     units: Mapping[str, str]
-    described: Mapping[str, float]  # values of the description; NaN if it has none
+    described: Mapping[str, float]  # values from the description, or NaN
     covariance: np.ndarray
     friction: Mapping[str, Mapping[str, float]]
     bodies: Mapping[str, BodyInertia]
     parameters: Mapping[str, float]
     sigma: Mapping[str, float]
-    residuals: np.ndarray  # measured efforts less identified ones, (rows, speeds)
+    residuals: np.ndarray  # measured minus identified efforts, (rows, speeds)
     condition: float
     warnings: tuple[str, ...]
 
@@ -243,16 +244,15 @@ def identify(
     prior: float = 1.0,
     consistent: bool = True,
 ) -> Identification:
-    """Identify inertial parameters of all bodies, and friction, from a motion and the efforts along its
-    speeds.
+    """Identify inertial parameters of all bodies, and friction, from a motion and its efforts.
 
     ``motion`` is (q, u, udot), an ``ExcitingTrajectory``, or a run or its file; for a run ``udot`` are the
     rates of its speeds (default: slopes of splines). ``efforts`` has a column for each of
     ``model.speed_names``, or columns by the names of speeds, as arrays or names of the run's columns.
     ``friction`` lists "viscous", "coulomb" and "offset", for all speeds or by speed. ``parameters`` has
     values that the description lacks: geometry, and estimates of masses and inertias, within a factor of
-    about e^``prior``. ``sigma`` is the standard deviation of efforts, one number or by speed; if it is left
-    out, it is estimated. If ``consistent``, the bodies of the result are physically possible.
+    about e^``prior``. ``sigma`` is the standard deviation of efforts, one number or by speed; by default it
+    is estimated. If ``consistent``, the bodies of the result are physically possible.
     """
     core = compiled_model(model, "identify()")
     prior = real(prior, "prior")
@@ -348,7 +348,7 @@ def _efforts(names: tuple[str, ...], efforts: object, run: Run | None, rows: int
         given = checked_names(efforts, names, "identify(): efforts= names")
         if missing := [name for name in names if name not in given]:
             raise ArmillaryError(
-                f"identify(): efforts= has nothing for '{missing[0]}'; give those along all speeds"
+                f"identify(): efforts= has no column for '{missing[0]}'; give the efforts along all speeds"
             )
         found = [given[name] for name in names]
         if run is not None:
@@ -404,7 +404,7 @@ def _sigma(names: tuple[str, ...], sigma: object) -> np.ndarray | None:
 def _solve_weighted_least_squares(
     columns: np.ndarray, right: np.ndarray, sigma: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, list[int]]:
-    """(x, 1/σ of each speed, the covariance of x, the indices of undetermined unknowns)."""
+    """Return x, 1/σ of each speed, the covariance of x, and the indices of undetermined unknowns."""
     rows, speeds, unknowns = columns.shape
     if rows * speeds <= unknowns:
         raise ArmillaryError(
@@ -432,7 +432,7 @@ def _possible(
     x: np.ndarray,
     prior: float,
 ) -> tuple[dict[str, BodyInertia], np.ndarray]:
-    """Return the physically possible bodies nearest to x in terms of the data, and their base parameters."""
+    """Return the physically possible bodies nearest to x in the metric of the data, and their parameters."""
     from scipy.optimize import least_squares
 
     names, matrix, offset, start = _body_map(made, parameters)
@@ -472,7 +472,7 @@ def _possible(
 def _body_map(
     made: RegressorModel, parameters: Mapping[str, object] | None
 ) -> tuple[list[str], np.ndarray, np.ndarray, list[np.ndarray]]:
-    """(names of bodies with mass, B and b of base parameters π = B φ + b, φ of the description by body)."""
+    """Return the names of bodies with mass, B and b of base parameters π = B φ + b, and the described φ."""
     linear, groups = made.linear, made.groups
     equations = made.equations
     values = parameter_values(made, parameters)
@@ -512,15 +512,15 @@ def parameter_values(made: RegressorModel, parameters: Mapping[str, object] | No
 
 
 def _inertial_expressions(body: Body) -> list[Expr]:
-    """φ of a body as expressions: about its origin, in its axes."""
+    """Return φ of a body as expressions, about its origin and in its axes."""
     c = body.com_coordinates
     J = matrix_sum(body.inertia, point_mass_inertia(body.mass, c))
     return [as_expr(x) for x in (body.mass, *scaled(c, body.mass), *(J[i][j] for i, j in ELEMENTS))]
 
 
 def _named_parameters(made: RegressorModel, bodies: Mapping[str, BodyInertia]) -> dict[str, float]:
-    """Return the values of the description's parameters that are a mass, a coordinate of a mass centre or an
-    inertia, and do not enter the geometry.
+    """Return the identified values of parameters of the description that are a mass, a coordinate of a mass
+    centre or an inertia, and do not enter the geometry.
     """
     everywhere = [as_expr(x) for body in made.equations.system.bodies.values() for x in body.at]
     geometry = {s.data.name for s in symbols(*everywhere)}

@@ -1,15 +1,14 @@
 """Inertial parameters of the links of a regrouped tree, and efforts as linear functions of them.
 
 Each link has a mass m, first moment h = m c and inertia matrix J about its origin, in the link's axes, and
-the armatures of its joint. κ are those of these numbers that are not zero after regrouping. Efforts are
-linear,
+the armatures of its joint. κ are the nonzero numbers among these after regrouping. Efforts are linear,
 
     e = Y(q, u, u̇) κ + e₀(q, u, t)
 
 with e₀ the efforts against all loads except gravity.
 
 Joints of several axes have links without bodies, to which regrouping moves numbers of one body: κ = G π, with
-the numbers π of the bodies, of which there may be fewer than κ. Then independent κ_k are kept of the κ,
+the bodies' numbers π. If there are fewer π than κ, only independent κ_k are kept,
 
     κ_d = W κ_k,     Y κ = (Y_k + Y_d W) κ_k
 """
@@ -66,7 +65,7 @@ from armillary.results.record import label_units
 from armillary.text_tables import aligned, counted, html_table
 from armillary.untyped import DataTable
 
-DEPENDENT = 1e-8  # share of a column's length, below which its part independent of others is rounding
+DEPENDENT = 1e-8  # share of a column's length, below which its remainder after projection is rounding
 ENTRIES = ("m", "hx", "hy", "hz", "Jxx", "Jyy", "Jzz", "Jxy", "Jxz", "Jyz")
 ELEMENTS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 
@@ -75,7 +74,7 @@ ELEMENTS = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 class LinkParameter:
     """One inertial number of a link, or the armature of one of its speeds.
 
-    ``value`` is in terms of the description's parameters, ``of_bodies`` in terms of the bodies' numbers π.
+    ``value`` is an expression of the description's parameters, ``of_bodies`` of the bodies' numbers π.
     """
 
     name: str
@@ -87,7 +86,7 @@ class LinkParameter:
 
 @dataclass(frozen=True, eq=False)
 class LinearEfforts:
-    """e = Y κ + e₀ along independent speeds, then along given ones, as expressions.
+    """The efforts e = Y κ + e₀ along independent speeds, then along prescribed and locked ones.
 
     ``bodies`` has symbols for the ten inertial numbers of each rigid body: mass, first moment and inertia
     about its origin, in its own axes.
@@ -101,7 +100,7 @@ class LinearEfforts:
 
 
 def linear_efforts(equations: DerivedEquations, *, every: bool = False) -> LinearEfforts:
-    """Return the efforts in terms of link parameters: those not zero in the description, or ``every`` one."""
+    """Return the efforts in terms of link parameters: ``every`` one, or all that are described as nonzero."""
     with derivation(), neglect_as_in_derivation(equations):
         described = described_equations(equations)
         system, reduction = described.system, described.reduction
@@ -138,7 +137,7 @@ def _independent_parameters(
 ) -> tuple[list[int], dict[int, list[tuple[int, float]]]]:
     """Return the indices of parameters that are independent functions of the bodies' inertial numbers.
 
-    Of dependent parameters the first ones are chosen. For each chosen one also return the others that contain
+    Of dependent parameters the first are chosen. For each of them, also return the parameters that contain
     it, as pairs (index, share).
     """
     own = [s for ten in bodies.values() for s in ten]
@@ -165,8 +164,8 @@ def independent_columns(
 ) -> tuple[tuple[int, ...], tuple[int, ...], np.ndarray]:
     """Split the columns of a matrix into independent and dependent ones: others = independent @ shares.
 
-    Return the indices of the independent columns, chosen from the left, those of the others, and the shares
-    (independent, others).
+    Return the indices of the independent columns, chosen from the left, the indices of the others, and the
+    shares (independent, others).
     """
     sizes = np.linalg.norm(columns, axis=0)
     basis: list[np.ndarray] = []
@@ -267,18 +266,18 @@ def _dimension(entry: str) -> Dimension:
 
 # Base parameters: the fewest combinations of inertial parameters on which the motion depends.
 #
-# Regrouping (``mechanics/tree/regroup.py``) gathers parameters that a joint cannot distinguish at one link.
-# The result may still have parameters without effect, or with dependent effects, because of parallel axes,
-# planes, or a joint on the ground along gravity. The columns of Y at random places show both: the parameter
-# of a column that depends linearly on others is added to their parameters,
+# Regrouping (``mechanics/tree/regroup.py``) collects at one link the parameters that a joint cannot
+# distinguish. The result may still have parameters without effect, or with dependent effects, because of
+# parallel axes, planes, or a joint on the ground along gravity. The columns of Y at random configurations
+# show both: the parameter of a column that depends linearly on others is added to their parameters,
 #
 #     Y κ = Y_i (κ_i + C κ_d),     Y_d = Y_i C
 #
 # Source: Gautier (1991), Numerical calculation of the base inertial parameters of robots; regrouped symbols
 # replace the bodies' own numbers here.
 
-_PLACES = 4  # number of random places, times the number of speeds, over the number of parameters
-_LONG = re.compile(r"\d+\.\d{13,}(?:e[-+]?\d+)?")  # numbers with more digits than are printed
+_PLACES = 4  # rows of Y at random configurations, per parameter
+_LONG = re.compile(r"\d+\.\d{13,}(?:e[-+]?\d+)?")  # numbers that are printed with fewer digits
 _WIDTH = 72  # most characters of an expression in a table
 
 
@@ -322,7 +321,7 @@ class BaseParameters:
 
     @property
     def values(self) -> np.ndarray:
-        """Values for the defaults of the parameters."""
+        """Values with the parameters' defaults."""
         return np.array([p.value for p in self.parameters])
 
     def __len__(self) -> int:
@@ -370,8 +369,8 @@ def base_parameters(equations: DerivedEquations) -> BaseParameters:
     efforts = linear_efforts(equations)
     if has_loops(equations):
         raise ArmillaryError(
-            f"base parameters of '{equations.system.name}' cannot be found at random places, which do not "
-            "close its loops; use those of its compiled model, model.regressor(q).parameters"
+            f"base parameters of '{equations.system.name}' need configurations with closed loops; use its "
+            "compiled model, model.regressor(q).parameters"
         )
     return grouped_parameters(efforts, grouping(random_regressor(efforts)))
 
@@ -382,7 +381,7 @@ def has_loops(equations: DerivedEquations) -> bool:
 
 
 def count_of_places(efforts: LinearEfforts) -> int:
-    """Return the number of random places that show the independent columns of Y."""
+    """Return the number of random configurations that show the independent columns of Y."""
     return 1 + _PLACES * len(efforts.parameters) // max(len(efforts.rows), 1)
 
 
@@ -417,9 +416,9 @@ def grouping(columns: np.ndarray) -> Grouping:
 def random_regressor(
     efforts: LinearEfforts, states: np.ndarray | None = None, times: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return Y at random places, or at given states and times with random rates, row under row.
+    """Return Y at random states, or at given states and times, with random rates; rows are stacked.
 
-    Parameters without a default are random too. Times count if motion is prescribed.
+    Parameters without a default are random too. Times matter only if motion is prescribed.
     """
     equations = efforts.expressions.equations
     system, targets, plain = equations.system, equations.targets, equations.reduction.plain

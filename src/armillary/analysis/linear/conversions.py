@@ -22,7 +22,7 @@ from armillary.results.record import label_units
 from armillary.text_tables import aligned, html_table, html_text
 from armillary.untyped import DataTable, LibraryObject
 
-_ROTATED = 1e-13  # share of a matrix's largest element, up to which elements are rounding after a rotation
+_ROTATED = 1e-13  # largest rounding error after a rotation, as a share of a matrix's largest element
 METHODS = ("zoh", "foh", "impulse", "bilinear", "euler", "backward_diff")
 
 
@@ -30,7 +30,7 @@ _Linear = TypeVar("_Linear", bound=LinearMatrices)
 
 
 def discretize(lin: _Linear, T: float | str, method: str) -> _Linear:
-    """x[k+1] = A x[k] + B v[k] with steps of T seconds.
+    """Return the model x[k+1] = A x[k] + B v[k] with steps of T seconds.
 
     Methods are as in ``scipy.signal.cont2discrete``: inputs held ("zoh") or linear ("foh") between steps, the
     same impulse response, Tustin's "bilinear", or forward and backward differences.
@@ -110,7 +110,7 @@ class TransferFunction:
 
 
 def _polynomial(p: np.ndarray, s: str, typical: float) -> str:
-    """Return a polynomial as text, without the terms that are rounding at a typical frequency."""
+    """Return a polynomial as text, without terms that are below rounding at a typical frequency."""
     sizes = np.abs(p) * typical ** np.arange(len(p) - 1.0, -1.0, -1.0)
     text = ""
     for k, c in enumerate(p):
@@ -126,9 +126,7 @@ def _polynomial(p: np.ndarray, s: str, typical: float) -> str:
 
 
 def transfer_function(lin: LinearMatrices, output: str | None, name: str | None) -> TransferFunction:
-    """Return the transfer function from an input to an output, without modes that the input does not move or
-    the output does not show.
-    """
+    """Return the transfer function from an input to an output, of controllable and observable modes."""
     needs_ports(lin)
     lin.single("transfer_function")
     for given, known, what in ((output, lin.outputs, "output"), (name, lin.inputs, "input")):
@@ -155,8 +153,8 @@ def _gain(
 ) -> float:
     """Return the gain from the value of the transfer function at an s as large as the poles, away from them.
 
-    An s beyond all poles and zeros is no good choice: zeros may be orders of magnitude beyond the poles,
-    where the value is a small difference of far larger terms.
+    An s beyond all poles and zeros would not do: zeros may be orders of magnitude beyond the poles, where the
+    value is a small difference of far larger terms.
     """
     sizes = np.abs(poles)
     typical = float(np.exp(np.mean(np.log(sizes[sizes > 0])))) if np.any(sizes > 0) else 1.0
@@ -198,7 +196,7 @@ def html_report(lin: LinearMatrices) -> str:
 
 
 def html_page(title: str, body: str) -> str:
-    """Return a page with a title and a body, both given as HTML."""
+    """Return a page from the HTML of its title and body."""
     return _PAGE.format(title=title, body=body)
 
 

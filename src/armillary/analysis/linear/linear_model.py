@@ -71,7 +71,7 @@ class LinearModel(LinearMatrices):
     def __getitem__(self, i: int) -> LinearModel:
         """Return the linear model of one of many operating points."""
         if not self.many:
-            raise ArmillaryError("the linear model has one operating point alone; use it as it is")
+            raise ArmillaryError("the linear model has only one operating point; use it without an index")
         i = index(i, len(self), "operating point")
 
         def pick_row(values: DataMapping) -> DataMapping:
@@ -84,7 +84,7 @@ class LinearModel(LinearMatrices):
         )
 
     def keep(self, states: Sequence[str]) -> LinearModel:
-        """Return the model with these states alone, in this order; others are held at the operating point.
+        """Return the model with only these states, in this order; others are held at the operating point.
 
         This is exact if the kept rates and outputs do not depend on the other states, such as cyclic
         coordinates.
@@ -111,14 +111,14 @@ class LinearModel(LinearMatrices):
         return transmission_zeros(self.A, self.B, self.C, self.D)
 
     def controllability(self) -> Reach:
-        """Return the modes that inputs move; the result is true if they move all modes."""
+        """Return the controllable modes; the result is true if all modes are controllable."""
         from armillary.analysis.linear.structure import reach
 
         self._continuous("controllability")
         return reach(self.A, self.B, self.states, "controllable")
 
     def observability(self) -> Reach:
-        """Return the modes that outputs show; the result is true if they show all modes."""
+        """Return the observable modes; the result is true if all modes are observable."""
         from armillary.analysis.linear.structure import reach
 
         self._continuous("observability")
@@ -133,7 +133,7 @@ class LinearModel(LinearMatrices):
         return h2_norm(self)
 
     def reduce(self, order: int | None = None, *, tolerance: float | None = None) -> LinearModel:
-        """Return a smaller model of the same inputs and outputs, by balanced truncation.
+        """Return a smaller model with the same inputs and outputs, by balanced truncation.
 
         ``order`` is the number of states to keep; by default those with Hankel singular values above
         ``tolerance`` (1e-8) times the largest. ``note`` has the bound of the error over all frequencies.
@@ -173,8 +173,8 @@ class LinearModel(LinearMatrices):
         return time_response(self, times, input, "step")
 
     def impulse_response(self, times: object = None, *, input: str | None = None) -> Run:
-        """Return the changes of the outputs after a unit impulse of an input (without D, which is an impulse
-        itself), as a run.
+        """Return the changes of the outputs after a unit impulse of an input, as a run; without the impulse
+        that D gives.
         """
         from armillary.analysis.linear.responses import time_response
 
@@ -211,8 +211,9 @@ class LinearModel(LinearMatrices):
     def psd(self, densities: Mapping[str, object], frequency: object = None) -> PowerSpectrum:
         """Return the power spectral densities of the outputs for uncorrelated inputs: S_y = Σ |G|² S.
 
-        ``densities`` has S of each input: a number (white noise), an array, or a function of the frequency in
-        Hz; one-sided, in the input's units squared per Hz. ``frequency``, in Hz, covers the poles by default.
+        ``densities`` has the one-sided S of each input, in the input's units squared per Hz: a number (white
+        noise), an array, or a function of the frequency in Hz. ``frequency``, in Hz, covers the poles by
+        default.
         """
         from armillary.analysis.linear.responses import output_spectrum
 
@@ -224,9 +225,9 @@ class LinearModel(LinearMatrices):
         """Return the loop transfer L of negative feedback, with the loop opened at a signal: one input, one
         output.
 
-        ``at`` is a state, such as an actuator's lag: its users take the new input instead. Or it is an output
-        or load to which ``input`` is added, in the same units: the loop is opened at this sum. The poles of
-        this model satisfy 1 + L = 0.
+        ``at`` is a state, such as an actuator's lag, which the new input replaces in all other rates. Or it
+        is an output or load to which ``input`` is added, in the same units: the loop is opened at this sum.
+        The poles of this model satisfy 1 + L = 0.
         """
 
         return replace(self, **open_loop(self, at, input))
@@ -384,12 +385,12 @@ def _loop(A: np.ndarray, B: np.ndarray, C: np.ndarray, variables: tuple[object, 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Margins:
-    """How far a loop of negative feedback is from instability.
+    """Stability margins of a loop with negative feedback.
 
     ``gain`` is the factor of L nearest to 1 at which the closed loop is at the limit of stability, at
     ``gain_omega`` in rad/s; ``phase`` the smallest such lag (negative: lead) in degrees, at ``phase_omega``;
     ``delay`` the smallest such dead time in s; ``modulus`` the least |1 + L|. A margin is infinite if there
-    is no limit. ``gains`` and ``phases`` have all margins, as rows (ω, margin). ``stable`` is whether the
+    is no limit. ``gains`` and ``phases`` have all margins, as rows (ω, margin). ``stable`` is true if the
     closed loop is stable.
     """
 
@@ -466,14 +467,14 @@ def stability_margins(lin: LinearMatrices, output: str | None, name: str | None)
 def _port(name: str | None, known: tuple[str, ...], what: str) -> int:
     if name is None and len(known) != 1:
         raise ArmillaryError(
-            f"margins are those of one loop: name the {what}, one of {', '.join(known) or 'none'}, or take "
+            f"margins need one loop: name the {what}, one of {', '.join(known) or 'none'}, or take "
             "lin.break_loop(…).margins()"
         )
     return 0 if name is None else port(name, known, what)
 
 
 def _frequencies(lin: LinearMatrices, closed: np.ndarray) -> np.ndarray:
-    """Return frequencies for the search of crossings: evenly spaced ones, and some around each light pole."""
+    """Return frequencies for the search of crossings: an even grid, and some around each light pole."""
     poles = np.concatenate([lin.poles(), closed[np.isfinite(closed)]])
     if lin.step is not None:
         poles = np.log(poles[poles != 0] + 0j) / lin.step

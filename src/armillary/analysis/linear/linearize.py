@@ -33,7 +33,7 @@ from armillary.untyped import DataTable
 # Errors for operating points at which a linear model is useless, and notes on kinks.
 
 _CHECKED = 20  # most operating points of a batch that are checked for events and jumps
-_AT = 1e-12  # relative distance at which a switch or an event counts as at the point
+_AT = 1e-12  # largest relative distance of a switch or event that counts as at the point
 _STEPS = (1e-7, 1e-9)  # relative steps to both sides of a switch: a kink shrinks with them, a jump does not
 _JUMP = 1e-9  # least relative size of a jump
 _BENT = 1e-3  # least relative difference of the slopes at a kink
@@ -100,8 +100,8 @@ def _check_events(model: CompiledModel, points: OperatingPoints) -> None:
         for i, event in acting:
             if abs(values[i]) <= _AT * size:
                 raise ArmillaryError(
-                    f"event '{event.name}' happens just at the operating point{_which(k, points)}, and what "
-                    "it does has no linear model; linearise a little before or after it"
+                    f"event '{event.name}' happens just at the operating point{_which(k, points)}, and its "
+                    "effect has no linear model; linearise a little before or after it"
                 )
 
 
@@ -118,7 +118,7 @@ def _kinks(roots: Sequence[Expr]) -> Iterator[tuple[Expr, Expr, Expr]]:
 
 
 class _Jumps:
-    """Places at which rates or outputs jump or bend with a state, the time or an input."""
+    """Checks for points at which rates or outputs jump or bend with a state, the time or an input."""
 
     def __init__(self, equations: DerivedEquations, form: LinearForm) -> None:
         t = equations.targets
@@ -131,7 +131,7 @@ class _Jumps:
         found = [] if hidden else [*switches(roots), *_kinks(roots)]
         moving = {*t.integrated, t.time, *t.memory}
         self._switches = [(node, [s for s in symbols(gap) if s in moving]) for node, gap, _ in found]
-        # For floor, ceil and mod a sine that vanishes at each whole number, else the compared difference.
+        # For floor, ceil and mod, a sine that vanishes at each whole number; else the compared difference.
         whole = ("floor", "ceil", "mod")
         self._gaps = evaluator([side if node.data in whole else gap for node, gap, side in found])
         self._values = evaluator(roots) if found else None
@@ -160,7 +160,7 @@ class _Jumps:
         return note
 
     def _at(self, points: OperatingPoints) -> dict[Expr, NumericValue]:
-        """Return the values of all symbols: a number each, or an array with one for each point."""
+        """Return the value of each symbol: a number, or an array with a number for each point."""
         targets, system = self._equations.targets, self._equations.system
         columns = self._table.inside_columns(points.parameters)
         at = {self._equations.reduction.plain(system.parameters[name]): x for name, x in columns.items()}
@@ -173,8 +173,8 @@ class _Jumps:
         """Return rates and outputs at s − h, s and s + h, by (side, move, root, point), and h by (move,
         point).
 
-        A move is a symbol s and h relative to its size. All are computed at once: one by one they took 12 s
-        for a car of 38 states at six switches.
+        A move is a symbol s with h relative to its size. All moves are computed at once: one by one they took
+        12 s for a car of 38 states at six switches.
         """
         assert self._values is not None
         count = len(np.broadcast_arrays(*[at[s] for s, _ in moves], np.zeros(1))[0])
@@ -226,17 +226,18 @@ class _Jumps:
                 )
 
 
-# Closed contacts in linear models: they are constraints.
+# Closed contacts as constraints of linear models.
 #
 # Small changes x of positions and speeds keep the gaps of closed contacts, and the gaps' rates, at zero;
-# slips that stick, γ = G u, keep their place, G N⁺ q with q̇ = N u. With the rows K of these conditions,
+# slips that stick, γ = G u, keep their displacement, G N⁺ q with q̇ = N u. With the rows K of these
+# conditions,
 #
 #     K x = 0   ⇒   x = S x_i,        A_i = (A S)_i,    B_i = (B)_i,    C_i = C S
 #
-# x_i are the independent changes: an elimination makes, for each row, the change on which the row depends
-# most a dependent one. Brakes that hold are constraints likewise.
+# x_i are the independent changes: for each row, an elimination makes dependent the change on which the row
+# depends most. Brakes that hold are constraints likewise.
 
-_REDUNDANT = 1e-9  # share of the largest element, up to which a row is redundant after elimination
+_REDUNDANT = 1e-9  # largest share of the largest element that a redundant row has after elimination
 _HELD = {"normal": (1, 2, -2), "slip": (1,)}  # statuses in which rows hold
 
 
@@ -311,8 +312,8 @@ def held_motions(
 def _contact_rows(
     compiled: Linearization, contacts: tuple[ContactGeometry, ...], statuses: np.ndarray
 ) -> tuple[list[list[Expr]], list[int]]:
-    """(derivatives of gaps, their rates and slips by the whole state; the indices of slips
-    among the rows).
+    """Return the derivatives of gaps, their rates and slips by the whole state, and the indices of the rows
+    of slips.
     """
     wanted: list[Expr] = []
     slips: list[int] = []
@@ -343,7 +344,7 @@ def _independent_changes(K: np.ndarray) -> tuple[list[int], list[int]]:
 
 
 def _solution(K: np.ndarray, kept: list[int]) -> np.ndarray:
-    """Return S: all changes from the independent ones."""
+    """Return S, which gives all changes from the independent changes."""
     others = [j for j in range(K.shape[1]) if j not in kept]
     S = np.zeros((K.shape[1], len(kept)))
     S[kept, range(len(kept))] = 1.0
@@ -362,8 +363,8 @@ def linearize(
 
     ``at`` is None for the start of runs, values by name, a state, an operating point or (run, time); a
     list of these or arrays of values give many, with a leading axis. ``inputs`` are names of parameters,
-    inputs and memories, ``outputs`` names of outputs. States are the independent ones: loops stay closed,
-    Euler parameters become three rotations, memories are held.
+    inputs and memories, ``outputs`` names of outputs. The states are independent: loops stay closed, Euler
+    parameters become three rotations, memories are held.
     """
     names = [
         tuple(map(str, several(group, what))) for group, what in ((inputs, "inputs="), (outputs, "outputs="))

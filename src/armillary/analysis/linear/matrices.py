@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from armillary.results.plots.motion import MotionPicture
 
 _DENSE = 4  # all elements are computed if there are at most this many per nonzero element
-_SEARCHED = 3000  # most nodes for a search of common factors, which saves a third of the operations at best
+_SEARCHED = 3000  # most nodes for a search of common factors, which saves up to a third of the operations
 
 
 class Matrices(NamedTuple):
-    """δẋ = A δx + B δv, δy = C δx + D δv; with a leading axis for many points."""
+    """A, B, C, D of δẋ = A δx + B δv, δy = C δx + D δv; with a leading axis for many points."""
 
     A: np.ndarray
     B: np.ndarray
@@ -53,8 +53,8 @@ class Linearization:
         A, B, C, D = jacobians.at(t, state)
         A, B, C, D = jacobians.rows(t, states, parameters={"k": array})      one compiled loop
 
-    ``form`` holds the variables and the expressions. Only elements that are neither zero nor a number are
-    computed, all in one function.
+    ``form`` holds the variables and the expressions. One function computes the elements that are not
+    constant numbers.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class Linearization:
         parameters: Mapping[str, object] | None = None,
         memory: np.ndarray | None = None,
     ) -> np.ndarray:
-        """∂y/∂x of the model's whole state y by the independent variables x, with a leading axis of rows."""
+        """Return ∂y/∂x of the model's whole state y by the independent variables x, with a leading axis."""
         filled, functions = self._basis
         (found,) = filled(functions.rows("dense", t, states, parameters, memory))
         return found
@@ -284,7 +284,7 @@ class LinearMatrices(PickledValue):
         """Raise an error if there are many operating points."""
         if self.many:
             raise ArmillaryError(
-                f"{what} needs one operating point, and this linear model has {len(self)}; take one, lin[0]"
+                f"{what} needs one operating point, but this linear model has {len(self)}; take one, lin[0]"
             )
 
     def poles(self) -> np.ndarray:
@@ -294,7 +294,7 @@ class LinearMatrices(PickledValue):
     def _continuous(self, what: str) -> None:
         self.single(what)
         if self.step is not None:
-            raise ArmillaryError(f"{what} is computed of continuous models; call it before discretize")
+            raise ArmillaryError(f"{what} needs a continuous model; call it before discretize")
 
     def tables(self) -> list[tuple[str, list[str], list[list[str]]]]:
         """Return tables with a row for each rate of a state and each output, and a column per state and
@@ -323,7 +323,7 @@ def _label_with_units(v: Variable) -> str:
 # Linear models as expressions of the parameters.
 
 Rows = tuple[tuple[Expr, ...], ...]
-_NOTHING = 1e-12  # a coordinate or speed below this counts as zero
+_NOTHING = 1e-12  # least coordinate or speed that does not count as zero
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -35,8 +35,9 @@ from armillary.runtime.start.initial import (
 )
 from armillary.untyped import DataMapping, DataTable, Given
 
-_OPEN = 1e-6  # largest gap, relative to its row's size, and error of Euler parameters: more than runs leave
-_BROKEN = 1e-3  # largest gap of values by name: more than the rounding of printed values leaves
+# Largest gap, relative to its row's size, and error of Euler parameters: above the errors of runs.
+_OPEN = 1e-6
+_BROKEN = 1e-3  # largest gap for values by name: above the errors of printed values
 
 
 @runtime_checkable
@@ -58,7 +59,7 @@ class OperatingPoints:
     memory: np.ndarray
     parameters: DataMapping
     single: bool
-    note: str = ""  # on loops that were closed by moving what was given
+    note: str = ""  # on given values that were changed to close loops
 
     def __len__(self) -> int:
         return len(self.states)
@@ -71,7 +72,7 @@ class OperatingPoints:
 def operating_points(
     model: CompiledModel, at: Given = None, parameters: DataMapping | None = None
 ) -> OperatingPoints:
-    """Return operating points of a model; ``parameters`` replace those of a given operating point or run."""
+    """Return operating points of a model; ``parameters`` replace an operating point's or run's values."""
     given = table(parameters, "parameters=", ParameterError)
     lengths = _lengths(given, "parameter")
     if _is_many(at):
@@ -147,7 +148,7 @@ def _points_from_names(
     """Return a point from values by name, with loops closed.
 
     If all coordinates are given, they must satisfy the constraints, unless they are ``rough``. If only some
-    are given, these may be changed, with a note.
+    are given, they may be changed, with a note.
     """
     system = model.equations.system
     moving, stored, chosen = _split_values(model.equations, values)
@@ -168,7 +169,7 @@ def _points_from_names(
 def _split_values(
     equations: DerivedEquations, values: Mapping[str, object]
 ) -> tuple[DataTable, DataTable, DataTable]:
-    """(values of the motion, of memories, of parameters)."""
+    """Return the values of the motion, of memories and of parameters."""
     system = equations.system
     moving, stored, chosen = {}, {}, {}
     names = [s.data.name for s in system.moving()]
@@ -236,7 +237,7 @@ def _point_from_state(
 def _check_closed(instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) -> None:
     """Raise an error for a whole state with Euler parameters of another length than 1, or with open loops."""
     equations = instance.equations
-    remedy = "give values by name, at={…}, or make the state with model.state(…), which sees to that"
+    remedy = "give values by name, at={…}, or make the state with model.state(…)"
     for start in equations.program.quaternions:
         length = float(np.linalg.norm(state[start : start + 4]))
         if not abs(length - 1.0) <= _OPEN:

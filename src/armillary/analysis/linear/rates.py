@@ -1,13 +1,13 @@
-"""Rates of the speeds, linearised through the equations of motion that they satisfy.
+"""Rates of the speeds, linearised by implicit differentiation of the equations of motion.
 
 The efforts τ(t, q, u, u̇) along the independent speeds vanish in free motion, so that
 
     M δu̇ = −∂τ/∂x δx,    u̇ held
 
-with the mass matrix M = ∂τ/∂u̇ factorised once for all directions. To differentiate the solved rates instead
-means to differentiate the factorisation for each direction: the Stanford arm takes 2955 operations in place
-of 2357, the bicycle 5647 in place of 5182. Rates by recursion are differentiated directly: hub and panels
-take 7708 operations so, and 8942 by a mass matrix.
+with the mass matrix M = ∂τ/∂u̇ factorised once for all directions. Derivatives of the solved rates would
+differentiate the factorisation for each direction: the Stanford arm would take 2955 operations instead of
+2357, the bicycle 5647 instead of 5182. Rates by recursion are differentiated directly: hub and panels take
+7708 operations instead of 8942 by a mass matrix.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ from armillary.program.rate_columns import Factors
 # with M factorised once, along the tree: LᵀDL without fill, since an elimination from the leaves couples only
 # links on one path to the ground. The derivatives of τ come from composite bodies
 # (``mechanics/tree/inverse_dynamics.py``). The unknowns are accelerations in the axes of each link, relative
-# to free fall; so a rotation or shift of a free body as a whole changes none of them, and the rates of its
+# to free fall. So a rotation or shift of a free body as a whole does not change them, and the rates of its
 # speeds follow by a rotation.
 
-# Most pairs of a link and a link that carries it, each of which takes some 75 operations. A chain of 64 links
-# has 2080 pairs; it is linearised by one tangent for all columns, at a cost linear in its length.
+# Most pairs of a link and a link that carries it. Each takes some 75 operations, and a chain of 64 links has
+# 2080 pairs. Beyond, one tangent linearises all columns, at a cost linear in the length of the chain.
 _PAIRS = 1000
 _FEW, _MANY = 6, 40  # numbers of freedoms between which inertia forces are computed from columns
 Direction = frozenset[tuple[Expr, Expr]]  # changes of symbols, as (symbol, change)
@@ -95,17 +95,17 @@ class TreeRates:
 
     @cached_property
     def efforts(self) -> dict[int, Scalar]:
-        """τ as expressions; they are zero at the unknowns x."""
+        """Return τ as expressions, which are zero at the unknowns x."""
         return efforts(self.moving, self.applied, "r")
 
     def along(self, moving: Mapping[Expr, Expr]) -> list[Expr]:
-        """δu̇ for given changes of symbols."""
+        """Return δu̇ for given changes of symbols."""
         right, added = self.parts(moving)
         found = self.factors.turn(self.factors.solve(right), added)
         return [as_expr(found[i]) for i in self.order]
 
     def parts(self, moving: Mapping[Expr, Expr]) -> tuple[dict[int, Expr], dict[int, Expr]]:
-        """(−δτ, the addends of δu̇ besides T δx) for given changes of symbols."""
+        """Return −δτ, and the terms of δu̇ besides T δx, for given changes of symbols."""
         held = {x: ZERO for x in self.unknowns.values() if isinstance(x, Expr) and x.kind == "let"}
         still = {**held, **moving}
         right = {i: as_expr(times(x, -1)) for i, x in self._efforts(moving, still).items() if not is_zero(x)}
@@ -116,7 +116,7 @@ class TreeRates:
         return right, added
 
     def _efforts(self, moving: Mapping[Expr, Expr], still: Mapping[Expr, Expr]) -> dict[int, Scalar]:
-        """δτ with the unknowns held."""
+        """Return δτ with the unknowns held."""
         known = self.columns.get(frozenset(moving.items()))
         if known is None and not self.inertial.isdisjoint(moving):
             return dict(zip(self.efforts, tangents(map(as_expr, self.efforts.values()), still), strict=True))
@@ -173,8 +173,8 @@ def _rates_from_body_axes(tree: Tree) -> dict[int, dict[int, Expr]]:
 def tree_rates(equations: DerivedEquations) -> TreeRates | None:
     """Return the rates of a tree in the description's own speeds, without constraints.
 
-    `None` with constraints, neglected terms, a single speed, unsupported or very many links, or a field of
-    gravity that varies in space.
+    Return `None` for constraints, neglected terms, a single speed, unsupported or too many links, or a
+    gravity field that varies in space.
     """
     system, reduction = equations.system, equations.reduction
     tree = reduction.tree
@@ -214,9 +214,9 @@ def tree_rates(equations: DerivedEquations) -> TreeRates | None:
 
 
 def _joint_forces(tree: Tree, applied: AppliedLoads) -> dict[int, Scalar]:
-    """Return the components of the joints' wrenches along freedoms, which zero efforts determine.
+    """Return the components of the joints' wrenches along freedoms, which follow from zero efforts.
 
-    So no sums are needed: the Stanford arm's A and B take 28 operations fewer, and a humanoid's 770.
+    This saves their sums: 28 operations of the Stanford arm's A and B, 770 of a humanoid's.
     """
     return {
         d.index: minus(applied.forces.get(d.index, 0), d.armature_effort)
@@ -226,7 +226,8 @@ def _joint_forces(tree: Tree, applied: AppliedLoads) -> dict[int, Scalar]:
 
 
 def _forces_at_rest(tree: Tree, applied: AppliedLoads, found: CompositeRows) -> dict[int, Scalar]:
-    """Generalised forces at x = 0. Inertia forces are quadratic in the speeds, so by Euler's theorem
+    """Return the generalised forces at x = 0. Inertia forces are quadratic in the speeds, so by Euler's
+    theorem
 
         f = f(u = 0) − ½ Σ ∂τ/∂u_s u_s
 
@@ -246,7 +247,7 @@ def _forces_at_rest(tree: Tree, applied: AppliedLoads, found: CompositeRows) -> 
 
 
 def _with_unit_rows(solved: Eliminated) -> tuple[tuple[int, Expr, dict[int, Expr]], ...]:
-    """Return the steps of the elimination with rows of L, in place of rows of D L."""
+    """Return the steps of the elimination with rows of L instead of D L."""
     return tuple(
         (
             k,
@@ -317,7 +318,7 @@ class ImplicitRates:
     ]  # steps of the elimination of M, by indices of speeds
 
     def along(self, moving: Mapping[Expr, Expr]) -> list[Expr]:
-        """δu̇ for given changes of symbols, in terms of the symbols of u̇."""
+        """Return δu̇ for given changes of symbols, in terms of the symbols of u̇."""
         found = tangents(self.efforts, moving)
         right: dict[int, Scalar] = {i: times(x, -1) for i, x in enumerate(found)}
         for k, inverse, row in self.steps:
@@ -336,7 +337,7 @@ class ImplicitRates:
 def implicit_rates(equations: DerivedEquations) -> ImplicitRates | TreeRates | None:
     """Return the rates of a tree, or implicit rates if the formalism eliminates a mass matrix.
 
-    `None` for other states than the description's, contacts, neglected terms, or a single speed.
+    Return `None` for states other than the description's, contacts, neglected terms, or a single speed.
     """
     if not equations.described_states or equations.system.contacts:
         return None

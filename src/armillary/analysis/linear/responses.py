@@ -31,7 +31,7 @@ _SAMPLES = 1000  # steps of a response over time by default
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FrequencyResponse:
-    """G(iω) = C (iω − A)⁻¹ B + D, of outputs by inputs.
+    """The frequency response G(iω) = C (iω − A)⁻¹ B + D, from inputs to outputs.
 
         r["travel", "road"]       complex values at r.omega
         r.magnitude, r.phase      in units of the output per unit of the input, and in degrees, unwrapped
@@ -47,7 +47,7 @@ class FrequencyResponse:
     outputs: tuple[str, ...]
     inputs: tuple[str, ...]
     units: dict[str, str]
-    model: LinearMatrices | None = None  # from which values between the frequencies come
+    model: LinearMatrices | None = None  # for values between the frequencies
 
     def __getitem__(self, key: tuple[str, str]) -> np.ndarray:
         output, name = pair(key, "frequency responses")
@@ -77,7 +77,7 @@ class FrequencyResponse:
         """The angle of G in degrees, without jumps over frequency.
 
         With |G| proportional to ωⁿ below all poles, it starts nearest to n·90°: a position at 0°, its
-        acceleration at 180°; with a negative static gain at −180°. From there it is followed also between the
+        acceleration at 180°, with a negative static gain at −180°. It is followed also between the
         frequencies, so that it does not depend on their choice.
         """
         points = self.values.reshape(-1, *self.values.shape[-3:])
@@ -91,7 +91,7 @@ class FrequencyResponse:
         """Return the function G at other frequencies than ``omega``, for one operating point."""
         lin = self.model
         if lin is None:
-            raise ArmillaryError("this frequency response has no linear model, from which its phase follows")
+            raise ArmillaryError("this frequency response has no linear model, which its phase needs")
         matrices = [m[point] if lin.many else m for m in (lin.A, lin.B, lin.C, lin.D)]
         return lambda w: _transfer_values(matrices, w, lin.step)
 
@@ -133,7 +133,7 @@ def frequency_response(lin: LinearMatrices, omega: object = None) -> FrequencyRe
     needs_ports(lin)
     if isinstance(omega, str | os.PathLike):
         raise ArmillaryError(
-            f"omega holds frequencies in rad/s, not '{omega}'; a file is given by name, as in bode(path=…)"
+            f"omega= must hold frequencies in rad/s, not '{omega}'; give a file as bode(path=…)"
         )
     w = default_frequencies(lin) if omega is None else np.atleast_1d(reals(omega, "omega"))
     if w.ndim != 1:
@@ -153,7 +153,7 @@ def frequency_response(lin: LinearMatrices, omega: object = None) -> FrequencyRe
 
 
 def _transfer_values(matrices: Sequence[np.ndarray], w: np.ndarray, step: float | None) -> np.ndarray:
-    """C (s − A)⁻¹ B + D at s = iω, or e^{iωT}."""
+    """Return C (s − A)⁻¹ B + D at s = iω or, in discrete time, e^{iωT}."""
     s = 1j * w if step is None else np.exp(1j * w * step)
     A, B, C, D = (m[..., None, :, :] for m in matrices)
     with np.errstate(all="ignore"):
@@ -165,7 +165,7 @@ def _transfer_values(matrices: Sequence[np.ndarray], w: np.ndarray, step: float 
 def output_spectrum(
     lin: LinearMatrices, densities: Mapping[str, object], frequency: object = None
 ) -> PowerSpectrum:
-    """S_y = Σ |G_yv|² S_v over frequencies in Hz; see ``LinearModel.psd``."""
+    """Return S_y = Σ |G_yv|² S_v over frequencies in Hz; see ``LinearModel.psd``."""
     needs_ports(lin)
     lin.single("psd")
     given = table(densities, "densities")
@@ -183,7 +183,7 @@ def output_spectrum(
                 "for each, a number, or a function of the frequency in Hz"
             )
         if not np.all(values >= 0):
-            raise ArmillaryError(f"the density of '{name}' is negative, or not a number, somewhere")
+            raise ArmillaryError(f"the density of '{name}' is negative or NaN at some frequency")
         found += gains[:, :, j] * np.reshape(values, (-1, 1))
     units = {o: lin.units[o] for o in lin.outputs}
     return PowerSpectrum(lin.system, np.atleast_1d(f), found, lin.outputs, units)
@@ -250,7 +250,7 @@ def time_response(lin: LinearMatrices, times: object, name: str | None, kind: st
 
 
 def _sequence(step: np.ndarray, first: np.ndarray, count: int) -> np.ndarray:
-    """Return first, step·first, step²·first, … as rows, by doubling."""
+    """Return first, step·first, step²·first, … as rows; each product doubles their number."""
     found, power = first[None, :], step
     while len(found) < count:
         found = np.vstack([found, found @ power.T])
@@ -286,7 +286,7 @@ def _response_times(lin: LinearMatrices, times: object) -> np.ndarray:
 
 
 def _settling_time(lin: LinearMatrices) -> float:
-    """Return the seconds in which the slowest decaying mode decays to a thousandth."""
+    """Return the time in which the slowest decaying mode decays to a thousandth, in seconds."""
     poles = lin.poles() if lin.step is None else np.log(lin.poles() + 0j) / lin.step
     rates = -poles.real[poles.real < -1e-9 * np.max(np.abs(poles), initial=0.0)]
     slow = 7.0 / rates.min() if rates.size else 10.0
@@ -296,10 +296,10 @@ def _settling_time(lin: LinearMatrices) -> float:
 # The phase of a frequency response as a continuous function of frequency.
 #
 # Below all poles and zeros |G| is proportional to ωⁿ; the phase starts nearest to n·90°, at −180° for a
-# negative gain with n = 0. From there the angle is followed by bisection until no step exceeds a quarter of a
-# turn, so that a light resonance between two samples turns all curves the same way. An undamped pole or zero
-# is a jump of half a turn at any resolution; the direction is taken that ends nearer to (n − 1)·90°, as in a
-# collocated response.
+# negative gain with n = 0. Bisection follows the angle until no step exceeds a quarter of a turn, so that a
+# light resonance between two samples turns all curves the same way. An undamped pole or zero is a jump of
+# half a turn at any resolution; its direction is the one that ends nearer to (n − 1)·90°, as in a collocated
+# response.
 
 _QUARTER = 0.5 * np.pi
 _LEVELS = 48  # most bisections; after them an interval is narrower than rounding
@@ -307,8 +307,8 @@ _WORK = (
     4000  # most frequencies at one level, since responses of rounding errors have random phases everywhere
 )
 _HIGHEST = 0.75 * np.pi  # highest start above n quarters, so that 180° starts as −180°
-_NOTHING = 1e-13  # share of a response's largest value, below which its angle is that of rounding errors
-_APART = 1.1  # ratio of the two frequencies from which n is found
+_NOTHING = 1e-13  # share of a response's largest value, below which its angle is only rounding
+_APART = 1.1  # ratio of the two frequencies that determine n
 _POWERS = 8  # largest |n|
 
 
@@ -353,8 +353,8 @@ def _phase_along(
 def _angle_steps(
     evaluate: Callable[[np.ndarray], np.ndarray], omega: np.ndarray, values: np.ndarray, counted: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(changes of the angle from each frequency to the next, whether each is known): others are
-    half turns.
+    """Return the changes of the angle from each frequency to the next, and whether each is known; unknown
+    changes are half turns.
     """
     direct = _angle_between(values[:-1], values[1:])
     steps = direct.copy()
@@ -474,7 +474,7 @@ def pole_zero_plot(lin: LinearMatrices, path: Path, show: bool) -> Figure:
 
 def _check_one_point(r: FrequencyResponse) -> None:
     if r.values.ndim != 3:
-        raise ArmillaryError("a plot shows one operating point: take one of many, lin[3].bode()")
+        raise ArmillaryError("a plot shows one operating point: choose one, as in lin[3].bode()")
 
 
 def _quotient_label(r: FrequencyResponse, output: str, name: str) -> str:

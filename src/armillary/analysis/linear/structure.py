@@ -1,5 +1,5 @@
-"""Poles, zeros and Gramians, and from these controllability, observability, norms and smaller models: linear
-algebra on A, B, C and D of one continuous model.
+"""Linear algebra on A, B, C and D of a continuous model: zeros, Gramians, controllability, observability,
+norms and smaller models.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ def single_zeros(A: Array, b: Array, c: Array, d: float, rounding: float = 0.0) 
     """Return the zeros from one input to one output; `None` if the output does not depend on the input.
 
     As above, c x = 0 eliminates a state x_p, and c ẋ = 0 is the next condition, until one contains the input.
-    But Gaussian elimination is used, since rotations mix large elements into zero or small ones: that loses
-    zeros at k/c = 1e4 times the poles, as of light dampers along a chain of masses, where d is a product of
-    dampings, 1e-4 of the stiffnesses for each mass. A difference of terms that are 1e13 times larger counts
-    as zero. So does a product c·b below the share ``rounding`` of |c| |b|: give the
-    relative error of the elements there if it is larger.
+    But Gaussian elimination is used, since rotations mix large elements into zero or small ones. That loses
+    zeros far beyond the poles: for light dampers along a chain of masses, at k/c = 1e4 times the poles, d is
+    a product of dampings, 1e-4 of the stiffnesses for each mass. A difference of terms that are 1e13 times
+    larger counts as zero. So does a product c·b below ``rounding`` |c| |b|, with ``rounding`` the relative
+    error of the elements.
     """
     scale = _balance_with_ports(A, b[:, None], c[None, :])
     A, b, c = A * scale / scale[:, None], b / scale, c * scale
@@ -111,7 +111,7 @@ def _cholesky_factor(P: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class ModeReach:
-    """One eigenvalue, its measure of reach, the states that it moves most, and whether it is reached."""
+    """An eigenvalue, its measure of reach, the states of largest share, and whether it is reached."""
 
     eigenvalue: complex
     measure: float
@@ -121,12 +121,12 @@ class ModeReach:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Reach:
-    """The modes that inputs move (controllability), or outputs show (observability).
+    """The modes that inputs reach (controllability), or outputs show (observability).
 
-    ``measure`` of a mode is the smallest singular value of [λ − A, B] (of [λ − A; C]) over the size of that
-    matrix, at its eigenvalue λ (the test of Popov, Belevitch and Hautus): how near the mode is to not being
-    reached. Which modes are not reached is decided by the staircase algorithm, since the measure is zero at
-    all of several equal eigenvalues if one of them is not. ``gramian`` is `None` if the model is not stable.
+    ``measure`` of a mode is the smallest singular value of [λ − A, B] (of [λ − A; C]) over the size of this
+    matrix, at its eigenvalue λ (the test of Popov, Belevitch and Hautus); it vanishes if the mode is not
+    reached. The staircase algorithm decides which modes are reached, since the measure is zero at all of
+    several equal eigenvalues if one of them is not reached. ``gramian`` is `None` if the model is not stable.
     """
 
     what: str  # "controllable" or "observable"
@@ -170,7 +170,7 @@ class Reach:
 
 
 def reach(A: Array, B: Array, states: Sequence[str], what: str) -> Reach:
-    """Return the modes of A that B reaches; for the modes that C shows, A is Aᵀ and B is Cᵀ."""
+    """Return the modes of A that B reaches; give Aᵀ and Cᵀ for the modes that C shows."""
     values, vectors = np.linalg.eig(A if what == "controllable" else A.T)
     # Balance rows and columns, since states in millimetres and rad/s differ by orders of magnitude.
     scale = _balance(A)
@@ -194,7 +194,7 @@ def reach(A: Array, B: Array, states: Sequence[str], what: str) -> Reach:
 
 
 def _unreached_modes(A: Array, B: Array, values: Array) -> set[int]:
-    """Return the indices, among the eigenvalues of A, of those that the part that B does not reach has."""
+    """Return the indices of the eigenvalues of A that belong to the part which B does not reach."""
     from scipy.optimize import linear_sum_assignment
 
     rest = controllable_part(A, B)[1]
@@ -213,9 +213,9 @@ def _balance(A: Array) -> Array:
 
 
 def _balance_with_ports(A: Array, B: Array, C: Array) -> Array:
-    """Return scales of the states from A, B and C, with all inputs together as one and all outputs as one.
+    """Return scales of the states from A, B and C, with all inputs as one column and all outputs as one row.
 
-    Without the ports, a state that is coupled by rounding errors in A alone would be scaled by these.
+    Without B and C, a state that only rounding errors in A couple would be scaled by these.
     """
     ports = [np.abs(B) / np.maximum(np.max(np.abs(B), axis=0, initial=0.0), 1e-300)]
     ports += [np.abs(C.T) / np.maximum(np.max(np.abs(C.T), axis=0, initial=0.0), 1e-300)]
@@ -225,9 +225,7 @@ def _balance_with_ports(A: Array, B: Array, C: Array) -> Array:
 
 
 def controllable_part(A: Array, B: Array) -> tuple[Array, Array]:
-    """Return orthonormal bases of the space that B reaches through A, and of the rest
-    (staircase algorithm).
-    """
+    """Return orthonormal bases of the controllable space and of the rest (staircase algorithm)."""
     n = len(A)
     size = max(float(np.linalg.norm(A, 2)) if n else 0.0, 1e-300)
     reached = np.zeros((n, 0))
@@ -237,7 +235,7 @@ def controllable_part(A: Array, B: Array) -> tuple[Array, Array]:
         new = new - reached @ (reached.T @ new)
         U, values, _ = np.linalg.svd(new, full_matrices=False)
         U = U[:, values > floor]
-        U = np.linalg.qr(U - reached @ (reached.T @ U))[0]  # again: small remainders are not orthogonal
+        U = np.linalg.qr(U - reached @ (reached.T @ U))[0]  # twice: small remainders are not orthogonal
         if not U.size:
             break
         reached = np.hstack([reached, U])
@@ -247,9 +245,9 @@ def controllable_part(A: Array, B: Array) -> tuple[Array, Array]:
 
 
 def minimal_matrices(A: Array, B: Array, C: Array) -> tuple[Array, Array, Array]:
-    """Return A, B, C without modes that inputs do not move or outputs do not show.
+    """Return A, B, C without uncontrollable and unobservable modes.
 
-    The basis is changed only if more can be left out than by `linked_matrices`; otherwise zero elements stay
+    The basis is changed only if this leaves out more than `linked_matrices`; otherwise zero elements stay
     zero.
     """
     A, B, C = linked_matrices(A, B, C)
@@ -282,7 +280,10 @@ def _reachable(linked: Array, first: Array) -> Array:
 
 
 def h2_norm(lin: LinearMatrices) -> float:
-    """√tr(C P Cᵀ) with A P + P Aᵀ + B Bᵀ = 0: the root mean square of the outputs under unit white noise."""
+    """Return the root mean square of the outputs under unit white noise.
+
+    √tr(C P Cᵀ) with A P + P Aᵀ + B Bᵀ = 0
+    """
     if np.any(lin.D != 0):
         i, j = np.argwhere(lin.D != 0)[0]
         raise ArmillaryError(
@@ -352,9 +353,7 @@ def balanced_truncation(A: Array, B: Array, C: Array, order: int | None, toleran
 def _split_stable(
     A: Array, B: Array, C: Array
 ) -> tuple[tuple[Array, Array, Array], tuple[Array, Array, Array]]:
-    """Return a model as the sum of a stable and an unstable one: an ordered Schur form, made
-    block diagonal.
-    """
+    """Return a model as the sum of a stable and an unstable model, by a block-diagonal ordered Schur form."""
     from scipy.linalg import schur, solve_sylvester
 
     if not len(A):

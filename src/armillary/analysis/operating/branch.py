@@ -1,4 +1,4 @@
-"""A branch of operating points along a parameter: a table, the places where stability changes, a figure."""
+"""A branch of operating points along a parameter: its table, changes of stability, and figure."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _SHOWN = 4  # columns of a table besides the varied quantity
 
 @dataclass(frozen=True)
 class Mark:
-    """Where stability or the direction of a branch changes: its kind, its place among the points, the value
-    of the varied quantity, and the frequency of a Hopf point in rad/s.
+    """A change of stability or direction of a branch: its kind, the index of its point, the value of the
+    varied quantity, and the frequency of a Hopf point in rad/s.
     """
 
     kind: str  # "fold", "Hopf point", "branch point", "zero eigenvalue" or "limit of contact '…'"
@@ -67,29 +67,29 @@ class Branch(PickledValue):
     names: tuple[str, ...]  # columns: the varied quantity, states, inputs, outputs
     values: np.ndarray  # (points, names)
     units: Mapping[str, str]
-    eigenvalues: np.ndarray  # (points, independent states); NaN where a point is not steady
-    growing: np.ndarray  # eigenvalues that grow; -1 where a point is not steady
+    eigenvalues: np.ndarray  # (points, independent states); NaN for a point that is not steady
+    growing: np.ndarray  # number of growing eigenvalues; -1 for a point that is not steady
     marks: tuple[Mark, ...]
-    found: tuple[str, ...]  # unknowns along the branch
+    found: tuple[str, ...]  # the unknowns
     _point: Callable[[int], OperatingPoint] | None = field(repr=False)
 
     def __len__(self) -> int:
         return len(self.values)
 
     def __getitem__(self, name: str) -> np.ndarray:
-        """Values of a column along the branch."""
+        """Return the values of a column along the branch."""
         return self.values[
             :, arguments.index_of_name(name, self.names, f"the branch of '{self.system}' has no")
         ]
 
     @property
     def stable(self) -> np.ndarray:
-        """Whether no eigenvalue grows, point by point."""
+        """For each point, whether no eigenvalue grows."""
         found: np.ndarray = self.growing == 0
         return found
 
     def point(self, index: int) -> OperatingPoint:
-        """One of the points, with its table and stability; also an initial state for runs."""
+        """Return one of the points, with its table and stability; it can be the start of a run."""
         index = arguments.index(index, len(self), "point")
         if self._point is None:
             raise ArmillaryError("a branch from another process has no points; call model.trace here")
@@ -99,7 +99,7 @@ class Branch(PickledValue):
 
     @property
     def table(self) -> str:
-        """Text with the ends and marks of the branch, and the stability between them."""
+        """The ends and marks of the branch, and the stability between them, as text."""
         return "\n".join(
             [self._title, *(f"  {line}" for line in aligned([self._head, *self._rows], self._sides))]
         )
@@ -142,13 +142,13 @@ class Branch(PickledValue):
         return rows
 
     def _text(self, name: str, i: int) -> str:
-        """Return a value as text for a table; a zero with rounding error is shown as 0."""
+        """Return a value as text for a table; a rounding error is shown as 0."""
         column = self[name]
         value, size = float(column[i]), float(np.max(np.abs(column)))
         return f"{value if abs(value) > 1e-7 * size else 0.0:.8g}"
 
     def _between(self, i: int, j: int) -> str:
-        """Stability between two marks."""
+        """Return the stability between two marks, as text."""
         inner = self.growing[i + 1 : j] if j > i + 1 else self.growing[[i, j]]
         kinds = set(inner.tolist())
         if -1 in kinds:
@@ -195,7 +195,7 @@ class Branch(PickledValue):
     ) -> Figure:
         """Plot columns over the varied quantity: full lines where stable, dashed where not, with marks.
 
-        Without names the figure has up to three unknowns that vary, and the real parts of the eigenvalues.
+        Without names, plot up to three unknowns that vary, and the real parts of the eigenvalues.
         """
         shown = list(names) or [name for name in self.found if self._varies(name)][:3]
         columns = [self[name] for name in shown]
@@ -232,7 +232,7 @@ class Branch(PickledValue):
         return bool(np.ptp(column) > 1e-7 * (1.0 + np.max(np.abs(column))))
 
     def _drawn_points(self, stable: bool) -> np.ndarray:
-        """The stable or the unstable points, with marked neighbours so that lines meet."""
+        """Return which points are stable, or unstable, with marked neighbours so that lines meet."""
         own = self.stable == stable
         marked = np.zeros(len(self), dtype=bool)
         marked[[mark.index for mark in self.marks]] = True
@@ -251,13 +251,12 @@ _STEPS = 3.0  # sizes of the varied quantity between the ends of a branch
 def trace(
     model: CompiledModel, op: OperatingPoint, name: str, start: object, stop: object, *, points: int = 1000
 ) -> Branch:
-    """Return the branch of operating points through one of them, along ``name`` from ``start`` to
-    ``stop``.
+    """Return the branch of operating points through ``op``, along ``name`` from ``start`` to ``stop``.
 
-    ``name`` is a parameter or input, or a state that ``op`` has fixed, or one of its prescribed outputs
-    or rates. The branch is followed through folds, where ``name`` turns back, and has marks there, where
-    eigenvalues cross the imaginary axis (Hopf points) and where another branch crosses; it ends where
-    ``name`` leaves its range, or after ``points`` points in each direction.
+    ``name`` is a parameter or input, or a fixed state, prescribed output or prescribed rate of ``op``. The
+    branch has marks at folds, where ``name`` turns back, at Hopf points, where eigenvalues cross the
+    imaginary axis, and where another branch crosses. It ends when ``name`` leaves its range, or after
+    ``points`` points in each direction.
     """
     op = instance(op, OperatingPoint, "an operating point, of model.trim or model.equilibrium,")
     made = op.problem
@@ -338,7 +337,7 @@ def _varied_quantity(made: Problem, name: str) -> Varied:
     if name in asked.inputs or name in made.conditions.states:
         raise ArmillaryError(
             f"'{name}' is found at this operating point, so it cannot be varied; find the point with "
-            f"fixed={{'{name}': …}}, or vary what is given"
+            f"fixed={{'{name}': …}}, or vary a given quantity"
         )
     if name in system.parameters or name in system.memories:
         (q, now) = names.inputs([name], asked.parameters, asked.memory)[name]
@@ -351,7 +350,7 @@ def _varied_quantity(made: Problem, name: str) -> Varied:
 
 
 class _Tracer:
-    """One branch: its conditions with the varied quantity as the last unknown."""
+    """Continuation of one branch: its conditions with the varied quantity as the last unknown."""
 
     def __init__(self, op: OperatingPoint, made: Problem, varied: Varied, first: float, last: float) -> None:
         self.op, self.made, self.varied = op, made, varied
@@ -367,7 +366,7 @@ class _Tracer:
         self.wanted = self.wide.wanted[self.wide.rows]
 
     def _with_column(self, made: Problem) -> Problem:
-        """Return the problem with the varied quantity as a further column, if it can be one."""
+        """Return the problem, with a varied state or input as a further column."""
         varied, found = self.varied, made.conditions
         if varied.kind == "state":
             column = found.states.index(varied.name)
@@ -391,7 +390,7 @@ class _Tracer:
     # ------------------------------------------------------------ the curve
 
     def whole(self, z: np.ndarray) -> np.ndarray:
-        """x = [state, inputs] of the conditions at z."""
+        """Return x = [state, inputs] of the conditions at z."""
         x = self.x.copy()
         x[self.wide.unknown] = z if self.row < 0 else z[:-1]
         return x
@@ -414,7 +413,7 @@ class _Tracer:
         return stability_of(values, values.values(x), values.jacobian(x), held)
 
     def faults(self, z: np.ndarray) -> list[Fault]:
-        """Contacts whose statuses are contradicted at z."""
+        """Return the contacts whose statuses are contradicted at z."""
         x = self.whole(z)[: len(self.made.conditions.names)]
         return faults_at(self.varied.problem(self.made, float(z[-1])), x)
 
@@ -446,7 +445,7 @@ class _Tracer:
         return self._result(places)
 
     def _move_to_end(self, z: np.ndarray, value: float) -> np.ndarray:
-        """z at the nearest end of the range."""
+        """Return z at the nearest end of the range."""
         z = np.append(z[:-1], value)
         wanted = self.wanted.copy()
         if self.row >= 0:
@@ -516,7 +515,7 @@ def _reverse_tangent(place: CurvePlace) -> CurvePlace:
 
 
 def op_vector(op: OperatingPoint, made: Problem) -> np.ndarray:
-    """x = [state, inputs] of an operating point, in the model's units."""
+    """Return x = [state, inputs] of an operating point, in the model's units."""
     found = {**op.initial, **op.inputs}
     return np.array([found[name] * made.request.quantities[name].factor for name in made.conditions.names])
 

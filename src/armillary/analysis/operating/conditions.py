@@ -48,7 +48,7 @@ _SIGNS = 3  # directions with random signs from which sizes of conditions are fo
 
 @cache
 def scatter(reach: float, rows: int, columns: int) -> np.ndarray:
-    """Numbers between −reach and reach, the same in every call."""
+    """Return random numbers between −reach and reach, the same in every call."""
     found = ScatterNumbers().spread(reach, rows * columns).reshape(rows, columns)
     found.setflags(write=False)
     return found
@@ -57,8 +57,8 @@ def scatter(reach: float, rows: int, columns: int) -> np.ndarray:
 class Directions(NamedTuple):
     """Directions d that give columns of C.
 
-    Direction k sums ``columns`` up to ``ends[k]``, and C d holds the elements of C up to ``element_ends[k]``,
-    by their rows and their places in C.
+    Direction k sums ``columns`` up to ``ends[k]``, and C d contains the elements of C up to
+    ``element_ends[k]``, which are listed by their rows and their flat indices in C.
     """
 
     columns: np.ndarray
@@ -73,7 +73,7 @@ class ConditionCode:
     """Compiled functions of c and of the entries of C at ``flat``; of C d instead if ``flat`` is None."""
 
     functions: ModelFunctions
-    pattern: np.ndarray  # where C is not always zero
+    pattern: np.ndarray  # true for elements of C that are not always zero
     flat: np.ndarray | None = None
     _known: dict[bytes, Directions] = field(default_factory=dict)
 
@@ -142,13 +142,13 @@ class ConditionValues:
         return replace(self, memory=memory)
 
     def with_contact(self, status: int) -> ConditionValues:
-        """Return these values with one more closed contact; ``status`` is its place in the memory."""
+        """Return these values with one more closed contact; ``status`` is its index in the memory."""
         memory = self.memory.copy()
         memory[status] = 1.0
         return replace(self, memory=memory)
 
     def values(self, x: np.ndarray) -> np.ndarray:
-        """c at x = [state, inputs], in the model's units; outputs in their stated units."""
+        """Return c at x = [state, inputs], in the model's units; outputs in their stated units."""
         y = np.concatenate([x, np.zeros(len(x))]) if self.of.by_columns else x
         return self.code.functions(VALUES, self.t, y, **self._given)
 
@@ -165,15 +165,15 @@ class ConditionValues:
         return self._dense(self.code.functions(SLOPES, self.t, x, **self._given))
 
     def _along(self, x: np.ndarray, directions: np.ndarray) -> np.ndarray:
-        """C d for the rows d of a matrix, at one place or at as many."""
+        """Return C d for the rows d of a matrix, at one x for all or one for each."""
         return self.code.functions.rows(SLOPES, self.t, x, inputs=directions, **self._given)
 
     def changes(self, xs: np.ndarray, sizes: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the changes of the conditions by the sizes of the columns before ``first``, and the
         magnitudes of the other columns of C, at each row of ``xs``.
 
-        The changes are Σ_j |C_ij| s_j; for large systems (Σ_j (C_ij s_j)²)½, from a few directions with
-        random signs. Elements that are not finite count as zero.
+        The changes are Σ_j |C_ij| s_j; for large systems (Σ_j (C_ij s_j)²)½, estimated from a few directions
+        with random signs. Elements that are not finite count as zero.
         """
         if self.of.by_columns:
             return self._changes_by_random_signs(xs, sizes, first)
@@ -218,18 +218,18 @@ def _magnitudes(values: np.ndarray) -> np.ndarray:
 # Conditions of rigid contacts and brakes at operating points.
 #
 #     closed      gap = 0,     and in motion its rate = 0
-#     sticks      the place of its slip as at the start, and in motion its velocity = 0
+#     sticks      the displacement of its slip as at the start, and in motion its velocity = 0
 #
-# The rates contain the forces of closed contacts, so the held rates vanish whatever the loads are. If the
-# velocity of a slip is not the rate of an expression, as for a ball on a plane, the slip has no place that
-# could be held; the solution stays near the start.
+# The rates contain the forces of closed contacts, so the held rates vanish for any loads. If the velocity of
+# a slip is not the rate of an expression, as for a ball on a plane, the slip has no displacement that could
+# be held; the solution stays near the start.
 
 CLOSED, STICKS = (1, 2, -2), 1  # statuses
 
 
 @dataclass(frozen=True, eq=False)
 class ContactConditions:
-    """Rows of one contact among the conditions, and the place of its status in the memory."""
+    """Rows of one contact among the conditions, and the index of its status in the memory."""
 
     name: str
     status: int
@@ -241,7 +241,7 @@ class ContactConditions:
 
 @dataclass(frozen=True, eq=False)
 class HeldRows:
-    """Rows that hold: positions, velocities, and those of the velocities whose slips keep their place."""
+    """Rows that hold: positions, velocities, and the velocities of slips whose displacement is also held."""
 
     positions: tuple[int, ...] = ()
     velocities: tuple[int, ...] = ()
@@ -254,7 +254,7 @@ class HeldRows:
 def contact_conditions(
     equations: DerivedEquations, first: int
 ) -> tuple[dict[str, Expr], tuple[ContactConditions, ...]]:
-    """Return the rows of all contacts by label, and their indices, which begin with ``first``."""
+    """Return the rows of all contacts by label, and their indices, from ``first`` on."""
     system, targets = equations.system, equations.targets
     memories = list(system.memories)
     rows: dict[str, Expr] = {}
@@ -282,7 +282,7 @@ def contact_conditions(
 def held_rows(
     contacts: Sequence[ContactConditions], memory: np.ndarray, depends: np.ndarray, cyclic: frozenset[int]
 ) -> HeldRows:
-    """Return the rows that hold at the statuses in the memory. Places of slips that contain a cyclic
+    """Return the rows that hold at the statuses in the memory. Displacements of slips that contain a cyclic
     coordinate are not held: the contact rolls.
     """
     positions: list[int] = []
@@ -316,7 +316,7 @@ def rate_units(units: str) -> str:
     return f"{units}/s" if "/" not in units else f"({units})/s"
 
 
-# Cyclic coordinates, on which no condition depends: the place and heading of a vehicle, the angle of a wheel.
+# Cyclic coordinates, on which no condition depends: position and heading of a vehicle, the angle of a wheel.
 #
 # They may change in steady motion. The set C of cyclic states is the largest for which the rates of all other
 # states, the gaps of loops and all other requested conditions contain no member of C. The rates of the
@@ -328,9 +328,9 @@ def cyclic(
 ) -> frozenset[int]:
     """Return the cyclic states among ``candidates``.
 
-    ``depends[i, j]`` is whether row i contains state j; the first rows are the rates of the states. ``rows``
-    are further conditions that must not depend on a cyclic state; of ``groups`` (Euler parameters) all
-    members are cyclic or none.
+    ``depends[i, j]`` is true if row i contains state j; the first rows are the rates of the states. ``rows``
+    are further conditions that must not depend on a cyclic state. Of each of ``groups`` (Euler parameters)
+    all members are cyclic or none.
     """
     states = depends.shape[1]
     found = set(candidates)
@@ -395,13 +395,13 @@ class Conditions:
 
     @cached_property
     def depends(self) -> np.ndarray:
-        """``depends[i, j]``: whether row i contains column j, after simplification."""
+        """A matrix that is true if row i contains column j after simplification."""
         if not self.by_columns:
             return self.code().pattern
         return _pattern(self._rows, self._variables)
 
     def code(self, still: bool = False) -> ConditionCode:
-        """Return the compiled functions; if all speeds are and stay zero, the functions for rest."""
+        """Return the compiled functions; if all speeds are and stay zero, functions for rest."""
         still = still and self.by_columns
         if still not in self._codes:
             make = self._by_columns if self.by_columns else self._write_derivatives
@@ -410,7 +410,7 @@ class Conditions:
         return self._codes[still]
 
     def _write_derivatives(self, still: bool) -> ConditionCode:
-        """Return every derivative that is not zero."""
+        """Return the code that computes all derivatives that are not always zero."""
         n, rows, variables = len(self.states), self._rows, self._variables
         slopes = [tangents(rows, {v: UNIT}) for v in variables]
         places = [(i, j) for j, column in enumerate(slopes) for i, x in enumerate(column) if x is not ZERO]
@@ -422,7 +422,7 @@ class Conditions:
         return ConditionCode(code, pattern, at[:, 0] * len(variables) + at[:, 1])
 
     def _by_columns(self, still: bool) -> ConditionCode:
-        """Return the derivatives along a direction, whose elements are inputs."""
+        """Return the code that computes derivatives along a direction, an argument."""
         owner, variables, rows = self.equations.system.identity, self._variables, self._rows
         direction = [symbol(f"d({v.data.name})", "variable", owner=owner) for v in variables]
         found = tangents(rows, dict(zip(variables, direction, strict=True)))
@@ -434,7 +434,7 @@ class Conditions:
         return ConditionCode(code, _pattern(found, direction))
 
     def cyclic(self, rows: Collection[int] = ()) -> frozenset[int]:
-        """Places of cyclic coordinates and states of the user's own; ``rows`` must not depend on them."""
+        """Return the indices of cyclic coordinates and user's states; ``rows`` must not depend on them."""
         n = len(self.states)
         speeds = range(self.speeds.start, self.speeds.stop)
         groups = [range(i, i + 4) for i in self.equations.targets.quaternions]
@@ -447,13 +447,13 @@ class Conditions:
 
     @cached_property
     def held(self) -> frozenset[int]:
-        """Places of coordinates that only locked and prescribed speeds move, and no load."""
+        """Indices of coordinates that only locked and prescribed speeds move, and no load."""
         reduction, system = self.equations.reduction, self.equations.system
         names = {q.data.name for q in reduction.held_coordinates(system)}
         return frozenset(i for i, name in enumerate(self.states[: self.coordinates]) if name in names)
 
     def noncyclic(self, rows: Collection[int] = ()) -> np.ndarray:
-        """Places of the states that are neither cyclic nor locked coordinates, as in linear models.
+        """Return the indices of states that are neither cyclic nor locked coordinates, as in linear models.
 
         None of ``rows`` depends on a cyclic state.
         """
@@ -463,8 +463,8 @@ class Conditions:
 
     @cached_property
     def kind_sizes(self) -> np.ndarray:
-        """The size of each column by its kind, in the model's units: a unit of the SI, or, if loops have
-        lengths, the motion that moves them as far as a radian does.
+        """The size of each column by its kind, in the model's units: an SI unit or, if loops have lengths,
+        the motion that moves them as far as a radian does.
         """
         system = self.equations.system
         kinds = {**unit_sizes(system), **self.equations.reduction.usual_sizes}
@@ -478,7 +478,7 @@ class Conditions:
 
     @cached_property
     def row_units(self) -> tuple[tuple[float, str], ...]:
-        """Return for each row the factor from its units to the model's, and its units as text."""
+        """For each row, the factor from its units to the model's units, and its units as text."""
         own = {s.data.name: s for s in self.equations.system.moving()}
         columns = {c.name: c.units for c in self.equations.targets.columns}
         rates = [(state_factor(own[name]), rate_units(own[name].data.units or "")) for name in self.states]
@@ -493,7 +493,7 @@ class Conditions:
 
     @staticmethod
     def _rates_at_rest(rates: Sequence[Expr], speeds: Sequence[Expr]) -> bool:
-        """Return whether no coordinate moves if the speeds are zero, so that none is driven by time."""
+        """Return whether no coordinate moves if the speeds are zero: none is driven by time."""
         still = transform(rates, dict.fromkeys(speeds, ZERO).get)
         return all(x is ZERO for x in still)
 
@@ -506,7 +506,7 @@ class Conditions:
 
 
 def _pattern(rows: Sequence[Expr], variables: Sequence[Expr]) -> np.ndarray:
-    """Return a matrix of booleans: whether row i contains variable j."""
+    """Return a matrix that is true if row i contains variable j."""
     found = np.zeros((len(rows), len(variables)), dtype=bool)
     for i, places in enumerate(held_indices(rows, variables)):
         found[i, places] = True
@@ -516,7 +516,7 @@ def _pattern(rows: Sequence[Expr], variables: Sequence[Expr]) -> np.ndarray:
 def _with_variables(
     equations: DerivedEquations, rows: Sequence[Expr], inputs: Sequence[str]
 ) -> tuple[list[Expr], list[Expr]]:
-    """States and inputs as symbols, and the rows with these in the place of parameters and memories."""
+    """Return states and inputs as symbols, and the rows with inputs instead of parameters and memories."""
     system, t = equations.system, equations.targets
     memories = dict(zip(system.memories, t.memory, strict=True))
     replaced: dict[Expr, Expr] = {}

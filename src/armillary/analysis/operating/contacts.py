@@ -1,7 +1,7 @@
 """Statuses of contacts at the start of a search for an operating point, and the check of them at a solution.
 
-A contact that touches or overlaps at the start is closed. It sticks if its slip has no velocity there, as at
-rest, and slides otherwise. Statuses that ``memory=`` gives stay.
+A contact that touches or overlaps at the start is closed. It sticks if its slip has no velocity, as at rest,
+and slides otherwise. Statuses from ``memory=`` stay.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from armillary.program.targets.contact_targets import decision_event
 from armillary.results.record import label_units
 from armillary.runtime.models.instance import Instance
 
-_SLOW = 1e-9  # velocity of slip, relative to the sizes of its terms, up to which it counts as zero
-_MUCH = 1e-6  # pull, relative to the missing friction, up to which it counts as rounding
-_STILL = 1e-9  # acceleration, relative to those without contacts, up to which it counts as zero
+_SLOW = 1e-9  # largest velocity of slip that counts as zero, relative to the sizes of its terms
+_MUCH = 1e-6  # largest pull that counts as rounding, relative to the missing friction
+_STILL = 1e-9  # largest acceleration that counts as zero, relative to accelerations without contacts
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A contact whose status a solution contradicts: the reason, and a status that would agree with it."""
+    """A contact whose status a solution contradicts, with the reason and a status that would agree."""
 
     name: str
     reason: str
@@ -62,9 +62,9 @@ def with_open_contacts(instance: Instance, memory: np.ndarray, *, only_undecided
 def start_statuses(
     instance: Instance, t: float, state: np.ndarray, memory: np.ndarray, *, brakes_hold: bool
 ) -> np.ndarray:
-    """Return the memory, with the statuses at the start of a search in place of those that were not given.
+    """Return the memory, with statuses at the start of a search for contacts without given status.
 
-    ``brakes_hold`` says whether a brake at rest holds or is released.
+    A brake at rest holds if ``brakes_hold``, else it is released.
     """
     system, stored = instance.equations.system, memory.copy()
     names = list(system.memories)
@@ -96,9 +96,9 @@ def contact_faults(
 ) -> list[Fault]:
     """Return the contacts whose statuses a solution contradicts, the worst first.
 
-    Redundant contacts have the smallest forces that meet the equations. If these are not admissible at rest,
-    others may be: admissible forces exist if nothing moves in a run that starts here and chooses statuses
-    itself.
+    Forces of redundant contacts are the smallest that meet the equations. If these are not admissible at
+    rest, others may be: admissible forces exist if nothing moves in a run from this state that chooses
+    statuses itself.
     """
     faults = _faults(instance, t, state, memory)
     loaded = [f for f in faults if f.status != STICKS]
@@ -143,7 +143,7 @@ def _faults(instance: Instance, t: float, state: np.ndarray, memory: np.ndarray)
 
 
 class ContactForces:
-    """Forces of contacts as outputs show them."""
+    """Forces of contacts, in the units of outputs."""
 
     def __init__(self, instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) -> None:
         names = instance.model.output_names
@@ -163,7 +163,7 @@ class ContactForces:
         return float(self._shown.get(c.name, np.nan))
 
     def largest(self, c: RigidContact) -> float:
-        """Return the largest magnitude of contact forces that have the unit of this contact's force."""
+        """Return the largest magnitude of the contact forces that have the same unit as this contact's."""
         unit = self._units.get(c.name, "")
         near = [abs(force) for label, force in self._shown.items() if self._of_contacts.get(label) == unit]
         return max(near, default=0.0) or 1.0
@@ -186,7 +186,7 @@ class ContactForces:
 
 
 def _rests(instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) -> bool:
-    """Return whether a run that starts here, and decides about its contacts, does not move."""
+    """Return whether a run from this state that decides the statuses of contacts does not move."""
     system = instance.equations.system
     names = list(system.memories)
     stored = memory.copy()
@@ -202,17 +202,17 @@ def _rests(instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) 
     free = instance.derivatives(t, state, with_open_contacts(instance, memory))[speeds]
     left = instance.derivatives(t, after, decided)[speeds]
     size = np.max(np.abs(free), initial=0.0)
-    # At rest a decision stops what moves, if anything: it gives no velocity that was not there.
+    # At rest a decision may stop motions but starts none.
     gained = np.max(np.abs(after[speeds]), initial=0.0) - np.max(np.abs(state[speeds]), initial=0.0)
     return bool(np.all(np.abs(left) <= _STILL * size) and gained <= 0)
 
 
 # Statuses of contacts that agree with an operating point, found along with it.
 #
-# Open contacts that overlap at the solution are closed, the deepest first, and the point is looked for
-# again. Brakes that do not hold there are released: a system that rests without their friction rests with it.
-# Statuses that ``memory=`` gives are not changed, and no contact is opened: a solution with a contact that
-# would pull, or slide, is refused, because what lies beyond it may be far from what was asked.
+# Open contacts that overlap at the solution are closed, the deepest first, and the point is searched again.
+# Brakes that do not hold at the solution are released: a system that rests without their friction rests with
+# it. Statuses from ``memory=`` are not changed, and no contact is opened: a solution with a contact that
+# would pull or slide is refused, because a solution with other statuses may be far from the requested one.
 
 
 def problem_at_start(request: Request, instance: Instance, x: np.ndarray) -> Problem:
@@ -220,7 +220,7 @@ def problem_at_start(request: Request, instance: Instance, x: np.ndarray) -> Pro
     if not request.model.equations.system.contacts:
         return problem(request, x)
     state = x[: len(x) - len(request.inputs)]
-    # While a brake holds, any input in some range is a solution: find the one that holds without friction.
+    # While a brake holds, a range of inputs are solutions: find the input that holds without friction.
     memory = start_statuses(instance, request.t, state, request.memory, brakes_hold=not request.inputs)
     return problem(replace(request, memory=memory), x)
 
@@ -228,7 +228,7 @@ def problem_at_start(request: Request, instance: Instance, x: np.ndarray) -> Pro
 def solve_with_statuses(
     made: Problem, x: np.ndarray, given: np.ndarray, solve: Callable[[Problem], Root]
 ) -> tuple[Problem, Root, list[Fault]]:
-    """Return the problem with statuses that its root agrees with, the root, and no faults; if no statuses
+    """Return the problem with statuses that agree with its root, the root, and no faults; if no statuses
     agree, the last problem and root that were tried, and the faults.
 
     ``given`` is the memory before statuses were chosen.
@@ -255,7 +255,7 @@ def faults_at(made: Problem, x: np.ndarray) -> list[Fault]:
 
 
 def _change_worst_status(made: Problem, faults: list[Fault], given: np.ndarray) -> np.ndarray | None:
-    """Return the memory after a change of the worst status that may be changed; None if none may."""
+    """Return the memory with the worst status that may be changed changed; `None` if no status may."""
     instance, _ = held_instance(made, np.zeros(len(made.conditions.names)))
     free = undecided_statuses(instance, given)
     places = {c.name: c.status for c in made.conditions.contacts}
@@ -278,14 +278,14 @@ def refusal(made: Problem, faults: list[Fault]) -> str:
         0.0: f"{opens} it with memory={{'{worst.name}_status': 0}}, or start elsewhere with starts=",
         1.0: f"close it with memory={{'{worst.name}_status': 1}}, or start where it touches, with starts=",
     }
-    more = f" ({len(faults) - 1} more are contradicted, too)" if len(faults) > 1 else ""
+    more = f" ({len(faults) - 1} more statuses are contradicted)" if len(faults) > 1 else ""
     return (
         f"'{system.name}' does not stay at the operating point that was found: {kind} '{worst.name}' "
         f"{worst.reason}{more}; {remedies[worst.status]}"
     )
 
 
-# The part of a branch on which contacts stay as they are: it ends where one would open, slide or touch.
+# The part of a branch on which contacts keep their statuses: it ends where one would open, slide or touch.
 
 Faults = Callable[[np.ndarray], list[Fault]]
 
@@ -293,7 +293,7 @@ Faults = Callable[[np.ndarray], list[Fault]]
 def within_contacts(
     curve: BranchCurve, places: list[CurvePlace], start: np.ndarray, faults: Faults
 ) -> list[CurvePlace]:
-    """Return the places about the start up to the limits of contacts, which are located and marked."""
+    """Return the points around the start up to the limits of contacts, which are located and marked."""
     distances = [float(np.max(np.abs(p.z - start) / curve.sizes)) for p in places]
     first = int(np.argmin(distances))
     return [
@@ -303,7 +303,7 @@ def within_contacts(
 
 
 def _up_to_limit(curve: BranchCurve, places: list[CurvePlace], faults: Faults) -> list[CurvePlace]:
-    """Return the places before the first at which a contact is contradicted, and the limit itself."""
+    """Return the points before the first that contradicts a contact, and the limit itself."""
     for k, place in enumerate(places[1:], start=1):
         if faults(place.z):
             return [*places[:k], _limit(curve, places[k - 1], place, faults)]
@@ -311,7 +311,7 @@ def _up_to_limit(curve: BranchCurve, places: list[CurvePlace], faults: Faults) -
 
 
 def _limit(curve: BranchCurve, inside: CurvePlace, outside: CurvePlace, faults: Faults) -> CurvePlace:
-    """Return the last place between two at which no contact is contradicted, by bisection."""
+    """Return the last point between two that contradicts no contact, by bisection."""
     name = faults(outside.z)[0].name
     low, high, best = 0.0, 1.0, inside
     while high - low > NEAR:

@@ -11,13 +11,13 @@ eigenvalue problems").
 
 Stability is decided by the eigenvalues of the motion near a point, on the independent states without cyclic
 coordinates. With y these states, F = ∂ẏ/∂y, and T an orthonormal basis of the motions that keep loops
-closed and Euler parameters unit (the null space of the rows of their derivatives), they equal those of
+closed and Euler parameters unit (the null space of the rows of their derivatives), they are eigenvalues of
 
     A = Tᵀ F T
 
-which is exact if the coordinates outside T rest, as they do at an operating point. Closed contacts hold
-their gaps and the rates of these. Slips that stick keep their velocity, S u = 0, and at rest also
-their displacement S N⁺ q, with q̇ = N u.
+which is exact if the coordinates outside T rest, as at an operating point. Closed contacts hold their gaps
+and the rates of their gaps. Slips that stick keep their velocity, S u = 0, and at rest also their
+displacement S N⁺ q, with q̇ = N u.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ if TYPE_CHECKING:
     from armillary.analysis.operating.conditions import Conditions, HeldRows
 
 
-_ON_AXIS = 1e-7  # real part, relative to its eigenvalue, up to which it counts as zero
+_ON_AXIS = 1e-7  # largest real part that counts as zero, relative to its eigenvalue
 _ILL = 1e-6  # possible shift by rounding if eigenvectors are parallel, relative to the largest eigenvalue
-_RESTING = 1e-6  # rates, in the units of the model, up to which they count as zero
+_RESTING = 1e-6  # largest rate that counts as zero, in the units of the model
 _ROUNDED = 1e-9  # the same, relative to the changes of the rates by the sizes of the states
 _SMALLEST = 1e-14  # least error of an eigenvalue, relative to the largest eigenvalue
 
 
 @dataclass(frozen=True, eq=False)
 class Stability:
-    """Eigenvalues on the independent states, and how many grow, decay or do neither."""
+    """Eigenvalues on the independent states, and the numbers that grow, decay or do neither."""
 
     eigenvalues: np.ndarray  # largest real part first
     growing: int
@@ -86,7 +86,7 @@ def stability(values: ConditionValues, x: np.ndarray) -> Stability | None:
 def stability_of(
     values: ConditionValues, c: np.ndarray, C: np.ndarray, touching: HeldRows | None = None
 ) -> Stability | None:
-    """Stability from the conditions and their derivatives, with what closed contacts hold."""
+    """Return the stability from the conditions and their derivatives, under the rows of closed contacts."""
     found = values.of
     rows = _held_by_contacts(found, C, touching)
     moved = {j for j in np.flatnonzero(rows.any(axis=0)).tolist() if j < found.coordinates}
@@ -114,7 +114,7 @@ def stability_of(
 
 
 def _held_by_contacts(found: Conditions, C: np.ndarray, touching: HeldRows | None) -> np.ndarray:
-    """Rows of the derivatives, by all columns, of what closed contacts hold."""
+    """Return the derivatives, by all columns, of the rows that closed contacts hold."""
     if not touching:
         return np.zeros((0, C.shape[1]))
     rows = C[[*touching.positions, *touching.velocities]]
@@ -154,14 +154,14 @@ def _basis(rows: np.ndarray) -> np.ndarray:
 
 
 def _eigenvalues_and_zeros(F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Eigenvalues of a matrix, and for each the real part that counts as zero.
+    """Return the eigenvalues of a matrix, and for each the largest real part that counts as zero.
 
     For positions and speeds at rest without damping,
 
         q̇ = N u,  u̇ = S q,
 
-    they are ± the roots of the eigenvalues of S N. This takes an eighth of the work, and roots on the
-    imaginary axis are exactly there.
+    they are ± the roots of the eigenvalues of S N. This takes an eighth of the work, and imaginary
+    eigenvalues are exactly imaginary.
     """
     n = len(F) // 2
     if 2 * n < len(F) or F[:n, :n].any() or F[n:, n:].any():
@@ -177,10 +177,10 @@ def _eigenvalues_and_zeros(F: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _errors(A: np.ndarray, values: np.ndarray, parts: np.ndarray) -> np.ndarray:
-    """How far rounding may shift eigenvalues.
+    """Return how far rounding may shift eigenvalues.
 
-    This needs eigenvectors, several times the work of eigenvalues. So they are used only if one of the
-    ``parts``, whose signs decide about stability, is small; otherwise the least error is returned.
+    Eigenvectors take several times the work of eigenvalues. So they are used only if one of the ``parts``,
+    whose signs decide stability, is small; otherwise the least error is returned.
     """
     size = float(np.max(np.abs(values), initial=0.0))
     least = _SMALLEST * size
@@ -201,7 +201,7 @@ NEAR = 1e-9  # tolerance of places between two points, relative to the step
 
 @dataclass(frozen=True, eq=False)
 class CurvePlace:
-    """A point of a branch: z = [unknowns, λ], the unit tangent in sizes, the stability."""
+    """A point of a branch: z = [unknowns, λ], its unit tangent, in sizes, and its stability."""
 
     z: np.ndarray
     tangent: np.ndarray
@@ -227,9 +227,7 @@ class BranchCurve:
     stability: Callable[[np.ndarray], Stability | None]
 
     def place(self, z: np.ndarray, along: np.ndarray) -> CurvePlace | None:
-        """Return the point of the branch at z, with its tangent on the side of ``along``; None if there is
-        no tangent.
-        """
+        """Return the point of the branch at z, with its tangent towards ``along``; `None` if none exists."""
         found = self._tangent(z, along)
         return None if found is None else CurvePlace(z, found[0], self.stability(z), found[1])
 
@@ -265,7 +263,7 @@ class BranchCurve:
         return (run.z, int(run.moves)) if found else None
 
     def step(self, place: CurvePlace, h: float) -> tuple[CurvePlace, int] | None:
-        """Return the point of the branch at a distance h."""
+        """Return the point of the branch at a distance h, and the number of corrections."""
         found = self.correct_point(place.z + h * place.tangent * self.sizes, place.tangent)
         if found is None:
             return None
@@ -364,7 +362,7 @@ _BESIDE = 0.05  # distance, in steps, of the places beside a branch point from w
 
 
 def marks_between(curve: BranchCurve, here: CurvePlace, there: CurvePlace, h: float) -> list[CurvePlace]:
-    """Marks between two points, in their order."""
+    """Return the marks between two points, in order."""
     found: list[tuple[float, CurvePlace]] = []
     usual = max(here.strength, there.strength)
     turns = here.tangent[-1] * there.tangent[-1] < 0
@@ -394,8 +392,8 @@ def _with_mark(place: CurvePlace, mark: str, frequency: float = 0.0) -> CurvePla
 
 
 def _place_between(curve: BranchCurve, here: CurvePlace, s: float, h: float) -> CurvePlace | None:
-    """Return the place at a distance s, interpolated from four beside it, since the conditions do not decide
-    a place where branches cross.
+    """Return the point at a distance s, interpolated from four points beside it, since the conditions do not
+    determine a point where branches cross.
     """
     beside = [curve.step(here, s + k * _BESIDE * h) for k in (-2, -1, 1, 2)]
     if any(found is None for found in beside):
@@ -413,10 +411,10 @@ def _turning(curve: BranchCurve, here: CurvePlace, s: float) -> float | None:
 def _eigenvalue_crossing(
     curve: BranchCurve, here: CurvePlace, there: CurvePlace, h: float
 ) -> tuple[float, complex] | None:
-    """Where an eigenvalue crosses the imaginary axis between two points, and that eigenvalue there.
+    """Find where an eigenvalue crosses the imaginary axis between two points, and the eigenvalue there.
 
     Eigenvalues of the two points are matched by their distance. If none of them changes the half-plane, as in
-    an undamped system, the place where the number of growing ones changes is found by bisection.
+    an undamped system, bisection finds where the number of growing eigenvalues changes.
     """
     assert here.stability is not None and there.stability is not None
     from scipy.optimize import linear_sum_assignment
@@ -459,7 +457,7 @@ class _BranchPath:
     zeros: int
 
     def __call__(self, s: float) -> complex | None:
-        """The eigenvalue at a distance s that is nearest to the straight line from a to b."""
+        """Return the eigenvalue at a distance s that is nearest to the straight line from a to b."""
         found = self.curve.step(self.here, s)
         if found is None or found[0].stability is None:
             return None
@@ -480,7 +478,7 @@ _TURN = 0.9  # cosine of the angle between two tangents, below which a step is r
 
 
 def follow(curve: BranchCurve, first: CurvePlace, low: float, high: float, most: int) -> list[CurvePlace]:
-    """Points of a branch, with its marks, from ``first`` in the direction of its tangent, until λ leaves
+    """Return points and marks of a branch, from ``first`` in the direction of its tangent, until λ leaves
     [low, high], the branch closes, or ``most`` points are found.
     """
     places = [first]
@@ -506,7 +504,7 @@ def follow(curve: BranchCurve, first: CurvePlace, low: float, high: float, most:
 
 
 def _is_closed(curve: BranchCurve, first: CurvePlace, here: CurvePlace) -> bool:
-    """Return whether a branch is back where it began."""
+    """Return whether a branch has returned to its first point."""
     apart = (here.z - first.z) / curve.sizes
     return bool(np.linalg.norm(apart) < 0.5 * _LONGEST and here.tangent @ first.tangent > _TURN)
 

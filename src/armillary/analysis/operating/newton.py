@@ -1,9 +1,9 @@
 """Newton's method for operating points: c(x) = 0, with as many conditions as unknowns or more.
 
 Starts may be rough. The method is numerics/roots.py with the functions of search.py, compiled once for all
-systems; this file prepares the arrays. Steps have no part along directions without effect, so that unknowns
-which the conditions do not determine keep their start values. Steps are projected onto the bounds, and an
-unknown that a step would lead out of its bounds is held there.
+systems; this file prepares the arrays. Steps have no component along directions without effect, so that
+unknowns which the conditions do not determine keep their start values. Steps are projected onto the bounds:
+an unknown that would leave its bounds is held at the bound.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class RootProblem:
     weights: np.ndarray  # one over the sizes of the rows
     low: np.ndarray | None = None
     high: np.ndarray | None = None
-    angles: np.ndarray | None = None  # which of the unknowns are angles
+    angles: np.ndarray | None = None  # true for unknowns that are angles
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ class Root:
 
     @property
     def error(self) -> float:
-        """The largest of the residuals over their sizes."""
+        """The largest residual over the size of its condition."""
         found = float(np.max(np.abs(self.relative), initial=0.0))
         return found if np.isfinite(found) else np.inf
 
@@ -73,7 +73,7 @@ class Root:
 
 
 def newton(equations: RootProblem) -> Root:
-    """Return a root near x, or the point with the least residuals."""
+    """Return a root near x or, if none is found, the point with the least residuals."""
     e, n = equations, len(equations.unknown)
     work = _work(
         e.values,
@@ -101,7 +101,7 @@ def newton(equations: RootProblem) -> Root:
 
 
 def outlook(equations: RootProblem) -> tuple[np.ndarray, np.ndarray]:
-    """Return C = ∂c/∂x at x, and each unknown's part, from 0 to 1, in the null space of the conditions."""
+    """Return C = ∂c/∂x at x, and each unknown's share, from 0 to 1, of the null space of the conditions."""
     e = equations
     work = _work(
         e.values,

@@ -1,4 +1,4 @@
-"""An operating point: values by name, which were fixed or found, and residuals of the conditions."""
+"""An operating point: values by name, fixed or found, and residuals of the conditions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armillary.algebra.arguments import index_of_name, real
+from armillary.algebra.arguments import index_of_name, real, text
 from armillary.analysis.operating.conditions import CLOSED
 from armillary.analysis.operating.curve import Stability, stability_of
 from armillary.analysis.operating.newton import Root, outlook
@@ -54,16 +54,16 @@ def read_point(path: str | os.PathLike[str]) -> DataTable:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OperatingPoint(PickledValue, Mapping[str, float]):
-    """A state in which a model stays or moves steadily, and the inputs that hold it.
+    """A state in which a model rests or moves steadily, and the inputs that hold it.
 
         op["A.q1"]                              coordinates, speeds and states by name, in stated units
         op.inputs["throttle"]                   inputs that were found
         print(op)                               fixed and found values, and the residual of each condition
         model.simulate(10, initial=op, parameters=op.parameters)
 
-    ``state`` is the state of the model as ``derivatives`` takes it; ``parameters`` are the parameters that
-    differ from their defaults, with the inputs that were found; ``rates`` has the rates of all states;
-    ``stable`` is whether no eigenvalue on the independent states grows (None: the point is not steady).
+    ``state`` is the state of the model as ``derivatives`` takes it. ``parameters`` are the parameters that
+    differ from their defaults, with the inputs that were found. ``rates`` has the rates of all states.
+    ``stable`` is true if no eigenvalue on the independent states grows, `None` if the point is not steady.
     """
 
     _of_process = ("problem",)
@@ -122,7 +122,7 @@ class OperatingPoint(PickledValue, Mapping[str, float]):
 
     @property
     def residual(self) -> float:
-        """The largest of the residuals, in the units of its condition."""
+        """The largest residual, in the units of its condition."""
         return max(map(abs, self.residuals.values()), default=0.0)
 
     @property
@@ -225,6 +225,7 @@ def load_point(path: str | os.PathLike[str]) -> OperatingPoint:
             for key, value in own[name].items():
                 real(value, f"{name} of '{key}'")
         dict(own["parameters"].items())
+        text(own["system"], "the system")
         state, notes = np.array(own["state"], dtype=float), tuple(map(str, own["notes"]))
         found = OperatingPoint(**own | {"state": state, "notes": notes, "stability": stability})
         found._repr_html_(), found.table
@@ -232,7 +233,7 @@ def load_point(path: str | os.PathLike[str]) -> OperatingPoint:
 
 
 def _table_number(value: float) -> str:
-    """Return a value as text for a table; a zero with rounding error is shown as 0."""
+    """Return a value as text for a table; a rounding error is shown as 0."""
     return f"{value if abs(value) > _ZERO else 0.0:.8g}"
 
 
@@ -329,7 +330,7 @@ def operating_point(made: Problem, root: Root) -> OperatingPoint:
 
 
 def _notes(made: Problem, open_: np.ndarray, root: Root) -> tuple[str, ...]:
-    """Notes on undecided values, bounds, time, memories and contacts, as the table shows them."""
+    """Return notes for the table: on undecided values, bounds, time, memories and contacts."""
     notes = []
     if made.undecided:
         notes.append(f"nothing decides {listed(made.undecided)}, held at the start")

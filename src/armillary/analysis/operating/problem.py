@@ -1,10 +1,10 @@
 """The equations of one operating point, from the names and units that users write.
 
-Unknowns are the states that are neither fixed nor cyclic, and the inputs to be found; locked and prescribed
-coordinates stay where runs start them, unless ``free=`` names them. Conditions are the rates of all states
-that are not cyclic, given rates of cyclic states, the gaps of loops, the lengths of Euler parameters and the
-prescribed outputs, except conditions that no unknown changes; and the conditions of closed contacts
-(`conditions.py`).
+Unknowns are the states that are neither fixed nor cyclic, and the inputs to be found. Locked and prescribed
+coordinates keep the start values of runs, unless ``free=`` names them. Conditions are the rates of all states
+that are not cyclic, given rates of cyclic states, the gaps of loops, the lengths of Euler parameters, the
+prescribed outputs, and the conditions of closed contacts (`conditions.py`); conditions that no unknown
+changes are left out.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Start = DataTable  # inputs in the model's units, other values as given
 
 @dataclass(frozen=True, eq=False)
 class Quantity:
-    """A state or an input: its units as users see them, and the factor from these to the model's."""
+    """A state or an input: its units for users, and the factor from these to the model's units."""
 
     name: str
     units: str
@@ -61,17 +61,17 @@ class Request:
     """The fixed, free, prescribed and unknown quantities, in the model's units; outputs in stated units."""
 
     model: CompiledModel
-    at_rest: bool  # whether all rates are zero, those of cyclic coordinates too
+    at_rest: bool  # whether all rates are zero, also of cyclic coordinates
     settle: bool  # whether the damped motion comes to rest first
     fixed: dict[str, float]  # states
-    free: tuple[str, ...] | None  # states; None: all that are not fixed
+    free: tuple[str, ...] | None  # states; None: all states that are not fixed
     rates: dict[str, float | None]  # of states; None: not a condition
-    inputs: dict[str, float]  # with their starts
+    inputs: dict[str, float]  # with their start values
     outputs: dict[str, float]
     parameters: DataTable  # in stated units, without the inputs
     bounds: dict[str, tuple[float, float]]
     starts: tuple[Start, ...]
-    scattered: int  # further starts
+    scattered: int  # number of further starts
     memory: np.ndarray
     t: float
     quantities: dict[str, Quantity] = field(repr=False, default_factory=dict)
@@ -150,7 +150,7 @@ def read_request(
 
 
 def _starts(starts: object) -> tuple[tuple[Start, ...], int]:
-    """Starts by name, and the number of further starts to scatter."""
+    """Return the starts by name, and the number of further, random starts."""
     if starts is None:
         return ({},), 0
     if isinstance(starts, Mapping):
@@ -181,7 +181,7 @@ def _bounds(
 
 @kept_per_object
 def _states(model: CompiledModel) -> tuple[dict[str, Expr], dict[str, Quantity]]:
-    """Symbols and quantities of coordinates, speeds and states by name."""
+    """Return symbols and quantities of coordinates, speeds and states by name."""
     own = {s.data.name: s for s in model.equations.system.moving()}
     known = (*model.coordinate_names, *model.speed_names, *model.state_names)
     quantities = {
@@ -192,7 +192,7 @@ def _states(model: CompiledModel) -> tuple[dict[str, Expr], dict[str, Quantity]]
 
 
 class ModelNames:
-    """The names of a model, and the numbers that values in stated units mean."""
+    """The names of a model, and conversions from stated units to its own."""
 
     def __init__(self, model: CompiledModel) -> None:
         self.model, self.equations = model, model.equations
@@ -240,7 +240,7 @@ class ModelNames:
     def inputs(
         self, given: object, parameters: Mapping[str, object], memory: np.ndarray
     ) -> dict[str, tuple[Quantity, float]]:
-        """Inputs by name with their starts."""
+        """Return inputs by name with their start values."""
         starts = table(given, "inputs=") if isinstance(given, Mapping) else {}
         names = [str(name) for name in (starts or several(given, "inputs="))]
         system, units = self.equations.system, self.equations.parameter_units
@@ -287,13 +287,11 @@ class ModelNames:
         return self.state(quantity.name, value, where)
 
 
-# Models whose states are the coordinates and speeds of the description, whatever the formalism.
+# Models whose states are the coordinates and speeds of the description, for all formalisms.
 
 
 def with_named_speeds(model: CompiledModel) -> CompiledModel:
-    """Return the model, or one of the same system whose states are the coordinates and speeds of the
-    description.
-    """
+    """Return a model of the same system whose states are the coordinates and speeds of the description."""
     model = model.base
     if model.equations.described_states:
         return model
@@ -307,12 +305,12 @@ def _derive_with_named_speeds(model: CompiledModel) -> CompiledModel:
     return model.compiler(found)
 
 
-_NO_CHANGE = 1e-9  # change of a condition, relative to that by an input, below which it counts as rounding
+_NO_CHANGE = 1e-9  # change of a condition that is rounding, relative to its change by an input
 _NEARER = np.geomspace(1e-13, 1.0, 14)  # distances, in sizes, over which slopes are compared
 _BENDS = 10.0  # largest size, relative to the distance over which slopes stay alike
-_NO_PART = 1e-3  # slope, relative to the largest of its condition, up to which it is not compared
+_NO_PART = 1e-3  # largest slope that is not compared, relative to the largest of its condition
 _HELD_SHARE = 1e-3  # least size of a rate that contacts may hold, relative to the largest
-_SAMPLES, _NEAR = 6, 0.3  # places near a start, and how far they lie, in sizes, to find sizes of conditions
+_SAMPLES, _NEAR = 6, 0.3  # points near a start to find sizes of conditions: number, distance in sizes
 
 
 @dataclass(frozen=True, eq=False)
@@ -360,7 +358,7 @@ class Problem:
         return f"{rates}look for inputs=[…] that change it"
 
     def equations(self, x: np.ndarray, *, idle: bool = False) -> RootProblem:
-        """Return the conditions as functions of the unknowns, the other columns as in x."""
+        """Return the conditions as functions of the unknowns; other columns are as in x."""
         rows, unknown = self.rows, self.unknown
         sizes, weights = self.sizes(x, idle=idle)
         low, high = self._bounds
@@ -383,7 +381,7 @@ class Problem:
         angle                        a radian
         other coordinate or speed    the size of its kind (``Conditions.kind_sizes``) or its start if larger;
                                      less in models so small that their equations change within it (``_bend``)
-        condition                    its change by these sizes, the median of a few places near the start
+        condition                    its change by these sizes, the median of a few points near the start
         user's state, input          the change that moves a condition by its size
 
         Raise an error for an input without effect, unless ``idle``.
@@ -416,7 +414,7 @@ class Problem:
         return sizes, 1.0 / np.where(rows > 0, rows, 1.0)
 
     def _loaded_sizes(self, x: np.ndarray, sizes: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Sizes of conditions if contacts are closed.
+        """Return sizes of conditions if contacts are closed.
 
         Rates that contacts hold are only rounding errors. Their sizes are therefore the largest without
         contacts and with one contact at a time, and at least ``_HELD_SHARE`` of the largest, in sizes.
@@ -496,7 +494,7 @@ def problem(request: Request, start: np.ndarray) -> Problem:
 
 
 def _held_rows(request: Request, found: Conditions, conditions: set[int]) -> HeldRows:
-    """Return the rows of closed contacts; in motion only places of slips that contain no cyclic state."""
+    """Return the rows of closed contacts; in motion, displacements of slips without cyclic states only."""
     if not found.contacts:
         return HeldRows()
     gaps = {c.gap for c in found.contacts if c.gap is not None and request.memory[c.status] in CLOSED}
@@ -505,7 +503,7 @@ def _held_rows(request: Request, found: Conditions, conditions: set[int]) -> Hel
 
 
 def _unknown(request: Request, found: Conditions, held: frozenset[int], still: bool) -> list[int]:
-    """Columns of the unknowns."""
+    """Return the columns of the unknowns."""
     n, speeds = len(found.states), range(found.speeds.start, found.speeds.stop)
     for name in request.free or ():
         i = found.states.index(name)
@@ -562,7 +560,7 @@ def _without_constant(made: Problem, start: np.ndarray) -> Problem:
             value, want = made.shown(i, here[i]), made.shown(i, made.wanted[i])
             raise ArmillaryError(
                 f"'{made.conditions.equations.system.name}' has no such operating point: "
-                f"{made.conditions.labels[i]} is {value}, not {want}, whatever the unknowns are "
+                f"{made.conditions.labels[i]} is {value}, not {want}, for all values of the unknowns "
                 f"({listed(made.names)}); {made.remedy(i)}"
             )
     return replace(made, rows=made.rows[kept], constant=made.rows[~kept])

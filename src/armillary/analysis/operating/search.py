@@ -21,11 +21,11 @@ UNKNOWN_LIST: Wholes = np.zeros(0, dtype=int)  # columns of the unknowns
 IS_ANGLE: Wholes = np.zeros(0, dtype=int)  # 1 for unknowns that are angles
 MOVED_LIST: Wholes = np.zeros(0, dtype=int)  # coordinates of the damped motion
 CLOSED_LIST: Wholes = np.zeros(0, dtype=int)  # conditions that every position satisfies
-FLAT: Wholes = np.zeros(0, dtype=int)  # places in C of the entries that a function gives
+FLAT: Wholes = np.zeros(0, dtype=int)  # flat indices in C of the entries that a function computes
 DIRECTION_COLUMN: Wholes = np.zeros(0, dtype=int)  # columns of C to be summed, direction after direction
-DIRECTION_END: Wholes = np.zeros(0, dtype=int)  # where each direction ends among these
+DIRECTION_END: Wholes = np.zeros(0, dtype=int)  # end of each direction in this list
 ENTRY_ROW: Wholes = np.zeros(0, dtype=int)  # rows of the entries, direction after direction
-ENTRY_END: Wholes = np.zeros(0, dtype=int)  # where each direction ends among these
+ENTRY_END: Wholes = np.zeros(0, dtype=int)  # end of each direction in this list
 
 
 class Search(Roots):
@@ -35,14 +35,14 @@ class Search(Roots):
     directions: whole  # along which conditions are differentiated; 0 if C is written out
     angles_known: truth  # whether it is known which unknowns are angles
     x: Position
-    there: Position  # where a step leads
+    there: Position  # x after a step
     c: Conditions
     out: Results
     slopes: ConditionSlopes  # C
     wanted: Sides
     weights: Sides
     shares: Steps  # part of each unknown along directions that the conditions leave open
-    # Of the damped motion.
+    # The damped motion.
     moved: whole  # coordinates
     closed: whole  # conditions that every position satisfies
     first_speed: whole
@@ -60,14 +60,14 @@ def look(run: Search) -> None:
 
 
 def look_there(run: Search) -> None:
-    """Find the residuals where a step leads."""
+    """Find the residuals after a step."""
     run.c = condition_values(run.t, run.there)
     for i in range(run.rows):
         run.missed[i] = (run.c[ROW_LIST[i]] - run.wanted[i]) * run.weights[i]
 
 
 def find_slopes(run: Search) -> None:
-    """Find C at x: all entries in one call, or in one call for each direction, which sums some columns."""
+    """Find C at x: all entries in one call, or one call for each direction, a sum of columns."""
     if run.directions == 0:
         run.out = condition_slopes(run.t, run.x)
         for k in range(run.entries):
@@ -87,7 +87,7 @@ def find_slopes(run: Search) -> None:
 
 
 def differentiate(run: Search) -> None:
-    """Set A of the conditions to be met and the unknowns."""
+    """Set A from the conditions to be met and the unknowns."""
     find_slopes(run)
     m: whole = run.rows
     for j in range(run.columns):
@@ -97,23 +97,22 @@ def differentiate(run: Search) -> None:
 
 
 def displace(run: Search) -> None:
-    """Set the unknowns to where a step leads."""
+    """Set the unknowns to their values after a step."""
     run.there = run.x
     for j in range(run.columns):
         run.there[UNKNOWN_LIST[j]] = run.goal[j]
 
 
 def accept(run: Search) -> None:
-    """Move to where the step leads."""
+    """Make the step."""
     run.x = run.there
     run.value = run.goal
     run.residual = run.missed
 
 
 def set_radius(run: Search) -> None:
-    """Set the first radius: one size of each unknown, or the length of the first step if that is longer and
-    turns no angle by more than a radian. Sizes of lengths, speeds and inputs are guesses, those of angles are
-    not.
+    """Set the first radius: one size of each unknown, or the length of the first step if it is longer and
+    turns no angle by more than a radian. Only the sizes of angles are no guesses.
     """
     run.radius = sqrt(float(run.columns))
     turn: real = 0.0
@@ -125,7 +124,7 @@ def set_radius(run: Search) -> None:
 
 
 def find_point(run: Search) -> None:
-    """Move the unknowns to a root, or to where the conditions are nearest to being met."""
+    """Move the unknowns to a root, or to the point with the least residuals."""
     for j in range(run.columns):
         run.value[j] = min(max(run.x[UNKNOWN_LIST[j]], run.low[j]), run.high[j])
         run.x[UNKNOWN_LIST[j]] = run.value[j]
@@ -133,7 +132,7 @@ def find_point(run: Search) -> None:
 
 
 def find_shares(run: Search) -> None:
-    """Find C at x, and the part of each unknown along directions that the conditions leave open."""
+    """Find C at x, and the share of each unknown in directions that the conditions leave open."""
     differentiate(run)
     for j in range(run.columns):
         run.shares[j] = 0.0
@@ -196,7 +195,7 @@ def set_motion_step(run: Search, duration: real) -> None:
 
 
 def find_rest(run: Search) -> None:
-    """Move x to where the damped motion comes to rest; see trim.py."""
+    """Move x to the point at which the damped motion comes to rest; see trim.py."""
     duration: real = 0.0
     last: real = 0.0
     size: real = 0.0
@@ -221,7 +220,7 @@ def find_rest(run: Search) -> None:
         last = size
         differentiate_motion(run)
         tries: real = 0.0
-        while tries < 20.0:  # a long step where the motion is unstable would lead backwards
+        while tries < 20.0:  # a long step of an unstable motion would lead backwards
             tries = tries + 1.0
             set_motion_step(run, duration)
             along: real = 0.0

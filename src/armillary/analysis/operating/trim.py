@@ -1,4 +1,4 @@
-"""Operating points of a model: from a request to a solution, or to an error that states why there is none.
+"""Search for operating points of a model: from a request to a solution, or to an error with the reason.
 
 The search starts from the given point. If Newton's method fails there, further starts follow. The first is
 the point at which the damped motion comes to rest, if the unknowns are coordinates and speeds alone: q moves
@@ -6,10 +6,10 @@ along
 
     q̇ = N(q) u̇(q, u)            N = ∂q̇/∂u
 
-which for a static equilibrium goes down the potential of the loads, in the metric of the masses, and keeps
+which for a static equilibrium descends the potential of the loads, in the metric of the masses, and keeps
 loops closed. The implicit Euler method takes steps of a length δ that grows as the rates decay
 (pseudo-transient continuation; Kelley & Keyes 1998, SIAM J. Numer. Anal. 35, 508–523). The second is the end
-of the homotopy of scaled loads (below). The last are points scattered about the given one.
+of the homotopy of scaled loads (below). The last are random points around the given start.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _TURN = 0.8  # cosine of the angle between two tangents, below which a step is r
 
 
 def scaled_loads(equations: RootProblem) -> np.ndarray | None:
-    """Follow H = 0 from λ = 0 to λ = 1; return x there, or `None` if the curve does not reach λ = 1."""
+    """Follow H = 0 from λ = 0 to 1; return x at λ = 1, or `None` if the curve does not reach it."""
     e = equations
     whole, both = e.x.copy(), np.ix_(e.rows, e.unknown)
     off = e.values.values(whole)[e.rows] - e.wanted
@@ -100,7 +100,7 @@ def scaled_loads(equations: RootProblem) -> np.ndarray | None:
 
 
 _REACHES = (0.3,) * 4 + (1.0,) * 8 + (3.0,) * 12  # of scattered starts, in sizes
-_ASIDE = 1e-4  # displacement, in sizes, from which the damped motion starts: x may be an unstable equilibrium
+_ASIDE = 1e-4  # displacement of the start of the damped motion, in sizes: x may be an unstable equilibrium
 
 
 def rough_starts(made: Problem, x: np.ndarray) -> Iterator[np.ndarray]:
