@@ -14,16 +14,16 @@ from pathlib import PurePath
 from types import ModuleType
 from typing import Any
 
-# A text model may hold an expression of many thousand characters; a terminal shows about this much of it.
-_SHOWN = 60  # characters of a value in a message
-_EXCERPT = 100
+# Limits of messages, since a text model may hold an expression of many thousand characters.
+_SHOWN = 60  # characters of a value
+_EXCERPT = 100  # characters of the user's line around a fault
 
 
 class ArmillaryError(ValueError):
     """Bad input, or a computation that cannot go on."""
 
     def __str__(self) -> str:
-        return shorten_message(ValueError.__str__(self))  # a KeyError would quote it
+        return shorten_message(ValueError.__str__(self))  # KeyError.__str__ would add quotes
 
 
 class ModelError(ArmillaryError):
@@ -99,8 +99,9 @@ def require(module: str, *, extra: str, purpose: str) -> ModuleType:
 
 
 def shorten_message(message: str) -> str:
-    """Return a message in which nothing quoted and no word is longer than a line: a damaged file may hold any
-    names; and in which what follows a question begins a sentence: did you mean 'x'? There are x, y.
+    """Return a message with very long words and quoted names cut, since a damaged file may hold any names.
+
+    Text after a question starts with a capital letter: "did you mean 'x'? There are x, y".
     """
     message = re.sub(r"'\?; (\w)", lambda first: f"'? {first[1].upper()}", message)
     message = re.sub(r"(?<!\w)'[^'\n]{150,}'(?!\w)", lambda name: f"{name[0][:60]}…'", message)
@@ -117,7 +118,9 @@ def shown(value: object) -> str:
 
 
 def _closest(name: str, folded: Iterable[str]) -> list[str]:
-    """Return the closest name, in a list; of the three closest one with the same letters comes first."""
+    """Return the closest name as a list of one or none; a name with the same letters in another order wins
+    if it is among the three closest.
+    """
     from difflib import get_close_matches  # imported here: only a mistake needs it
 
     close = get_close_matches(name.casefold(), list(folded), n=3)
@@ -136,7 +139,7 @@ def nearest(name: object, known: Iterable[str]) -> str:
 
 
 def nearest_file(name: str, known: Iterable[str]) -> str:
-    """Return the same about a file; that two names end alike does not make them close."""
+    """Return the same as `nearest` for file names, compared without their suffixes."""
     by_stem = {PurePath(candidate).stem: candidate for candidate in known}
     close = _closest(PurePath(name).stem, [stem.casefold() for stem in by_stem])
     found = [candidate for stem, candidate in by_stem.items() if stem.casefold() in close]
@@ -144,7 +147,7 @@ def nearest_file(name: str, known: Iterable[str]) -> str:
 
 
 def there_are(known: Iterable[str]) -> str:
-    """Return all that there is, for a sentence about an unknown name."""
+    """Return the list of known names, as the end of a sentence about an unknown name: "there are x, y"."""
     names = list(known)
     return f"there {'is' if len(names) < 2 else 'are'} {', '.join(names) or 'none'}"
 
@@ -163,9 +166,9 @@ def alternatives(known: Iterable[str]) -> str:
 
 
 def outside() -> int:
-    """Return the stacklevel of a warning: how many calls up the first is that is not of this package."""
+    """Return the stacklevel at which a warning names the first caller outside this package."""
     level, frame = 1, sys._getframe(1)
-    ours = ("armillary", "functools")  # values are cached by the latter
+    ours = ("armillary", "functools")  # functools calls functions whose values are cached
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ours:
         level, frame = level + 1, frame.f_back
     return level

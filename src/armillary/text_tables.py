@@ -13,9 +13,10 @@ from armillary.untyped import DataMapping, Given
 def aligned(
     rows: Sequence[Sequence[str]], sides: str = "", *, width: Callable[[str], int] = len
 ) -> list[str]:
-    """Lines of cells; ``sides`` has "<" or ">" for each column, to the left where it ends early.
+    """Return rows of cells as lines with aligned columns.
 
-    ``width`` counts the characters that are seen of a cell, where it holds others.
+    ``sides`` has "<" (left) or ">" (right) for each column; further columns are aligned to the left.
+    ``width`` returns the number of visible characters of a cell, if it also holds others.
     """
     if not rows:
         return []
@@ -35,7 +36,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def listed(names: Sequence[str], few: int = 6) -> str:
-    """Names in a sentence, the first few of many."""
+    """Return names joined by commas; of more than ``few``, the first ones and the number of the others."""
     first = ", ".join(names[:few])
     return f"{first} and {len(names) - few} more" if len(names) > few else first or "none"
 
@@ -77,9 +78,11 @@ _WIDE = 110
 
 
 def toml_text(data: DataMapping, sections: Mapping[str, int]) -> str:
-    """Return a document; ``sections`` gives for each top-level table the depth of its headers: 1 for
-    ``[gravity]``
-    with a key per line, 2 for ``[bodies.A]``."""
+    """Return a TOML document.
+
+    ``sections`` gives the depth of the headers of each top-level table: 1 for ``[gravity]`` with a key per
+    line, 2 for ``[bodies.A]``.
+    """
     lines = [_pair(key, value) for key, value in data.items() if not _has_header(key, value, sections)]
     for key, value in data.items():
         if not _has_header(key, value, sections):

@@ -1,6 +1,6 @@
 """Names for values without a narrower type, each with its reason.
 
-`Any` stands elsewhere only with a comment or under its own name; `tests/test_untyped.py` counts it.
+Elsewhere, each `Any` has a comment or an alias that gives its reason; `tests/test_untyped.py` counts them.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ from armillary.program.packs import LARGEST_ANGLE
 # Reduction of angles by their nearest multiple of π/2, on vectors, for sine, cosine and tangent.
 #
 # An angle x is reduced by n times π/2, r − e = x − n·π/2, with π/2 in parts of 53, 33 and 53 bits (after Cody
-# and Waite 1980). A fused multiplication subtracts n times the first part without rounding: the difference is
-# a multiple of 2⁻⁵³ below 1. The product of n and the second part is exact for |n| < 2²⁰, and e collects the
-# rounding error of r and the third part.
+# and Waite 1980). A fused multiplication subtracts n times the first part. The difference is exact, since it
+# is a multiple of 2⁻⁵³ below 1. The product of n and the second part is exact for |n| < 2²⁰. e is the sum of
+# the rounding error of r and n times the third part.
 
 TWO_OVER_PI = 6.36619772367581382433e-01
 PI_OVER_2 = (1.5707963267948966, 6.12323399538461e-17, 3.5215598651832e-27)
@@ -32,7 +32,7 @@ def reduce_angle(v: Instructions, x: str, third: Operand = PI_OVER_2[2]) -> tupl
     n = v.sub(shifted, ROUND)
     first, second, _ = PI_OVER_2
     exact = v.fused_product_sum(n, -first, x)
-    more = v.mul(n, second)  # exact: so sums round like fused operations, with less latency
+    more = v.mul(n, second)  # exact, so r rounds as with a fused operation, but with less latency
     r = v.sub(exact, more)
     lost = v.add(v.sub(r, exact), more)
     return shifted, r, v.fma(n, third, lost)
@@ -59,12 +59,12 @@ def odd(v: Instructions, n: str) -> str:
 # Angles beyond LIMIT are replaced by equivalent small ones, after Payne and Hanek (1983).
 #
 # An angle x = m·2ᴱ, with a whole m below 2⁵³, is x/2π turns. Only the bits of 1/2π from 2⁻ᴱ on determine the
-# fraction of a turn; the product of 192 of them with m has 128 correct bits. The angle within its turn (from
-# 3/8 of a turn on, so that it is at least two quarters) is a double x' plus a rest e. The rest is put into
-# the third part of π/2: sines of x' then use n·third − e instead of n·third. So the usual case needs no
-# further operation.
+# fraction of a turn; the product of 192 of them with m has 128 correct bits. The angle within its turn is a
+# double x' plus a rest e. The turn is counted from 3/8 to 11/8, so that n, the nearest number of quarters, is
+# at least 2: the rest can be divided by n and put into the third part of π/2. Sines of x' then use
+# n·third − e instead of n·third, and the usual case needs no further operation.
 
-_WORDS = 21  # of 64 bits: a zero, then those of 1/2π, up to the largest exponent
+_WORDS = 21  # of 64 bits: a zero, then the bits of 1/2π that the largest exponent needs
 
 _TEXT = """
 @turns = internal constant [{words} x i64] [{table}], align 64
@@ -279,7 +279,7 @@ def sine_and_cosine(v: Instructions, shifted: str, r: str, e: str) -> tuple[str,
 #
 #     sin(r + nπ) = (−1)ⁿ sin r,     cos(r + (n + ½) π) = −(−1)ⁿ sin r,     sin r = r + r³ P(r²),   |r| ≤ π/2,
 #
-# and one polynomial is enough, with a relative error of the sine below 2⁻⁶¹: half of the operations. r is
+# so one polynomial is enough, which halves the number of operations; its relative error is below 2⁻⁶¹. r is
 # rounded once, so results are within 2.2 ulp; near zeros, within 1e-31.
 
 PI = (3.141592653589793, 1.2246467991473532e-16)  # the remainder is 3e-33
@@ -298,7 +298,7 @@ def near_sine(v: Instructions, x: str) -> str:
 
 def near_cosine(v: Instructions, x: str) -> str:
     """Emit cos x within 2.2 ulp for |x| up to HALF_TURNS."""
-    shifted = v.add(v.fma(x, TWO_OVER_PI / 2, 0.5), ROUND)  # n + 1, so that the sign is the sine's
+    shifted = v.add(v.fma(x, TWO_OVER_PI / 2, 0.5), ROUND)  # n + 1, whose last bit gives the sign −(−1)ⁿ
     return _half_turn_sine(v, x, shifted, v.sub(v.sub(shifted, ROUND), 0.5))
 
 

@@ -93,8 +93,8 @@ def gap_length(run: Loops) -> real:
 
 
 def worst_residual(run: Loops) -> real:
-    """Return the largest gap, each divided by the size of its row: the gap made by a unit of the most
-    effective speed.
+    """Return the largest gap, after each is divided by the largest element of its row of J: its change by a
+    unit of the most effective speed.
     """
     largest: real = 0.0
     for i in range(N_GAPS):
@@ -284,8 +284,8 @@ def constraints_hold(run: Loops) -> truth:
 
 
 def adjust_speeds(run: Loops, first_try: truth) -> truth:
-    """Find the smallest change of dependent speeds, or of all in the second attempt, that satisfies the
-    constraints; return whether it does.
+    """Find the smallest change of the dependent speeds, or in the second attempt of all speeds on which the
+    constraints depend, that satisfies the constraints; return whether there is one.
     """
     scale: real = 1.0
     for j in range(N_SPEEDS):
@@ -442,7 +442,7 @@ def clear_rows(run: Loops, first: whole, bound: whole) -> None:
 
 
 def too_many_given(run: Loops) -> truth:
-    """Return whether more coordinates are given than the loops leave free at any position tried."""
+    """Return whether, at each of three positions, more coordinates are given than the loops leave free."""
     measure_reach(run)
     for j in range(N_SPEEDS):
         run.moving[j] = True
@@ -474,7 +474,9 @@ def too_many_given(run: Loops) -> truth:
 
 
 def attempt(run: Loops, first_try: truth) -> truth:
-    """Close the loops from the start by dependent speeds, or by all; return whether they are closed."""
+    """Close the loops from the start by motions of the dependent speeds, or of all speeds on which the loops
+    depend; return whether they are closed.
+    """
     free: truth = False
     free = some_place_is_free(run)
     for j in range(N_SPEEDS):

@@ -117,12 +117,12 @@ class RunRecord(LinearEquations):
         jump: whole  # number of the next time at which data jump or bend
         stop: real  # the next time at which a step must end; infinity: none
     if MASSES:
-        shares: Pivots  # each pivot of the mass matrix, over the inertias in it
+        shares: Pivots  # each pivot of the mass matrix, divided by the inertias in it
         usual: Pivots  # shares at the start
         fastest: Kinds  # largest speed of each kind
         peak: Kinds  # largest value of `fastest` so far
-        way: States  # where a look ahead begins
-        weak: whole  # the pivot that falls deepest
+        way: States  # the state from which a forecast of the pivots starts
+        weak: whole  # the pivot with the smallest part of its share at the start
         weak_time: real
     if UPDATE or EVENTS:
         new_memory: Memory
@@ -144,7 +144,7 @@ class RunRecord(LinearEquations):
         opening: Locks  # speeds that they unlock
         setting: Locks  # speeds that events of this instant set
         rating: Ratings
-        look: real  # when weak constraints are looked at again
+        look: real  # time of the next check of weak constraints
     if PARTITIONED or PASSING:
         geometry: Geometry
         jacobian: Jacobian
@@ -152,12 +152,12 @@ class RunRecord(LinearEquations):
         size: Speeds  # the largest element of each kind of speeds
     if PARTITIONED:
         lack: whole  # kind of table entry that the process must add before a change
-        lack_in: whole  # the configuration with the locks in question
-        lack_member: whole  # number of its choice of dependent speeds
+        lack_in: whole  # a configuration with the locks that this entry is for
+        lack_member: whole  # index of the missing choice of dependent speeds for these locks
         complete: truth  # the tables have sections of changes
         closed_now: truth  # the process has closed the loops after events of this instant
         closed: Motion  # the motion with closed loops
-        pairs: whole  # rows that have a dependent speed
+        pairs: whole  # number of rows that have a dependent speed
         pair_row: RowNumbers  # in the order of elimination
         pair_speed: RowNumbers
         row_taken: RowNumbers
@@ -165,26 +165,26 @@ class RunRecord(LinearEquations):
         speed_taken: SpeedNumbers
         allowed: SpeedNumbers
     if PASSING:
-        right: RowReals  # a right side, turned with the rows; marks of chosen rows
+        right: RowReals  # a right side, rotated with the rows of `left`; or 1 for chosen rows
         length: RowReals  # Euclidean lengths of rows of J
         across: real  # length of the next step, if it leads across a singular configuration; else 0
-        singular: real  # the time of that place
+        singular: real  # the time of that configuration
         share: real  # length of a step across, over the usual length
-        passing: truth  # the step just taken led across the place
-        continues: truth  # this step goes on after an event inside it, or after the end of the run is moved
+        passing: truth  # the step just taken led across the singular configuration
+        continues: truth  # the rest of this step is kept: an event or the end of the run cut it
         searched: real  # time into this step up to which events are known
         arrival: real  # time at which this step ends
-        refused: whole  # an event that cannot happen in the place, or NONE
+        refused: whole  # the event that cannot happen at the singular configuration, or NONE
         # An interval to pass in short steps, since a longer step jumped over a singular configuration in it.
         short_begin: real
         short_end: real
         short_step: real
         resolved: real  # the longest step that resolves the motion where constraints are weak
-        wary: truth  # one was passed or jumped over: steps stay within the range of a forecast
+        wary: truth  # a singular configuration was passed or jumped over: forecasts limit the steps
         sign_old: Wholes  # signs before the step just taken was searched
         slopes: Slopes  # rates at its stages
         nests: Nests  # coefficients of dense output beyond the cubic ones, the last first
-        shown: Outputs  # a row near the place
+        shown: Outputs  # a row near the singular configuration
         between: truth  # `shown` is the row at the end of the run
         seen: Outputs  # one of the rows around `shown`
         first_seen: Outputs  # the first of these rows
@@ -194,7 +194,7 @@ class RunRecord(LinearEquations):
     if LATE_SEARCH:
         unsearched: truth  # the step just taken has still to be searched for events
     if CLOCKED:
-        waiting: truth  # the step across ends later than the time of the clock
+        waiting: truth  # the end of a step across is kept until the clock has come there
         reached: real  # time at the end of that step
         kept: States  # the state there
         ending: whole  # status there
@@ -203,7 +203,7 @@ class RunRecord(LinearEquations):
     if EVENTS:
         firings: count  # events so far
         pending: truth  # events found in the last step, to happen now
-        blind: real  # time after an early event until which its function may not have crossed zero yet
+        blind: real  # after an event taken slightly early: seconds in which its function may still cross zero
         shortest: real  # shortest time between the last firings
         g: Reals  # the event functions
         g_start: Reals  # at the start of the step

@@ -53,7 +53,7 @@ class Folder:
     """The paths in a study's folder.
 
     study.json       the definition of the study: model, runs, design, metrics
-    design.json      the values of all runs, as a rule
+    design.json      the design: any worker computes the values of a run from it
     model.toml       the model, if it has a text form
     inputs.npz       the data of inputs over time, if there are any
     results.zarr     histories and histograms, one chunk per block; at the end all numbers too
@@ -255,8 +255,8 @@ _UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB", "EB")
 
 
 def check_disk(folder: Folder, layout: StoreLayout, share: float) -> None:
-    """Note the bytes and files that a share of a study's blocks takes. Warn if they exceed the space on the
-    disk, or if there are more files than most disks handle well.
+    """Log the disk space and number of files that a share (0 to 1) of a study's blocks will take. Warn if
+    they exceed what the disk has free, or if there are more files than most disks handle well.
     """
     size, files = share * layout.bytes, share * layout.files
     free, free_files = _free_space(folder)
@@ -380,8 +380,8 @@ class StudyLock:
         return True
 
     def _if_dead(self, found: DataTable) -> str:
-        """Return when a study can be taken over from an owner on another machine, whose process cannot be
-        checked.
+        """Return the sentence about when the lock of an owner on another machine becomes stale; "" for an
+        owner here, whose process can be checked.
         """
         if _is_here(found) or (age := _age(self.path)) is None:
             return ""

@@ -93,9 +93,9 @@ STUDY_TABLE = KeyedTable(
                 (WholeNumber(2), TableKind()),
                 "a whole number, at least 2, or a table of such numbers by name",
             ),
-            "of a grid or of Morris' screening: values between the bounds, for all or by name",
+            "of a grid or of Morris' screening: number of values of each quantity, for all or by name",
         ),
-        "second_order": Described(FLAG, "whether a saltelli design has runs for indices of pairs, too"),
+        "second_order": Described(FLAG, "whether a saltelli design also gives second-order indices"),
         "block": Described(WholeNumber(1), "runs that are made and written together"),
         "watch": Described(
             PositiveNumber("a positive number of seconds"),
@@ -117,7 +117,7 @@ class StudyFile:
     """
 
     run: RunFile  # the model, and how each run is made
-    document: Document  # for the lines of varied quantities, whose names are defined by the model
+    document: Document  # gives line numbers for faults in [vary], found once the model is loaded
     vary: DataMapping = field(default_factory=dict)
     metrics: Mapping[str, SourcedValue] = field(default_factory=dict)
     settings: Mapping[str, SourcedValue] = field(default_factory=dict)
@@ -271,7 +271,7 @@ _STUDY_FILE = KeyedTable(
             TableOf(_VARIED), "parameters and initial values with their distributions", minProperties=1
         ),
         "metrics": Described(
-            TableOf(Described(Either((WORDS, TableKind())), "of the output in brackets", _METRICS)),
+            TableOf(Described(Either((WORDS, TableKind())), "a metric of one output", _METRICS)),
             "numbers kept of each run, by name",
         ),
         "study": STUDY_TABLE,
@@ -319,7 +319,7 @@ class StudySetup(Simulation):
             )
         self.check_places()
         self.check_values()
-        model = self.model  # with it the names of outputs are known
+        model = self.model  # also sets `names` and `metrics`, which the derived equations check
         given = {name: entry.value for name, entry in self.study_file.settings.items()}
         how = {
             "vary": self.vary,

@@ -161,7 +161,7 @@ def _shifts(figures: Sequence[PageFigure]) -> np.ndarray:
     return np.outer(np.arange(len(figures)) * _GAP * max(widths), right)
 
 
-MOST = 500  # most runs that are shown
+MOST = 500  # most runs in the cloud of a batch
 _NUMBERS = 6_000_000  # most numbers of the motion in a page: rows are thinned to this
 _OUTPUTS = 6  # most outputs whose histories are plotted
 # Five points of Matplotlib's colour map viridis (CC0), from low to high.
@@ -223,7 +223,7 @@ def cloud_page(
 
 
 def _channels(batch: Batch, function: PoseFunction, runs: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return seven numbers per body of all runs in each row, run after run."""
+    """Return the poses of all bodies, seven numbers each: a row per time, in it run after run."""
     equations = function.equations
     states = np.zeros((len(runs), len(rows), len(equations.program.state)))
     symbols = {q.data.name: q for q in equations.system.coordinates}
@@ -273,7 +273,7 @@ def _colours(values: np.ndarray) -> list[str]:
 
 
 def _words(batch: Batch, run: int) -> str:
-    """Return the number of a run with the values in which it differs."""
+    """Return the label of a run: its number, and its values of the first three varied quantities."""
     varied: DataTable = dict(list(batch.varied.items())[:3])
     values = [f"{n} = {v[run]:.4g} {batch.units.get(n, '')}".rstrip() for n, v in varied.items()]
     return f"run {run}" + (f": {', '.join(values)}" if values else "")

@@ -69,7 +69,8 @@ _TURNED_ROUND = {"less": "greater", "not greater": "not less"}
 _PRODUCT_ALONE, _SUM_ALONE = Form("fuse with zero", 0), Form("fuse with one", 0)
 _FUSIONS = ("fuse", _FUSE_LANES)
 _PRODUCTS, _SUMS = ("multiply", _MULTIPLY_LANES), ("add", "subtract")
-_SOON = {*_FUSIONS, *_PRODUCTS, *_SUMS, _PRODUCT_ALONE.name, _SUM_ALONE.name}  # addends that may come late
+# operations whose results are accepted as late addends
+_SOON = {*_FUSIONS, *_PRODUCTS, *_SUMS, _PRODUCT_ALONE.name, _SUM_ALONE.name}
 _PAIRS = 0.7  # share of pairs among operations above which sums are not fused
 _WORDS = {
     "add": (0x1E602800, 0x4E60D400),
@@ -125,13 +126,14 @@ class Arm64(MachineCode):
             *range(29, 15, -1),
             *range(7, -1, -1),
         ]  # registers to be saved come last
-        # A store of two doubles takes one slot of the units for additions, like a store of one: A and B of
-        # the arm gain 10 %. So a result waits for its neighbour while there are free registers.
+        # A store of two doubles takes as much time of the units for additions as a store of one. So a result
+        # waits for its neighbour while there are free registers: the matrices A and B of the linearised
+        # Stanford arm gain 10 %.
         self.results_at = {places[0]: name for name, places in results.items() if len(places) == 1}
 
     def function(self, order: Sequence[Operation], entry: Entry) -> Encoded | None:
         arrays = list(self.arrays)
-        if not any(map(_takes_spare, order)):  # then batches take 0.99 of the time
+        if not any(map(_takes_spare, order)):  # spare registers are free: batches take 0.99 of the time
             self.room[8:8] = reversed(SPARE)  # before registers to be saved
             self.size += len(SPARE)
         self.pass_over(order)
@@ -228,9 +230,9 @@ def _takes_spare(operation: Operation) -> bool:
 def _row(
     word: int, operands: Sequence[tuple[int, int]], result: int, number: int = 0, changed: int = 0
 ) -> InstructionRow:
-    """Return an instruction with operands, each with the lowest bit of its field.
+    """Return an instruction; each operand comes with the lowest bit of its field.
 
-    An operand is an index; a negative one is the number of a spare register.
+    An operand is an index among the operation's values, or −r for the spare register r.
     """
     fields: list[int] = []
     for operand, bit in operands:
@@ -366,7 +368,7 @@ class _ArmSelection(Selection):
         self, lines: Sequence[Line], loads: Mapping[str, Load], opposites: Mapping[str, str]
     ) -> None:
         self.fused: set[str] = set()  # names of fused operations
-        # values that are both lanes, or the second lane, of others
+        # by name of a pair or lane: BOTH_LANES or SECOND_LANE, and the value that it was made from
         self.of_one: dict[str, tuple[Form, str]] = {}
         super().__init__(lines, loads, opposites)
 
@@ -385,7 +387,8 @@ class _ArmSelection(Selection):
             self.operations[-1].renewed = given[0][0]
 
     def suit_operation(self, name: str, form: Form, given: Signed) -> tuple[Form, Signed, bool]:
-        """Use known lanes, and avoid changes of sign: registers may hold opposites.
+        """Return an equivalent operation that uses known lanes and negates fewer operands; the last result
+        is true if it computes the opposite value.
 
         A product of pairs with a factor of two equal lanes becomes a product with that lane, and the two
         lanes of one pair are added directly.
@@ -446,12 +449,13 @@ class _ArmSelection(Selection):
 
 
 def _fuse_single(operations: Sequence[Operation], spare: Sequence[int]) -> None:
-    """Turn products into fused operations with −0, if a further cycle does no harm, and sums with 1.
+    """Replace sums a + b by fused operations a·1 + b, and products by a·b − 0 if they may take a cycle more.
 
-    A unit has one result per cycle: an operation with a shorter latency than the one before waits, and random
-    operations of two kinds lose a tenth of the time. With sums alone the arm takes 0.97 of the time; a chain
-    of eight, one of 64 and 12 models on average 0.98. With only the sums that may be two cycles late: 0.985.
-    Products and sums of pairs do not change; code that is mostly pairs gains nothing.
+    All operations then have one latency. A unit delivers one result per cycle, so an operation waits if it
+    would finish together with a slower one that started before it; random sequences of two latencies lose a
+    tenth of the time. If only sums are replaced, the Stanford arm takes 0.97 of the time; a chain of eight
+    bodies, one of 64, and 12 models on average 0.98. If only sums with two spare cycles are replaced: 0.985.
+    Operations on pairs are not replaced; in code that is mostly pairs no sums are, since it gains nothing.
     """
     real = [o for o in operations if o.shape is not None]
     single = sum([o.shape.wide for o in real]) < _PAIRS * len(real)
@@ -496,8 +500,8 @@ Arm64.SELECTION, Arm64.change = _ArmSelection, staticmethod(_fuse_single)
 #     entry_at  a limit that nothing exceeds, not even NaN; jump to common
 #     address of that function; thirds; numbers
 #
-# Compiled by LLVM before the operations, with addresses of four instructions each, this would take 10 of the
-# 253 cycles of the Stanford arm.
+# If LLVM compiled the entry and the checks ahead of the operations, with four instructions for each address,
+# they would take 10 of the 253 cycles of the Stanford arm.
 
 CHECK, LIMIT_REGISTER = 15, 8  # integer registers
 _BESIDE = 1 << 18  # range of addresses and branches, in words
@@ -530,7 +534,7 @@ def frame_code(
     for i, place in enumerate(places):
         middle += body[SPACING * i : SPACING * (i + 1)]
         middle.append(0xF9400000 | place << 10 | register["angles"] << 5 | CHECK)
-        # compare the limit with the bits times two
+        # compare the limit with the angle's bits shifted left by one, without the sign
         middle.append(0xEB000400 | CHECK << 16 | LIMIT_REGISTER << 5 | 31)
         branches.append(len(middle))
         middle.append(0x54000009)  # branch if the limit is not higher

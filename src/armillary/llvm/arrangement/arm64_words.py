@@ -1,7 +1,8 @@
 """Words of arm64 code from the steps of ``order_and_registers.py``, by compiled code.
 
-Here registers get numbers and places in memory addresses. Words are sums of fields: a register times the
-value of its lowest bit. ``InstructionRow`` is one instruction of an operation.
+Here values get register numbers, and places in memory get addresses. A word is the sum of an instruction's
+constant bits and its register fields: each register number times the value of the lowest bit of its field.
+``InstructionRow`` is one instruction of an operation.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from armillary.llvm.jit import GENERAL, machine_settings
 STACK = 31  # sp as the register of an address
 ADDRESS_PLUS = 0x91000000  # add with an immediate of twelve bits
 COPY = 0x4EA01C00
-# Spare registers, for intermediate values of operations, and the instructions that set them to the numbers
-# that they hold otherwise: 1 in both lanes, and −0.
+# Spare registers with the instructions that set each to its constant: 1 in both lanes, and −0. Operations
+# also use these registers for intermediate values; the constant is then set again before its next use.
 SPARE = {30: (0x6F03F61E,), 31: (0x2F00E41F, 0x1E6143FF)}
 NEARBY = (16, 14)  # registers for the two addresses within large arrays that were used last
 _INTEGERS = (17, 13)  # integer registers for copies; the second one must not be one of ``odd``
@@ -40,7 +41,7 @@ _LOAD_INTEGER, _STORE_INTEGER = (0xF9400000, 0), (0xF9000000, 0)
 _STORE_TWO = 0x6D000000  # doubles, at a multiple of eight bytes between −512 and 504
 _LOAD_TWO_INTEGERS, _STORE_TWO_INTEGERS = 0xA9400000, 0xA9000000
 
-NO_RESULT, NEW, RENEWED = range(3)  # RENEWED + k: the register of operand k, if nothing else needs it
+NO_RESULT, NEW, RENEWED = range(3)  # RENEWED + k: the register of operand k, or a copy if it is still needed
 PUT_ZERO, PUT_DOUBLE, PUT_PAIR = -1, -2, -3  # in place of a word
 
 
@@ -48,8 +49,8 @@ class InstructionRow(NamedTuple):
     """An instruction word without registers, and the registers to insert.
 
     ``a``, ``b``, ``c``: operands by index, each with the value of the lowest bit of its field;
-    ``result``: the register in the lowest bits; ``number``: the spare register whose number is needed;
-    ``changed``: the spare register that is overwritten.
+    ``result``: the register in the lowest bits; ``number``: the spare register whose constant is
+    used; ``changed``: the spare register that is overwritten.
     """
 
     word: int
@@ -68,7 +69,7 @@ class InstructionRow(NamedTuple):
 _WORDS, _ROOM, _SLOTS, _ODD, _COPIES_PAIRS, _MADE, _BESIDE = range(7)
 # two each: base, offset and register of addresses nearby, last used first
 _BASES, _MIDDLES, _NEAR = 8, 10, 12
-_HELD = 14  # by spare register, from the first on: whether it holds its number
+_HELD = 14  # one entry per spare register, from here on: whether it holds its constant
 _STATE = 16
 
 _FIELDS = RoutineLayout(
@@ -102,7 +103,7 @@ def words_of_steps(
 ) -> EncodedSteps:
     """Return the words of all steps.
 
-    ``values``: number of values; ``room``: free registers, the first one to use last; integer registers from
+    ``values``: number of values; ``room``: free registers, used from the end; integer registers from
     ``first_odd`` on are free. ``arrays`` has the first row of each operation and the end, all rows, the
     values ``given`` to operations, and the base, index and kind of each place in memory; the other arrays are
     made here.
@@ -131,7 +132,10 @@ def compiled_words() -> RoutineMethod:
 
 @cache
 def _words_method(chosen: tuple[object, ...]) -> RoutineMethod:
-    """Return one method for words and choice, kept for this process, since loading a method takes 2 ms."""
+    """Return one method with the code of this file and of order_and_registers.py.
+
+    It is kept for this process, since loading a method takes 2 ms.
+    """
     files = [Path(__file__), Path(choice.__file__)]
     return compiled_method("arm64 words", _text, files, ["steps", "words"], 1, GENERAL)
 
@@ -168,9 +172,9 @@ def _write(r: Routine, word: Value) -> None:
 def _near(r: Routine) -> None:
     """Emit: return a register with the address ``middle`` doubles after the base.
 
-    Two such registers are kept; if neither has the address, the one not used for longer is replaced. The work
-    arrays of humanoids have thousands of numbers: with an addition for each access, A and B take 6 % more
-    instructions.
+    Two such registers are kept; if neither has the address, the least recently used one is replaced. The
+    work arrays of humanoids have thousands of numbers: with an addition for each access, the matrices A and B
+    of a linearisation take 6 % more instructions.
     """
     base, middle = r.argument(1), r.argument(2)
     last, older = ([_get(r, first + i) for first in (_BASES, _MIDDLES, _NEAR)] for i in range(2))
@@ -208,7 +212,10 @@ def _two(r: Routine, near: Routine) -> None:
 
 
 def _memory(r: Routine, near: Routine) -> None:
-    """Emit a load or store of a register; arguments: words for a double and a pair, which, and where."""
+    """Emit a load or store of a register.
+
+    Arguments: the word for a double, the word for a pair, the register, whether it holds a pair, base, index.
+    """
     single, pair, register, wide = (r.argument(i) for i in (1, 2, 3, 4))
     base, index = Local(r, r.argument(5)), Local(r, r.argument(6))
     word, size = Local(r, single), Local(r, r.whole(1))
@@ -305,7 +312,9 @@ class _Writer:
         r.give()
 
     def _renew(self, i: Value, value: Value) -> None:
-        """Emit: set MADE to a register with a value that may be overwritten: its own after its last use."""
+        """Emit: set MADE to a register that holds a value and may be overwritten: the value's own register
+        at its last use, else a new one with a copy.
+        """
         r = self.r
         register = r.index("register", value)
         own = (register >= 0) & r.index("last_user", value).equals(i) & r.index("waiting", value).equals(0)
@@ -398,7 +407,10 @@ class _Writer:
                 self.two(_STORE_TWO, other, made, base, there)
 
     def _spill(self, value: Value) -> None:
-        """Emit: spill a value to a new stack slot, alone or with another one, which keeps its register."""
+        """Emit: spill a value to a new stack slot.
+
+        A value noted as BESIDE is stored in the next slot by the same instruction, and keeps its register.
+        """
         r = self.r
         beside, wide, stack = _get(r, _BESIDE), 1 - r.index("single", value), r.whole(STACK)
         slot = Local(r, _get(r, _SLOTS))

@@ -147,9 +147,9 @@ class CompiledProgram:
 
     @cached_property
     def weakening(self) -> list[tuple[int, float]]:
-        """Numbers of the events of poor dependent speeds and of lost rank, with limits of their functions.
+        """Indices of the events of poor dependent speeds and of lost rank, each with a limit of its function.
 
-        Above its limit an event is not near.
+        While the function is above its limit, the event is not near.
         """
         near = {DEPENDENT_SPEEDS: (NEARLY - 1.0) * POOR_PIVOT, CONSTRAINT_RANK: 0.0}
         numbers = self.watched_index
@@ -176,7 +176,7 @@ class CompiledProgram:
 
     @property
     def own_states(self) -> int:
-        """The number of states of the motion, which come before its derivatives."""
+        """The number of states of the motion; if its derivatives are integrated too, they come after."""
         return len(self.equations.program.state)
 
     @cached_property
@@ -220,7 +220,7 @@ _WHOLE, _ADDRESSES = ctypes.c_int64, ctypes.c_void_p
 _PLACE = ctypes.CFUNCTYPE(None, ctypes.c_double, *[_ADDRESSES] * 4)
 _ROWS = ctypes.CFUNCTYPE(None, _WHOLE, *[_WHOLE] * 5, *[_ADDRESSES] * 5)
 _THREAD = 2_000_000  # least operations per thread: half a millisecond; its start takes 0.1 ms
-_LONGEST = 4000  # most numbers of a point and its results on the stack, as vectors
+_LONGEST = 4000  # most inputs and results of a function that is compiled for vectors: they lie on the stack
 _CONSTANTS = ctypes.CFUNCTYPE(None, _WHOLE, *[_WHOLE] * 2, *[_ADDRESSES] * 2)
 _WHOLE_FUNCTION = """
 define void @{name}(double %t, ptr %state, ptr %constants, ptr %memory, ptr %out) nounwind {{
@@ -232,7 +232,7 @@ define void @{name}(double %t, ptr %state, ptr %constants, ptr %memory, ptr %out
 
 
 class Continuation(Protocol):
-    """Code that continues with the results of a function and appends its own in the same array."""
+    """Code that reads the results of a function and appends further results to the same array."""
 
     length: int  # of the array
 
@@ -255,8 +255,9 @@ class ModelFunctions:
 
     ``functions`` has the expressions of each function, without dimensions and without dependent speeds or
     accelerations. ``inputs`` are their symbols besides the state, in the order of the given numbers;
-    ``per_state`` are inputs that each belong to a state. Code of ``continued`` continues with the results of
-    a function; ``placed`` are further functions that put results of another function into matrices.
+    ``per_state`` gives, for each state, an input that belongs to it, such as a weight of its rate.
+    ``continued`` has, for some functions, code that appends further results. ``placed`` are further functions
+    that put results of another function into matrices.
     ``many`` compiles only for evaluation at many points: ``rows`` then computes as many points together as
     fit into a vector, and no function has an ``address``. Two points in a vector take 0.6 of the time (N1).
     """

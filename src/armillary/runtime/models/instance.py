@@ -1,4 +1,4 @@
-"""A program with one set of parameter values: its numbers at single states.
+"""A program with one set of parameter values, evaluated at single states.
 
 Assembly, changes of configuration and checks of singular configurations call compiled functions here, outside
 the loop. The sections of a change of configuration are here, too; see program/configurations.py.
@@ -54,7 +54,9 @@ class ChangeCode:
         self._functions: dict[str, Callable[..., None]] = {}
 
     def function(self, name: str) -> Callable[..., None]:
-        """Return a section as a function of time and the addresses of its arrays; its state is a motion."""
+        """Return a section, a function of time and the addresses of its arrays: a motion or state, constants,
+        memory and results.
+        """
         if name not in self._functions:
             self._functions[name] = _FUNCTION(self._code.address(name))
         return self._functions[name]
@@ -66,7 +68,7 @@ class ChangeCode:
     def call(
         self, name: str, t: float, given: np.ndarray, constants: np.ndarray, memory: np.ndarray
     ) -> np.ndarray:
-        """Return the results of a section at a time; its state is a motion."""
+        """Return the results of a section at a time, from a motion or state."""
         out, stored = np.empty(self.lengths[name]), memory if memory.size else _NOTHING
         y = np.ascontiguousarray(given, dtype=float)
         self.function(name)(t, *(a.ctypes.data for a in (y, constants, stored, out)))
@@ -195,8 +197,8 @@ class Instance:
     def masses_suffice(self) -> bool:
         """Whether no pivot of the mass matrix can be weak on any run with these parameters.
 
-        A sliding link increases the values that the pivots before it are compared with. If there is one, it
-        may move to ten times its initial distance.
+        The longer a sliding link, the larger the inertias that the pivots before it are divided by. If there
+        is one, this holds for up to ten times its initial length.
         """
         masses, _ = self.model.masses
         start = {s.data.name: value for s, value in self.equations.system.initial.items()}

@@ -1,9 +1,9 @@
 """Repeated runs of a model with the same settings and parameters: their common data are kept.
 
-Such a run is one straight sequence: initial values into the workspace of a prepared loop, closing of loops,
-the compiled loop, a record. All other runs take the general path: compiled.py for values that are not plain
-numbers, legs.py for runs that start better with other dependent speeds or end early. Both paths give the same
-results to the last bit.
+Such a run has four steps without decisions: write initial values into a prepared workspace, close kinematic
+loops, call the compiled integration loop, make the record. All other runs take the general path: compiled.py
+for values that are not plain numbers, legs.py for runs that start better with other dependent speeds or end
+early. Both paths give the same results to the last bit.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
     from armillary.runtime.models.compiled import CompiledModel
 
 _FLOATS = {float, np.float64}
-_MOST = 8  # most settings that are kept
+_MOST = 8  # largest number of settings whose data are kept
 
 
 def keep_for_repetition(
     model: CompiledModel, known: KnownParameters, given: RunSettings, settings: IntegrationSettings
 ) -> None:
-    """Keep the data of a run once a second run has had its settings."""
+    """Keep the common data of runs with these settings, if the previous run had the same settings."""
     if known.last[0] is not given:
         known.last[0] = given
         return
@@ -73,7 +73,7 @@ class _InitialNames(NamedTuple):
     places: np.ndarray
     factors: np.ndarray
     named: frozenset[str]
-    agreeing: bool  # whether speeds must be computed: independent ones may change, or a note is needed
+    agreeing: bool  # whether closing must also correct the speeds, or note changes of them
 
 
 class RepeatedRuns:
@@ -125,7 +125,7 @@ class RepeatedRuns:
         )
 
     def _start(self, initial: Given) -> tuple[np.ndarray, _InitialNames] | None:
-        """Return all coordinates, speeds and own states of a start, and the given names.
+        """Return all coordinates, speeds and the user's states of a start, and the given names.
 
         Return None if the general path must read them.
         """

@@ -59,7 +59,10 @@ def _table_entry(name: str) -> Callable[[RecordFunction, Value], Value]:
 
 
 def _call_geometry(f: RecordFunction, targets: Sequence[Span], given: Sequence[Value | Span]) -> None:
-    """Compute the geometry of the system, in terms of sizes."""
+    """Compute the figures of the system's geometry, scaled by sizes.
+
+    When no evaluations are left, the first gap becomes NaN, which ends the search.
+    """
     t, place = given
     assert isinstance(t, Value) and isinstance(place, Span)
     arguments = (t.raw, place.address, f["constants"].raw, f["memory"].raw, targets[0].address)
@@ -123,7 +126,7 @@ def _emit_check(program: RecordModule, hold: RecordFunction) -> None:
 
 
 def _emit_many(program: RecordModule, start: RecordFunction) -> None:
-    """Emit a loop over records, which starts one after the other."""
+    """Emit a loop that computes the starts of several records, one after the other."""
     f: RecordFunction = program.function("close_many", arguments=(WHOLE, WHOLE))
     f.function.linkage = ""
     with f.each(f.argument(2)) as r:

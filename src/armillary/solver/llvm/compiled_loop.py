@@ -31,11 +31,11 @@ CONSTANTS_FROM = (
     "program/sparse_rates.py",
     "program/targets/targets.py",
 )
-# Functions over events and states that follow every step; vectorised by LLVM they take 0.4 of the time (21
-# events, 60 states).
+# Functions with loops over events or states, called after every step: if LLVM vectorises them, they take 0.4
+# of the time (21 events, 60 states).
 _OVER_EVENTS = ("signs_hold", "moves_far")
-# Functions of dense equations: vectorised by LLVM they take 0.7 of the time (40 unknowns). All functions
-# vectorised take 1.9 s to compile instead of 0.5, and sparse equations gain nothing.
+# Functions of dense equations: if LLVM vectorises them, they take 0.7 of the time (40 unknowns). If it
+# vectorised all functions, compilation would take 1.9 s instead of 0.5; sparse equations gain nothing.
 _OVER_MATRICES = ("set_system", "eliminate_columns", "solve_columns", "solve_unknowns")
 
 
@@ -78,11 +78,14 @@ class Loop:
         return _REASONS[self._drive(ctypes.byref(control), workspace)]
 
     def choose_for_motion(self, control: Control, workspace: int) -> None:
-        """Choose the configuration in which a run starts from its motion; see solver/changes.py."""
+        """Choose the first configuration of a run, from the motion at its start; see solver/changes.py."""
         self._choose(ctypes.byref(control), workspace)
 
     def may_jump(self, control: Control, workspace: int, kinds: int) -> bool:
-        """Return True if the speeds of some kind may jump in the rows of a run; see loop.py."""
+        """Return whether the speeds of any kind may have jumped in the rows of a run.
+
+        True if this loop has no such test. ``kinds`` is the address of a table; see loop.py.
+        """
         return self._may_jump is None or bool(self._may_jump(ctypes.byref(control), workspace, kinds))
 
 
@@ -100,8 +103,9 @@ def loop_sources() -> str:
 def compiled_loop(shape: LoopShape, model: str = "") -> Loop:
     """Return the loop for a shape, compiled at its first use in this process; the 64 last used are kept.
 
-    General loops run about as long as loops made for one size (ns per step on an arm64 core, interleaved;
-    pendulum, four-bar, Stanford arm, quadruped), with the same results to the last bit:
+    General loops, for any number of states, give the same results to the last bit as loops made for one
+    number, and take at most 15 % longer (ns per step on an arm64 core, runs of both kinds in turn; pendulum,
+    four-bar, Stanford arm, quadruped):
 
         states               2      4     12     37
         rk4, own size      249    834    738   2145

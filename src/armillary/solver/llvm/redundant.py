@@ -7,7 +7,8 @@ After each Runge–Kutta step, with all matrices at its end,
 
 are the smallest changes in the metric of kinetic energy. The first is repeated until the gaps are below
 CLOSED, usually after one step of Newton's method: gaps have the order of the local error, and the step
-reduces them to their square. Constraints on speeds alone have no part in it (their σ is layout.RIGID).
+reduces them to their square. Constraints on speeds alone have no part in the first equation: their softness
+σ = layout.RIGID keeps their multipliers at zero.
 
 Source: Eich (1993), Convergence results for a coordinate projection method; Hairer & Wanner (1996), Solving
 Ordinary Differential Equations II, VII.2. Not taken: Baumgarte's terms, whose constants depend on the step,
@@ -28,8 +29,9 @@ With δ = h/2, and "½" for the middle of the step, one step is
 The user's own states z are integrated by the mid-point rule: z½ = z + δ ż½ in step 1, with ż½ of the pass
 before (ż in the first), and z' = z + h ż½ in step 5.
 
-Step 3 is the bordered system with σ = ε/δ, step 6 the same with λ held (layout.RIGID). Without a pass, w is
-advanced with the old ẇ and is of first order; with one, everything is of second order.
+Step 3 solves the bordered system with the softness σ = ε/δ; step 6 solves it with λ held at λ' (σ =
+layout.RIGID). Without a pass, w is advanced with the old ẇ and is of first order; with one, everything is of
+second order.
 
 Sources: Park & Chiou (1987), sections 4 to 6, with A(ẇ) in place of A(w) on the right of eqs. 5.7b, 5.10 and
 6.5 and with q, not q̇, as the border of 5.16; v(n + ½) of eq. 6.4 is written v + δ a, which is equal and
@@ -212,7 +214,7 @@ def emit_staggered(program: LoopModule) -> LoopFunction:
 
 
 def _give(f: LoopFunction, scheme: Scheme, source: Span, first: int) -> None:
-    """Set λ₀ from a state, and zero targets."""
+    """Set λ₀, the known multipliers of the bordered system, from a state, and zero targets."""
     work = f.vector("work")
     with f.each(scheme.rows) as i:
         work[i + scheme.first_given] = source[i + first]
@@ -220,7 +222,7 @@ def _give(f: LoopFunction, scheme: Scheme, source: Span, first: int) -> None:
 
 
 def _emit_half(program: LoopModule) -> LoopFunction:
-    """Emit `half_staggered(t, delta)`: steps 1 to 3, from and into the values of the middle in `work`."""
+    """Emit `half_staggered(t, delta)`: steps 1 to 3; they replace the values of the middle in `work`."""
     scheme = scheme_of(program)
     turn = _emit_turn(program)
     f = program.function("half_staggered", arguments=(REAL, REAL))

@@ -1,9 +1,9 @@
 """Functions of the solver that are generated from the tableaux of methods, in the small language.
 
-This file writes the stages of a method, its error estimate and its dense output from the tableau, and the
-functions that choose among a program's methods: the one description of a Runge-Kutta step, for runs in the
-process, lanes of many runs and exported programs. A `Method` is exported if its field `exported` is true
-(registry.py).
+From the tableau of a method, this file writes its stages, its error estimate and its dense output; it also
+writes the functions that choose among a program's methods. Runs in the process, batches of runs in vector
+lanes and exported programs all use this one description of a step. A `Method` is exported if its field
+`exported` is true (registry.py).
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from fractions import Fraction
 from armillary.solver.methods.registry import METHODS
 from armillary.solver.methods.tableau import Method, Rosenbrock, Row, Tableau, rate_name
 
-_COMMON = ("k0", "k_end", "nest0", "nest1", "nest2")  # vectors of all methods: record.py has them
+_COMMON = ("k0", "k_end", "nest0", "nest1", "nest2")  # vectors of every method, declared in record.py
 
 
 def exported_methods(adaptive: bool, stiff: bool = False, multistep: bool = True) -> list[Method]:
-    """Return the methods of exported programs, in the order of their numbers, with or without adaptive
-    methods, linearly implicit methods, and multistep methods.
+    """Return the methods of exported programs, in the order of their numbers.
+
+    Adaptive, linearly implicit (``stiff``) and multistep methods are included only if requested.
     """
     known = [m for m in METHODS.values() if adaptive or not m.adaptive]
     known = [m for m in known if multistep or not m.coefficients.multistep]
@@ -124,7 +125,7 @@ def _function(head: str, about: str, lines: Sequence[str]) -> str:
 
 
 def _cases(methods: Sequence[str], lines: dict[str, list[str]], last: bool = True) -> list[str]:
-    """Return a branch with lines for each method; with ``last``, the last method has no condition."""
+    """Return an `if` with the lines of each method; with ``last``, the last method takes the `else`."""
     found: list[str] = []
     for method in methods[:-1] if last else methods:
         found.append(f"{'el' if found else ''}if run.method == METHOD_{method.upper()}:")
@@ -137,7 +138,7 @@ def _cases(methods: Sequence[str], lines: dict[str, list[str]], last: bool = Tru
 
 def _stages(method: Method, name: str) -> str:
     t = method.coefficients
-    about = f"{method.description[0].upper()}{method.description[1:]}: the stages of a step; k0 is there."
+    about = f"{method.description[0].upper()}{method.description[1:]}: the stages of a step after k0."
     lines = _implicit_stages(t) if isinstance(t, Rosenbrock) else _explicit_stages(t)
     return _function(f"{name}(run: RunRecord, t: real, h: real)", about.replace("–", "-"), lines)
 

@@ -5,7 +5,8 @@
 Reference: Runge (1895), Math. Ann. 46, 167-178; it is the method of the programs printed in Sayers (1990).
 Inside a step: cubic Hermite, whose error is far below the method's own.
 
-Not taken: Heun's method, of the same cost and order, and the same on linear systems.
+Not taken: Heun's method, which has the same cost and order, and equal results for linear equations that do
+not depend on time.
 """
 
 from __future__ import annotations
