@@ -199,6 +199,13 @@ def test_study_stores(tmp_path: Path) -> None:
         assert repr(study) and len(study.table()) == 6 and study.values(3)
         study.dataset().load()
 
+    for name in ("study.json", "design.json", "complete.json"):
+        copy = tmp_path / "deep"
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(tmp_path / "whole", copy)
+        (copy / name).write_text("[" * 100_000)
+        if wrong := complaint(show, copy):
+            raise AssertionError(f"{name}: {wrong}")
     found = {}
     for seed in range(20):
         rng = Random(seed)

@@ -301,7 +301,7 @@ class TableForm(TopForm):
 
 
 class NoForm:
-    """No entry of its own: ``words`` name the place where text models state what the verb does."""
+    """No entry for a verb: ``words`` name the place where text models state its effect."""
 
     def __init__(self, words: str) -> None:
         self.section, self.words = "", words

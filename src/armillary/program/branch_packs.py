@@ -1,7 +1,7 @@
 """Branch packs: operations of similar branches, such as legs or panels, as one operation on a vector.
 
 Enter: a section, and the system's coordinates and speeds that correspond (from the tree). Leave: packs of
-nodes that can be computed together; packs.py chooses those that save time and rewrites the section with them.
+nodes that can be computed together; packs.py chooses packs that save time and rewrites the section with them.
 """
 
 from __future__ import annotations

@@ -131,7 +131,7 @@ def read_definition(folder: Folder) -> Definition | None:
     try:
         content = json.loads(text)
         made_with, stated = content.pop("armillary_study"), content.pop("checksum")
-    except (ValueError, KeyError, AttributeError, TypeError) as error:
+    except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
         raise ArmillaryError(f"'{folder.study}' is damaged, or not of a study: {error!r}") from error
     if made_with != FORMAT:
         raise ArmillaryError(
@@ -267,7 +267,7 @@ def read_design(folder: Folder, runs: int) -> Design | None:
         data = json.loads(folder.design.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ArmillaryError(f"cannot read the design '{folder.design}': {error}") from error
     with warnings.catch_warnings():  # the user was warned when the study was made
         warnings.simplefilter("ignore")

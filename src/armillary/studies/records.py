@@ -136,7 +136,7 @@ def read_states(folder: Folder, study: str, runs: int) -> dict[Path, FileState] 
             return None
         states = [FileState(*entry) for entry in found["files"]]
         return {folder.root / state.name: state for state in states}
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
@@ -313,7 +313,7 @@ def read_record(
         chunks = tuple(FileState(*entry) for entry in head["chunks"])
         failures = tuple((int(run), str(why)) for run, why in head["told"])
         record = BlockRecord(number, first, end, chunks, head["failed"], failures, head["seconds"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
     return (record, columns) if [c.name for c in chunks] == [a.label for a in layout.arrays] else None
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armillary.algebra.arguments import index_of_name, real
+from armillary.algebra.arguments import index_of_name, real, text
 from armillary.analysis.operating.conditions import CLOSED
 from armillary.analysis.operating.curve import Stability, stability_of
 from armillary.analysis.operating.newton import Root, outlook
@@ -225,6 +225,7 @@ def load_point(path: str | os.PathLike[str]) -> OperatingPoint:
             for key, value in own[name].items():
                 real(value, f"{name} of '{key}'")
         dict(own["parameters"].items())
+        text(own["system"], "the system")
         state, notes = np.array(own["state"], dtype=float), tuple(map(str, own["notes"]))
         found = OperatingPoint(**own | {"state": state, "notes": notes, "stability": stability})
         found._repr_html_(), found.table

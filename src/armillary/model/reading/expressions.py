@@ -256,7 +256,7 @@ def check_new_name(system: Description, name: str, kind: str) -> None:
         raise ModelError(f"{kind} '{name}': an attractor of that name exists already; choose another name")
 
 
-@verb(NoForm("[parameters] holds all parameters, those that texts made too"))
+@verb(NoForm("[parameters] holds all parameters, also parameters from texts"))
 def parameter(
     system: Description, name: str, default: float | None = None, *, units: str | None = None, about: str = ""
 ) -> Expr:
@@ -489,7 +489,7 @@ def _find_quoted(system: Description, name: str) -> Given:
     return known[name]
 
 
-@verb(NoForm("[expressions] holds what was defined"))
+@verb(NoForm("[expressions] holds the definitions"))
 def define(
     system: Description, name: str, value: object, *, label: str = "", units: str | None = None
 ) -> None:
