@@ -433,7 +433,7 @@ class _Text:
         return f"""# {self.source.description.name} for optimisers
 
 `{stem}_functions.c` compiles by itself (`cc -std=c99 -O3 -c`). It has no globals that change, no allocation
-and no loops over data: the operations of a function bound its time, whatever the numbers.
+and no loops over data: the operations of a function bound its time for all numbers.
 
 | function | arguments | results | operations |
 | --- | --- | --- | --- |
