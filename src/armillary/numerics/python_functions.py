@@ -22,8 +22,8 @@ def python_functions(
 ) -> dict[str, Given]:
     """Return the functions of roots.py by name, without chords and bounds.
 
-    ``given`` are the functions that language.py asks for, and others that replace those of roots.py. Unless
-    ``by_arrays``, linear algebra must be given too, from factors.py (`described_factors`).
+    ``given`` has the functions that language.py declares for the calling module, and any that replace
+    functions of roots.py. Unless ``by_arrays``, it must also have linear algebra (`described_factors`).
     """
     arrays = _OF_ARRAYS if by_arrays else {}
     scope: dict[str, Given] = {**vars(roots), **arrays, "CHORDS": False, "BOUNDED": False, **given}
@@ -95,8 +95,8 @@ _OF_ARRAYS: dict[str, Given] = {
 
 
 def set_lengths(run: Roots, rows: int, columns: int, *, by_arrays: bool = True) -> None:
-    """Allocate the vectors of a record for some equations and unknowns; unless ``by_arrays``, also the
-    vectors of factors.py.
+    """Allocate the vectors of a record for ``rows`` equations and ``columns`` unknowns; unless ``by_arrays``,
+    also the vectors of factors.py.
     """
     run.rows, run.columns = rows, columns
     run.matrix, run.residual, run.missed, run.step = map(np.zeros, (rows * columns, rows, rows, columns))
