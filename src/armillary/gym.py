@@ -136,8 +136,7 @@ class ModelEnvironments(gymnasium.vector.VectorEnv):  # type: ignore[misc]  # th
         """Hold inputs for one step; copies that ended begin anew."""
         if not self._began:
             raise gymnasium.error.ResetNeeded("call reset() before step()")
-        v = np.asarray(actions, dtype=float).reshape(self.num_envs, len(self._factor))
-        seen, reward = self._advance(v)
+        seen, reward = self._advance(self._read_actions(actions))
         n, arrays = self.num_envs, self._arrays
         ended, cut = arrays["outside"][:n] != 0, arrays["cut"][:n] != 0
         information: DataTable = {}
@@ -146,6 +145,19 @@ class ModelEnvironments(gymnasium.vector.VectorEnv):  # type: ignore[misc]  # th
         return seen, reward, ended, cut, information
 
     # ------------------------------------------------------------ inside
+
+    def _read_actions(self, actions: np.ndarray) -> np.ndarray:
+        """Return actions as a row for each copy and a column for each input."""
+        found, copies, inputs = np.asarray(actions, dtype=float), self.num_envs, len(self._factor)
+        if found.size != copies * inputs or (found.ndim and len(found) != copies):
+            raise ParameterError(
+                f"actions of shape {found.shape} were given; give {(copies, inputs)}, a row for each of "
+                f"{copies} copies and a column for each of {inputs} inputs"
+            )
+        if not np.isfinite(found).all():
+            copy = int(np.flatnonzero(~np.isfinite(found.reshape(copies, inputs)).all(axis=1))[0])
+            raise ParameterError(f"the action of copy {copy} is not finite; is the policy still finite?")
+        return found.reshape(copies, inputs)
 
     def _advance(self, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Observations and rewards of the next step; new draws for what began anew."""

@@ -199,3 +199,12 @@ def test_a_step_needs_a_reset():
 def test_wrong_arguments_are_named(changed, words):
     with pytest.raises(arm.ArmillaryError, match=words):
         _environments(2, **changed)
+
+
+def test_actions_of_another_shape_or_not_finite_are_named():
+    env = _environments(3)
+    env.reset(seed=1)
+    with pytest.raises(arm.ParameterError, match=r"actions of shape \(2, 1\) were given; give \(3, 1\)"):
+        env.step(np.zeros((2, 1)))
+    with pytest.raises(arm.ParameterError, match="the action of copy 2 is not finite"):
+        env.step(np.array([[0.0], [1.0], [np.nan]]))

@@ -9,20 +9,21 @@ from scipy.integrate import simpson, solve_bvp
 
 import armillary as arm
 from armillary.algebra.arguments import core_of
+from armillary.algebra.expression import symbol
 from armillary.control.nonlinear_program import PhasedProgram
 from armillary.control.optimum import Outcome, message_of
 from armillary.control.problem import read_problem
-from armillary.control.scheme import Mesh
+from armillary.control.scheme import SCHEMES, Mesh
 from armillary.control.shooting import make_program, uniform_mesh
 from tests.control.systems import bead, cart_pole, slider
 
 STAND = {"cart.q1": 1.0, "pole.q1": np.pi, "cart.u1": 0.0, "pole.u1": 0.0}
 
 
-@pytest.mark.parametrize("method", ["hermite-simpson", "radau"])
-def test_schemes_integrate_polynomials_of_their_order(method):
+@pytest.mark.parametrize(("method", "order"), [("hermite-simpson", 4), ("radau", 5)])
+def test_schemes_integrate_polynomials_of_their_order(method, order):
     mesh = Mesh(method, np.array([0.0, 0.3, 1.0]))
-    for k in range(mesh.order):
+    for k in range(order):
         assert mesh.weights @ mesh.points**k == pytest.approx(1 / (k + 1), rel=1e-12)
     x, f = mesh.points[:, None] ** 3, 3 * mesh.points[:, None] ** 2
     between = mesh.states_between(x, f, 1.0, np.array([0.2, 0.9]))[..., 0]
@@ -236,6 +237,21 @@ def test_a_periodic_motion_closes_and_a_path_constraint_holds(method):
     assert np.max(np.abs(run["b.q1"] - np.sin(np.pi * run.time))) < 0.21
 
 
+@pytest.mark.parametrize("method", list(SCHEMES))
+def test_the_estimate_of_the_error_falls_with_the_power_that_refinement_takes(method):
+    problem = {"duration": 2.0, "inputs": {"F": (-50, 50)}, "final": STAND, "accuracy": None}
+    coarse, fine = (
+        cart_pole().optimize("F^2", intervals=n, method=method, **problem).errors[-1] for n in (40, 80)
+    )
+    assert np.log2(coarse / fine) == pytest.approx(SCHEMES[method][1], abs=0.5)
+
+
+def test_a_cost_that_falls_without_limit_asks_for_limits():
+    found = slider().optimize("b.q1", duration=1.0, inputs=["F"], intervals=5)
+    assert not found.solved and found.status == "unbounded"
+    assert "the cost of 'slider' falls without limit: give limits by inputs= or bounds=" in found.message
+
+
 def test_an_impossible_motion_names_what_is_violated():
     found = cart_pole().optimize(
         "F^2", duration=0.3, inputs={"F": (-2, 2)}, final=STAND, intervals=5, accuracy=None
@@ -364,9 +380,12 @@ def test_an_event_that_only_ends_runs_does_not_stand_in_the_way():
 
 
 def test_a_solution_beyond_its_accuracy_says_so() -> None:
-    problems = [SimpleNamespace(system="slider")]
+    inside = SimpleNamespace(results=[])
+    problems = [SimpleNamespace(system="slider", functions=SimpleNamespace(inside=inside))]
     solved = Outcome(SimpleNamespace(status="solved"), {}, 3, (0.1, 2e-3), None)
     assert message_of(problems, solved) == "solved"
     assert message_of(problems, replace(solved, accuracy=2e-3)) == "solved"
     found = message_of(problems, replace(solved, accuracy=1e-6))
     assert found == "solved, but the error of the states is 0.002: allow more refinements= or intervals="
+    inside.results.append(arm.sign(symbol("u", "variable")))
+    assert "may jump at sign" in message_of(problems, replace(solved, accuracy=1e-6))

@@ -87,6 +87,7 @@ def test_explicit_and_implicit_models_are_those_of_the_process(library):
         ("impl_dae_fun_jac_x_xdot_z", (None, -lin.A, np.eye(4), np.empty((4, 0)))),
         ("impl_dae_jac_x_xdot_u_z", (-lin.A, np.eye(4), -lin.B, np.empty((4, 0)))),
         ("impl_dae_fun_jac_x_xdot_u", (None, -lin.A, np.eye(4), -lin.B)),
+        ("impl_dae_fun_jac_x_xdot_u_z", (None, -lin.A, np.eye(4), -lin.B, np.empty((4, 0)))),
     ):
         for found, known in zip(call(library, name, *dae), parts, strict=True):
             close(found, (slope - rates)[:, None] if known is None else known)
@@ -120,7 +121,7 @@ def test_what_cannot_be_exported_for_acados_is_named(tmp_path):
     equations = cart_pole().equations
     with pytest.raises(arm.ParameterError, match="has no parameter 'M'"):
         equations.export("c", tmp_path / "a", profile="acados", parameters=["M"])
-    with pytest.raises(arm.ArmillaryError, match="method: programs of profile='acados' have none"):
+    with pytest.raises(arm.ArmillaryError, match="method: programs of profile='acados' have no such option"):
         equations.export("c", tmp_path / "a", profile="acados", method="rk4")
     with pytest.raises(arm.ArmillaryError, match="parameters: only profile='acados'"):
         equations.export("c", tmp_path / "a", parameters=["L"])
@@ -222,6 +223,7 @@ def test_functions_have_the_sizes_and_results_that_acados_reads(library, tmp_pat
         "impl_dae_fun_jac_x_xdot_z": implicit,
         "impl_dae_jac_x_xdot_u_z": implicit,
         "impl_dae_fun_jac_x_xdot_u": implicit,
+        "impl_dae_fun_jac_x_xdot_u_z": implicit,
         "impl_dae_hess": (X, slope, F, none, w, 0.0, L),
     }
     names = [f"{STEM}_{name}" for name in external]

@@ -99,7 +99,7 @@ def test_a_run_that_needs_a_configuration_beyond_the_table_says_so(tmp_path: Pat
     module.LOCKED_IN[:] = [False, False]
     run = module.simulate(1.0)
     assert run.t == pytest.approx(0.24088, abs=1e-5)
-    assert run.status.startswith("stopped: the run needs a configuration that this program does not hold, or")
+    assert run.status.startswith("stopped: the run needs a configuration that this program lacks, or")
 
 
 @pytest.mark.skipif(CC is None, reason="no C compiler (cc)")
@@ -132,7 +132,7 @@ def test_a_c_program_says_the_same(tmp_path: Path) -> None:
     (folder / "own.toml").write_text("[run]\nduration = 1.0\n")
     ran = subprocess.run(["./latched_pendulum", "own.toml"], cwd=folder, capture_output=True, text=True)
     assert ran.returncode == 1
-    assert ": catch: the run needs a configuration that this program does not hold, or comes" in ran.stderr
+    assert ": catch: the run needs a configuration that this program lacks, or comes" in ran.stderr
 
 
 def test_programs_that_begin_with_a_lock_have_more_states_later(tmp_path: Path) -> None:

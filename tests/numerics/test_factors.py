@@ -6,17 +6,15 @@ import numpy as np
 import pytest
 
 from armillary.numerics.language import Roots
-from armillary.numerics.python_functions import described_factors, set_lengths
-
-FUNCTIONS = described_factors()
+from tests.numerics.described import FACTORS, set_all_lengths
 
 
 def factorised(A: np.ndarray, r: np.ndarray, cut: float = 1e-10) -> Roots:
     """The record of a matrix after its factorisation."""
     run = Roots()
-    set_lengths(run, *A.shape, by_arrays=False)
+    set_all_lengths(run, *A.shape)
     run.matrix[:], run.residual[:], run.cut = A.T.ravel(), r, cut
-    FUNCTIONS["factorise_matrix"](run)
+    FACTORS["factorise_matrix"](run)
     return run
 
 
@@ -30,7 +28,7 @@ def matrix(rows: int, columns: int, rank: int) -> tuple[np.ndarray, np.ndarray]:
 def test_a_step_is_the_shortest_of_the_least_squares(rows: int, columns: int, rank: int) -> None:
     A, r = matrix(rows, columns, rank)
     run = factorised(A, r)
-    FUNCTIONS["set_step"](run)
+    FACTORS["set_step"](run)
     expected = -np.linalg.pinv(A, rcond=1e-10) @ r
     assert run.rank == rank
     np.testing.assert_allclose(run.step, expected, rtol=0, atol=1e-11 * np.abs(expected).max())
@@ -47,8 +45,8 @@ def test_a_damped_step_has_the_length_of_the_radius_and_solves_its_equations(
     A, r = matrix(rows, columns, rank)
     run = factorised(A, r)
     radius = 0.3 * run.gauss
-    FUNCTIONS["damp_step"](run, radius)
-    FUNCTIONS["set_step"](run)
+    FACTORS["damp_step"](run, radius)
+    FACTORS["set_step"](run)
     p = run.step / np.linalg.norm(run.step)
 
     def apart(exponent: float) -> float:
@@ -64,7 +62,7 @@ def test_open_directions_change_no_equation_and_are_unit_vectors_at_right_angles
     run = factorised(A, r)
     found = []
     for k in range(run.rank, run.columns):
-        FUNCTIONS["set_open_direction"](run, k)
+        FACTORS["set_open_direction"](run, k)
         found.append(run.step.copy())
     np.testing.assert_allclose(A @ np.array(found).T, 0.0, rtol=0, atol=1e-13 * np.linalg.norm(A))
     np.testing.assert_allclose(np.array(found) @ np.array(found).T, np.eye(2), rtol=0, atol=1e-14)
@@ -75,5 +73,5 @@ def test_factors_serve_another_right_side() -> None:
     A, r = matrix(6, 4, 4)
     run = factorised(A, np.ones(6))
     run.residual[:] = r
-    FUNCTIONS["set_chord_step"](run)
+    FACTORS["set_chord_step"](run)
     np.testing.assert_allclose(run.step, -np.linalg.pinv(A) @ r, rtol=1e-10)

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from armillary.numerics.language import Roots
-from armillary.numerics.python_functions import python_functions, set_lengths
+from armillary.numerics.python_functions import python_functions
+from tests.numerics.described import FACTORS, SUMS, set_all_lengths
 
 Function = Callable[[np.ndarray], np.ndarray]
 
@@ -20,7 +21,7 @@ class Problem(Roots):
     def __init__(self, r: Function, slopes: Function, start: np.ndarray) -> None:
         self.r, self.slopes = r, slopes
         self.x = self.there = np.array(start, dtype=float)
-        set_lengths(self, len(r(self.x)), len(self.x), by_arrays=False)
+        set_all_lengths(self, len(r(self.x)), len(self.x))
         self.cut = self.least_cut = 1e-11
         self.longest, self.exact, self.met, self.most_moves = np.inf, 1e-14, 1e-9, 200.0
         self.first_radius = np.sqrt(len(self.x))
@@ -65,7 +66,8 @@ HOOKS = (look, look_there, differentiate, displace, arrive, accept, set_radius, 
 # As they are described, and as they run while equations are derived.
 @pytest.fixture(params=[False, True], ids=["described factors", "arrays"], scope="module")
 def functions(request: pytest.FixtureRequest) -> dict[str, Any]:
-    return python_functions({f.__name__: f for f in HOOKS}, by_arrays=request.param)
+    hooks = {f.__name__: f for f in HOOKS}
+    return python_functions(hooks if request.param else FACTORS | SUMS | hooks)
 
 
 def rosenbrock(x: np.ndarray) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Commands that measure and verify: `armillary bench` and `armillary verify`.
 
-`bench` measures the times of a model, with ``--with c`` also those of its exported C code, built with the
-system's compiler; `verify` compares computed with published numbers.
+`bench` measures the times of a model and, with ``--with c``, of its exported C code, built with the system's
+compiler; `verify` compares computed with published numbers.
 """
 
 from __future__ import annotations

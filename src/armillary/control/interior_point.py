@@ -31,6 +31,7 @@ _TINY = 1e-4  # factor of the least step size, below which restoration begins
 _SIGMA = 1e10  # bound on the ratio of duals to those of the central path
 _COLD = 0.1  # barrier parameter; at larger ones the duals begin with 1, since the start is far from optimal
 _CORRECTIONS = 4  # most second-order corrections of a refused step
+_FAR = 1e10  # size of a scaled variable beyond which the cost falls without limit
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +41,7 @@ class Solution:
     z: np.ndarray
     multipliers: np.ndarray
     iterations: int
-    status: str  # "solved", "infeasible", "iterations", "interrupted", "no progress"
+    status: str  # "solved", "infeasible", "iterations", "interrupted", "no progress", "unbounded"
     violation: float
     optimality: float
 
@@ -146,6 +147,9 @@ class InteriorPoint:
                 if errors[1] < best[0] or errors[1] <= self.tolerance:
                     best = (errors[1], v.x.copy(), v.y.copy())
                 if k == self.most:
+                    break
+                if np.max(np.abs(v.x), initial=0.0) > _FAR:
+                    status = "unbounded"
                     break
                 while self._errors(measured, self.mu)[0] <= 10 * self.mu and self.mu > self.tolerance / 10:
                     self.mu = max(self.tolerance / 10, min(0.2 * self.mu, self.mu**1.5))

@@ -67,6 +67,7 @@ def solve_by_ipopt(
     name = (
         "solved" if status in _SOLVED
         else "infeasible" if status in _INFEASIBLE
+        else "unbounded" if status == "Diverging_Iterates"
         else "iterations" if status == "Maximum_Iterations_Exceeded"
         else "no progress"
     )  # fmt: skip

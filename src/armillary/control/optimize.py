@@ -246,7 +246,7 @@ def _motion_of(program: NonlinearProgram, z: np.ndarray) -> Motion:
 def _refine_motion(motion: Motion, errors: np.ndarray, accuracy: float) -> Motion:
     """Return the motion on a mesh whose intervals with too large an error are divided."""
     mesh = motion.mesh
-    parts = np.ceil((errors / accuracy) ** (1 / (mesh.order + 1)) * 1.1)
+    parts = np.ceil((errors / accuracy) ** (1 / mesh.error_power) * 1.1)
     parts = np.clip(np.where(errors > accuracy, np.maximum(parts, 2), 1), 1, _PARTS)
     if np.all(parts == 1):
         return motion

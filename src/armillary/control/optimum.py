@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from armillary.control.optimize import Motion
 
 _SHOWN = 3  # most constraints that a message names
+_SEEN = 1e-6  # least violation that a message names
 _JUMPING = {name: name for name in ("select", "sign", "floor", "ceil", "mod")}
 _JUMPING |= {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
 _BETWEEN = np.array([0.0, 0.25, 0.5, 0.75])  # times of the run's samples in each interval
@@ -171,14 +172,22 @@ def _phase_violations(
 def message_of(problems: Sequence[Problem], how: Outcome) -> str:
     """Return the end of a search in words."""
     solution, error, accuracy = how.solution, how.errors[-1], how.accuracy
-    named = "; ".join(f"{name}: {value:.3g}" for name, value in list(how.violations.items())[:_SHOWN])
+    largest = list(how.violations.items())[:_SHOWN]
+    seen = [(name, value) for name, value in largest if value > _SEEN] or largest
+    named = "; ".join(f"{name}: {value:.3g}" for name, value in seen)
     systems = " and ".join(dict.fromkeys(f"'{p.system}'" for p in problems))
     if solution.status == "solved":
         if accuracy is not None and error > accuracy:
             return (
                 f"solved, but the error of the states is {error:.2g}: allow more refinements= or intervals="
+                f"{_jumps(problems)}"
             )
         return "solved"
+    if solution.status == "unbounded":
+        return (
+            f"the cost of {systems} falls without limit: give limits by inputs= or bounds=, or a cost that "
+            "grows with the inputs"
+        )
     if solution.status == "infeasible":
         return (
             f"no motion of {systems} that obeys all constraints was found; at the best point "
@@ -190,7 +199,7 @@ def message_of(problems: Sequence[Problem], how: Outcome) -> str:
         "no progress": f"no further progress (slope {solution.optimality:.2g})",
     }[solution.status]
     reason += _jumps(problems)
-    return f"{reason}; violated by: {named}" if solution.violation > 1e-6 and named else reason
+    return f"{reason}; violated by: {named}" if solution.violation > _SEEN and named else reason
 
 
 def _jumps(problems: Sequence[Problem]) -> str:

@@ -20,10 +20,10 @@ from functools import cache, cached_property
 
 import numpy as np
 
-SCHEMES = {  # nodes of an interval, order of the error
+SCHEMES = {  # nodes of an interval, power of its length with which the estimate of its error falls
     "hermite-simpson": (np.array([0.0, 0.5, 1.0]), 4),
-    "radau": (np.array([(4 - np.sqrt(6)) / 10, (4 + np.sqrt(6)) / 10, 1.0]), 5),
-    "multiple shooting": (np.array([0.0, 1.0]), 4),  # nodes of the inputs; RK4 integrates the states
+    "radau": (np.array([(4 - np.sqrt(6)) / 10, (4 + np.sqrt(6)) / 10, 1.0]), 4),
+    "multiple shooting": (np.array([0.0, 1.0]), 5),  # nodes of the inputs; RK4 integrates the states
 }
 
 
@@ -68,8 +68,11 @@ class Mesh:
         return SCHEMES[self.method][0]
 
     @property
-    def order(self) -> int:
-        """Order of the error at the ends of intervals."""
+    def error_power(self) -> int:
+        """The power of an interval's length with which the estimate of its error falls.
+
+        Rates at three nodes are interpolated to the third order in between, and integrated.
+        """
         return SCHEMES[self.method][1]
 
     @property

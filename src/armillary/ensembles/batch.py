@@ -352,7 +352,7 @@ class _Crew:
             raise self.errors[0]
 
     def halt(self) -> None:
-        """Begin no further chunks, and wait for those that are running."""
+        """Begin no further chunks, and wait for running chunks."""
         with self.lock:
             self.taken = self.runs
         for thread in self.members:

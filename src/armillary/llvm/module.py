@@ -268,7 +268,7 @@ def record_text(block: BlockFunction, name: str) -> str:
 
 # Sine functions for quickly compiled code: compiled once per process, not with every program.
 #
-# They took half of the compile time of a pendulum and a third of that of four links.
+# They took half of the compile time of a pendulum and a third for four links.
 
 _MAKING = threading.Lock()  # with two modules of one name, LLVM might find the one that is freed
 

@@ -26,7 +26,7 @@ from armillary.llvm.pack_writer import PackWriter, Signs
 from armillary.llvm.pieces import cut, first_operations, is_grouped_call, plain_angles
 from armillary.mechanics.constraints.closing_thresholds import CORRECTIONS, LARGE_CORRECTION, SMALL_CORRECTION
 from armillary.program.branch_packs import Pack, strip_lets
-from armillary.program.packs import NearSines, in_lanes, pack_calls, pack_section
+from armillary.program.packs import NearSines, calls_side_by_side, in_lanes, pack_calls, pack_section
 from armillary.program.program import Program, ProgramSection
 
 PIECE = 800  # operations in one piece; compile time per operation is flat up to here
@@ -150,7 +150,8 @@ def lanes_module(program: Program, lanes: int, near: NearSines | None = None) ->
     places = _places(program)
     _precompute(module, program)
     if near is None:
-        _ordinary(module, "derivatives", program.derivatives, places)  # even if it is empty
+        rates = program.derivatives if arranged else calls_side_by_side(program.derivatives)
+        _ordinary(module, "derivatives", rates, places)  # even if it is empty
     else:
         _near_derivatives(module, near, places)
     for section in (program.outputs, program.events, program.update):

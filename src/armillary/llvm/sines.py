@@ -274,9 +274,8 @@ def sine_and_cosine(v: Instructions, shifted: str, r: str, e: str) -> tuple[str,
     return _flip_sign(v, s, sign), _flip_sign(v, _flip_sign(v, c, sign), last)
 
 
-# Sine or cosine alone of angles that are known to be small, such as those of the Magic Formula, sin(C atan
-# x). An angle is reduced by the nearest multiple n of π for the sine, by an odd multiple of π/2 for the
-# cosine,
+# Sine or cosine alone of angles that are known to be small, as in the Magic Formula, sin(C atan x). An angle
+# is reduced by the nearest multiple n of π for the sine, by an odd multiple of π/2 for the cosine,
 #
 #     sin(r + nπ) = (−1)ⁿ sin r,     cos(r + (n + ½) π) = −(−1)ⁿ sin r,     sin r = r + r³ P(r²),   |r| ≤ π/2,
 #

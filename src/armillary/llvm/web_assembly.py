@@ -20,7 +20,7 @@ from armillary.llvm.vector_math import ATAN_SERIES, PI_OVER_4
 
 # The functions of C's library that generated code calls, for modules that have no such library.
 #
-# Elementary functions are those of ``vector_math``, on single numbers. Sines, cosines and tangents of angles
+# Elementary functions come from ``vector_math``, on single numbers. Sines, cosines and tangents of angles
 # beyond 8·10⁵ and remainders are functions of the host (JavaScript's ``Math``). WebAssembly has no fused
 # multiply-add. Here it is
 #
@@ -50,7 +50,7 @@ _LIKELY = '!0 = !{!"branch_weights", i32 2000, i32 1}'
 
 
 def library_text() -> str:
-    """Return the LLVM text of all library functions; LLVM drops those that are not called."""
+    """Return the LLVM text of all library functions; LLVM drops functions that are not called."""
     parts = []
     for name in (*vector_math.UNARY, *vector_math.BINARY):
         if name == "atan":
@@ -194,7 +194,7 @@ def _split(v: Instructions, x: str) -> tuple[str, str]:
 # Functions that code calls by address are entries of a table, from 1 on in a given order; their address is
 # the index of the entry.
 #
-# Indices of functions, globals and types remain those of the object, since nothing else is linked with it.
+# Indices of functions, globals and types stay as in the object, since nothing else is linked with it.
 #
 # Source: WebAssembly Core Specification 2.0, ch. 5; WebAssembly object file linking (tool-conventions).
 

@@ -11,32 +11,24 @@ from types import FunctionType
 
 import numpy as np
 
-from armillary.numerics import factors, roots
+from armillary.numerics import roots
 from armillary.numerics.language import Roots
 from armillary.numerics.roots_thresholds import DAMPINGS
 from armillary.untyped import Given
 
 
-def python_functions(
-    given: Mapping[str, Callable[..., Given]], *, by_arrays: bool = True
-) -> dict[str, Given]:
+def python_functions(given: Mapping[str, Callable[..., Given]]) -> dict[str, Given]:
     """Return the functions of roots.py by name, without chords and bounds.
 
     ``given`` has the functions that language.py declares for the calling module, and any that replace
-    functions of roots.py. Unless ``by_arrays``, it must also have linear algebra (`described_factors`).
+    functions of roots.py.
     """
-    arrays = _OF_ARRAYS if by_arrays else {}
-    scope: dict[str, Given] = {**vars(roots), **arrays, "CHORDS": False, "BOUNDED": False, **given}
+    scope: dict[str, Given] = {**vars(roots), **_OF_ARRAYS, "CHORDS": False, "BOUNDED": False, **given}
     own = {name: f for name, f in vars(roots).items() if isinstance(f, FunctionType)}
     for name, f in own.items():
-        if f.__module__ == roots.__name__ and name not in {*arrays, *given}:
+        if f.__module__ == roots.__name__ and name not in {*_OF_ARRAYS, *given}:
             scope[name] = FunctionType(f.__code__, scope, name)
     return scope
-
-
-def described_factors() -> dict[str, Given]:
-    """Return the functions of factors.py by name."""
-    return {name: f for name, f in vars(factors).items() if isinstance(f, FunctionType)}
 
 
 def _matrix(run: Roots) -> np.ndarray:
@@ -94,13 +86,7 @@ _OF_ARRAYS: dict[str, Given] = {
 }
 
 
-def set_lengths(run: Roots, rows: int, columns: int, *, by_arrays: bool = True) -> None:
-    """Allocate the vectors of a record for ``rows`` equations and ``columns`` unknowns; unless ``by_arrays``,
-    also the vectors of factors.py.
-    """
+def set_lengths(run: Roots, rows: int, columns: int) -> None:
+    """Allocate the vectors of a record for ``rows`` equations and ``columns`` unknowns."""
     run.rows, run.columns = rows, columns
     run.matrix, run.residual, run.missed, run.step = map(np.zeros, (rows * columns, rows, rows, columns))
-    if not by_arrays:
-        run.linear, run.factors, run.damped = map(np.zeros, (rows, rows * (columns + 1), columns**2))
-        run.order = np.zeros(columns, dtype=int)
-        run.heads, run.solved, run.turned, run.lengths, run.fresh, run.side = np.zeros((6, columns))

@@ -290,8 +290,8 @@ def signs_hold(run: RunRecord, h: real, near: real) -> truth:
 
 def is_left(run: RunRecord, t_new: real, h: real) -> truth:
     """Return whether a run leaves its lane before this step to the trial state: an event function changes its
-    sign in it, or may right after it (`look_beyond`). The distance within which times count as one is here at
-    least that of any single run.
+    sign in the step, or may do so right after it (`look_beyond`). Times count as one within at least the
+    distance that any single run uses.
     """
     run.trial = normalise(t_new, run.trial)
     run.g = events(t_new, run.trial)

@@ -46,8 +46,8 @@ def fastest_turn(run: RunRecord) -> real:
 
 
 def seconds_to_cover(run: RunRecord, distance: real, rates: States) -> real:
-    """Return the seconds in which the fastest coordinate covers a distance, in terms of its size, with these
-    rates of speeds. Only coordinates on which constraints depend count, not those of rolling wheels.
+    """Return the seconds in which the fastest coordinate covers a distance, relative to its size, with these
+    rates of speeds. Only coordinates on which constraints depend count, so not angles of rolling wheels.
     """
     quickens: real = 1e-300
     for i in range(N_STATES):

@@ -82,6 +82,21 @@ def test_locked_and_mimic_joints_need_no_limits():
     np.testing.assert_allclose(there["two.q1"], 0.2 + 2 * other.q[:, 0], atol=1e-12)
 
 
+def test_what_a_locked_joint_hides_does_not_spoil_the_motion_of_the_others():
+    """With its mass centre above its axis a locked link has no moment of weight: its height is not shown."""
+    s = arm.System("mast")
+    s.gravity(9.81, -s.ground.z)
+    one = s.body("one", joint=arm.Revolute("x"), com=(0.1, 0.2, 0), mass=3, inertia=(0.03, 0.05, 0.04))
+    s.body("two", one, arm.Revolute("z"), at=(0, 0, 0.4), com=(0.1, 0, 0), mass=2, inertia=(0.02, 0.01, 0.02))
+    s.lock("one.q1")
+    mast = s.derive().compile()
+    motion = arm.exciting_trajectory(mast, {"two.q1": (-1, 2)}, harmonics=2, samples=20, starts=1)
+    assert motion.condition < 100
+    efforts = mast.inverse(motion.model_coordinates(motion.time), motion.u, motion.udot)
+    found = arm.identify(mast, motion, efforts.values, consistent=False)
+    assert found.warnings == ("the motion does not show one.hz",)
+
+
 def test_joints_that_follow_others_out_of_proportion_are_named():
     s = arm.System("lever")
     one = s.body("one", joint=arm.Revolute("y"), com=(0.2, 0, 0), mass=3, inertia=(0.03, 0.05, 0.04))

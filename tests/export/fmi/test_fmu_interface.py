@@ -150,7 +150,7 @@ def test_calls_that_make_no_sense_return_an_error_and_say_why(unit: Exported) ->
             no = ctypes.c_bool(False)
             return make(b"one", token, b"", no, no, no, no, None, ctypes.c_size_t(0), None, log, None)
 
-    assert made(b"{another}") is None and "not that of this model" in said[-1]
+    assert made(b"{another}") is None and "does not belong to this model" in said[-1]
     assert made(None) is None
     me = ctypes.c_void_p(made(token))
 

@@ -207,6 +207,7 @@ def regressor(
     )
 
 
+_ZERO = 1e-12  # of the largest column: smaller ones are rounding
 _FINE = 20  # samples per harmonic at which limits are checked
 _DRAWS = 30  # random series, of which the best is a start
 _STEPS = 15  # most iterations of a minimisation
@@ -220,7 +221,8 @@ class ExcitingTrajectory:
         motion.time, motion.q, motion.u, motion.udot        the samples of one period
         s.prescribe("A.q1", motion.text("A.q1"))        the motion as an expression of time
 
-    ``amplitudes`` are the amplitudes of the sines and cosines, (joints, harmonics, 2).
+    ``amplitudes`` are the amplitudes of the sines and cosines, (joints, harmonics, 2). ``condition`` leaves
+    out parameters that no motion of these joints shows; `identify` names them.
     """
 
     system: str
@@ -348,7 +350,7 @@ def exciting_trajectory(
     found = [search.minimise(rng) for _ in range(starts)]
     best = min(found, key=search.value)
     amplitudes = search.amplitudes(best)
-    rows = search.rows(amplitudes)
+    rows = search.rows(amplitudes)[:, search.shown]
     return ExcitingTrajectory(
         made.equations.system.name, joints.coordinates, made.equations.speeds, joints.period, joints.centre,
         amplitudes, time, condition(rows), joints.units, joints.factors,
@@ -487,6 +489,15 @@ class _ConditionSearch:
         # period (Ehlich and Zeller 1964). With this factor limits hold between samples too.
         self._fine = np.linspace(0.0, joints.period, _FINE * harmonics, endpoint=False)
 
+    @cached_property
+    def shown(self) -> np.ndarray:
+        """The columns of parameters that some motion shows: those of a locked joint may act on its effort at
+        other places alone.
+        """
+        x = np.random.default_rng(0).normal(size=2 * self.harmonics * len(self.joints.coordinates))
+        sizes = np.linalg.norm(self.rows(self.amplitudes(x)), axis=0)
+        return np.asarray(sizes > _ZERO * np.max(sizes, initial=0.0))
+
     def amplitudes(self, x: np.ndarray) -> np.ndarray:
         """Return the amplitudes x, scaled joint by joint to the largest that keep the limits."""
         joints = self.joints
@@ -515,7 +526,7 @@ class _ConditionSearch:
 
     def value(self, x: np.ndarray) -> float:
         """Return ln of the condition number, from the eigenvalues of YᵀY (squared singular values of Y)."""
-        rows = self.rows(self.amplitudes(x))
+        rows = self.rows(self.amplitudes(x))[:, self.shown]
         sizes = np.linalg.norm(rows, axis=0)
         if not np.all(sizes > 0):
             return 50.0

@@ -1,6 +1,6 @@
 """The interface of engines: a plan and starts enter, an `Outcome` leaves.
 
-An engine is a class with its properties as attributes, and ``refusal``, which says why it cannot make the
+An engine is a class with its properties as attributes, and ``refusal``, which returns why it cannot make the
 runs of a plan. ``table.py`` lists all engines; the first that does not refuse makes the runs. A new engine is
 a new file and an entry in the list.
 """
@@ -29,10 +29,10 @@ LEFT_OVER = 100  # status of a run that an engine leaves to single runs
 class Engine:
     """An object that makes runs i0 … i1 − 1 of a plan from starts; any thread may call it."""
 
-    name: str  # as in the info of results
+    name: str  # for the info of results
     threads: ClassVar[int | None] = None  # number of threads that call it; None: the user chooses
     leaves_runs: ClassVar[bool] = False  # whether some runs may end LEFT_OVER
-    judges_runs: ClassVar[bool] = False  # whether it detects places where a motion moves no mass
+    judges_runs: ClassVar[bool] = False  # whether it detects motions without mass
 
     def __init__(self, plan: Plan) -> None:
         self.plan = plan

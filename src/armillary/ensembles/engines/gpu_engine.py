@@ -25,7 +25,7 @@ from armillary.untyped import DataTable, LibraryObject
 
 _STAGING = threading.Lock()  # held while large results come through page-locked memory
 _STAGED = 1 << 26  # bytes of page-locked memory through which large results come
-_COPYING = 6  # threads that copy from there
+_COPYING = 6  # threads that copy from page-locked memory
 _SMALL = 1 << 22  # most bytes that are fetched without page-locked memory
 
 # Single precision: numbers below 1e-38 are zero; quotients and roots are right to 2 units in the last place.
@@ -179,7 +179,7 @@ class SignalData:
         self.address = np.array([self._data.data.ptr], dtype=np.uint64)
 
     def replace_addresses(self, memory: np.ndarray, first: int) -> np.ndarray:
-        """Return memory of runs from ``first`` on, with numbers of blocks in place of their addresses."""
+        """Return memory of runs from ``first`` on, with numbers of blocks instead of their addresses."""
         memory = memory.copy()
         for name, place in self.inputs.places.items():
             several = len(self.inputs.blocks[name].numbers) > 1

@@ -295,7 +295,7 @@ def rank_may_fall(f: AdaptiveSteps, where: Value | None, t_new: Value, h: Value)
     return f.rank_may_fall(t_new, h)
 
 
-# The parts of a run's workspace that a lane has, too, and those of them that a lane changes.
+# Parts of a run's workspace that a lane also has, and the parts among them that a lane changes.
 _ROOM = ("state", "memory", "k0", "sign", "g_start")
 _CHANGED = ("state", "k0", "g_start")
 _REALS = ("t", "h", "error_old")
@@ -445,7 +445,7 @@ class StepsBetweenEvents(AdaptiveSteps):
     def leave_still_runs(self, active: Value) -> None:
         """Emit: leave over runs that have not advanced in their first steps under error control.
 
-        The single run's loop asks the same after as many steps, and ends them.
+        The single run's loop checks the same after as many steps, and ends them.
         """
         if self.interpolates:
             super().leave_still_runs(active)

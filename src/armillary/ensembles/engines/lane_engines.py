@@ -207,8 +207,8 @@ def _aligned_array(count: int) -> np.ndarray:
 # to it (lane_control.py). The scalar loop then visits each run that lanes have given back, for a few steps:
 # across its event, until its event functions have signs again, or to its end. A run with too few steps
 # between events stays with the scalar loop. Only a run's own steps decide this, so that its numbers do not
-# depend on its neighbours. They equal those of the scalar loop to rounding; on 64-bit ARM, where code of one
-# and of two runs is arranged alike, bit for bit unless the program has packs.
+# depend on its neighbours. They equal the scalar loop's numbers to rounding; on 64-bit ARM, which arranges
+# the code of one and of two runs alike, bit for bit unless the program has packs.
 #
 # With fixed steps on a Neoverse N1, two lanes take 0.50 of the scalar engine's time for a slider-crank,
 # 0.57 for a four-bar linkage that changes its dependent speeds, 0.67 for a Stewart platform, and 0.35 for a

@@ -152,7 +152,7 @@ class LaneFunction(Stepper):
         return str(self.module), rest.text()
 
     def add_functions(self, module: Module) -> None:
-        """Add functions to call besides those of the program."""
+        """Add functions to call besides the program's."""
 
 
 def lengths(plan: Plan) -> dict[str, int]:
@@ -332,7 +332,7 @@ class LaneSteps(LaneFrame):
         self.kept.set(self.kept.get() + 1)
 
     def stages_with_sines(self, t: Value, h: Value) -> None:
-        """Emit the stages with sines near those of the first stage.
+        """Emit the stages with sines computed from the sines of the first stage.
 
         A lane in which some angle changes too much, in this step or an earlier one, computes full sines
         instead; each lane decides for itself.

@@ -474,8 +474,8 @@ class _Runs(Code):
 
 # The configurations that runs of a batch may enter in the scalar engine's loop.
 #
-# They are those that runs of the model have met so far, as in a single run (runtime/models/run_changes.py).
-# But each run has its own constants and sizes of states, and programs have only the outputs of the batch.
+# Runs of the model have entered them before, as in a single run (runtime/models/run_changes.py). But each run
+# has its own constants and sizes of states, and programs have only the outputs of the batch.
 
 
 @dataclass(frozen=True)
@@ -523,9 +523,9 @@ class ScalarChanges:
 class ScalarRoom:
     """Tables of one thread.
 
-    ``sections`` and ``figures`` are those of the loop; ``precompute`` has pairs of addresses: a function and
-    the constants that it computes; ``sizes``: a constant that is the size of a state, and its place in the
-    figures.
+    ``sections`` and ``figures`` are tables of the loop. ``precompute`` has pairs of addresses: a function and
+    the constants that it computes. ``sizes`` has pairs of a constant that is the size of a state, and its
+    index in the figures.
     """
 
     sections: np.ndarray
@@ -555,7 +555,7 @@ def scalar_changes(plan: Plan) -> ScalarChanges | None:
 
 
 def _outputs(plan: Plan, model: ConfiguredProgram) -> Compiled | None:
-    """Return code for the batch's outputs in a configuration; None if these are all outputs."""
+    """Return code for the batch's outputs in a configuration; `None` if the batch has all outputs."""
     program = restrict_outputs(model.equations.program, model.output_names, plan.columns)
     if program is model.equations.program:
         return None

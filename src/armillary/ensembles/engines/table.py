@@ -29,7 +29,7 @@ from armillary.results import Run
 
 # The engine for `auto`, redundant coordinates and runs that other engines leave over: single runs.
 
-# Statuses of single runs that stopped early; those of other runs are "failed".
+# Statuses of single runs that stopped early; other runs have the status "failed".
 _FAILURES = [STATUS[i] for i in (DIVERGED, TOO_SMALL, ACCUMULATES, TOO_MANY_STEPS)]
 
 
@@ -76,7 +76,7 @@ class PythonEngine(Engine):
             return
         ended = str(run.info["status"])
         if ended == "interrupted":
-            # The run has caught Ctrl-C, which is meant for the batch.
+            # The run has caught Ctrl-C, which must end the batch.
             outcome.status[column] = NOT_RUN
             self.halt[0] = 1.0
             return

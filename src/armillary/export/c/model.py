@@ -256,7 +256,7 @@ class CModel:
             ("P", "Parameters, in the units named here.", [ids.of[p] for p in program.parameters],
              [note(p.units, p.about) for p in d.parameters]),
             ("X", "States.", [ids.of[s] for s in program.state], states),
-            ("M", "Memory: inputs, and what is kept between steps.", [ids.of[m] for m in program.memory],
+            ("M", "Memory: inputs, and values kept between steps.", [ids.of[m] for m in program.memory],
              [note(m.units, ("input; " if m.input else "") + m.about) for m in d.memory]),
             ("Y", "Outputs, in the units named here.", ids.outputs,
              [note(o.units, o.about) for o in d.outputs]),
@@ -368,7 +368,7 @@ class CModel:
         targets = [f"out[{i}]" for i in range(len(masses.texts))]
         arguments = f"{INPUTS.replace('constants', 'parameters')}, {RESULT}"
         signature = Signature(f"{self.stem}_pivot_shares", arguments, targets)
-        about = "What is left of the pivots of the mass matrix, of the inertias that they are made of."
+        about = "Pivots of the mass matrix, as shares of its diagonal."
         return function(signature, about, self.sections.body(masses.section), self._factors())
 
     def physical(self) -> str:

@@ -5,12 +5,15 @@
 
     explicit   ẋ = f(x, u, p)           expl_ode_fun, expl_vde_forw, expl_vde_adj, expl_ode_hess
     implicit   ẋ − f(x, u, p) = 0       impl_dae_fun, impl_dae_fun_jac_x_xdot_z, impl_dae_jac_x_xdot_u_z,
-                                        impl_dae_fun_jac_x_xdot_u, impl_dae_hess
+                                        impl_dae_fun_jac_x_xdot_u, impl_dae_fun_jac_x_xdot_u_z, impl_dae_hess
 
 <name>_functions.h declares plain functions for hand-written solvers. All functions are straight
 code: no loops except copies of arrays, no allocation, no state, so their operations bound their time.
 
-Source: acados, acados_template (generate_c_code_explicit_ode, generate_c_code_implicit_ode).
+Source: acados, acados_template/casadi_function_generation.py (generate_c_code_explicit_ode,
+generate_c_code_implicit_ode) and acados/utils/external_function_generic.h: names, the order of arguments and
+results, the multipliers' place before the time, parameters last, and the pointers' types are those. Not
+written: discrete dynamics (disc_phi_…), GNSF, and derivatives by parameters (…_p).
 """
 
 from __future__ import annotations
@@ -157,6 +160,10 @@ class OptimizerSource:
             ),
             OptimizerFunction(
                 "impl_dae_fun_jac_x_xdot_u", dae, (off, minus_x, identity, minus_u), "ẋ − f, by x, ẋ, u"
+            ),
+            OptimizerFunction(
+                "impl_dae_fun_jac_x_xdot_u_z", dae, (off, minus_x, identity, minus_u, none),
+                "ẋ − f, by x, ẋ, u, z",
             ),
             OptimizerFunction(
                 "impl_dae_hess", ("x", "xdot", "u", "z", "lambda", "t", "p"), (implicit,),
@@ -426,7 +433,7 @@ class _Text:
         return f"""# {self.source.description.name} for optimisers
 
 `{stem}_functions.c` compiles by itself (`cc -std=c99 -O3 -c`). It has no globals that change, no allocation
-and no loops over data: the operations of a function bound its time, whatever the numbers.
+and no loops over data: the operations of a function bound its time for all numbers.
 
 | function | arguments | results | operations |
 | --- | --- | --- | --- |

@@ -49,7 +49,7 @@ def block(lines: Iterable[str]) -> str:
 
 def comment_line(line: str) -> str:
     """Return a line for a comment, with its blanks."""
-    # Backslashes first: a slash in place of one could end the comment with the next character.
+    # Backslashes first: a slash instead of one could end the comment with the next character.
     return line.replace("\\", "/").replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")
 
 
@@ -280,7 +280,7 @@ static inline double lesser(double a, double b) { return a < b || a != a ? a : b
 static inline double greater(double a, double b) { return a > b || a != a ? a : b; }
 """,
     "modulo": """\
-/* What a is beyond a whole multiple of b, with the sign of b. */
+/* The remainder of a divided by b, with the sign of b. */
 static inline double modulo(double a, double b)
 {
     const double r = fmod(a, b);

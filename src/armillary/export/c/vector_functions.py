@@ -1,8 +1,8 @@
-"""Functions of vectors in C, for GCC and Clang: the text of those that a section calls.
+"""Texts of functions of vectors in C, for GCC and Clang.
 
-Arctangents, and sines and cosines of moderate angles, are those of the process (llvm/vector_math.py), whose
-code is translated line by line; sums that fused operations would round once are written so that they need
-none. Choices and comparisons are on the bits of whole vectors.
+The code of arctangents, and of sines and cosines of moderate angles, is translated line by line from
+llvm/vector_math.py; sums that fused operations would round once are written without them. Choices and
+comparisons are on the bits of whole vectors.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ RESERVED = tuple(
 
 
 def vector_functions(code: str) -> str:
-    """Return the functions of vectors that a text calls, and those that these call."""
+    """Return the functions of vectors that a text calls, directly or through other such functions."""
     found = []
     for lanes in WIDTHS:
         texts = {name_of(f, lanes): text for f, text in _texts(lanes).items()}
@@ -79,7 +79,7 @@ def vector_functions(code: str) -> str:
 
 
 def _texts(lanes: int) -> dict[str, str]:
-    """Return the text of every function of vectors of so many lanes."""
+    """Return the texts of all functions of vectors with this number of lanes, by name."""
     v, b = f"lanes_{lanes}", f"bits_{lanes}"
 
     def small(function: str, arguments: str, value: str, kind: str = v) -> str:

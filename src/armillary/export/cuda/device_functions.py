@@ -140,7 +140,7 @@ class CudaPrinter(CPrinter):
 
 
 class SectionWriter:
-    """Functions of one program, whose names begin with ``stem``; constants follow those of ``before``."""
+    """Functions of one program, with names from ``stem``; its constants follow those of ``before``."""
 
     def __init__(
         self,

@@ -78,7 +78,7 @@ def step_table(model: Counted, method: Method, attempts: int) -> str:
     if "passing" in model.has:
         every = (model.source, *model.source.others)
         across = most(across_operations(one, attempts) for one in every)
-        rows.append(("a step across a place where constraints lose rank, at most", across))
+        rows.append(("a step across a singular configuration, at most", across))
     if changing:
         rows.append(("a change of configuration, at most", change_operations(programs)))
     return "\n".join(f"| {what} | {counts(found)} |" for what, found in rows)

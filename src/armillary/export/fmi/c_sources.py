@@ -45,12 +45,12 @@ from armillary.solver.language.translator import Solver
 # inner step, and before an event.
 
 _MEMBERS = """\
-    double inputs[{upper}_MEMORY_ROOM]; /* at the time `since`, in their places of the memory */
+    double inputs[{upper}_MEMORY_ROOM]; /* at the time `since`, by index in the memory */
     double input_slopes[{upper}_MEMORY_ROOM]; /* their first and second derivatives */
     double input_bends[{upper}_MEMORY_ROOM];
     double since;
     int moving;  /* whether inputs change within the communication step */
-    int waiting; /* inputs have changed in a step across a place of lost rank, and do not act yet */"""
+    int waiting; /* inputs have changed in a step across a singular configuration, and do not act yet */"""
 
 
 class FmuSolverPrinter(CSolverPrinter):
@@ -318,8 +318,8 @@ void {stem}_adopt_signs({stem}_run *run);
 
 #define HAS_UPDATE {update}
 #define HAS_NORMALISE {normalise}
-#define HAS_PASSAGES {passages} /* places where constraints lose rank are passed, */
-#define N_LOOKS {looks}         /* from so many places around them */
+#define HAS_PASSAGES {passages} /* singular configurations are passed, */
+#define N_LOOKS {looks}         /* interpolated from this number of points */
 #define HAS_JUMPS {jumps} /* data of inputs over time jump or bend */
 #define HAS_PHYSICAL {physical}
 #define HAS_START {start} /* the first state follows from other values, such as momenta from speeds */
@@ -337,7 +337,7 @@ typedef struct {{
     int direction; /* of the sign change that matters; 0: both */
     int stop;      /* whether the run ends there */
     int guard;     /* of the choice of dependent speeds, or of the rank of constraints */
-    int clock;     /* place of its clock in the memory; -1: none */
+    int clock;     /* index of its clock in the memory; -1: none */
     double period;
 }} event_description;
 
@@ -388,7 +388,7 @@ void {stem}_prepare({stem}_run *run, const double *parameters);"""
 _EVENT_TABLES = """\
 extern const event_description *const EVENTS_OF[]; /* of each configuration */
 #define EVENTS (EVENTS_OF[me->now.run.configuration])
-extern const int STATE_PLACES[][N_PACKED]; /* of each: where its states are among those of the FMU */"""
+extern const int STATE_PLACES[][N_PACKED]; /* of each: indices of its states in the FMU's states */"""
 
 
 def variables_header(

@@ -186,9 +186,7 @@ def _data_lines(made: Source) -> list[str]:
     """Return the sizes, tables of names, and the type of parameters with their defaults."""
     d = made.description
     lines = [_size_parameters(made)]
-    lines.append(
-        "  real(dp), parameter :: missing = -huge(1.0_dp)  ! in place of a default where there is none"
-    )
+    lines.append("  real(dp), parameter :: missing = -huge(1.0_dp)  ! for parameters without a default")
     lines += _name_array("state_names", "n_states", [s.name for s in d.starts])
     if (masses := made.masses) is not None:
         lines.append(f"  integer, parameter :: n_pivots = {len(masses.texts)}, n_kinds = {masses.kind_count}")

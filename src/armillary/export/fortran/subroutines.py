@@ -135,7 +135,7 @@ def _scaled_by(factor: float, operator: str) -> str:
 def example_namelist(made: Source) -> str:
     """Return a run file with all defaults."""
     duration, step = example_timing(made)
-    lines = [f"! A run of {made.description.name}. What is left out keeps its default.", "&run"]
+    lines = [f"! A run of {made.description.name}. Omitted entries keep their defaults.", "&run"]
     first, *others = [f"'{m.name}'" for m in exported_methods(adaptive=True)]
     method = f"  method = {first}  ! or {', '.join(others)}"
     lines += [f"  duration = {duration!r}", f"  step = {step!r}", method]
@@ -214,7 +214,7 @@ def function_texts(made: Source, sections: Sections) -> list[str]:
         texts.append(_physical(made, checked, sections))
     if (masses := made.masses) is not None:
         body = sections.body(masses.section)
-        about = "What is left of the pivots of the mass matrix, of the inertias that they are made of"
+        about = "Pivots of the mass matrix, as shares of its diagonal"
         targets = [(f"out({i + 1})", text) for i, text in enumerate(body.results)]
         given = _parameter_values(made) or ["0.0_dp"]
         labels = masses.section.labels

@@ -254,7 +254,7 @@ def _function_files(made: Source, sections: Sections, package: str) -> dict[str,
         body = sections.body(masses.section)
         lines = [
             "function out = pivot_shares(t, state, p, memory) %#ok<INUSD>",
-            "% PIVOT_SHARES  What is left of the pivots of the mass matrix; 0: some motion moves no mass.",
+            "% PIVOT_SHARES  Pivots of the mass matrix, as shares of its diagonal; 0: a motion has no mass.",
             *_parameter_lines(made, body),
             *_section_lines(body),
             *_results("out", body.results, masses.section.labels),

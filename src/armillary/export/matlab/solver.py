@@ -364,7 +364,7 @@ def _file(source: ContactSource, name: str) -> str:
         "",
         "",
         "function r = record()",
-        "% What the solver of contacts knows of one problem: sizes, tables, rules, and what is found.",
+        "% Data of one problem of contacts: sizes, tables, rules, and results.",
         "r = struct();",
         f"r.n = {structure({_size_name(size): str(n) for size, n in source.sizes.items()})};",
         *(line for table in tables for line in wrap_statement(table, 100, "", "    ", " ...")),

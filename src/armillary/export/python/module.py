@@ -223,7 +223,7 @@ class PythonModule:
         if self.made.start is not None and self.made.start.placed:
             lines += [
                 "",
-                "# Those that start_mass_centre sets at the start of a run, with the bodies it names.",
+                "# States that start_mass_centre sets at the start of a run, with the bodies it names.",
             ]
             placed = [(d.starts[i].name, repr(body), "") for i, body in self.made.start.placed.items()]
             lines += _mapping("PLACED", placed)
@@ -239,7 +239,7 @@ class PythonModule:
         lines += _mapping("PERIODS", clocks)
         factors = [(s.name, repr(s.factor), "") for s in d.starts if s.factor != 1.0]
         factors += [(m.name, repr(m.factor), "") for m in d.memory if m.factor != 1.0]
-        lines += ["", "# From the units stated above to those of the equations, where they differ."]
+        lines += ["", "# Factors from the units stated above to the units of the equations, if they differ."]
         lines += _mapping("FACTORS", factors)
         lines += ["", "# Outputs with their units."]
         lines += _mapping("OUTPUTS", [(o.name, repr(o.units), o.about) for o in d.outputs])
@@ -277,7 +277,7 @@ class PythonModule:
             body = self.sections.body(self.made.masses.section)
             arguments = ARGUMENTS.replace("constants: Vector", "parameters: Parameters")
             lines = [f"def pivot_shares({arguments}) -> Vector:"]
-            lines += self.body(body, "What is left of the pivots of the mass matrix")
+            lines += self.body(body, "Pivots of the mass matrix, as shares of its diagonal")
             texts.append(
                 "\n".join([*lines, *self.return_vector(body.results, self.made.masses.texts)]) + "\n"
             )

@@ -110,7 +110,7 @@ def solver_values(made: Source, has: Collection[str]) -> dict[str, str]:
 
 
 def constant_lines(solver: Solver, loops: Solver) -> str:
-    """Return the assignments of a solver's constants, without those that the closing of loops has."""
+    """Return the assignments of a solver's constants, without constants of loop closing."""
     return "\n".join(f"{k} = {v!r}" for k, v in solver.constants.items() if k not in loops.constants)
 
 

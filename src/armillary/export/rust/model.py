@@ -348,7 +348,7 @@ def _module(kind: str, names: Sequence[str], about: Sequence[str]) -> str:
     """Return a module of constants: the indices of an array, with their descriptions."""
     if not names:
         return ""
-    lines = [f"/// Places of the array of each {kind}.", f"pub mod {kind} {{"]
+    lines = [f"/// Index of each {kind} in its array.", f"pub mod {kind} {{"]
     for i, (name, text) in enumerate(zip(names, about, strict=True)):
         lines += [f"    /// {one_line(text)}"] if text else []
         lines.append(f"    pub const {name}: usize = {i};")

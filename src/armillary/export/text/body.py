@@ -5,7 +5,7 @@
     steps     one assignment each, in the order of the schedule
     results   text of each result, in order
 
-A value that is used once is written where it is used. A value that is shared, is named in the derivation, or
+A value that is used once is written in place. A value that is shared, is named in the derivation, or
 would make a line too long is assigned to a name. A block function (algebra/block_functions.py) is a step that
 makes an array of its results; following steps read each result that is used.
 """
@@ -56,7 +56,7 @@ def _spell_greek(character: str) -> str:
 def field_names(
     names: Iterable[str], reserved: Iterable[str] = (), *, folded: bool = False
 ) -> tuple[str, ...]:
-    """Return names by which a user sets values: those of the model, changed if the language requires it."""
+    """Return names by which a user sets values: the model's names, changed if the language requires it."""
     namer = Namer(reserved, folded=folded)
     return tuple(namer.fresh(name) for name in names)
 

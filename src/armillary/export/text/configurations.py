@@ -44,7 +44,7 @@ from armillary.solver.thresholds import LOOKS
 
 _OTHER_SPEEDS = "from here on other dependent speeds are needed, which this program does not hold"
 _OTHER_CONFIGURATION = (
-    "the run needs a configuration that this program does not hold, or comes to a place where constraints "
+    "the run needs a configuration that this program lacks, or comes to a place where constraints "
     "lose rank, or an event sets speeds that contradict each other; Armillary itself would go on, or say why "
     "not"
 )

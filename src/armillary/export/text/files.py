@@ -300,7 +300,7 @@ def example_run(source: Source, adaptive: bool = True) -> str:
     d = source.description
     duration, step = example_timing(source)
     parameters = zip(d.parameters, source.values, strict=True)
-    lines = [f"# A run of {d.name}. What is left out keeps its default.", ""]
+    lines = [f"# A run of {d.name}. Omitted entries keep their defaults.", ""]
     first, *others = [f'"{m.name}"' for m in exported_methods(adaptive, source.stiff)]
     method = f"method = {first}  # or {', '.join(others[:-1])}{', or ' if others[1:] else ''}{others[-1]}"
     lines += ["[run]", f"duration = {duration!r}", f"step = {step!r}", method]

@@ -258,7 +258,7 @@ def loses_rank(equations: DerivedEquations) -> bool:
 
 
 def _with_configurations(equations: DerivedEquations, passing: bool, stiff: bool) -> Source:
-    """Return the source of the derived configuration, with those of the others that a run can meet."""
+    """Return the source of the derived configuration, with the sources of others that a run can enter."""
     table = configurations_of(equations)
     table.require_all("an export")
     inputs = equations.program.tabled, equations.program.stops

@@ -2,7 +2,7 @@
 
 Instruction words follow the Arm Architecture Reference Manual (DDI 0487), section C7.2. A function takes only
 addresses of arrays, in x0 to x7, and calls nothing. Values are in the vector registers, whose first lane is a
-double; two are spare registers if some operations need these. d8 to d15 are saved for the caller.
+double; two of these are spare registers if some operations need them. d8 to d15 are saved for the caller.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _MULTIPLY_LANES = "multiply both lanes by one"
 _FUSE_LANES = "fuse both lanes with one"
 _ADD_LANES = "add both lanes"
 _ONE_IF_SET, _UNEQUAL_ZERO = "one if set", "unequal zero"
-# comparisons, and those with exchanged operands
+# comparisons, and comparisons with exchanged operands
 _TURNED_ROUND = {"less": "greater", "not greater": "not less"}
 _PRODUCT_ALONE, _SUM_ALONE = Form("fuse with zero", 0), Form("fuse with one", 0)
 _FUSIONS = ("fuse", _FUSE_LANES)
@@ -295,7 +295,7 @@ def _select(operation: Operation) -> list[InstructionRow]:
 
 
 def _insert(operation: Operation) -> list[InstructionRow]:
-    """Return instructions that copy the first lane of one value to the second of another."""
+    """Return instructions that copy the first lane of one value to the second lane of another."""
     rows, (a, b) = _operands(operation)
     if a >= 0:
         return [*rows, _row(_INSERT, [(b, 5)], RENEWED)]

@@ -168,8 +168,9 @@ def _write(r: Routine, word: Value) -> None:
 def _near(r: Routine) -> None:
     """Emit: return a register with the address ``middle`` doubles after the base.
 
-    It is a present one, or the one not used for longer. The work arrays of humanoids have thousands of
-    numbers: with an addition for each access A and B take 6 % more instructions.
+    Two such registers are kept; if neither has the address, the one not used for longer is replaced. The work
+    arrays of humanoids have thousands of numbers: with an addition for each access, A and B take 6 % more
+    instructions.
     """
     base, middle = r.argument(1), r.argument(2)
     last, older = ([_get(r, first + i) for first in (_BASES, _MIDDLES, _NEAR)] for i in range(2))
@@ -249,7 +250,7 @@ class _Writer:
         self.r.run(self.two_routine, self.r.whole(word), low, high, base, index)
 
     def take(self) -> Value:
-        """Return a free register; there is always one more than values are held."""
+        """Return a free register; there is always one more register than held values."""
         r = self.r
         room = _get(r, _ROOM) - 1
         _set(r, _ROOM, room)

@@ -2,7 +2,8 @@
 
 A section is one block of hundreds of operations, with more live values than a machine has registers. LLVM
 orders it for few live values, keeps numbers and inputs in registers, and spills results to make room. On a
-Neoverse N1, where a store takes the slot of an addition, that is a fifth of the Stanford arm's time. Here
+Neoverse N1, on which a store takes the slot of an addition, this takes a fifth of the Stanford arm's time.
+Here
 
     1. operations start in the order of a model machine: of the ready operations, the one with the longest
        chain of users first. While more values than a limit are alive, the operation that leaves the fewest

@@ -128,12 +128,11 @@ KINDS = {text: _kind(text, form) for text, form in FORMS.items()}
 
 # The frame around the machine code of a section: its arguments, and its form in an LLVM module.
 #
-# The first entry takes the arrays of the section; angles are those of its state, and thirds (the third parts
-# of π/2 as a sum, ``sines.py``) are the usual ones, stored beside the code, like the numbers. Angles are
-# compared with LIMIT among the operations; if one is larger, the code jumps to a function that replaces
-# angles and calls the second entry, which takes angles and thirds as further arrays. Results may be stored
-# already when a large angle is found: all of them are stored again. ``arm64.py`` and ``x86_64.py`` write the
-# frame.
+# The first entry takes the arrays of the section and reads angles from its state; the usual thirds (the third
+# parts of π/2 as a sum, ``sines.py``) are stored beside the code, like the numbers. Angles are compared with
+# LIMIT among the operations; if one is larger, the code jumps to a function that replaces angles and calls
+# the second entry, which takes angles and thirds as further arrays. If results are already stored when a
+# large angle is found, all of them are stored again. ``arm64.py`` and ``x86_64.py`` write the frame.
 
 SPACING = 12  # instructions between two comparisons of angles
 NEAR = 2 * int(real(LIMIT), 16)  # LIMIT's bits shifted left by one, without the sign
@@ -163,8 +162,8 @@ class Entry(NamedTuple):
 class Encoded(NamedTuple):
     """Machine code of a function whose arguments are the addresses of ``arrays``.
 
-    ``second`` is the offset in bytes of the second entry; at the offset ``address`` stands the address of
-    the function that replaces angles. Without angles they are 0 and −1.
+    ``second`` is the offset in bytes of the second entry, ``address`` the offset of the address of the
+    function that replaces angles. Without angles they are 0 and −1.
     """
 
     code: bytes
@@ -210,7 +209,7 @@ Signed = list[tuple[str, bool]]  # operands, and whether they are negated
 
 
 class Selection:
-    """Operations of lines, and where values are stored; ``complete`` unless an operation is unsupported."""
+    """Operations of lines, and stores of values; ``complete`` unless an operation is unsupported."""
 
     WIDEST: ClassVar[int] = 1  # values are pairs at most
     LATENCIES: ClassVar[Mapping[str, int]]  # cycles until a result can be used, by the names of forms
@@ -221,7 +220,8 @@ class Selection:
         self.loads, self.opposites = loads, opposites
         self.operations: list[Operation] = []
         self.results: dict[str, list[Load]] = {}
-        # By name of a value: the value in whose register it is, and whether that one is its opposite.
+        # For each name of a value: the value whose register it shares, and whether that value is its
+        # opposite.
         self.alike: dict[str, tuple[str, bool]] = {}
         self.made: dict[str, Operation] = {}
         self.complete = True
@@ -257,7 +257,7 @@ class Selection:
         return True
 
     def rename(self, name: str, text: str, given: tuple[str, bool]) -> None:
-        """Enter a value that is in the register of another one."""
+        """Enter a value that shares the register of another value."""
         source, minus = given
         if minus:
             self.append(name, KINDS[text], NEGATIONS[1], [(source, False)])

@@ -39,7 +39,7 @@ NO_EXCESS = 1 << 30  # longer than all chains
 _FAR = 1 << 40  # times the size: larger than all keys
 _FARTHER = _FAR << 4  # larger than keys with the most operands
 
-# Lists of operands and of users are concatenated; those of operation i begin at first[i].
+# Lists of operands and of users are concatenated; the list of operation i begins at first[i].
 _FIELDS = RoutineLayout(
     ("size", "most", "window", "patient", "excess"),
     (
@@ -52,9 +52,9 @@ _FIELDS = RoutineLayout(
 class ModelMachine:
     """A model of a processor that orders operations, which have indices.
 
-    ``operands`` are those of all operations, −1 for given values, with their ``counts``; ``latency``: cycles
-    until the value can be used; ``held``: whether the value takes a register; ``late``: pairs of an operation
-    and the operand that it needs LATE cycles after its start.
+    ``operands`` lists the operands of all operations, −1 for given values, with their ``counts``;
+    ``latency``: cycles until the value can be used; ``held``: whether the value takes a register; ``late``:
+    pairs of an operation and the operand that it needs LATE cycles after its start.
     """
 
     def __init__(
@@ -257,15 +257,15 @@ def _order(r: Routine) -> None:
     r.give()
 
 
-NEAR = 8  # an input that is needed within so many operations keeps its register
-REPEATED = 4  # a value in memory with another user within so many operations gets a register
+NEAR = 8  # operations within which the next use of an input makes it keep its register
+REPEATED = 4  # operations within which the next use of a value in memory makes it get a register
 # Operands must be in a register; may be anywhere; or one may be in memory, if its next use is far.
 IN_REGISTER, ANYWHERE, FAR_IN_MEMORY = range(3)
 # Steps; each has an index of a value, operation or result. BESIDE: the next step also stores this value.
 DROP, OPERATE, KEEP, LET_GO, LOAD, RESULT, SPILL, BESIDE, WAIT, STORE_WAITING = range(10)
 _NEVER = 1 << 60
 
-# Lists of operands and of results are concatenated; those of operation i begin at first[i].
+# Lists of operands and of results are concatenated; the list of operation i begins at first[i].
 _CHOICE_FIELDS = RoutineLayout(
     ("size", "values", "registers", "pairs"),
     (
@@ -329,7 +329,7 @@ def chosen_steps(
     """Return the steps in order.
 
     Values have numbers; the first ``loads`` of them are loaded. ``operands``: values of all operations, −1
-    for those without a register of this kind, with their ``counts`` and the ``ways`` in which they are read.
+    without a register of this kind, with their ``counts`` and the ``ways`` in which they are read.
     ``made``: the value of each operation, or −1. ``results``: the number of results that each operation
     stores; of each result ``partners`` has the value that can be stored with it, or −1, and ``remembered``
     whether the value can be loaded again from there. ``single``: whether a value is one double; if ``pairs``,

@@ -48,7 +48,7 @@ _LIMIT, _NO_LIMIT = "limit", (1 << 64) - 1
 # bytes per cycle, not faster than it executes. So numbers and stored values are addressed with offsets of one
 # byte from registers below 8, two or three of them in longer code: instructions are 1 to 4 bytes shorter.
 # Derivatives of arms and legged robots take 0.91 to 1.00 of the time, A and B 0.92 to 1.00. If slots on the
-# stack are reused, nearer to the address, most take 0.99 of that, but A and B of a humanoid 1.02.
+# stack are reused, nearer to the address, most take 0.99 of this time, but A and B of a humanoid 1.02.
 _LONG, _LONGER = 200, 600  # operations
 _REACH = 256  # bytes that an address covers
 _FRAME = "frame"  # the stack pointer before alignment
@@ -221,9 +221,9 @@ def _middle(i: int) -> int:
 #
 # Three properties of this instruction set are used. One operand of most instructions may be in memory: an
 # input, number or stored value whose next use is far is not loaded into a register. A fused operation
-# overwrites one of its operands: a register whose value has no further use. All four signs exist, so
-# that an opposite costs nothing there; a product with an opposite is computed without, and its users use the
-# opposite.
+# overwrites one of its operands: a register whose value has no further use. Fused operations exist with all
+# four signs, so that an opposite costs nothing in them; a product with an opposite is computed without the
+# sign, and its users use the opposite.
 
 
 class X86(MachineCode):
@@ -495,7 +495,7 @@ _IN_MEMORY: dict[str, tuple[int, ...]] = {
     "join": (1,),
     **dict.fromkeys(("both lanes", *_LANES), (0,)),
 }
-# Least width of operands in memory, if it is not that of the operation.
+# Least width of operands in memory, if it differs from the operation's.
 _IN_PLACE = {"insert": 0, "both lanes": 0, "join": 1}
 _WRITERS: dict[str, Callable[[X86, Operation], int]] = {
     **dict.fromkeys(("add", "multiply", "turn signs"), X86.symmetric),

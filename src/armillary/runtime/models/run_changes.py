@@ -488,7 +488,7 @@ class ConfigurationSupply:
         return self.tables
 
     def _add(self, present: Instance, lack: Lack, events: list[EventRecord]) -> None:
-        """Add a configuration, or code for a change to one, to those of the system."""
+        """Add a configuration to the system's configurations, or code for a change to one of them."""
         configurations = self._configurations
         locked = configurations.known[lack.configuration].locked
         if lack.what == language.LACKS_SECTIONS:

@@ -314,7 +314,7 @@ def _refuse_overlap(instance: Instance, place: Place) -> None:
 
 
 def _gap_unit(system: Description, gap: Expr) -> str:
-    """Return the model's unit of a gap, by its dimension or, if unknown, that of its coordinates."""
+    """Return the model's unit of a gap, by its dimension or, if unknown, by its coordinates' dimension."""
     kinds = [gap.dimension, *(q.dimension for q in _coordinates(gap)), LENGTH]
     kind = next(kind for kind in kinds if kind is not None)
     return "rad" if kind is ONE else system.units.unit_text(kind)

@@ -276,7 +276,7 @@ class LoopFunction(RecordFunction, Stepper):
         self["evaluations"] = self["evaluations"] + 1
 
     def residuals(self, t: Value, work: Span, gaps: Span) -> None:
-        """Evaluate the gaps of all constraints on redundant coordinates, then those of speeds."""
+        """Evaluate the gaps of all constraints on redundant coordinates, then the gaps of their speeds."""
         self._ordinary("residuals", t, work, "memory", gaps.address)
 
     def normalise(self, t: Value, state: Span) -> None:
@@ -298,8 +298,8 @@ class LoopFunction(RecordFunction, Stepper):
 
 
 # Changes of configuration. A run holds, for each configuration, addresses of its sections (`SECTIONS` of
-# layout.py) and figures (`ChangeShape.figures`). States and events beyond those of the present configuration
-# stay in the vectors: the states are zero and have no rates, the event functions are one.
+# layout.py) and figures (`ChangeShape.figures`). States and events that the present configuration lacks stay
+# in the vectors: the states are zero and have no rates, the event functions are one.
 
 Table = Callable[[LoopFunction, Value], Value]
 

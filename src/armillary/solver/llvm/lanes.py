@@ -1,12 +1,11 @@
 """The small language in line, for runs on lanes: both sides of a branch are computed.
 
-A function of the solver has its statements written where it is called, in any function under construction
-that makes steps (solver/llvm/functions.py). It sets numbers of a run, and vectors that the loop keeps from
-step to step, only on lanes where a condition holds; other vectors are temporary and set on all lanes. A
-branch may end with a return, after which the function goes on for the other lanes; results are returned at
-the end only. Whole numbers and truth values of a run are reals. Numbers that a loop does not store are not
-set. Numbers that are equal on all active lanes (`Stepper.shared`) are one scalar each, and so are locals
-computed from them.
+Functions of the solver are inlined into a function under construction that makes steps
+(solver/llvm/functions.py). They set numbers of a run, and vectors that the loop keeps from step to step, only
+on lanes on which a condition holds; other vectors are temporary and set on all lanes. A branch may end with a
+return, after which the function goes on for the other lanes; results are returned at the end only. Whole
+numbers and truth values of a run are reals. Numbers that a loop does not store are not set. Numbers that are
+equal on all active lanes (`Stepper.shared`) are one scalar each, and so are locals computed from them.
 """
 
 from __future__ import annotations

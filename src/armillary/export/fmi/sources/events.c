@@ -111,7 +111,7 @@ static double next_clock(const fmu *me)
     return next;
 }
 
-/* The time is that of the importer again, and data that jump there have done so. */
+/* The time is the importer's again, and data that jump there have done so. */
 double fmu_next_jump(fmu *me)
 {
 #if HAS_JUMPS
@@ -170,7 +170,7 @@ static int fire(fmu *me, const int *happening)
 }
 
 #if HAS_PASSAGES
-/* The end of a step across a place where constraints lose rank. Internal events did not happen in it. */
+/* The end of a step across a singular configuration. Internal events did not happen in it. */
 static void land(fmu *me)
 {
     model_run *run = &me->now.run;

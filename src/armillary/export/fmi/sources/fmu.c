@@ -115,15 +115,15 @@ int fmu_crossing(const fmu *me)
 }
 
 #if HAS_PASSAGES
-/* What a section gives near a place where constraints lose rank, by Lagrange's interpolation through what it gives around
- * it; what is the same everywhere stays so. */
+/* Results of a section near a singular configuration, by Lagrange interpolation of results around it; results that are
+ * equal everywhere stay unchanged. */
 static void around(fmu *me, model_section *section, const double *memory, int count, double *out)
 {
     enum { MOST = N_STATES + N_BEYOND + N_OUTPUTS + N_EVENTS };
     double first[MOST], one[MOST], t, weight;
     int alike[MOST];
     for (int k = 0; k < count; k++) {
-        one[k] = 1.0; /* what a configuration does not have */
+        one[k] = 1.0; /* results that a configuration lacks */
         out[k] = 0.0;
         alike[k] = 1;
     }
@@ -328,7 +328,7 @@ static int assemble(fmu *me)
 
 #if HAS_START
 /* What the start of a run computes from the values that are given, except for states that the importer has set: momenta from
- * the speeds of the description, at the coordinates and parameters as they are now. */
+ * the speeds of the description, at the present coordinates and parameters. */
 static void start(fmu *me)
 {
     double given[ROOM(N_FIRST)], state[ROOM(N_FIRST)], memory[ROOM(N_MEMORY)];
@@ -442,7 +442,7 @@ int fmu_get_rates(fmu *me, double *rates, size_t count)
 }
 
 #if N_EVENTS > 0
-/* In the step across a place where constraints lose rank, internal events do not happen. */
+/* In the step across a singular configuration, internal events do not happen. */
 void fmu_event_functions(fmu *me, double *g)
 {
     const model_run *run = &me->now.run;

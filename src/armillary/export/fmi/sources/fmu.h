@@ -1,4 +1,4 @@
-/* fmu.h: one instance of the model, whatever version of FMI asks for it.
+/* fmu.h: one instance of the model, for all versions of FMI.
  *
  *  variables.c   (generated)  numbers, names and start values of this model
  *  <model>.c     (generated)  its equations, <model>_directional.c their directional derivatives
@@ -8,10 +8,10 @@
  *  stepper.c     co-simulation: the solver from one communication point to the next
  *  partial.c     directional and adjoint derivatives
  *  saved.c       states of an instance, saved and restored
- *  fmi2.c, fmi3.c             the functions of the standard, one file per version; standard.h has those that are alike
+ *  fmi2.c, fmi3.c             the functions of the standard, one file per version; standard.h has their common part
  *
  *  Where joints lock or dependent speeds are exchanged, the states of the FMU are the motion: all coordinates, all speeds,
- *  states of the user's own. Those of the equations of the present configuration, `run.state`, are some of them.
+ *  user's states. The states of the present configuration's equations, `run.state`, are some of them.
  *
  *  There are no globals: all data of an instance are in its own struct.
  */
@@ -27,7 +27,7 @@
 /* Arrays of C have at least one entry. */
 #define ROOM(n) ((n) > 0 ? (n) : 1)
 
-/* States of the present configuration of an instance `me`: how many, and their places among those of the FMU. */
+/* States of the present configuration of an instance `me`: their number, and their indices in the FMU's states. */
 #if CHANGING
 #define USED (me->now.run.used)
 #define PLACE(i) (STATE_PLACES[me->now.run.configuration][i])
@@ -67,7 +67,7 @@ typedef struct {
 #endif
     double tolerance;                       /* of the importer; 0: none */
     int32_t given[ROOM(N_STATES)];          /* 1 for states that the importer has set */
-    int32_t changed;                        /* a parameter or a coordinate is not that of the description */
+    int32_t changed;                        /* a parameter or a coordinate differs from the description */
     int32_t mode;
     int32_t fresh;      /* the first event iteration is still to come */
     int32_t completed;  /* a step has been completed since the last event iteration */
@@ -115,7 +115,7 @@ typedef struct {
 typedef enum { TIME, PARAMETER, MEMORY, STATE, RATE, OUTPUT, INDICATOR, TICK, UNKNOWN } fmu_kind;
 fmu_kind fmu_find(uint32_t reference, size_t *index);
 void fmu_constants(fmu *me); /* up to date, and the state, too */
-double *fmu_states(fmu *me);  /* those of the FMU, in the model's own units, up to date */
+double *fmu_states(fmu *me);  /* the FMU's states, in the model's own units, up to date */
 void fmu_rates(fmu *me, const double *memory, double *rates);
 int fmu_near_place(const fmu *me); /* where constraints lose rank */
 int fmu_crossing(const fmu *me);   /* model exchange: in the step across such a place */

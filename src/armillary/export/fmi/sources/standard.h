@@ -39,7 +39,7 @@ static fmu *begun(fmu *me, const char *name, const char *token, const char *what
     me->log = log_message;
     snprintf(me->name, sizeof me->name, "%s", name ? name : MODEL_NAME);
     if (!token || strcmp(token, TOKEN)) {
-        fmu_fail(me, "the %s is not that of this model, %s", what, TOKEN);
+        fmu_fail(me, "the %s does not belong to this model, %s", what, TOKEN);
     } else if (me->cosimulation ? !HAS_COSIMULATION : !HAS_EXCHANGE) {
         fmu_fail(me, "this FMU was exported without %s", kind);
     } else {

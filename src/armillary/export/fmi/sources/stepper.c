@@ -38,7 +38,7 @@ static int outcome(fmu *me)
     }
 }
 
-/* Inputs as they are now, which go on along their derivatives. */
+/* Inputs at their present values, which go on along their derivatives. */
 static void take_inputs(model_run *run)
 {
     int changed = 0;
@@ -104,7 +104,7 @@ int fmu_advance(fmu *me, double from, double length)
         if (run->pending && me->events && run->t >= end) break;
 #endif
         model_arrive(run);
-        if (model_arrives(run)) continue; /* a step across a place where constraints lose rank goes on after an event */
+        if (model_arrives(run)) continue; /* a step across a singular configuration goes on after an event */
         if (run->status == MODEL(RUNNING) || run->status == MODEL(FINISHED)) inform(me);
     }
     for (int i = 0; i < N_MEMORY; i++) now->last_slopes[i] = run->input_slopes[i] + (run->t - run->since) * run->input_bends[i];

@@ -184,7 +184,7 @@ class ArmillaryModel {
     return [...this.closed(t, state.slice(0, count), given), ...state.slice(count)];
   }
 
-  // Coordinates with closed loops, of which those that are given stay; an error where that cannot be.
+  // Coordinates with closed loops; given coordinates stay. An error if loops cannot be closed.
   closed(t, start, given, configuration = 0) {
     const { assembly: loops, places } = this.about, { offsets, record, coordinates, gaps } = loops, memory = this.workspace("memory");
     const work = this.array("loop_workspace", loops.room).fill(0), first = places.loop_record / 8;
@@ -261,7 +261,7 @@ change the parameters that set them, or give other initial coordinates to start 
     this.happened = [];
     for (let i = 0; i < count; i++) {
       const time = log[2 * i], k = log[2 * i + 1];
-      if (k === about.passed) continue; // a step across a place where constraints lose rank
+      if (k === about.passed) continue; // a step across a singular configuration
       if (k < 0) { this.changes.push({ time, configuration: -1 - k }); continue; }
       const event = (this.lastEvent = all && k >= all.own_events ? { name: "", hidden: true, guard: true } : events[k]);
       if (event.sets) this.happened.push({ time, event });
@@ -272,7 +272,7 @@ change the parameters that set them, or give other initial coordinates to start 
 
   ended(why) {
     this.status = ENDS[why] || "ended";
-    const t = (this.t = this.get("t")), between = this.get("between") === 1; // near a place of lost rank
+    const t = (this.t = this.get("t")), between = this.get("between") === 1; // near a singular configuration
     this.row = between ? this.workspace("shown").slice() : this.rowAt(t, this.state, this.workspace("memory"));
   }
 
