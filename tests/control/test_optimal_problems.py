@@ -151,7 +151,7 @@ def test_the_least_time_of_the_double_pendulum_is_a_minimum_and_no_saddle():
     arcs = [(25, 0.43), (-25, 0.08), (25, 0.36), (-25, 0.43), (25, 0.09)]
     phases = [
         control.Phase(
-            model=problem.model, cost=1, duration=(0.01, 2.0), inputs={"M": torque}, intervals=16,
+            model=problem.model, cost=1, duration=(0.01, 2.0), inputs={"M": torque}, intervals=14,
             guess={"duration": length}, final=problem.arguments["final"] if i == 4 else None,
         )
         for i, (torque, length) in enumerate(arcs)

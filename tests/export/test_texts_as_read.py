@@ -23,7 +23,13 @@ CASES = ("four bar", "controller", "momenta", "bouncing")
 FUNCTIONS: dict[str, Any] = {
     **{name: getattr(math, name) for name in ("sin", "cos", "tan", "sqrt", "exp", "log", "atan2", "floor")},
     **{"atan": math.atan, "asin": math.asin, "acos": math.acos, "abs": abs, "min": min, "max": max},
-    **{"least": min, "most": max, "choose": lambda c, a, b: a if c else b},
+    **{
+        "least": min,
+        "most": max,
+        "smaller_of": min,
+        "larger_of": max,
+        "choose": lambda c, a, b: a if c else b,
+    },
     "merge": lambda a, b, c: a if c else b,
     "sign": lambda x, y=None: (x > 0) - (x < 0) if y is None else math.copysign(x, y),
     **{

@@ -37,7 +37,7 @@ def test_runs_without_equal_steps_or_windows_are_refused() -> None:
     t = np.geomspace(1.0, 2.0, 100)
     with pytest.raises(ArmillaryError, match=r"equal steps of time; run with sample="):
         _run(t, x=t).psd()
-    with pytest.raises(ArmillaryError, match=r"segments of 5\.0 s are not in a run"):
+    with pytest.raises(ArmillaryError, match=r"segments of 5\.0 s do not fit a run"):
         _run(np.linspace(0, 1, 101), x=np.ones(101)).psd(segment=5.0)
 
 

@@ -47,6 +47,14 @@ def test_the_energy_balance_of_braking_in_a_turn_closes() -> None:
     assert run["lateral acceleration"][28] > 2
 
 
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_the_driver_steers_back_to_the_path(side: float) -> None:
+    run = car().model.simulate(
+        0.6, step=1e-3, sample=0.1, initial={**car().start(15.0), "body.q2": 0.5 * side}
+    )
+    assert side * run["lateral acceleration"][-1] < -0.1
+
+
 MANOEUVRES: dict[str, Callable[[veh.Car], veh.Manoeuvre]] = {
     "sine": lambda car: veh.sine_steer(car, steer=0.02, speed=25.0, settle=1.0),
     "pulse": lambda car: veh.pulse_steer(car, steer=0.02, speed=22.0, duration=4.0),

@@ -38,7 +38,7 @@ def magnitude(x: Scalar) -> Scalar:
 
 
 def plus(a: Scalar, b: Scalar) -> Scalar:
-    """a + b; a known zero leaves the other term unchanged, and dimensions are not checked again."""
+    """a + b; a known zero leaves the other term unchanged, and dimensions are not compared."""
     if type(a) is Expr and type(b) is Expr:  # most often
         if a is ZERO or b is ZERO:
             return b if a is ZERO else a
@@ -63,7 +63,7 @@ def times(a: Scalar, b: Scalar) -> Scalar:
 
 
 def product(a: Scalar, b: Scalar) -> Scalar:
-    """a·b, where plain numbers are components of unit vectors and so dimensionless."""
+    """a·b; plain numbers are taken as dimensionless, such as components of unit vectors."""
     if isinstance(a, Expr):
         if isinstance(b, Expr):
             return multiply(a, b)
@@ -111,7 +111,7 @@ def inner(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
 
 
 def combination(coefficients: Sequence[Scalar], values: Sequence[Scalar]) -> Scalar:
-    """Σ c·v over any scalars, as one wide sum."""
+    """Σ c·v over any scalars, as one sum node instead of a chain of additions."""
     pairs = [(c, v) for c, v in zip(coefficients, values, strict=True) if not is_zero(c) and not is_zero(v)]
     if not any(isinstance(x, Expr) for pair in pairs for x in pair):
         return sum(c * v for c, v in pairs) if pairs else 0
@@ -200,7 +200,7 @@ def double_cross(w: Triple, r: Triple) -> Triple:
 Matrix = tuple[Triple, Triple, Triple]
 ExprMatrix = tuple[ExprTriple, ExprTriple, ExprTriple]
 
-SIX = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # elements of a symmetric matrix, in the usual order
+SIX = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # of a symmetric matrix: xx, yy, zz, xy, xz, yz
 ZERO_MATRIX: Matrix = (ZEROS, ZEROS, ZEROS)
 IDENTITY: Matrix = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
 

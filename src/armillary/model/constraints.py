@@ -69,10 +69,10 @@ def constrain(
 ) -> Constraint:
     """Add a constraint: an expression of coordinates (and time), or linear in the speeds, that stays zero.
 
-    The derivation chooses the speed that each constraint eliminates, unless ``eliminate`` names it. Where
-    the force that keeps the constraint is known to act at a point along a direction, ``at`` and ``along``
-    give them: reactions at joints need them. The force acts on the point's body, or on the body ``on`` at
-    that point: on a wheel, for instance, at a point of its carrier.
+    The derivation chooses the speed that each constraint eliminates, unless ``eliminate`` names it. Reactions
+    at joints need the line of the constraint's force: give a point of it, ``at``, and its direction,
+    ``along``. The force acts on the body of that point, or on the body ``on``; for instance on a wheel, at a
+    point of its carrier.
     """
     label = constraint_name(system, name, "constraint")
     where = f"constraint '{label}'"
@@ -110,13 +110,12 @@ def _check_variables(value: Expr, where: str) -> None:
     roles = {s.data.role for s in symbols(value)}
     for table in _straight_tables(value):
         raise ModelError(
-            f"{where}: table '{table}' is made of straight pieces, whose slopes jump, and with them "
-            "speeds; "
+            f"{where}: table '{table}' is made of straight pieces; speeds would jump with its slope; "
             "give the table kind='smooth'"
         )
     if "variable" in roles:
         raise ModelError(
-            f"{where}: '{value}' holds a reaction, which is known only once the accelerations are"
+            f"{where}: '{value}' holds a reaction, which is computed only after the accelerations"
         )
     if "state" in roles:
         raise ModelError(
@@ -193,7 +192,7 @@ def _check_linear(speed: Expr, where: str) -> None:
 def start(system: Description, values: Annotated[GivenValues, TableOf(EXPRESSION)]) -> None:
     """Set coordinates and speeds at the start of runs, unless a run gives others.
 
-    Loops are closed from these values, and dependent speeds are chosen to suit them.
+    Loops are closed from these coordinates, and dependent speeds are changed to satisfy the constraints.
     """
     if not isinstance(values, Mapping):
         raise ModelError(f"start: {values!r} is not a table of values by name, e.g. {{'A.q1': 0.3}}")
@@ -238,7 +237,7 @@ def prescribe(system: Description, variable: VariableLike, value: ExpressionLike
     if speed in system.prescriptions or speed in system.locked:
         raise ModelError(f"speed '{speed}' is prescribed or locked already")
     rate = as_expr(motion.time_derivative(prescribed)) if coordinate is not None else prescribed
-    motion.time_derivative(rate)  # declares the rates of inputs that the derivation needs as inputs
+    motion.time_derivative(rate)  # declares the rates of inputs as inputs; the derivation needs them
     system.prescriptions[speed] = Prescription(
         speed, rate, coordinate, prescribed if coordinate is not None else None
     )
@@ -251,7 +250,7 @@ def _is_input(system: Description, symbol: Expr) -> bool:
 
 @verb(ListForm("lock"))
 def lock(system: Description, *variables: VariableLike) -> None:
-    """Lock coordinates where a run starts them, or speeds at zero, until an event unlocks them."""
+    """Lock coordinates at their initial values, or speeds at zero, until an event unlocks them."""
     for variable in variables:
         speed = find_speed(system, variable, "lock")
         if speed in system.prescriptions or speed in system.locked:
@@ -260,8 +259,8 @@ def lock(system: Description, *variables: VariableLike) -> None:
 
 
 _ROUNDING = 1e-12
-# Number of bodies to the ground beyond which a velocity is computed along the chain. On a ring of 64 that
-# saves two thirds of the operations; on a Bricard mechanism (6) it costs 6 % more.
+# Bodies deeper in the tree than this have their velocities computed along the chain. On a ring of 64 bodies
+# that saves two thirds of the operations; on a Bricard mechanism (6 bodies) it would cost 6 % more.
 _LONG = 10
 JOINTS = ("revolute", "spherical", "universal", "prismatic", "cylindrical", "distance", "fixed")
 AXES = Either((AXIS, ListOf(AXIS, 2)))  # "z" or three values, or two of these
@@ -321,12 +320,12 @@ def close_joint(
     length: ExpressionLike | None = None,
     name: str | None = None,
 ) -> tuple[Constraint, ...]:
-    """Add a whole joint closed at once between a point of one body and a point of another.
+    """Close a loop with a whole joint between a point of one body and a point of another.
 
     ``kind``: "spherical", "revolute", "universal", "prismatic", "cylindrical", "fixed" or "distance".
-    ``axis`` is a letter or three numbers if both bodies have the same components, or a pair, one in the
-    axes of each body; a universal joint takes the two axes of its cross. ``length`` is the length of a rod
-    between the points ("distance"), whose force is positive where it pushes them apart.
+    ``axis`` is a letter or three numbers if it has the same components in both bodies, or a pair, one in
+    the axes of each body; a universal joint takes the two axes of its cross. ``length`` is the length of a
+    rod between the points ("distance"), whose force is positive where it pushes them apart.
     """
     one_of(kind, JOINTS, "close_joint: there is no joint ", ModelError)
     label = constraint_name(system, name, kind)
@@ -381,13 +380,13 @@ def _loop_ends(system: Description, p: object, q: object, where: str) -> tuple[P
 
 
 def _outer(p: Point, q: Point) -> Body:
-    """Return the body further from the ground; along its axes its joints' speeds have simple factors."""
+    """Return the body further from the ground: along its axes the speeds of its joint have simple factors."""
     return max(p.body, q.body, key=lambda b: sum(1 for _ in motion.lineage(b)))
 
 
 def _coincide(system: Description, p: Point, q: Point, axes: Sequence[Vector]) -> bool:
-    """Return whether the points coincide: held along three directions, or along two in a plane that contains
-    the line between them.
+    """Return whether the held directions make the points coincide: three directions, or two that span a plane
+    which always contains the line between the points.
     """
     if len(axes) == 3:
         return True
@@ -448,7 +447,7 @@ def _keep_across(
 
 
 def _rod(system: Description, label: str, p: Point, q: Point, length: object, where: str) -> Constraint:
-    """(r·r − L²)/2L = 0: the gap in units of length, and no root to take."""
+    """Add (r·r − L²)/2L = 0 for the line r between the points: a gap in units of length without a root."""
     if length is None:
         raise ModelError(f"{where} needs length=, the distance to be kept")
     L = constant_reader(system, f"length of {where}", LENGTH)(length)
@@ -470,8 +469,8 @@ def _rod(system: Description, label: str, p: Point, q: Point, length: object, wh
 def _common_base(p: Point, q: Point) -> Body | None:
     """Return the last body that is before both points in the tree; None for the ground.
 
-    As seen from it, the rates of a loop hold no speed of the bodies that carry the loop: a car with four
-    suspensions takes 0.6 of the operations.
+    Seen from it, the rates of a loop do not contain the speeds of the bodies that carry the loop: a car with
+    four suspensions takes 0.6 of the operations.
     """
     before = list(motion.lineage(q.body))
     base = next((body for body in motion.lineage(p.body) if body in before), None)

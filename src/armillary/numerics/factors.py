@@ -2,10 +2,11 @@
 
     A P = Q [T 0; 0 0] Z        T y = −Qᵀ r        p = P Zᵀ [y; 0]
 
-Matrices are stored by columns and factorised by reflections with pivoting, from both sides, so p is the
-shortest step where A is singular, for more or fewer equations than unknowns (complete orthogonal
-decomposition; Golub and Van Loan, Matrix Computations, section 5.4.7). Steps that would be too long come from
-the triangle T (Moré 1978, The Levenberg-Marquardt algorithm, Lecture Notes in Mathematics 630).
+Matrices are stored by columns and factorised by reflections Q and Z from both sides, with pivoting P: a
+complete orthogonal decomposition (Golub and Van Loan, Matrix Computations, section 5.4.7). It allows more or
+fewer equations than unknowns; where A is singular, p is the shortest of the best steps. A step that would be
+too long is damped, with factors of TᵀT + μ (Moré 1978, The Levenberg-Marquardt algorithm, Lecture Notes in
+Mathematics 630).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from armillary.numerics.roots_thresholds import *
 
 
 def column_product(run: Roots, k: whole, j: whole, first: whole) -> real:
-    """Return the product of two columns of the factors from a row on, by four separate sums."""
+    """Return the inner product of columns k and j of the factors from row `first` on, in four sums."""
     m: whole = run.rows
     one: real = 0.0
     two: real = 0.0
@@ -43,7 +44,7 @@ def mirror_column(run: Roots, k: whole, j: whole, scale: real) -> None:
 
 
 def exchange_columns(run: Roots, k: whole, j: whole) -> None:
-    """Exchange two columns of the factors, with their lengths and numbers."""
+    """Exchange columns k and j of the factors, and their numbers; column j gets the lengths of column k."""
     m: whole = run.rows
     for i in range(m):
         here: real = run.factors[at(k, m, i)]
@@ -58,7 +59,7 @@ def exchange_columns(run: Roots, k: whole, j: whole) -> None:
 
 def reflect_columns(run: Roots) -> None:
     """Make the columns triangular by Householder's reflections, the longest remaining column first, until
-    none is longer than the cut times the first.
+    none is longer than the cut times the largest pivot so far.
     """
     m: whole = run.rows
     n: whole = run.columns
@@ -150,7 +151,7 @@ def rank_of_matrix(run: Roots, least: real) -> whole:
 
 
 def factorise_matrix(run: Roots) -> None:
-    """Factorise the matrix and solve for the step in terms of the factors."""
+    """Factorise the matrix, and find y, the step in terms of the factors, as `solved`."""
     m: whole = run.rows
     n: whole = run.columns
     last: whole = n + FIRST
@@ -164,7 +165,7 @@ def factorise_matrix(run: Roots) -> None:
 
 
 def solve_triangle(run: Roots) -> None:
-    """Solve the triangle for the step in terms of the factors, in place."""
+    """Solve T y = `solved` for y in place, by back substitution, and set its length `gauss`."""
     m: whole = run.rows
     square: real = 0.0
     for b in range(run.rank):
@@ -179,7 +180,7 @@ def solve_triangle(run: Roots) -> None:
 
 
 def solve_damped_triangle(run: Roots) -> real:
-    """Solve the triangle of a damped step; return the length of the step."""
+    """Solve the triangle of a damped step by back substitution; return the length of the step."""
     n: whole = run.columns
     square: real = 0.0
     for b in range(run.rank):
@@ -193,7 +194,7 @@ def solve_damped_triangle(run: Roots) -> real:
 
 
 def transposed_square(run: Roots) -> real:
-    """Return |w|² for the w whose product with the transposed damped triangle is the step."""
+    """Return |w|² where Dᵀ w = `solved`, with the triangle D of the damped step."""
     n: whole = run.columns
     square: real = 0.0
     for i in range(run.rank):
@@ -207,7 +208,9 @@ def transposed_square(run: Roots) -> real:
 
 
 def set_damped_triangle(run: Roots, damping: real) -> None:
-    """Factorise TᵀT + damping by rotations of rows of T and of √damping; rotate the right side too."""
+    """Make the triangle D with DᵀD = TᵀT + damping, by rotations of T with rows of √damping; rotate the right
+    side too.
+    """
     m: whole = run.rows
     n: whole = run.columns
     last: whole = n + FIRST
@@ -240,7 +243,7 @@ def set_damped_triangle(run: Roots, damping: real) -> None:
 
 def damp_step(run: Roots, radius: real) -> None:
     """Damp a step that is longer than a radius to about that length."""
-    # The reciprocal of its length is nearly linear in the damping (More 1978, section 5).
+    # Newton's method for the reciprocal of the length, nearly linear in the damping (Moré 1978, section 5).
     damping: real = 0.0
     length: real = 0.0
     turn: real = 0.0
@@ -294,7 +297,7 @@ def set_step(run: Roots) -> None:
 
 
 def set_open_direction(run: Roots, k: whole) -> None:
-    """Set the step to a unit vector of the null space: the one of column k, beyond the rank."""
+    """Set the step to the unit vector of the null space that belongs to column k, beyond the rank."""
     for i in range(run.columns):
         run.turned[i] = 0.0
     run.turned[k] = 1.0

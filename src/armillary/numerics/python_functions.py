@@ -20,7 +20,8 @@ from armillary.untyped import Given
 def python_functions(given: Mapping[str, Callable[..., Given]]) -> dict[str, Given]:
     """Return the functions of roots.py by name, without chords and bounds.
 
-    ``given`` are the functions that language.py asks for, and others that replace those of roots.py.
+    ``given`` has the functions that language.py declares for the calling module, and any that replace
+    functions of roots.py.
     """
     scope: dict[str, Given] = {**vars(roots), **_OF_ARRAYS, "CHORDS": False, "BOUNDED": False, **given}
     own = {name: f for name, f in vars(roots).items() if isinstance(f, FunctionType)}
@@ -86,6 +87,6 @@ _OF_ARRAYS: dict[str, Given] = {
 
 
 def set_lengths(run: Roots, rows: int, columns: int) -> None:
-    """Allocate the vectors of a record for some equations and unknowns."""
+    """Allocate the vectors of a record for ``rows`` equations and ``columns`` unknowns."""
     run.rows, run.columns = rows, columns
     run.matrix, run.residual, run.missed, run.step = map(np.zeros, (rows * columns, rows, rows, columns))

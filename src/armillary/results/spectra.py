@@ -18,7 +18,7 @@ from armillary.results.record import label_units
 if TYPE_CHECKING:
     from armillary.results.run import Run
 
-_EVEN = 1e-6  # largest deviation of times from equal steps, per row, as a share of a step
+_EVEN = 1e-6  # longest less shortest step, as a share of the mean step times the number of rows
 
 # ISO 2631-1:1997, tables A.1 and A.2: corner frequencies in Hz and quality factors of the band limits
 # (f1, f2), of the transition from acceleration to velocity (f3, f4, Q4) and of the upward step (f5 to Q6).
@@ -110,7 +110,7 @@ def run_spectrum(run: Run, names: tuple[str, ...], segment: float | None) -> Pow
     count = len(time) if segment is None else real(segment, "segment=") / step
     if not (np.isfinite(count) and 8 <= round(count) <= len(time)):
         raise ArmillaryError(
-            f"segments of {segment} s are not in a run of {time[-1] - time[0]:g} s, rows every {step:g} s; "
+            f"segments of {segment} s do not fit a run of {time[-1] - time[0]:g} s, rows every {step:g} s; "
             "a segment has at least 8 rows and at most all"
         )
     values = np.column_stack([run[name] for name in chosen])

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from armillary.stages.model import Model
 
 
-_WIDEST = 36  # columns up to which comments are aligned
+_WIDEST = 36  # longest assignment to which comments are aligned
 
 
 def write_echo(path: str | os.PathLike[str], text: str) -> None:
@@ -90,7 +90,7 @@ def echo_text(file: RunFile, system: System, values: RunValues, run: Run, *, fol
     entry = file.output.get("file")
     suffix = Path(entry.value).suffix if entry is not None else ".csv"
     stem = Path(entry.value).stem if entry is not None else file.stem
-    lines.append(f"file = {toml_value(f'{stem}.echo{suffix}')}  # not over the results of the run itself")
+    lines.append(f"file = {toml_value(f'{stem}.echo{suffix}')}  # keeps the results of the run itself")
     return "\n".join(lines) + "\n"
 
 
@@ -99,8 +99,8 @@ def _split_initial_values(
 ) -> tuple[dict[str, RunValue], dict[str, RunValue]]:
     """Return initial values to set again, and values that follow from them.
 
-    If loops must close, or mass centres are placed, given values are kept and the others are found from them.
-    An echo that gave all values would lead to a start that is equal only to rounding.
+    If loops are closed or mass centres placed at the start, a run keeps given values and finds the others. If
+    an echo gave all values, its run would start from the same state only up to rounding.
     """
     if not system.constraints and not system.centres:
         return values.initial, {}
@@ -159,7 +159,7 @@ def _align_rows(rows: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def _model_path(file: RunFile, folder: Path) -> str:
-    """Return the model as the echo file names it: relative to its own folder."""
+    """Return the model as the echo file names it: a path relative to the folder of the echo file."""
     path = file.folder / file.model
     if not path.exists():
         return file.model  # the name of an example, not a path

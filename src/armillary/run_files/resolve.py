@@ -1,10 +1,10 @@
 """Run files resolved against their model: values, units, sources, inputs over time, and the user's functions.
 
-Inputs over time in run files: a file, columns of it, or points.
+Inputs over time in run files: a file, two columns of a file, or points.
 
 [inputs]
 steer = 0.02                                    # a constant
-road = "road.csv"                               # the column named road, else the second, over the first
+road = "road.csv"                               # over column 1: the column named road, or else column 2
 
 [inputs.wind]
 file = "weather.csv"                            # relative to the run file
@@ -20,7 +20,7 @@ y = [0.0, 0.0, 12.0, 12.0]
 Every value becomes a number in its unit, with its source. Nothing is derived here, so that a run file is
 checked in milliseconds. Models are found by path or by the name of an example.
 
-Functions of the user's are called when a run file is read and when its echo is written.
+The user may give functions that are called when a run file is read and when its echo is written.
 Source: Sayers (1990), Appendix A, add-subroutine with where = input and echo: routines that read their own
 keywords from the input, and print their values into the echo file.
 """
@@ -65,7 +65,7 @@ class FileSignal(NamedTuple):
     source: str
 
     def table_for(self, folder: Path) -> DataTable:
-        """Return the table for a run file in another folder."""
+        """Return the table for a run file in ``folder``; the path of a file below it becomes relative."""
         if "file" not in self.table:
             return self.table
         path = Path(self.table["file"]).resolve()
@@ -74,7 +74,7 @@ class FileSignal(NamedTuple):
 
 
 def group_by_input(given: Mapping[str, SourcedValue]) -> dict[str, SourcedValue]:
-    """Return entries by the names of inputs: ``road.units`` of the command line belongs to table ``road``."""
+    """Return one entry for each input; ``road.units=…`` from the command line joins the table of ``road``."""
     found: dict[str, SourcedValue] = {}
     for name, entry in given.items():
         head, dot, key = name.partition(".")
@@ -122,8 +122,9 @@ STARTED = "start of the model"
 
 
 class RunValue(NamedTuple):
-    """A number in its unit, with its meaning and its source. The number is `None` if there is none and none
-    is needed yet.
+    """A number in its unit, with its meaning and its source.
+
+    The number is `None` for a parameter that has no default and is not given, which only some runs need.
     """
 
     number: float | None
@@ -202,10 +203,13 @@ class _Resolver:
             if name not in values:
                 where = f"there is no parameter '{name}'"
                 if name in states:
-                    hint = f"; it is a coordinate, speed or state: [initial], or --set initial.{name}=…"
+                    hint = (
+                        "; it is a coordinate, speed or state: give it in [initial], or "
+                        f"--set initial.{name}=…"
+                    )
                 elif name in system.memories:
                     kind = "inputs" if _is_input(system.memories[name]) else "memory"
-                    hint = f"; it is in [{kind}]: --set {kind}.{name}=…"
+                    hint = f"; it is in [{kind}]: give it there, or --set {kind}.{name}=…"
                 else:
                     hint = nearest(name, values)
                 self.problems.append(f"{entry.source}: {where}{hint}")
@@ -245,14 +249,15 @@ class _Resolver:
         return values
 
     def _joint_of_import(self, name: str) -> str:
-        """Return a hint to the coordinates of an imported file's joint of this name; "" if there is none."""
+        """Return a hint with the coordinates of the imported joint that a name means; "" if there is none."""
         joints = self.system.imported.joints if self.system.imported is not None else {}
         own = joints.get(name.partition(".")[0])
         return f"; the file's joint '{name.partition('.')[0]}' has {', '.join(own)} here" if own else ""
 
     def memories(self, given: Mapping[str, SourcedValue], kind: str) -> dict[str, RunValue]:
-        """Read [memory]: constant values of inputs and start values of memories; clocks of periodic updates
-        cannot be set.
+        """Return constant values of inputs (kind "input") or start values of other memories ("memory").
+
+        Clocks of periodic updates are left out, since users cannot set them.
         """
         memories_of_kind = {
             name: m
@@ -494,7 +499,7 @@ def example_system(name: str, *, trust: bool = False, **options: object) -> Syst
 
 
 def _load_model_file(path: Path, trust: bool, options: DataTable) -> System:
-    """Load a model file; ``trust`` goes to text models alone, since no other format can name machine code."""
+    """Load a model file; ``trust`` is passed on for text models alone."""
     granted = {"trust": True} if trust and path.suffix.lower() == ".toml" else {}
     return load(path, **granted, **options)
 
@@ -541,8 +546,8 @@ def recording(on_start: Given, changes: DataTable) -> Given:
 
 
 def with_changes(values: RunValues, changes: DataMapping, run: Run) -> RunValues:
-    """Return the values of a run, updated by on_start, for the echo file: it gives the same run without the
-    function.
+    """Return the values of a run with those that on_start changed, so that its echo file gives the same run
+    without on_start.
     """
     first = run.initial if len(run) else {}
     tables: DataTable = {}

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class System(OtherStages, Description):
-    """A mechanical system under description. SI units unless ``units`` names another system."""
+    """The description of a mechanical system. SI units unless ``units`` names another system."""
 
     _stage = "System"
 
@@ -161,11 +161,11 @@ class System(OtherStages, Description):
         check: bool = False,
     ) -> Equations:
         """Return the equations of motion by the cheapest formalism ("auto"), or by the one named. small=False
-        ignores declarations of small or large quantities; else sums keep their leading order and ``keep``
-        above it. With "momentum", ``axes`` ("ground" or "body") are the axes of a free body's angular
-        momentum. effort="high" searches for equations with fewer operations, for up to a minute; the result
-        is the same in every process, and kept. check=True tests the program after every pass, for work on
-        Armillary itself.
+        ignores declarations of small or large quantities; otherwise sums keep terms of their leading order
+        and of ``keep`` orders above it. With "momentum", ``axes`` ("ground" or "body") are the axes of a free
+        body's angular momentum. effort="high" searches for equations with fewer operations, for up to a
+        minute; the result is cached, and the same in every process. check=True tests the program after every
+        pass, for work on Armillary itself.
         """
         from armillary.program.derive import derive
         from armillary.stages.equations import equations_stage

@@ -32,6 +32,18 @@ def test_parts_in_other_units_are_refused(tmp_path, whole, part):
         load(tmp_path, f'{whole}\n[include.a]\nfile = "p.toml"', p=f"{part}\n{BODY}")
 
 
+def test_a_new_default_is_in_the_units_of_the_parameter(tmp_path):
+    s = load(
+        tmp_path,
+        '[include.a]\nfile = "p.toml"\nset = { m = 3, length = 4 }',
+        p='[parameters]\nm = { value = 2, units = "g", about = "of the bob" }\nlength = 1\n' + BODY,
+    )
+    model = s.derive().compile()
+    assert model.parameters == {"a_m": 3.0, "a_length": 4.0}
+    assert s.parameters["a_m"].data.units == "g"
+    assert s.parameters["a_m"].data.about == "of the bob"
+
+
 def test_shared_names_and_functions_are_not_renamed(tmp_path):
     s = load(
         tmp_path,

@@ -157,7 +157,7 @@ def _step(model: CudaModel, method: Method) -> str:
 def _solver_text(model: CudaModel) -> str:
     """Return the record of a run and the solver's functions."""
     header, code = solver_texts(model, adaptive=False)
-    record = header[header.index("/* Methods") : header.index("/* Rooms")]
+    record = header[header.index("/* Methods") : header.index("/* Sizes of arrays")]
     sizes = "/* Configurations" if model.source.changing else "typedef struct"
     record += header[header.index(sizes) : header.index("/* A run from parameters")]
     code = code[code.index("#define N ") :]

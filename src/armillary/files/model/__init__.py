@@ -1,6 +1,6 @@
 """Text models: a system in a TOML file, read and written through the verbs of ``System``.
 
-Enters: a file. Leaves: a system, or the other way round. Read ``documents.py`` first: it lists what a file
-may hold, from the forms of the verbs. ``build.py`` reads and ``save.py`` writes by it, and the published JSON
-schema is made from it.
+Enters: a file. Leaves: a system; saving goes the opposite way. Read ``documents.py`` first: from the forms of
+the verbs it makes tables of what a file may contain. ``build.py`` reads files and ``save.py`` writes them by
+these tables, and the published JSON schema is made from them.
 """

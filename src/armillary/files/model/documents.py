@@ -2,7 +2,7 @@
 
 Each fault is reported with its file, line and remedy. Nothing in a file is ever executed.
 
-The sections of a text model come from the forms of the verbs: which verb an entry means, and the kinds of its
+The forms of the verbs define most sections of a text model: which verb an entry calls, and the kinds of its
 values. Sections without a verb (parameters, tables, functions, parts of bodies, included models) and objects
 such as beams and plates are described here:
 
@@ -98,7 +98,7 @@ TABLE: dict[str, Kind] = {
 CURVE = KeyedTable("a table", TABLE, ("x", "y"))
 SURFACE = KeyedTable("a table", {**TABLE, "z": ARRAY, "z_units": UNITS}, ("x", "y", "z"))
 
-# Sections of named entries, in the order in which they are read. One entry, one verb.
+# Sections of named entries, in the order in which they are read. Each entry calls one verb.
 SECTIONS = (
     "inputs", "memory", "states", "bodies", "attractors", "fmus", "blocks", "loads",
     "constraints", "events", "outputs", "shapes", "start_mass_centre", "start_orbit",
@@ -199,8 +199,8 @@ def model_schema() -> DataTable:
     }
 
 
-LARGEST = 64 * 2**20  # bytes; a model of a thousand bodies has half a million
-_DEEPEST = 60  # brackets in brackets; the reader of TOML calls itself once for each
+LARGEST = 64 * 2**20  # bytes; the file of a model of a thousand bodies has half a million
+_DEEPEST = 60  # levels of nested brackets; the reader of TOML recurses once for each
 
 _HEADER = re.compile(r"\s*\[{1,2}\s*([^\]]+?)\s*\]{1,2}")
 _KEY = re.compile(r"""\s*((?:"[^"]*"|'[^']*'|[\w-]+)(?:\s*\.\s*(?:"[^"]*"|'[^']*'|[\w-]+))*)\s*=""")
@@ -285,7 +285,10 @@ def _suggest_quotes(lines: list[str]) -> str:
 
 
 def _nesting(text: str) -> int:
-    """Return the greatest depth of brackets and dotted keys outside texts and comments; 0 if it is small."""
+    """Return the greatest depth of brackets outside texts and comments; 0 without counting if they are few.
+
+    A dotted key of more than 20 parts counts as too deep.
+    """
     if text.count("[") + text.count("{") <= _DEEPEST and text.count(".") <= _DEEPEST:
         return 0
     if _DOTTED.search(text):
@@ -323,7 +326,7 @@ FORMAT = 1
 
 
 def read_model(path: str | os.PathLike[str], *, part: bool = False) -> Document:
-    """Return a model file as checked data; a ``part``, which is included, needs no name."""
+    """Return a model file as checked data; a ``part``, a file that another model includes, needs no name."""
     document = read_document(path)
     _flatten(document.data)
     check_document(document, part=part)
@@ -347,7 +350,7 @@ def _flatten(data: DataTable) -> None:
 
 
 def check_document(document: Document, *, part: bool = False) -> None:
-    """Raise an error for the first wrong key or value; a ``part``, which is included, needs no name."""
+    """Raise an error for the first wrong key or value; a ``part``, as in `read_model`, needs no name."""
     data = document.data
     for key, value in data.items():
         if key in SECTIONS:

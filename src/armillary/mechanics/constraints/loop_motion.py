@@ -26,16 +26,16 @@ from armillary.mechanics.constraints.reduction import (
 from armillary.mechanics.constraints.rows import Elimination
 from armillary.model.description import Description
 
-# The speeds that may move to close the loops of a system, and error texts for open loops: for runs in the
-# process (runtime/start/assembly.py) and for exported programs (export/text/start/assembly.py).
+# The speeds that may move to close the loops of a system, and error texts for open loops, for runs in the
+# process (runtime/start/assembly.py) and for exported programs (export/text/start.py).
 
 
 def movable_speeds(
     layout: GeometryLayout, reduction: Reduction, held: np.ndarray, *, positions: bool = False
 ) -> list[np.ndarray]:
-    """Return which speeds may move, one array per attempt: first dependent ones, then all in rows.
+    """Return which speeds may move, by attempt: first the dependent ones, then all that rows contain.
 
-    Speeds in ``held`` stay. With ``positions``, only rows of positions count.
+    Speeds in ``held`` never move. With ``positions``, only constraints of positions count.
     """
     rows = set(layout.gaps) if positions else set(range(layout.rows))
     kept = [reduction.rows.index(row) for row in reduction.elimination.kept]
@@ -47,7 +47,7 @@ def movable_speeds(
 
 
 def gap_text(reduction: Reduction, i: int) -> tuple[str, str]:
-    """Return the words before and after the gap of an open row."""
+    """Return the words before and after the size of the gap, for the error that a row stays open."""
     row = reduction.rows[i]
     assert row.gap is not None
     sets = [s.data.name for s in symbols(row.gap) if s.data.role == "parameter"]
@@ -63,7 +63,7 @@ def redundant_text(reduction: Reduction) -> str:
     )
     return (
         f"{first} redundant at the default parameters, but not at these: the system has fewer "
-        "degrees of freedom here; give the parameters defaults that are meant, and derive again"
+        "degrees of freedom here; make the intended values the defaults of the parameters, and derive again"
     )
 
 
@@ -75,12 +75,12 @@ def redundant_text(reduction: Reduction) -> str:
 # step is a tangent, q += N δ with J δ = −b dt, and the loops are closed after it by Newton's method. Walks
 # proceed together, so that expressions are evaluated for all of them at once.
 
-_STEP = 0.16  # length of a step, as a share of the size of the fastest speed: radians for a turn
-_STEPS = 42  # of a walk, a little more than a turn
+_STEP = 0.16  # largest component of a step, divided by its size; radians for angles, whose size is 1
+_STEPS = 42  # most steps of a walk: a little more than one turn
 _WIDE = 42  # most steps of all forward walks together: with many freedoms each walk is shorter
 _WALKS = 24  # most walks from one start
 _FEW = (2, 3)  # numbers of freedoms for which random walks follow
-_BY_CHANCE = (16, 4, 20)  # of random walks: starts, directions from each, steps
+_BY_CHANCE = (16, 4, 20)  # numbers for random walks: starts, directions from each start, steps
 _CLOSING = 6  # most steps of Newton's method
 _SHUT = 1e-6  # largest gap of a closed loop, as a share of its row's size
 _RANK = 1e-5  # singular values of J above this share of the largest count
@@ -88,7 +88,7 @@ _RANK = 1e-5  # singular values of J above this share of the largest count
 
 @dataclass(frozen=True)
 class ReachedPlaces:
-    """Places of a motion: times and coordinates, a row each, and J with all its rows and speeds."""
+    """Places of a motion: times, coordinates (a row each), and the whole J there, without scaling."""
 
     times: np.ndarray
     coordinates: np.ndarray
@@ -98,7 +98,7 @@ class ReachedPlaces:
 def reached_places(
     system: Description, sampled: SampledRows, starts: np.ndarray | None = None
 ) -> ReachedPlaces:
-    """Return places that the loops reach from ``starts``: coordinates, a row each; default: start of runs."""
+    """Return places that loops reach from ``starts`` (coordinates, a row each; default: start of runs)."""
     walks = _Walks(system, sampled)
     starts = sampled.sample.start[None] if starts is None else starts
     found: list[tuple[float, np.ndarray]] = []
@@ -122,7 +122,7 @@ def reached_places(
 
 
 class _Walks:
-    """Walks of closed loops through several places at once, with rows and speeds divided by their sizes."""
+    """Walks of closed loops, several side by side; rows and speeds are divided by their sizes."""
 
     def __init__(self, system: Description, sampled: SampledRows) -> None:
         self._sample, self._layout = sampled.sample, sampled.sample.layout
@@ -156,7 +156,7 @@ class _Walks:
     def follow_ways(
         self, places: np.ndarray, ways: np.ndarray, steps: int, through_time: bool = False
     ) -> list[tuple[float, np.ndarray]]:
-        """Return places on walks along ``ways``; a walk ends if loops stay open, or at its own start."""
+        """Return places on walks along ``ways``; a walk ends where loops stay open, or back at its start."""
         start, times = places, np.zeros(len(places))
         visited: list[tuple[float, np.ndarray]] = []
         figures = self.figures(times, places)
@@ -218,7 +218,7 @@ def _shortest_steps(jacobians: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def _null_space(jacobians: np.ndarray) -> np.ndarray:
-    """Return the null space of J at each place as columns; surplus columns, which fill up to n, are zero."""
+    """Return the null space of J at each place as columns of an n × n matrix; the other columns are zero."""
     usable = np.where(np.isfinite(jacobians), jacobians, 0.0)
     if not jacobians.shape[1]:
         return np.repeat(np.eye(jacobians.shape[2])[None], len(jacobians), axis=0)
@@ -233,13 +233,13 @@ def _null_space(jacobians: np.ndarray) -> np.ndarray:
 # No choice is good at all positions that the loops can take, since its pivots vanish in some of them. Choices
 # are added, the most useful first, until each position has a good one or none can be found for it.
 
-_LEAST = 0.002  # least share of the places at which a choice must be good to be added
-_TRIED = 12  # most places without a good choice that propose one; the most frequent is tried
+_LEAST = 0.002  # a choice is added if it is the first good one at no less than this share of the places
+_TRIED = 12  # most places, of those without a good choice, that propose one; the commonest one is tried
 
 
 @dataclass(frozen=True)
 class DependentChoice:
-    """A choice of dependent speeds; it is good and earlier choices are not at a ``share`` of the places."""
+    """A choice of dependent speeds; ``share`` of the places have it as their first good choice."""
 
     configuration: Configuration
     dependents: tuple[str, ...]  # names, in the order of elimination
@@ -292,7 +292,7 @@ def dependent_choices(
             continue
         configuration = wanted[0][0]
         made_at = [i for i, c in zip(tried, found, strict=True) if c == configuration]
-        hopeless[made_at] = True  # no other choice is made there, whether this one is good or not
+        hopeless[made_at] = True  # they would only propose this choice again
         try:
             elimination = choose_elimination(system, sampled, configuration)
         except ModelError:

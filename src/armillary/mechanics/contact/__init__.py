@@ -1,4 +1,4 @@
-"""Contacts without compliance and dry friction: which of them hold, by complementarity.
+"""Statuses and forces of rigid contacts and dry friction, by complementarity.
 
 Enters: rows of the contacts' velocities, the changes of speeds by unit forces, and the relative accelerations
 (or velocities) without forces of contacts. Leaves: statuses, and forces (or impulses). Read ``problem.py``

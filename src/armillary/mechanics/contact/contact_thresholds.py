@@ -1,6 +1,6 @@
 """Thresholds of the solver of contacts: counts, or shares of "the size of a row".
 
-The size of a row is the sum of the magnitudes of the terms that are added up in it (``size`` in problem.py).
+The size of a row is the sum of the magnitudes of its terms (``size`` in problem.py).
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from __future__ import annotations
 # known to EPSILON/SOFT of their size, and rows that differ by more than SOFT hold exactly.
 SOFT = 1e-7
 REFINEMENTS = 25.0  # most steps of iterative refinement
-# Least pivot of an independent row, for rows of size one: the square of the sine of the angle between the row
-# and all before it. Above it, one solution without softness has 13 digits.
+# Least pivot of an independent row, for rows of size one: the squared sine of the angle between the row and
+# all rows before it. Above it, one solution without softness has 13 digits.
 INDEPENDENT = 1e-3
 REDUNDANT_ROW = 1e-11  # largest pivot of a row that depends on those before it, likewise
 # Residual of a row that needs no force: share of its size, or of a tenth of the largest size in its contact.
 # With a larger share a box at rest would begin to move.
 NO_REST = 1e-15
 MOST_PASSES = 5.0  # through all rows that hold, until their residuals vanish
-UNEVEN = 1e-9  # difference of mirrored elements, for rows of size one, up to which a matrix is symmetric
+UNEVEN = 1e-9  # largest difference of mirrored elements of a symmetric matrix, for rows of size one
 SOFT_TURNS = 2.0  # corrections for softness, which leave SOFT³ for rows of size one
 SOFTEST = 1e3  # times SOFT: softness of friction whose limit is negligible beside others
 # Likewise, if softness is not added to a matrix. A point that nearly stands at its dead centre has friction
@@ -32,9 +32,9 @@ PRECISE = 1e-14  # residual of a row that holds, as a share of its size
 MASSLESS = 1e-14  # diagonal element, as a share of the largest product in it, of a row that moves nothing
 ADMISSIBLE = 1e-12  # share of a row's size by which inequalities may be violated
 HOLDS = 1e-10  # share of a row's size to which rows hold, unless they contradict each other
-CONTRADICTORY = 1e-8  # share of the fastest row's size, by which redundant rows may contradict each other
+CONTRADICTORY = 1e-8  # largest contradiction of redundant rows, as a share of the fastest row's size
 NEARLY = 1e-4  # motion of a row at rest during relaxation, as a share of its size
-ROUNDING_SHARE = 1e-5  # least size of any row, as a share of the fastest row's, as far as rounding goes
+ROUNDING_SHARE = 1e-5  # least size of any row for rounding errors, as a share of the fastest row's size
 # In any units: keeps contacts closed whose load is only rounding. Motions of 1e-9 m in 1e9 s have
 # accelerations of 1e-27; with 1e-18 brakes held these with any force.
 NO_MOTION = 1e-60
@@ -45,6 +45,6 @@ JAM = 1e4
 STRAIGHT = 1e-12  # a change of direction that counts as zero
 MOST_TURNS = 12.0  # most changes of the directions of slides
 WITHOUT_END = 1e8  # growth of rows, relative to their motion without forces, that ends relaxation
-SWEEPS = 20.0  # of relaxation before the first trial of statuses; SWEEPS more before each later trial
+SWEEPS = 20.0  # sweeps of relaxation before the first trial of statuses; SWEEPS more before each later trial
 MOST_TRIALS = 30.0  # of statuses
 SLIDES, STICKS, OPEN_CONTACT = 2.0, 1.0, 0.0

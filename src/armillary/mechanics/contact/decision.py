@@ -4,7 +4,7 @@ An event of a contact is the end of its status. The statuses of all contacts are
 problems:
 
     impact          M (u⁺ − u⁻) = Jᵀ P        γ⁺ = γ⁻ + A P        A = J M⁻¹ Jᵀ
-    accelerations   of all contacts that touch and do not separate: which of them open, stick or slide
+    accelerations   decide which of the contacts that touch and do not separate open, stick or slide
     rest            remaining velocities of rows that hold, and of slips that begin, are set to zero
 
 An impact includes every contact that touches, whether it is struck, closed or separates. Newton's law, with
@@ -20,20 +20,20 @@ Friction is Coulomb's law between impulses, |P_T| ≤ μ P_N, with γ_T = 0 wher
 friction impulse for each phase. With friction the energy after both phases may exceed the energy before the
 impact: then one factor reduces the impulses of the second phase so that both are equal. The energetic law
 uses the factor with which the second phase gives back e² of the work that each normal impulse has taken
-(Stronge 1990), whatever the directions of slip. Brakes have bounded forces and no impulses.
+(Stronge 1990), for all directions of slip. Brakes have bounded forces and no impulses.
 
 Rebounds may contradict each other, as when a slide touches two stops, or friction acts along a normal. If no
 impulses agree with them, the impact has no rebound.
 
 While contacts slide, there may be no admissible forces, though nothing approaches (Painlevé's paradox): the
-friction of such a contact presses it onto its surface, the more the harder it is pressed. It jams: an impulse
-stops its slip and its normal, which is the limit of a stiff contact without restitution (impact without
+friction of such a contact presses it onto its surface, in proportion to its normal force. It jams: an impulse
+stops its slip and its normal motion, the limit of a stiff contact without restitution (impact without
 collision). A contact whose force grows without bound while it slides jams too (dynamic jam). The status
-"jams" lasts for no time; the event that ends it applies the impulse.
+"jams" has no duration; the event that ends it applies the impulse.
 
-Bounces that come faster and faster end after a finite time. A contact settles if the flights to come, each e
-(at least ½) times as long as the one before, would all be over within SETTLED times the longest flight since
-the contact was closed, or within ``settle`` seconds: then all normals that touch come to rest.
+Bounces that come faster and faster end after a finite time. A contact settles if all following flights, each
+e (at least ½) times as long as the previous one, would end within SETTLED times the longest flight since the
+contact was closed, or within ``settle`` seconds: then all normals that touch come to rest.
 
 Sources: Glocker & Pfeiffer (1996), Multibody dynamics with unilateral contacts, chapters 6 to 8; Moreau
 (1988), Unilateral contact and dry friction in finite freedom dynamics, for several contacts by Newton's law;
@@ -81,7 +81,7 @@ class ContactRows:
     rates: ContactBlock
     forces: ContactBlock
     problem: ContactBlock
-    apart: ContactBlock  # the problem with normals and slips as contacts of their own
+    apart: ContactBlock  # the problem with normals and slips as separate contacts
 
     @property
     def count(self) -> int:
@@ -297,7 +297,7 @@ def _is_struck(c: ContactState) -> fn.Operand:
 
 
 def _settles(c: ContactState, time: Scalar) -> fn.Operand:
-    """Return whether all flights to come are over so soon that the contact comes to rest now."""
+    """Return whether all following flights end so soon that the contact comes to rest now."""
     share = fn.maximum(c.restitution, 0.5)
     room = times(SETTLED, c.longest)
     room = room if c.settle is None else fn.maximum(room, c.settle)
@@ -494,8 +494,8 @@ def _choice_of_forces(c: ContactState, after: Sequence[Scalar], hit: Scalar, hap
 
 
 def _is_at_rest(c: ContactState, choice: _Choice, direction: Sequence[Scalar]) -> fn.Operand:
-    """Return whether a slip has no velocity that it keeps: it was at rest, or it was slow and has been
-    stopped, since no statuses were found while it slid on, and now begins in another direction.
+    """Return whether a slip keeps no velocity: it was at rest, or it was slow and was stopped, since no
+    statuses were found while it slid on, and now begins in another direction.
     """
     along = total([times(direction[row], e) for row, e in zip(c.slip, choice.direction, strict=True)])
     slow = fn.and_(as_expr(choice.rests) > 0.25, as_expr(along) < WITHIN)

@@ -2,11 +2,11 @@
 
     J E λ = −z        E: columns, with the friction of slides in the columns of their normals
 
-Rows are eliminated one after the other; the inverse of the pivot of a row that does not hold is zero.
-A row that depends on those before it has no force. So one formula serves all statuses. Its length grows with
-the cube of the number of rows; a step of a rod on its tip takes half the time that it takes with calls of the
-solver. The forces are `doubtful` if a pivot is neither sound nor mere rounding, if a row may move no mass, or
-if a redundant row contradicts others: then the solver must find them.
+Rows are eliminated one after the other; the inverse of the pivot of a row that does not hold is zero. A row
+that depends on earlier rows has no force. So one formula serves all statuses. Its length grows with the cube
+of the number of rows; a step of a rod on its tip takes half the time of a step with calls of the solver. The
+forces are `doubtful` if a pivot is neither sound nor mere rounding, if a row may move no mass, or if a
+redundant row contradicts others: then the solver must find them.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ class FewForces:
     forces: list[Scalar]
     changes: list[Scalar]
     diagonal: list[Scalar]  # of J D
-    taken: list[fn.Operand]  # whether a row holds and is independent of those before it
+    taken: list[fn.Operand]  # whether a row holds and is independent of earlier rows
     lower: list[list[Scalar]]  # L below its diagonal
-    redundant: list[fn.Operand]  # whether a row holds and depends on those before it
+    redundant: list[fn.Operand]  # whether a row holds and depends on earlier rows
     doubtful: fn.Operand
 
     @property
@@ -185,7 +185,7 @@ def share_few_forces(
 
 
 def _smallest_forces(few: FewForces, idle: Sequence[Scalar], soft: Sequence[Scalar]) -> list[Scalar]:
-    """Return the smallest forces in terms of a softness of rows."""
+    """Return the smallest forces, weighted by a softness of rows."""
     weighted = [_name(times(v, x), "contact_weighted") for v, x in zip(idle, soft, strict=True)]
     above = total([times(v, x) for v, x in zip(weighted, few.forces, strict=True)])
     below = total([times(v, x) for v, x in zip(weighted, idle, strict=True)])

@@ -25,8 +25,8 @@ from armillary.mechanics.contact.problem import (
 def correct_forces(run: Contacts, count: whole, by_speeds: truth, turns_of_softness: real) -> None:
     """Change the forces of rows that hold so that the residuals of these rows vanish, up to rounding.
 
-    Of more rows than speeds the smallest change, in terms of softness, is λ = Σ⁻¹ D y with J K y = −z, where
-    K = Dᵀ Σ⁻¹ D: a system of the speeds by least squares, Jᵀ J K y = −Jᵀ z.
+    If there are more rows than speeds, the smallest change, weighted by softness, is λ = Σ⁻¹ D y with
+    J K y = −z and K = Dᵀ Σ⁻¹ D: a system of the speeds by least squares, Jᵀ J K y = −Jᵀ z.
     """
     for a in range(count):
         row: whole = run.order[a]

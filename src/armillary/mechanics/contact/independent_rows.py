@@ -1,4 +1,4 @@
-"""Forces of contacts from the independent ones of the rows that hold, in the language of solver/language.
+"""Forces of contacts from independent rows among those that hold, in the language of solver/language.
 
 Read ``problem.py`` first. Nearly all forces of a run are found in this way, in every stage of a step. Each
 independent row k has a direction d_k of speeds, which changes row k and no independent row before it:
@@ -10,14 +10,14 @@ where E are the columns of D, and the column of a normal includes the friction o
 already gets no force and no direction, so n rows, of which r are independent, and s speeds take about
 2 n s + 2 r² s operations.
 
-If forces of redundant rows are wanted, they are the smallest of all that make the same motion, weighted by
-the softness Σ. For this, all rows are written in terms of the directions, J_a d_k = L_ak p_k:
+If forces of redundant rows are wanted, they are the smallest forces of the same motion, weighted by the
+softness Σ. For this, all rows are written in terms of the directions, J_a d_k = L_ak p_k:
 
     Lᵀ λ = α        λ = Σ⁻¹ L (Lᵀ Σ⁻¹ L)⁻¹ α
 
-With friction of slides E is not M⁻¹ Jᵀ. A row is redundant if it is a combination of the rows of J before it,
-whatever its column. The columns in terms of directions are E_a = Σ L_ak d_k plus a part that no row sees;
-this part depends on the shares of normals, so motion follows from all forces.
+With friction of slides E is not M⁻¹ Jᵀ. A row is redundant if it is a combination of earlier rows of J, for
+any column. The columns in terms of directions are E_a = Σ L_ak d_k plus a part that changes no row; this part
+depends on the shares of normals, so motion follows from all forces.
 
 A row that is nearly redundant, as for two feet side by side, waits until all others have been processed. If
 it is neither independent nor redundant even then, or rows do not hold to rounding, `solve_held_rows` finds
@@ -367,7 +367,7 @@ def reduce_direction(run: Contacts, row: whole, fresh: whole, rank: whole) -> No
 
 
 def measure_redundant_columns(run: Contacts, rank: whole) -> None:
-    """Find the columns of redundant rows in terms of all directions: friction of slides is in them."""
+    """Find the columns of redundant rows, which include friction of slides, in terms of all directions."""
     for i in range(N_CONTACT_ROWS):
         if run.held[i] > 0.5 and run.place[i] == NONE:
             begin_direction(run, i, FIRST + rank)
@@ -489,7 +489,7 @@ def find_shares(run: Contacts, rank: whole, uneven: truth) -> None:
 
 
 def solve_shares(run: Contacts, rank: whole) -> None:
-    """Solve K · solution = load, by the factors of K; the solution takes the place of the load."""
+    """Solve K · solution = load, by the factors of K; the solution replaces the load."""
     for k in range(rank):
         for j in range(k + 1, rank):
             run.load[j] = run.load[j] - run.kernel[at(k, N_CONTACT_SPEEDS, j)] * run.load[k]

@@ -21,12 +21,12 @@ slip alone.
 by two methods in turn. Projected relaxation improves the forces contact by contact; it finds the statuses,
 but converges slowly to the last digits. With given statuses the problem is linear, and its solution shows
 whether they are right. The previous statuses are tried first; then statuses in which every contact that
-hardly moves is at rest. If these are right, the forces of redundant contacts are the smallest, whatever the
-order of contacts.
+hardly moves is at rest. If these are right, the forces of redundant contacts are the smallest, for any order
+of contacts.
 
 The direction e of a slip that begins is found along with the statuses, by Newton's method: rows are turned so
 that one is along e, with λ = −L, and in the other the friction L turns with the slip, z + (|z_T|/L) λ = 0.
-A redundant contact at its limit may stand still, held by others: z_T = 0 then agrees with every direction e.
+Other contacts may hold a redundant contact at its limit: z_T = 0 then agrees with every direction e.
 
 Relaxation converges for every problem without friction, and with friction unless normal forces grow with
 their own friction (Painlevé). Cost: polynomial in the number of rows; a solution takes a few factorisations.
@@ -65,7 +65,7 @@ class Contacts:
     loaded: ContactSpeeds  # rates, or speeds, with forces: D λ is added
     # A problem of complementarity: its data and its solution, by contact.
     rebound: ContactRows  # is added to `free`; left out if no statuses are found with it
-    active: ContactReals  # 1: may have a force, 2: its normal holds, whatever its sign, 3: its slip, too
+    active: ContactReals  # 1: may have a force, 2: its normal holds with force of any sign, 3: its slip, too
     rests: ContactReals  # 1: its slip may stick, or begin; 0: it slides along `direction`; 0.5: slowly
     friction: ContactReals  # μ while it slides
     static: ContactReals  # μ_s at rest
@@ -82,7 +82,7 @@ class Contacts:
     # only without `rebound`.
     failed: ContactReals
     # Workspace.
-    softness: ContactRows  # of rows that hold: redundant ones share their forces inversely to it
+    softness: ContactRows  # of rows that hold; redundant rows share their forces inversely to it
     effective: ContactTerms  # E: columns with the friction that follows from a normal force
     diagonal: ContactRows
     root: ContactRows  # square root of the diagonal, by which rows and forces are scaled
@@ -94,7 +94,7 @@ class Contacts:
     speed_size: ContactSpeeds  # largest change of each speed by a row
     order: Wholes  # rows that hold
     exchange: Wholes  # the row taken as pivot in each step
-    across: Wholes  # and the column
+    across: Wholes  # the column taken as pivot in each step
     moved: ContactSpeeds  # speeds that forces change
     # Directions of independent rows among those that hold (``independent_rows.py``).
     known: ContactRows  # 1 for rows that are known to be independent or redundant
@@ -114,9 +114,9 @@ class Contacts:
     ease: ContactRows  # Σ⁻¹
     load: ContactSpeeds  # of the factors of Lᵀ Σ⁻¹ L
     best: ContactRows  # forces that were improved so far
-    steady: ContactRows  # forces that sweeps do not change any more
+    steady: ContactRows  # forces that sweeps change no further
     wanted: ContactReals  # the status that would agree with the solution
-    cosine: ContactReals  # how far the slip rows of a contact have been turned
+    cosine: ContactReals  # cosine of the angle by which the slip rows of a contact have been turned
     sine: ContactReals
 
 
@@ -337,7 +337,7 @@ def factorise(run: Contacts, count: whole, by_speeds: truth, symmetric: truth) -
 
 
 def solve_factors(run: Contacts, size: whole) -> None:
-    """Solve matrix · solution = side, by the factors; the solution takes the place of the side."""
+    """Solve matrix · solution = side, by the factors; the solution replaces the side."""
     for k in range(size):
         row: whole = run.exchange[k]
         kept: real = run.side[k]

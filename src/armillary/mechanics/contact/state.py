@@ -1,4 +1,4 @@
-"""A contact or brake in a run: its status, and what ends the status.
+"""A contact or brake in a run: its status, and the conditions that end the status.
 
 status  0   open; a brake: released
         1   closed and sticking; without friction: closed
@@ -46,12 +46,12 @@ STILL_IN_PLANE = 2e-5
 # limit have as much after the drift of others was removed.
 BACK_IN_PLANE = 1e-9
 WITHIN = 0.966  # cosine of the angle (15°) that a slide may turn away from the direction in memory
-GROWN = 2.0  # a slide can jam only if its normal force exceeds that after the last event by this factor
+GROWN = 2.0  # least growth of the normal force since the last event with which a slide can jam
 LEAST = 1e-12  # share of accelerations that decisions neglect
-# Acceleration that is neglected after an impact with velocities v, as a share of v²/length: their rounding
-# may be all that causes it, as for a body that comes to rest without a load.
+# Acceleration that is neglected after an impact with velocities v, as a share of v²/length: it may come from
+# their rounding alone, as for a body that comes to rest without a load.
 ROUNDED = 1e-16
-WEAK = 1e-11  # negligible force, as a share of the forces that it is the sum of
+WEAK = 1e-11  # negligible force, as a share of the forces whose sum it is
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ class ContactState:
     rounded: Scalar = 0  # an acceleration; the part LEAST of it may be rounding of its velocities
     turning: Scalar = 0  # speed of slip below which friction keeps its direction
     direction: tuple[Expr, ...] = ()  # memories, if it can slide in two directions
-    settle: float | None = None  # seconds within which its bounces may be ended
+    settle: float | None = None  # seconds to the end of its bounces within which it may settle
 
     @property
     def is_brake(self) -> bool:
@@ -158,7 +158,7 @@ class ContactState:
 
     def jam_bound(self, most: Scalar) -> fn.Operand:
         """Return the normal force with which a slide jams: ``most``, but at least GROWN times the force after
-        the last event, since a force that is large from the beginning may fall again; 0 if ``most`` is 0.
+        the last event, since a force that is large from the start may decrease; 0 if ``most`` is 0.
         """
         return fn.select(most > 0, fn.maximum(most, times(GROWN, self.pressed)), 0)
 

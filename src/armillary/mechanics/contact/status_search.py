@@ -59,8 +59,8 @@ def relax(run: Contacts) -> None:
 
 
 def extrapolate(run: Contacts, ratio: real) -> None:
-    """Continue the change of forces by the last sweep, in `steady`, to its limit, if each changes them by a
-    `ratio` of the one before; or to where the first normal force would be negative.
+    """Extrapolate the change of forces by the last sweep, in `steady`, to the limit of a geometric series
+    with `ratio`, or to the point at which the first normal force would become negative.
 
     Relaxation of contacts that nearly hold each other takes thousands of sweeps.
     """
@@ -255,7 +255,7 @@ def begin_statuses(run: Contacts) -> None:
 
 
 def search_statuses(run: Contacts) -> truth:
-    """Find statuses and forces that agree with each other; return whether there are some."""
+    """Search for statuses and forces that agree with each other; return whether they were found."""
     begin_statuses(run)
     find_motion(run)
     alone: real = 0.0
@@ -326,7 +326,7 @@ def take_own_forces(run: Contacts, solved: truth) -> truth:
 
 
 def is_solved(run: Contacts) -> truth:
-    """Return whether the improved forces are a solution themselves.
+    """Return whether the improved forces are a solution.
 
     Forces of redundant contacts are not unique, so the forces at their statuses may fail to be one.
     """

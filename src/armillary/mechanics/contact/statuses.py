@@ -12,7 +12,7 @@ from armillary.mechanics.contact.problem import Contacts, measure_rows
 
 
 def turns(run: Contacts, c: whole) -> truth:
-    """Return whether a contact begins to slide in a plane: its direction is to be found."""
+    """Return whether a contact begins to slide in a plane, in an unknown direction."""
     if SLIP_ROW[c] == NONE:
         return False
     in_plane: truth = below(SLIP_ROW[c] + 1, SLIP_END[c])
@@ -274,8 +274,8 @@ def agrees(run: Contacts) -> truth:
 
 
 def try_statuses(run: Contacts) -> truth:
-    """Solve with the present statuses; change the one that contradicts the solution most, one after another;
-    return whether a solution agrees with all of them.
+    """Solve with the present statuses, and repeatedly change the status that contradicts the solution most;
+    return whether a solution agrees with all statuses.
 
     The contact changed last is changed again only if no other contradicts: it could alternate forever.
     """

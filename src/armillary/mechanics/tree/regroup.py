@@ -69,7 +69,7 @@ def slide_origins(tree: Tree) -> Tree:
 
 
 def _find_shift(link: Link, offsets: Sequence[Triple]) -> Triple | None:
-    """Return the shift of a link's origin that leaves the fewest components of offsets, or None."""
+    """Return the shift of a link's origin that leaves the fewest nonzero offsets; None if none helps."""
     if link.step not in ("turn", "slide") or link.modes is not None or not offsets:
         return None
     k = link.freedoms[0].direction % LINEAR
@@ -122,9 +122,9 @@ def _without(r: Triple, d: Triple) -> Triple:
 #     fixed     all of it
 #
 # λ is free: J_aa or J_bb make a diagonal element vanish; (J_aa + J_bb − J_kk)/2, the second moment along the
-# axis, makes the child a flat figure across it. Parts that reach the ground vanish. All this happens on
-# constants, before anything is derived; it subsumes AUTOSIM's rotors, fixed masses and composite bodies
-# (Sayers 1990, section 8.2).
+# axis, leaves the inertia of a flat plate at right angles to it. Parts that reach the ground vanish. All this
+# happens on constants, before anything is derived; it subsumes AUTOSIM's rotors, fixed masses and composite
+# bodies (Sayers 1990, section 8.2).
 
 CHOICES = ("sparsest", "first", "second", "flat")
 
@@ -153,10 +153,10 @@ def regroup(tree: Tree, choice: str = "sparsest") -> Tree:
 
 
 def _stop_rotor_axes(tree: Tree) -> Tree:
-    """Return the tree with non-rotating axes for rotors, whose remaining inertia is axisymmetric.
+    """Return the tree with axes that do not turn with the link for each rotor; exact.
 
-    A link with no children whose only inertia is the moment about its axis has the same equations in axes
-    that do not turn with it; these need no sine or cosine.
+    A rotor has no children, and its only remaining inertia is the moment about its axis. Its equations are
+    the same in axes that do not turn with it, which need no sine or cosine.
     """
     links, placements = list(tree.links), dict(tree.placements)
     carrying_others = {link.parent for link in links}

@@ -57,7 +57,7 @@ def read_array(value: object, where: str, what: str, shape: tuple[int, ...] | No
 
 
 def no_imaginary(values: Array, where: str, what: str) -> None:
-    """Raise an error if a number has an imaginary part: dropping it would change the part."""
+    """Raise an error for nonzero imaginary parts: without them the flexible body would be another one."""
     if np.iscomplexobj(values) and np.any(values.imag != 0):
         raise ModelError(
             f"{where}: {what} holds complex numbers; only real ones are read: give structural damping with "
@@ -122,8 +122,8 @@ def place_name(*coordinates: float) -> str:
 
 
 def check_symmetric(matrix: Array, where: str, what: str, names: Sequence[str]) -> Array:
-    """Return the symmetric part of a matrix; raise an error with the worst pair if more than rounding is
-    lost.
+    """Return the symmetric part of a matrix; if it differs by more than rounding, raise an error that names
+    the worst pair of elements.
     """
     difference = np.abs(matrix - matrix.T)
     limit = _ASYMMETRY * max(float(np.max(np.abs(matrix), initial=0.0)), np.finfo(float).tiny)
@@ -138,7 +138,7 @@ def check_symmetric(matrix: Array, where: str, what: str, names: Sequence[str]) 
 
 
 def semidefinite(matrix: Array, where: str, what: str, names: Sequence[str]) -> None:
-    """Raise an error with the direction if a symmetric matrix has a negative eigenvalue."""
+    """Raise an error if a symmetric matrix has a negative eigenvalue; name the largest part of its vector."""
     values, vectors = np.linalg.eigh(matrix)
     if values[0] < -1e-9 * max(abs(values[-1]), abs(values[0])):
         worst = int(np.argmax(np.abs(vectors[:, 0])))
@@ -279,7 +279,7 @@ def _from_file(path: Path, where: str, what: str) -> MatrixLike:
             # SciPy 1.18 announces sparse arrays in place of matrices; either is converted by the caller.
             warnings.simplefilter("ignore", DeprecationWarning)
             return readers[path.suffix]()
-    except Exception as error:  # every format has its own kinds
+    except Exception as error:  # each reader raises its own kinds of exception
         raise ModelError(f"{where}: {what}: file '{path}' cannot be read ({error})") from error
 
 
@@ -352,7 +352,8 @@ def modal_mass(M: Array, where: str) -> Array:
 def reduced_mass(M: Array, P: Array, total_mass: object, where: str) -> Array:
     """M − PᵀP/m, in which the modes of a whole free vehicle of mass m are orthogonal.
 
-    M itself if ``total_mass`` is left out: modes with the body held. Source: JPL TR 32-1598, sect. II.
+    Without ``total_mass`` the modes are those of the part on a fixed body, and the result is M. Source: JPL
+    TR 32-1598, sect. II.
     """
     if total_mass is None:
         return M
@@ -422,7 +423,7 @@ def modal_damping(M: Array, K: Array, where: str, *, damping: object, damping_ma
     if np.any(ratios < 0):
         p = int(np.argmin(ratios)) if ratios.ndim else 0
         raise ModelError(
-            f"{where}: the damping ratio {np.min(ratios):g} of mode {p + 1} is negative; a mode loses energy"
+            f"{where}: the damping ratio {np.min(ratios):g} of mode {p + 1} is negative; give zero or more"
         )
     worst, p, q = max(coherence(M), coherence(K))
     differ = bool(ratios.ndim) and np.ptp(ratios) > 0

@@ -55,14 +55,15 @@ from armillary.program.formalisms.jpl_vehicle import (
 #
 #     A_00 = Σ_k Σ_r X_kr      A_0h = Σ_k Σ_r e(h,r) X_kr g_h      A_hj = g_h·Σ_k Σ_r e(h,k) e(j,r) X_kr g_j
 #
-# in the reference body's axes; c_k leads from the true mass centre of substructure k to o_k, and e(h,k) is 1
-# where hinge h lies between the reference body and k. The report's Def. 39 has stray rotations in Φ_kr.
+# in the reference body's axes. jpl_vehicle.py explains D, K and J; g_h is the axis of hinge h; c_k leads from
+# the true mass centre of substructure k to o_k; e(h,k) is 1 where hinge h lies between the reference body and
+# k. The report's Def. 39 has stray rotations in Φ_kr.
 #
 # Source: Fleischer and Likins (1975), eqs. 42, 64 and 69.
 
 
 class Blocks:
-    """D, Φ and X of a vehicle at one state in the reference axes, and sums of them along the tree.
+    """D, Φ and X of a vehicle in the reference axes at one state, and sums of X along the tree.
 
     ``shifts`` are the vectors c_k, and ``augmented`` the inertias Φ_kk, in the axes of their own bodies.
     """
@@ -205,8 +206,8 @@ def load_moment(blocks: Blocks, loads: ReferenceLoads, k: int) -> Triple:
 
 @dataclass(frozen=True, eq=False)
 class Assembled:
-    """A x = b with all hinges. ``motion`` has the rates in the order of x: rows 0 to 2 of A times the rates
-    are the angular momentum.
+    """A x = b with the rows of all hinges. ``motion`` has the speeds whose rates are x: rows 0 to 2 of A
+    times these speeds are the angular momentum.
     """
 
     matrix: dict[tuple[int, int], Scalar]
@@ -252,14 +253,14 @@ class Assembled:
 
 # The rows and columns of modes in the system matrix, which all three formulations share.
 #
-# A modal unknown gives its substructure k a momentum p and an angular momentum h about o_k. Beyond hinge h_j
-# its effect is Y_j = e(j,k) h + [Σ_r e(j,r) D_rk] p, and
+# A modal unknown gives its substructure k a momentum p and an angular momentum h about o_k. Its effect
+# on the bodies beyond hinge j, on all bodies for j = 0, is Y_j = e(j,k) h + [Σ_r e(j,r) D_rk] p, and
 #
 #     A_0m = Y_0        A_jm = g_j·Y_j        A_ml = −p_m·p_l / M   for another appendage,
 #
 # since the vehicle is free in space: appendages are coupled through the motion of the mass centre.
 #
-# Source: Fleischer and Likins (1975), eqs. 42 and 69, with e for the body that carries the appendage.
+# Source: Fleischer and Likins (1975), eqs. 42 and 69; e(j,k) is corrected, see `connection_carries`.
 
 
 @dataclass(frozen=True, eq=False)
@@ -349,7 +350,7 @@ class ShapeIntegrals:
 
 @dataclass(frozen=True, eq=False)
 class AppendageDeformation:
-    """An appendage's M_k c, M_k ċ, change of inertia, its rate, and angular momentum at given states."""
+    """An appendage's M_k c, M_k ċ, change of inertia and its rate, and angular momentum of deformation."""
 
     shift: Triple
     shift_rate: Triple
@@ -381,7 +382,7 @@ def shape_integrals(part: SpinningAppendage) -> tuple[ShapeIntegrals, ShapeInteg
 
 
 def coupling(k: int, part: SpinningAppendage) -> ModalColumns:
-    """Return the modal columns of an appendage: −2σ p and −2σ h of Γ for δ, of Ψ for η."""
+    """Return the columns of an appendage: −2σ p and −2σ h, from the shapes Γ for δ and from Ψ for η."""
     momenta: list[Triple] = []
     moments: list[Triple] = []
     for side in shape_integrals(part):

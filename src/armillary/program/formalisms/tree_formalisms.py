@@ -8,9 +8,9 @@ Kane's equations nest the sums over bodies along the tree:
 
 (Sayers 1990, eqs. 6.2.1 to 6.3.9.) A partial velocity is the same for all bodies beyond its joint, so the
 sums over those bodies are taken once, leaves first: composite mass, first moment and inertia, about each
-joint's point. A column of M is the momentum (J k, k × h) that a unit speed gives the composite body beyond
-its joint, carried towards the ground; its component at each joint on the way is an element. For a turn about
-k the column is read off the composite in the parent's axes, after its rotation, since k is the same in both.
+joint's point. A unit speed gives the composite body beyond its joint a momentum (J k, k × h). This is carried
+towards the ground, and its component along each joint on the way is an element of a column of M. For a turn
+about k the column is taken from the composite already rotated to the parent's axes: k is the same in both.
 
 The linear speeds of free bodies may be replaced by other states if these make the equations cheaper. The
 description's speeds u of a body with ``Free(velocity="auto")`` are the velocity of its origin in the
@@ -20,9 +20,9 @@ ground's axes. The program may integrate another velocity s, of the origin or of
     u = s − R (ω × c)        s = u + R (ω × c)         ground's axes
     u = R (s − ω × c)        s = Rᵀ u + ω × c          body's axes
 
-About its mass centre a body's equations of translation and rotation are uncoupled; in body axes no vector
-is rotated if loads depend on the velocity along the body. The cheapest choice depends on the system, so all
-are derived and counted. Runs start from u and show u, as with momenta as states.
+About its mass centre a body's equations of translation and rotation are uncoupled. Velocities in body axes
+need no rotation for loads that depend on their components in the body. The cheapest choice depends on the
+system, so all are derived and counted. Users give and see only u; runs convert it, as for momenta as states.
 
 Source: Sayers (1990), section 8.1, where the program introduces such speeds itself.
 """
@@ -111,7 +111,8 @@ def implicit_equations(
     tree: Tree, applied: AppliedLoads, separable: Collection[int] = ()
 ) -> ImplicitEquations:
     """Return the mass matrix and force array of a tree under loads.
-    ``separate`` has the turns among the ``separable`` speeds that can be eliminated at once.
+
+    Turns that can be eliminated at once, among the ``separable`` speeds, are not in M but in ``separate``.
     """
     matrix, turns = separated_masses(tree, separable)
     force = force_array(tree, applied, {turn.freedom.index for turn in turns})
@@ -125,9 +126,9 @@ def implicit_equations(
 
 
 def separable_speeds(tree: Tree, factors: Mapping[int, Mapping[int, Scalar]]) -> set[int]:
-    """Return speeds of joints without an armature that no dependent speed needs.
+    """Return the indices of independent speeds, without an armature, on which no dependent speed depends.
 
-    ``factors`` is A of the dependent speeds, by index.
+    ``factors`` has the rows of A, by dependent speed: dependent speeds = A · independent speeds.
     """
     held = {*factors, *(r for row in factors.values() for r, a in row.items() if not is_zero(a))}
     free = [d for link in tree.links for d in unknown_freedoms(link)]
@@ -157,8 +158,8 @@ def force_array(tree: Tree, applied: AppliedLoads, separate: Collection[int] = (
     return {k: fn.named(force[k], f"f_{k + 1}") for k in unknown}
 
 
-# A mass matrix costs about (number of speeds) × (mean depth of the tree); beyond this the recursion always
-# wins.
+# Mean depth of the tree beyond which the recursion is always cheaper: the cost of a mass matrix grows with
+# (number of speeds) × (mean depth).
 _DEEP = 5.0
 TRIED = 2  # formalisms that "auto" tries at most
 _CHAIN = 0.35  # share of the longest chain of dependent operations in the time of an evaluation
@@ -175,7 +176,7 @@ def _kanes_equations(reduction: Reduction, loads: AppliedLoads) -> ImplicitEquat
 
 
 def _by_tree(accelerations: TreeFormalism) -> Callable[[Reduction, AppliedLoads], dict[int, Scalar]]:
-    """Return a solver by a formalism for trees, which adds constraints by multipliers."""
+    """Return a solver that uses a formalism for trees and adds the constraints by multipliers."""
 
     def solve_tree(reduction: Reduction, loads: AppliedLoads) -> dict[int, Scalar]:
         tree, kept = reduction.free_tree or reduction.tree, reduction.elimination.kept
@@ -188,8 +189,8 @@ def _by_tree(accelerations: TreeFormalism) -> Callable[[Reduction, AppliedLoads]
 def _with_dependent_rates(reduction: Reduction, x: dict[int, Scalar]) -> dict[int, Scalar]:
     """Return the accelerations, with dependent ones computed from the independent ones.
 
-    The forces of constraints give a dependent acceleration as the difference of a free and a constrained one.
-    Near a dead centre the difference is nearly zero, and mostly rounding of its two large terms.
+    With multipliers a dependent acceleration is the unconstrained one less the effect of the constraint
+    forces. Near a dead centre this difference is nearly zero, and mostly rounding of its two large terms.
     """
     return dependent_rates(reduction.tree, x, reduction.elimination.factors)
 
@@ -340,9 +341,10 @@ def _truncation_record(declared: dict[Expr, int], plain: Undimensioned, best: _C
 def _candidate_cost(candidate: _Candidate) -> Considered:
     """Return a candidate's cost, roughly in cycles.
 
-    It is the time of all operations on a current core, and a share of the longest chain of dependent
-    operations, since other operations fill only a part of its waits. The share was fitted to the times of
-    22 models by two formalisms: in all but one the choice is the faster one, or within a tenth of it.
+    It is the time of all operations on a current core, plus a share of the time of the longest chain of
+    dependent operations, during whose waits a core has too few other operations to do. The share was fitted
+    to the times of 22 models by two formalisms: in all but one the choice is the faster one, or within a
+    tenth of it.
     """
     graph = hoist(Graph(candidate.targets.rates), Constants())
     operations = graph.operations
@@ -368,7 +370,7 @@ def _worth_trying(
         return [KANE]
     depths: list[int] = []
     for link in reduction.tree.links:
-        floating = link.parent < 0 and link.step == "drift"  # its six speeds are no deeper than one
+        floating = link.parent < 0 and link.step == "drift"  # its six speeds count as one level of depth
         own = 1 if floating else len(link.degrees)
         depths.append((depths[link.parent] if link.parent >= 0 else 0) + own)
     mean = sum(depths) / max(len(depths), 1)
@@ -389,8 +391,8 @@ class DerivedFreeSpeedEquations(DerivedConvertedEquations):
 
     hidden_states: ClassVar[bool] = True
     export_remarks: ClassVar[tuple[str, ...]] = (
-        "States are the speeds of the description. The velocities that Free(velocity='auto') chooses in",
-        "their place, with other counts of operations, are for runs in the process.",
+        "States are the speeds of the description. Only runs in the process use the velocities that",
+        "Free(velocity='auto') chooses in their place; their counts of operations are different.",
     )
 
 
@@ -431,7 +433,10 @@ def _is_free(body: Body, tree: Tree) -> bool:
 
 
 def _centre(tree: Tree, body: Body) -> Triple:
-    """Return the vector from a link's origin to its mass centre, in its axes; zero if it is not constant."""
+    """Return the vector from a link's origin to its mass centre, in its axes.
+
+    It is zero for a massless or flexible link, and in trees in which a flexible link carries others.
+    """
     link = tree.links[tree.placements[body.name].link]
     flexible = link.modes is not None or any(other.carrier >= 0 for other in tree.links)
     if flexible or is_zero(link.mass):
@@ -527,7 +532,7 @@ def chosen_targets(system: Description, rates: Mapping[int, Scalar], chosen: Cho
     wanted = targets(system, accelerations, reduction)
     own = speed_symbols(system, chosen)
     back = [chosen.by_speeds.get(i, own[i]) for i in free]
-    # Inputs of the conversion: speeds by their names, but not the symbols that are states themselves.
+    # Inputs of the conversion: symbols named like the speeds, but distinct from the symbols of states.
     given = {own[i]: symbol(own[i].data.name, "variable", owner=system.identity) for i in free}
     return converted_targets(
         wanted,

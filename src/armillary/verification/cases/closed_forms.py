@@ -157,7 +157,7 @@ def _free_body() -> System:
 
 
 def rotation(t: np.ndarray, energy: float, momentum: float) -> np.ndarray:
-    """ω of a free body with I₁ < I₂ < I₃ and M² > 2 E I₂, which passes ω₂ = 0 at t = 0.
+    """ω of a free body with I₁ < I₂ < I₃ and M² > 2 E I₂ (momentum M, energy E), where ω₂ = 0 at t = 0.
 
     ω₁ = a cn τ, ω₂ = b sn τ, ω₃ = c dn τ (Landau & Lifshitz, eq. 37.10).
     """
@@ -175,9 +175,7 @@ def rotation(t: np.ndarray, energy: float, momentum: float) -> np.ndarray:
 
 
 def flip_period() -> float:
-    """Return the seconds between two passages of a body near its middle axis through the same state: 4
-    K/rate.
-    """
+    """Return the period 4 K/rate, in seconds, in which a body near its middle axis flips twice."""
     from scipy.special import ellipkm1
 
     A, B, C = _INERTIA
@@ -331,7 +329,7 @@ def _measure_bowling_ball() -> Iterator[float]:
 
 
 def largest_step(run: Callable[[float], object]) -> float:
-    """Return the largest of the steps tried before one with which a run diverges; 0 if the first does."""
+    """Return the largest step below the first one with which a run diverges; 0 if the smallest diverges."""
     reached = 0.0
     for h in _STEPS:
         try:

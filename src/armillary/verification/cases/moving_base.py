@@ -25,7 +25,7 @@ from armillary.verification.rows import TIGHT, Case, difference, scaled_differen
 LENGTH, DENSITY, POLAR = 8.0, 1.2, 0.02  # m, kg/m, kg m²/m
 LAG, FLAP, TWIST = 1.0e4, 5.0e3, 2.0e3  # N m²: EI against motion along y and along z of the base, GJ
 DRIVE = {"W": 5.0, "B": 0.01, "P": 1.0, "T": 12.0}  # Ω in rad/s, β and θ in rad, T in s
-END, LIMIT = 15.0, 160.0  # s; rad/s, of the modes
+END, LIMIT = 15.0, 160.0  # end of the run in s; highest frequency of the modes in rad/s
 STEP, SAMPLE = 0.00125, 0.05
 SEGMENTS = (4, 8)
 NAMES = ("lag", "flap", "twist")
@@ -126,14 +126,15 @@ def shapes() -> tuple[np.ndarray, np.ndarray, list[list[np.ndarray]]]:
 def equations(t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return A, b and C: the modal states y have ẏ = A y + b at each instant, and C y is the tip's motion.
 
-    With v and w along y and z, φ the twist, and the tension N = ½ μ (ω_y² + ω_z²)(L² − x²), a point x of
-    the beam, which bends without stretching, gives after Galerkin
+    Galerkin's method with the modes at rest discretises these equations of a beam that bends without
+    stretching: v and w along y and z, φ the twist, N = ½ μ (ω_y² + ω_z²)(L² − x²) the tension,
 
         μ (v̈ − 2 ω_x ẇ − (ω_x² + ω_z²) v + (ω_y ω_z − ω̇_x) w + (ω̇_z + ω_x ω_y) x) − (N v')' + EI v⁗ = 0
         μ (ẅ + 2 ω_x v̇ − (ω_x² + ω_y²) w + (ω_y ω_z + ω̇_x) v − (ω̇_y − ω_x ω_z) x) − (N w')' + EI w⁗ = 0
 
-    and a section with the moment of inertia ι about its own axis, turned by the vector (φ, −w', v'), adds
-    Lagrange's terms of ½ ι n², where, to second order,
+    with the terms of Lagrange's equations for the kinetic energy ½ ι n² of the sections, where ι is a
+    section's moment of inertia about the beam's axis, and n its spin about that axis after turning by the
+    vector (φ, −w', v'), to second order
 
         n = ω_x + φ̇ + ω_y v' + ω_z w' + ½ φ (ω_z v' − ω_y w') − ½ ω_x (v'² + w'²) + ½ (w' v̇' − v' ẇ')
     """
@@ -210,7 +211,7 @@ def tips(model: Model, **how: Given) -> np.ndarray:
 
 
 def steady(model: Model, parameters: dict[str, float]) -> tuple[np.ndarray, np.ndarray]:
-    """Return (lag, flap) of the beam at rest after the manoeuvre, and by handbooks for a slow spin.
+    """Return the static (lag, flap) of the tip in the steady spin, and their values by handbook formulas.
 
     A load q x/L and a moment m on each unit of length bend a cantilever by (11 q L⁴/120 + m L³/3)/EI at
     its tip. Here q = −μ L ω_x ω_y and m = ι ω_x ω_y along y, and likewise with ω_z along z, where
@@ -237,7 +238,11 @@ def steady(model: Model, parameters: dict[str, float]) -> tuple[np.ndarray, np.n
 
 
 def measure() -> Iterator[float]:
-    """Yield the numbers; errors of segments fall with the square of their length, so two give the limit."""
+    """Yield the numbers of the table.
+
+    Errors of segments fall with the square of their length; Richardson's extrapolation from two lengths
+    gives their limit.
+    """
     model = modal().derive("kane").compile()
     found, written = tips(model, **TIGHT), textbook()
     for column in range(3):

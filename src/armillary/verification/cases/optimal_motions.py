@@ -1,7 +1,7 @@
-"""Optimal motions against closed forms and Pontryagin's conditions, which SciPy solves by shooting.
+"""Optimal motions compared with closed forms and, for motions of least time, with shooting by SciPy.
 
-Motions of least time are bang-bang: the inputs are at their limits and change sides at switching times.
-The switching times and the duration follow from the final state alone if it has as many conditions.
+Motions of least time are bang-bang: the inputs are at their limits and jump between them at switching times.
+If the final state has as many conditions as there are arcs, they determine the lengths of the arcs.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def slew_rates(x: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Return the rates of the states of a slew: Euler parameters and speeds; inertia is equal in all axes."""
     e, w = x[:4], x[4:]
     turning = 0.5 * np.concatenate([[-e[1:] @ w], e[0] * w + np.cross(e[1:], w)])
-    return np.concatenate([turning, -v])  # a wheel's motor acts backwards on the hub
+    return np.concatenate([turning, -v])  # the hub gets the reaction of the wheels' motors
 
 
 def shoot(
@@ -54,7 +54,7 @@ def shoot(
     off: Callable[[np.ndarray], np.ndarray],
     lengths: Sequence[float],
 ) -> np.ndarray:
-    """Return the lengths of arcs with constant inputs that lead from a start to ``off`` = 0."""
+    """Return durations of arcs with constant inputs from ``start`` to a state x at which ``off(x)`` is 0."""
     from scipy.integrate import solve_ivp
     from scipy.optimize import fsolve
 
@@ -71,7 +71,7 @@ def shoot(
 
 
 def arm_switches() -> np.ndarray:
-    """Return the lengths of the four arcs of the two-link arm, by shooting."""
+    """Return the durations of the four arcs of the two-link arm, by shooting."""
     goal = np.array([0.0, 0.0, 0.5, 0.522])
     return shoot(
         arm_rates, ARM_INPUTS, np.array([0.0, 0.0, 0.5, 0.0]), lambda x: x - goal, [0.94, 0.53, 1.15, 0.36]
@@ -79,7 +79,7 @@ def arm_switches() -> np.ndarray:
 
 
 def slew_switches() -> np.ndarray:
-    """Return the lengths of the six arcs of the slew by 180° about z, by shooting."""
+    """Return the durations of the six arcs of the slew by 180° about z, by shooting."""
     start = np.array([1.0, 0, 0, 0, 0, 0, 0])
 
     def off(x: np.ndarray) -> np.ndarray:
@@ -89,7 +89,7 @@ def slew_switches() -> np.ndarray:
 
 
 def bang_bang(name: str, inputs: np.ndarray, lengths: Sequence[float]) -> PhasedOptimum:
-    """Return a problem of least time in phases, one for each arc, from rough lengths."""
+    """Return the motion of least time, solved with one phase for each arc; ``lengths`` are first guesses."""
     problem = example("optimal_motions").PROBLEMS[name]
     how, names = problem.arguments, list(problem.arguments["inputs"])
     phases: list[LibraryObject] = []
@@ -106,7 +106,7 @@ def bang_bang(name: str, inputs: np.ndarray, lengths: Sequence[float]) -> Phased
 
 
 def measure_known() -> Iterator[float]:
-    """Yield the error of the brachistochrone's time, and times and errors of the arcs of arm and slew."""
+    """Yield the numbers of the table: the brachistochrone's, the two-link arm's, then the slew's."""
     from scipy.optimize import brentq
 
     problems = example("optimal_motions").PROBLEMS
