@@ -413,6 +413,7 @@ def test_completion_offers_models_and_folders_with_their_paths(tmp_path: Path) -
         ("run push.toml --set m=-1", 2, "body 'bob': its mass is -1 with these parameters"),
         ("run push.toml -o nowhere/x.csv", 2, "there is no folder 'nowhere' for the results"),
         ("run push.toml -o .", 2, "command line: '.' is not the name of a file for the results"),
+        (f"run push.toml -o {150 * 'é'}.csv", 2, "command line: 'éééé"),
         ("run push.toml -o x.xls", 2, "'x.xls' has no known format"),
         ("derive push.toml --formalism cane", 2, "command line: formalism: there is no formalism 'cane'"),
         (

@@ -32,8 +32,6 @@ def is_constant(x: Scalar) -> bool:
 
 def magnitude(x: Scalar) -> Scalar:
     """|x|."""
-    if isinstance(x, Expr):
-        return abs(x)
     return abs(x)
 
 

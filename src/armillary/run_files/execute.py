@@ -175,7 +175,7 @@ def _comment_text(text: str) -> str:
 
 
 SUFFIXES = tuple(FORMATS)
-_LONGEST = 200  # characters of a file name; most systems take 255, and the echo's has 10 more
+_LONGEST = 200  # bytes of a file name; most systems take 255, and the echo's has 10 more
 
 
 def run(
@@ -356,7 +356,7 @@ class Simulation:
         if entry is None:
             return self.file.folder / f"{self.file.stem}.csv"
         given = Path(entry.value)
-        if not given.name or "\0" in entry.value or len(given.name) > _LONGEST:
+        if not given.name or "\0" in entry.value or len(os.fsencode(given.name)) > _LONGEST:
             raise RunFileError(
                 [f"{entry.source}: {shown(entry.value)} is not the name of a file for the results"]
             )

@@ -499,8 +499,8 @@ def example_system(name: str, *, trust: bool = False, **options: object) -> Syst
 
 
 def _load_model_file(path: Path, trust: bool, options: DataTable) -> System:
-    """Load a model file; ``trust`` is passed on for text models alone."""
-    granted = {"trust": True} if trust and path.suffix.lower() == ".toml" else {}
+    """Load a model file; ``trust`` is passed on to the readers that can load FMUs."""
+    granted = {"trust": True} if trust and path.suffix.lower() in (".toml", ".ssp") else {}
     return load(path, **granted, **options)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.run_files.resolve import open_model
 from tests.export.fmi.fmu_models import need_compiler
 
 
@@ -70,6 +71,11 @@ def test_a_loaded_package_runs_its_loop(loop: Path) -> None:
         errors.append(float(np.max(np.abs(found - exact(run.time, 0.5)))))
     assert errors[1] < 2.5e-4
     assert 3.2 < errors[0] / errors[1] < 4.8
+
+
+def test_a_run_of_a_trusted_package_needs_no_other_option(loop: Path) -> None:
+    opened = open_model(loop, trust=True, every=0.02)
+    assert [m for m in opened.memories if m == "goal"]
 
 
 def test_a_package_is_a_part_of_a_system_and_of_a_text_model(loop: Path, tmp_path: Path) -> None:

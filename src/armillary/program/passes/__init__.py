@@ -100,8 +100,8 @@ def improve(
         ("hoist", name_values, True, False),
         ("expand", expand_small, False, True),
     )
-    for name, apply, stays, search in passes if SEARCHED else passes[:2]:
-        if search and not searching:
+    for name, apply, stays, is_search in passes if SEARCHED else passes[:2]:
+        if is_search and not searching:
             continue
         changed = apply(graph)
         if changed is graph:
