@@ -121,7 +121,7 @@ class RunMap:
     ``inputs`` are the names of memories whose values the caller gives, ``parameters`` the names of parameters
     with derivatives, and ``cost`` is an expression that is integrated over time. With ``through_events`` the
     caller runs the pieces between events and applies the jumps itself (``event_jumps.py``). ``width`` numbers
-    are integrated; in each step ``moved`` numbers, which are held, follow them.
+    are integrated. A `TangentMap` has also ``moved`` numbers, directions that are constant in each step.
     """
 
     def __init__(
@@ -358,9 +358,10 @@ _rooms = threading.local()
 
 
 def _room(length: int) -> np.ndarray:
-    """Return an array for kept stages: the thread's from its last run, since fresh pages cost 10 % of a run.
+    """Return an array for kept stages: the one from the thread's last run, if it is large enough.
 
-    `_return_room` gives the array back after a run. A run that starts before gets a new array.
+    New memory pages would cost 10 % of a run. `_return_room` gives the array back after a run; a run that
+    starts while another has the array gets a new one.
     """
     found: np.ndarray | None = getattr(_rooms, "found", None)
     _rooms.found = None
@@ -432,21 +433,21 @@ def check_differentiable(equations: DerivedEquations, *, through_events: bool = 
         if (event.changes and not jumps) or event.lock or event.unlock or event.stop:
             raise ArmillaryError(
                 f"event '{event.name}' of '{system.name}' changes or ends the motion, and the adjoint of "
-                f"a run does not go through events; take it out, or use what can: {remedy}"
+                f"a run does not go through events; leave it out, or use this: {remedy}"
             )
     renewed = [name for name, m in system.memories.items() if m.update is not None]
     if renewed:
         raise ArmillaryError(
             f"memory '{renewed[0]}' of '{system.name}' changes from step to step, and the adjoint of a run "
-            f"does not go through that; make it a state, s.state(…), or use what can: {remedy}"
+            f"does not go through that; make it a state, s.state(…), or use this: {remedy}"
         )
 
 
 def _improved_rates(equations: DerivedEquations) -> list[Expr]:
     """Return the rates of the optimised program, with constants expanded in parameters.
 
-    Their pullback takes 8 % less time (a quadruped) than that of the rates as they were derived. Signs stand
-    outside of intermediate values: legs of other signs then share vectors.
+    Their pullback takes 8 % less time (a quadruped) than that of the rates as they were derived. Minus
+    signs are moved out of intermediate values, so that legs which differ by signs share vector operations.
     """
     program = equations.program
     constants = dict(zip(program.constants, program.precompute.results, strict=True))
@@ -454,7 +455,7 @@ def _improved_rates(equations: DerivedEquations) -> list[Expr]:
 
 
 def _settled_states(equations: DerivedEquations) -> tuple[Expr, ...] | None:
-    """Return all states corrected after a step: loops closed, Euler parameters unit; None if all are free."""
+    """Return all states after a step's corrections (closed loops, unit quaternions); None without these."""
     t = equations.targets
     if not t.renewed and not t.corrected:
         return None

@@ -39,7 +39,7 @@ _OWN = ("run", "time", "status", "t_stop")  # columns of every dataset and table
 
 
 def labels_of(**groups: Iterable[str]) -> dict[str, dict[str, str]]:
-    """Return names in a dataset or table, by group and by name in the batch.
+    """Return labels: for each group and each name in it, the name in a dataset or table.
 
     If a column of every batch or an earlier group has the name, it gets the group's name as a prefix, as in
     "varied load.q1".
@@ -79,7 +79,7 @@ def write_batch(batch: Batch, path: Path) -> None:
         "labels": labels,
     }
     spaced = [name for name in data.coords if " " in str(name) and name not in data.dims]
-    data = data.reset_coords(spaced)  # NetCDF lists coordinates with spaces between them
+    data = data.reset_coords(spaced)  # NetCDF stores names of coordinates as one text, separated by spaces
     data.attrs[BATCH] = as_json(about)
     data.to_netcdf(path, engine="h5netcdf")
 
@@ -409,7 +409,7 @@ def _range_texts(values: np.ndarray) -> list[str]:
 
 def _missing_note(values: np.ndarray) -> str:
     without = np.count_nonzero(~np.isfinite(values)) if values.ndim == 1 else 0
-    return f", {without} without" if without else ""
+    return f"; not finite in {counted(int(without), 'run')}" if without else ""
 
 
 def _words(words: Sequence[str], numbers: np.ndarray) -> np.ndarray:

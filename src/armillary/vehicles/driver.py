@@ -96,8 +96,8 @@ class PathDriver:
 #
 #     δ = −K (0, vy, 0, ψ̇) + Σ kᵢ eᵢ     eᵢ: lateral offset of the point i V T ahead, in axes of the car
 #
-# Gains on y and ψ are the negative sums of kᵢ and of i V T kᵢ, since shifting or turning path and car
-# together must not change δ. Steering saturates at ``limit``.
+# For a long preview, K of y and of ψ are the sums of kᵢ and of i V T kᵢ: shifting or turning path and car
+# together must not change δ. In axes of the car, y and ψ are zero. Steering saturates at ``limit``.
 #
 # Source: Sharp and Valtetsiotis, Optimal preview car steering control, ICTAM selected papers, Vehicle System
 # Dynamics 35 supplement (2001) 101-117; Sharp, Casanelles and Symonds, A mathematical model for driver

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_NEAR = 0.3  # radians, or units of length: distance from the start within which loops are closed
+_NEAR = 0.3  # radians, or units of length: range of coordinates around the start before loops are closed
 _TRIES = 5  # attempts for each position with closed loops
 
 
@@ -63,7 +63,7 @@ class Regressor:
     """Efforts e = Y π + e₀ at samples of a motion, linear in the base parameters π.
 
     y.values          Y, (…, speeds, parameters)
-    y.rest            e₀, (…, speeds): efforts against all loads except gravity
+    y.rest            e₀, (…, speeds): efforts against springs and other loads, except gravity
     y.names           names of the speeds
     y.parameters      the base parameters, with names, values and expressions
     """
@@ -222,7 +222,7 @@ class ExcitingTrajectory:
         s.prescribe("A.q1", motion.text("A.q1"))        the motion as an expression of time
 
     ``amplitudes`` are the amplitudes of the sines and cosines, (joints, harmonics, 2). ``condition`` leaves
-    out parameters that no motion of these joints shows; `identify` names them.
+    out parameters that do not change the efforts in any motion of these joints; `identify` names them.
     """
 
     system: str
@@ -237,7 +237,7 @@ class ExcitingTrajectory:
     factors: np.ndarray  # of the coordinates, from stated units to the model's own
     speed_factors: np.ndarray  # of the speeds
     model_centre: np.ndarray  # all coordinates of the model, in its order, with the joints at their centre
-    follow: np.ndarray  # (coordinates of the model, joints): change of each per change of each joint
+    follow: np.ndarray  # (coordinates of the model, joints): derivatives of the former by the latter
 
     def model_coordinates(self, t: object) -> np.ndarray:
         """Return all coordinates of the model, in its order, at times.
@@ -368,7 +368,7 @@ def _motion(
 
 
 class _Joints:
-    """The coordinates with speeds as rates, in the order of the speeds, with limits in the model's units."""
+    """Coordinates whose rates are the speeds, in the order of the speeds; limits in the model's units."""
 
     def __init__(
         self,
@@ -412,7 +412,7 @@ class _Joints:
 def _following(
     model: CompiledModel, made: RegressorModel, joints: _Joints, parameters: Mapping[str, object] | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return all coordinates with the joints at their centres, and ``follow`` of the trajectory."""
+    """Return ``model_centre`` and ``follow`` of an `ExcitingTrajectory`."""
     equations = made.equations
     names, n = equations.coordinates, len(equations.coordinates)
     places = dict(zip(joints.coordinates, joints.centre, strict=True))
@@ -491,8 +491,9 @@ class _ConditionSearch:
 
     @cached_property
     def shown(self) -> np.ndarray:
-        """The columns of parameters that some motion shows: those of a locked joint may act on its effort at
-        other places alone.
+        """A mask of the columns that are not zero, in a random motion of these joints.
+
+        A column is zero if its parameter matters only at other positions of a locked joint.
         """
         x = np.random.default_rng(0).normal(size=2 * self.harmonics * len(self.joints.coordinates))
         sizes = np.linalg.norm(self.rows(self.amplitudes(x)), axis=0)

@@ -56,18 +56,23 @@ def sweep(
     parameters: Mapping[str, object] | None = None,
     time: float | str = 0.0,
 ) -> Sweep:
-    """Positions of the mechanism along a path, without its dynamics: loops closed, constraints kept.
+    """Return positions of the mechanism along a path, without dynamics: loops closed, constraints kept.
 
     ``driven`` has values of coordinates, of outputs of positions, or of "time": numbers, or arrays of one
-    length along a path, or with ``grid`` arrays of all combinations; in the units of the column, or as
-    pairs (values, units). ``outputs`` are by default the outputs of the description. ``speeds`` and
-    ``accelerations`` of driven quantities give rates in time of all outputs, as columns d(y)/dt and
-    d²(y)/dt²; ``derivatives`` gives derivatives by the driven quantities. Coordinates that nothing drives
-    are held where they start: the ones in ``held``, else the ones that the driven quantities move least.
-    With ``static`` they find the equilibrium of all loads at rest, and the efforts that hold the
-    driven quantities are further outputs; ``reactions`` of bodies (force and moment of their joint on
-    them, in their axes) and constraints are columns then, too. ``start`` has initial values, as for
-    ``simulate``; they decide in what way loops are closed.
+    length. With ``grid``, arrays may differ in length, and each combination of their values is a row. Values
+    are in the units of the column, or are pairs (values, units).
+
+    ``outputs`` are by default the outputs of the description. ``speeds`` and ``accelerations`` of driven
+    quantities give rates in time of all outputs, as columns d(y)/dt and d²(y)/dt²; ``derivatives`` gives
+    derivatives by the driven quantities. ``start`` has initial values, as for ``simulate``; they decide in
+    what way loops are closed.
+
+    If the driven quantities leave degrees of freedom, as many coordinates are held at their start values:
+    first those in ``held``, then those with a value in ``start``, then those that the driven quantities move
+    least. With ``static`` only those in ``held`` are held; the others take the static equilibrium of all
+    loads, and the efforts that hold the driven quantities are further outputs. ``reactions`` then names
+    bodies (force and moment of their joint on them, in their axes) and constraints whose reactions are
+    further columns.
     """
     derivatives = flag(derivatives, "derivatives=")
     wanted = several(reactions, "reactions=")
@@ -158,8 +163,8 @@ def _follow_path(
 ) -> Followed:
     """Return the positions of all rows, followed from the model's own position.
 
-    If the first row is not reached from there, start from a position assembled at its coordinates; under
-    static loads, next from an equilibrium.
+    If the first row is not reached from there, start from a position assembled with this row's coordinates.
+    If that fails under static loads, start from the equilibrium found by descent.
     """
     position = numbers.position(begin.place)
     found = _follow_rows(numbers, drive, position, begin.place.t)
@@ -310,17 +315,17 @@ def workspace(
     parameters: Mapping[str, object] | None = None,
     time: float | str = 0.0,
 ) -> Workspace:
-    """Outputs that are reached over ranges (low, high) of coordinates, and where they end.
+    """Return the outputs that are reached over ranges (low, high) of driven quantities, and their boundary.
 
-    ``points`` values of each range are combined; between them the singular positions are found at which
-    the outputs, as many as there are ranges, cannot move in every direction.
+    The grid combines ``points`` values of each range. Between neighbours of the grid, positions are found at
+    which the outputs cannot move in every direction. There must be as many outputs as ranges.
     """
     named = several(outputs, "outputs=")
     given = {name: _ends(name, pair) for name, pair in table(ranges, "workspace").items()}
     if len(named) != len(given):
         raise ArmillaryError(
-            f"workspace: give as many outputs as ranges, not {len(named)} and {len(given)}; the positions at "
-            "which the outputs end are those where their derivatives by what is driven are singular"
+            f"workspace: give as many outputs as ranges, not {len(named)} and {len(given)}; the "
+            "boundary is where the square matrix of their derivatives by the driven quantities is singular"
         )
     n = count(points, "points=")
     values = {name: np.linspace(*pair, n) for name, pair in given.items()}

@@ -171,8 +171,8 @@ class Filled:
     """Matrices whose elements are zero, numbers, or computed.
 
     ``computed`` are the results of a compiled function: all elements of a matrix with few zeros; only the
-    varying elements of a matrix with many zeros, or of any matrix without ``dense``. ``solved`` gives, by
-    matrix, the indices of elements that other code adds to the results.
+    varying elements of a matrix with many zeros, or of any matrix without ``dense``. Other code
+    computes the elements in ``solved``, which gives their indices in the results, by matrix and element.
     """
 
     def __init__(
@@ -457,8 +457,8 @@ class DescriptorModel:
         return np.asarray(above[finite] / below[finite])
 
     def __repr__(self) -> str:
-        count = len(self.constrained)
-        return f"DescriptorModel({self.system!r}: {len(self.states)} states, {count} of them by constraints)"
+        states = f"{len(self.states)} states, {len(self.constrained)} determined by constraints"
+        return f"DescriptorModel({self.system!r}: {states})"
 
 
 def descriptor(lin: LinearMatrices) -> DescriptorModel:

@@ -1,16 +1,16 @@
-"""Eigenvalues of a matrix that depends on a parameter, followed by the shapes of their modes.
+"""Tracking of the eigenvalues of a matrix over a parameter, by the similarity of their eigenvectors.
 
 Each eigenvector at one value of the parameter is matched with an eigenvector at the next value by the modal
 assurance criterion
 
     MAC = |v_iᴴ w_j|² / (v_iᴴ v_i · w_jᴴ w_j)
 
-and by the distance of the eigenvalues, so that the sum over all pairs is best. If a pair is not alike enough,
-values between are computed.
+and by the distance of the eigenvalues, so that the sum over all pairs is best. If the MAC of a pair is too
+small, eigenvalues at values between are computed.
 
 Where eigenvalues meet, their vectors are determined by rounding, so modes are matched from the point before
-to the point after. Two modes that meet may be equally alike to both modes after; then ``_preference``
-decides.
+to the point after. There each mode may be as similar to one of the modes before as to another; then
+``_preference`` decides.
 
 Source: Allemang & Brown (1982), "A correlation coefficient for modal vector analysis", Proc. 1st Int. Modal
 Analysis Conf.; the assignment is by the method of Kuhn and Munkres.
@@ -41,7 +41,7 @@ _PARTS = (0.5, 0.45, 0.55)  # shares of a step, tried in turn if eigenvalues mee
 _TIE = 1e-6  # cost that decides between pairs that are equally alike
 _MEET = 1e-4  # relative distance of eigenvalues, up to which rounding may determine their vectors
 STILL = 1e-9  # real parts below this share of their eigenvalue count as zero
-NO_SIZE = 1e-12  # share of the largest eigenvalue, below which a value is rounding at a moderate condition
+NO_SIZE = 1e-12  # share of the largest eigenvalue; smaller values are rounding if A is not ill-conditioned
 _SLOW = 1e-5  # eigenvalues below this share of the largest may be zero but for rounding
 
 
@@ -112,8 +112,8 @@ class Tracker:
         return found
 
     def at(self, value: float, *, zeros: bool = True) -> Spectra:
-        """Return the spectrum at one value, in LAPACK's order; with ``zeros``, without rounding
-        about zero.
+        """Return the spectrum at one value, in LAPACK's order; with ``zeros``, eigenvalues that
+        rounding has moved away from zero are zero.
         """
         values = np.array([value])
         return self._spectra(values, self._matrices(values), zeros=zeros)
@@ -167,9 +167,9 @@ class Tracker:
 
 
 def influential(A: np.ndarray) -> list[int]:
-    """Return the variables on which rates depend at some point, except rates of variables without influence.
+    """Return the indices of variables that act on the rate of another such variable or on their own.
 
-    The others have the eigenvalue zero.
+    Their influence at one of the points is enough. Each variable left out adds an eigenvalue zero.
     """
     used = np.any(A != 0, axis=0)
     others = list(range(A.shape[-1]))
@@ -317,7 +317,7 @@ def operating_sweep(
     if not callable(at) and not callable(trimmed) and name not in known:
         raise ParameterError(
             f"'{system.name}' has no parameter, input, coordinate or speed '{name}'{nearest(name, known)}; "
-            "for any other meaning give at= a function of the value"
+            "to vary anything else, give at= a function of the value"
         )
     if trimmed is not None:
         if at is not None:
@@ -325,8 +325,8 @@ def operating_sweep(
         return OperatingSweep(model, name, _trim_function(model, name, trimmed, given), {})
     if name not in system.parameters and not (at is None or callable(at) or isinstance(at, Mapping)):
         raise ArmillaryError(
-            f"'{name}' is varied at an operating point given by names, at={{…}}, or by a function of its "
-            "value"
+            f"to vary '{name}', give at= values by name, at={{…}}, or a function from the value of '{name}' "
+            "to an operating point"
         )
     return OperatingSweep(model, name, at, given)
 
@@ -363,7 +363,7 @@ def sorted_values(values: object) -> np.ndarray:
 
 
 def radians_per_value(sweep: OperatingSweep) -> float:
-    """Return the rad/s in one unit of the values of a spin."""
+    """Return the factor from the values of a sweep over a spin to rad/s."""
     from armillary.algebra.units import parse_unit
 
     system = sweep.model.equations.system

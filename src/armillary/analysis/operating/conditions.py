@@ -1,8 +1,8 @@
 """The conditions of an operating point and their exact derivatives, as machine code.
 
-Rows are the rates of all states, the gaps of closed loops, the lengths of Euler parameters, gaps, slips and
-their velocities of rigid contacts, and the requested outputs. Columns are all states and the inputs to be
-found:
+Rows are the rates of all states, the gaps of closed loops, the lengths of Euler parameters, for rigid
+contacts the gaps, the slips and the velocities of both, and the requested outputs. Columns are all states and
+the inputs to be found:
 
     c(x) = [ ẏ ; Φ(q) ; eᵀe − 1 ; contacts ; outputs ]        x = [ q, u, z, inputs ]        C = ∂c/∂x
 
@@ -55,10 +55,11 @@ def scatter(reach: float, rows: int, columns: int) -> np.ndarray:
 
 
 class Directions(NamedTuple):
-    """Directions d that give columns of C.
+    """Directions d along which products C d give columns of C.
 
-    Direction k sums ``columns`` up to ``ends[k]``, and C d contains the elements of C up to
-    ``element_ends[k]``, which are listed by their rows and their flat indices in C.
+    Direction k is one in ``columns[ends[k-1]:ends[k]]`` and zero elsewhere. Its product contains the elements
+    of C from ``element_ends[k-1]`` to ``element_ends[k]``; ``rows`` and ``places`` are their rows and their
+    flat indices in C.
     """
 
     columns: np.ndarray
@@ -70,7 +71,7 @@ class Directions(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ConditionCode:
-    """Compiled functions of c and of the entries of C at ``flat``; of C d instead if ``flat`` is None."""
+    """Compiled functions of c, and of the entries of C with indices ``flat``, or of C d without ``flat``."""
 
     functions: ModelFunctions
     pattern: np.ndarray  # true for elements of C that are not always zero
@@ -169,11 +170,11 @@ class ConditionValues:
         return self.code.functions.rows(SLOPES, self.t, x, inputs=directions, **self._given)
 
     def changes(self, xs: np.ndarray, sizes: np.ndarray, first: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the changes of the conditions by the sizes of the columns before ``first``, and the
-        magnitudes of the other columns of C, at each row of ``xs``.
+        """Return how far the conditions change at each row of ``xs``, and magnitudes of slopes.
 
-        The changes are Σ_j |C_ij| s_j; for large systems (Σ_j (C_ij s_j)²)½, estimated from a few directions
-        with random signs. Elements that are not finite count as zero.
+        The change of condition i is Σ_j |C_ij| s_j over the columns before ``first``, with their ``sizes`` s.
+        For large systems it is (Σ_j (C_ij s_j)²)½, estimated from a few directions with random signs. The
+        slopes are those of the columns from ``first`` on. Elements that are not finite count as zero.
         """
         if self.of.by_columns:
             return self._changes_by_random_signs(xs, sizes, first)
@@ -241,7 +242,7 @@ class ContactConditions:
 
 @dataclass(frozen=True, eq=False)
 class HeldRows:
-    """Rows that hold: positions, velocities, and the velocities of slips whose displacement is also held."""
+    """Rows of closed contacts; ``slips`` are velocities of slips whose displacement is in ``positions``."""
 
     positions: tuple[int, ...] = ()
     velocities: tuple[int, ...] = ()
@@ -384,7 +385,7 @@ class Conditions:
             rows += [columns[name].expression for name in outputs]
             self._variables, self._rows = _with_variables(equations, rows, inputs)
             operations = len(self._variables) * equations.operations.total
-            # Forces of contacts solve linear equations, which each written column would solve again.
+            # Each written column would repeat the solution of the equations for the forces of contacts.
             self.by_columns = operations > linearization.WRITTEN_OUT or bool(self.contacts)
         held = set(symbols(*self._rows))
         self.depends_on_time = t.time in held
@@ -422,7 +423,7 @@ class Conditions:
         return ConditionCode(code, pattern, at[:, 0] * len(variables) + at[:, 1])
 
     def _by_columns(self, still: bool) -> ConditionCode:
-        """Return the code that computes derivatives along a direction, an argument."""
+        """Return the code that computes derivatives along a direction, which is an argument."""
         owner, variables, rows = self.equations.system.identity, self._variables, self._rows
         direction = [symbol(f"d({v.data.name})", "variable", owner=owner) for v in variables]
         found = tangents(rows, dict(zip(variables, direction, strict=True)))
@@ -463,8 +464,8 @@ class Conditions:
 
     @cached_property
     def kind_sizes(self) -> np.ndarray:
-        """The size of each column by its kind, in the model's units: an SI unit or, if loops have lengths,
-        the motion that moves them as far as a radian does.
+        """The size of each column by its kind, in the model's units: an SI unit or, in models with closed
+        loops, the motion that changes gaps as much as a radian does.
         """
         system = self.equations.system
         kinds = {**unit_sizes(system), **self.equations.reduction.usual_sizes}

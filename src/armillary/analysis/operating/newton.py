@@ -19,8 +19,8 @@ from armillary.llvm.jit import machine_settings
 from armillary.solver.language.translator import ROOTS, ROOTS_RECORD, Description
 from armillary.solver.llvm.described_method import DescribedMethod, MethodWork
 
-MET = 1e-9  # largest residual, over the size of its condition, of a condition that is met
-ROUNDING = 1e-15  # residual, likewise, at which iteration stops
+MET = 1e-9  # a condition is met if its residual over its size is at most this
+ROUNDING = 1e-15  # iteration stops if all residuals over their sizes are at most this
 NO_EFFECT = 1e-11  # directions whose pivot is below this share of the largest have no effect
 OPEN = 1e-9  # the same share, below which the conditions do not determine a direction
 NEWTON, REST = 80.0, 200.0  # most steps of `newton` and of `rest`
@@ -101,7 +101,7 @@ def newton(equations: RootProblem) -> Root:
 
 
 def outlook(equations: RootProblem) -> tuple[np.ndarray, np.ndarray]:
-    """Return C = ∂c/∂x at x, and each unknown's share, from 0 to 1, of the null space of the conditions."""
+    """Return C = ∂c/∂x at x, and each unknown's part, from 0 to 1, in the null space of the conditions."""
     e = equations
     work = _work(
         e.values,
@@ -148,7 +148,7 @@ def rest(
 
 
 def _method_limits(cut: float, exact: float, most: float) -> dict[str, float]:
-    """Return the limits of the method; only the radius limits the length of steps."""
+    """Return the limits of the method: only the trust radius of numerics/roots.py limits steps."""
     return {"cut": cut, "least_cut": cut, "exact": exact, "longest": np.inf, "most_moves": most}
 
 

@@ -305,7 +305,7 @@ def _derive_with_named_speeds(model: CompiledModel) -> CompiledModel:
     return model.compiler(found)
 
 
-_NO_CHANGE = 1e-9  # change of a condition that is rounding, relative to its change by an input
+_NO_CHANGE = 1e-9  # change by states over change by an input, below which the former is rounding
 _NEARER = np.geomspace(1e-13, 1.0, 14)  # distances, in sizes, over which slopes are compared
 _BENDS = 10.0  # largest size, relative to the distance over which slopes stay alike
 _NO_PART = 1e-3  # largest slope that is not compared, relative to the largest of its condition
@@ -315,7 +315,7 @@ _SAMPLES, _NEAR = 6, 0.3  # points near a start to find sizes of conditions: num
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Unknown columns and conditions by row, over the compiled conditions of a model."""
+    """The equations of one request: columns of unknowns and rows of the compiled `Conditions`."""
 
     request: Request
     conditions: Conditions
@@ -380,7 +380,8 @@ class Problem:
 
         angle                        a radian
         other coordinate or speed    the size of its kind (``Conditions.kind_sizes``) or its start if larger;
-                                     less in models so small that their equations change within it (``_bend``)
+                                     coordinates of small mechanisms: less, if slopes of the conditions
+                                     change within this size (``_bend``)
         condition                    its change by these sizes, the median of a few points near the start
         user's state, input          the change that moves a condition by its size
 
@@ -389,7 +390,7 @@ class Problem:
         n = self.conditions.speeds.stop
         sizes = np.where(self.conditions.angles, 1.0, np.maximum(self.conditions.kind_sizes, np.abs(x)))
         moved = np.sort(self.unknown)
-        # Speeds of a branch may be far from zero, where their equations bend without being small.
+        # Speeds are left out: if they are large, slopes change within them in models of any size.
         lengths = moved[(moved < self.conditions.speeds.start) & ~self.conditions.angles[moved]]
         if len(lengths) and not self.conditions.by_columns:
             sizes[lengths] *= self._bend(x, sizes, lengths)
@@ -402,7 +403,7 @@ class Problem:
             rows = self._loaded_sizes(x, sizes, rows)
         for j in range(n, len(x)):
             effect = np.max(slopes[:, :, j - n], axis=0)
-            own = effect * abs(x[j])  # the size of a condition that states change only by rounding
+            own = effect * abs(x[j])  # the size of a condition if its change by states is rounding
             rows = np.where(rows < _NO_CHANGE * own, own, rows)
             if not idle and j >= len(self.conditions.states) and not effect[self.rows].any():
                 raise _idle_input(self, self.conditions.names[j])
@@ -416,8 +417,9 @@ class Problem:
     def _loaded_sizes(self, x: np.ndarray, sizes: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Return sizes of conditions if contacts are closed.
 
-        Rates that contacts hold are only rounding errors. Their sizes are therefore the largest without
-        contacts and with one contact at a time, and at least ``_HELD_SHARE`` of the largest, in sizes.
+        Closed contacts reduce the rates that they hold to rounding errors. The size of a rate is therefore
+        the largest that it has without contacts or with one contact at a time. It is at least
+        ``_HELD_SHARE`` of the largest size, in both cases relative to the sizes of the speeds.
         """
         own = np.arange(self.conditions.speeds.start, self.conditions.speeds.stop)
         free = self.values.without_contacts()
@@ -494,7 +496,7 @@ def problem(request: Request, start: np.ndarray) -> Problem:
 
 
 def _held_rows(request: Request, found: Conditions, conditions: set[int]) -> HeldRows:
-    """Return the rows of closed contacts; in motion, displacements of slips without cyclic states only."""
+    """Return the rows of closed contacts; in motion, a slip that contains cyclic states may be displaced."""
     if not found.contacts:
         return HeldRows()
     gaps = {c.gap for c in found.contacts if c.gap is not None and request.memory[c.status] in CLOSED}
@@ -574,7 +576,7 @@ def _check_counts(made: Problem) -> Problem:
     if request.at_rest and made.conditions.at_rest:
         speeds = range(made.conditions.speeds.start, made.conditions.speeds.stop)
         decided = [j for j in decided if j not in speeds]
-    # Without inputs, the conditions leave only symmetries open: take the solution nearest to the start.
+    # Without inputs, only symmetries leave unknowns undetermined; the solution nearest to the start is meant.
     more = min(len(made.unknown) - len(made.rows), len(request.inputs) - len(decided) - len(request.outputs))
     if more > 0:
         raise ArmillaryError(

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def _refusal(plan: Plan) -> str:
-    """Return why lanes cannot make the runs of a plan, for fixed and adaptive steps; "" if they can."""
+    """Return why neither `Lanes` nor `AdaptiveLanes` can make the runs of a plan; "" for no such reason."""
     program = plan.program
     if plan.method.family or plan.method.tableau is None:
         return f"method '{plan.method.name}' has no Runge-Kutta tableau"
@@ -203,12 +203,13 @@ def _aligned_array(count: int) -> np.ndarray:
 # The engine for many runs with events or closed loops: on lanes between events, by the loop of single runs
 # across them.
 #
-# Lanes take all runs of one configuration that are ready for a step, and advance each until something happens
-# to it (lane_control.py). The scalar loop then visits each run that lanes have given back, for a few steps:
-# across its event, until its event functions have signs again, or to its end. A run with too few steps
-# between events stays with the scalar loop. Only a run's own steps decide this, so that its numbers do not
-# depend on its neighbours. They equal the scalar loop's numbers to rounding; on 64-bit ARM, which arranges
-# the code of one and of two runs alike, bit for bit unless the program has packs.
+# Lanes take all runs of one configuration that are ready for a step, and advance each until its next step
+# fails or meets an event (lane_control.py). The scalar loop then visits each run that lanes have given back:
+# it advances the run by a few steps, across its event until no event function is zero, or to its end. A run
+# with too few steps between events stays with the scalar loop. Only a run's own steps decide this, so that
+# its numbers do not depend on its neighbours. They equal the scalar loop's numbers to rounding. On 64-bit ARM
+# they are equal bit for bit, because the compiler orders operations alike for one run and for two, unless the
+# program computes several values as one vector (program/packs.py).
 #
 # With fixed steps on a Neoverse N1, two lanes take 0.50 of the scalar engine's time for a slider-crank,
 # 0.57 for a four-bar linkage that changes its dependent speeds, 0.67 for a Stewart platform, and 0.35 for a
@@ -224,18 +225,23 @@ LEAST_STEPS = 2_000_000
 # 0.57 with 8.
 LEAST_LANES = 4
 BLOCK = 512  # runs whose records, of about 10 kB each, are in memory at a time
-VISIT = 2  # most steps of a visit: one to an event, and one after which event functions have signs
-PROBATION_VISITS = 4  # after these visits a run stays on lanes only if its steps there are at least
-SHARE = 2  # times its steps in the scalar loop
-# The same for fixed steps, which take less time compared with a visit. An arm with two joints takes, of the
-# scalar engine's time, in chunks of 16 and of 64 runs: 1.9 and 1.1 with an event every 10 steps, 1.4 and 0.92
-# every 20 steps, 1.05 and 0.76 every 40 steps, 0.76 and 0.63 every 160 steps.
+VISIT = 2  # most steps of a visit: one to an event, and one that leads event functions away from zero
+# After this many visits, a run stays on lanes only if it has made there SHARE times as many steps as in the
+# scalar loop.
+PROBATION_VISITS = 4
+SHARE = 2
+# The share for fixed steps, which take less time compared with a visit. Time of an arm with two joints, over
+# the scalar engine's time, in chunks of 16 and of 64 runs: 1.9 and 1.1 with an event every 10 steps, 1.4 and
+# 0.92 every 20 steps, 1.05 and 0.76 every 40 steps, 0.76 and 0.63 every 160 steps.
 SHARE_OF_FIXED = 8
 _TRIED = [FIELDS[name] for name in ("steps", "rejected")]
 
 
 class LanesWithEvents(Scalar):
-    """Engine for events, without memory that changes every step; with closed loops, for fixed steps."""
+    """Engine for events, without memory that changes every step.
+
+    With adaptive steps, no internal events (such as choices of dependent speeds) are possible.
+    """
 
     @classmethod
     def refusal(cls, plan: Plan) -> str:
@@ -281,7 +287,7 @@ class LanesWithEvents(Scalar):
         return found
 
     def _make_lanes(self) -> None:
-        """Make loops for the configurations that a single run has met before the runs begin."""
+        """Make a loop for each configuration that single runs have met so far."""
         from armillary.ensembles.engines.lane_control import StepsBetweenEvents
 
         plan, control = self.plan, self.first.control

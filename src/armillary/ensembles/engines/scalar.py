@@ -106,14 +106,14 @@ class Scalar(Engine):
         return True
 
     def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
-        """Make the runs; mark runs that a change of configuration interrupts LEFT_OVER."""
+        """Make the runs; mark as LEFT_OVER those that need an unknown configuration or do not advance."""
         visits = ScalarVisits(self, starts, i0, i1)
         visits.visit(np.arange(i1 - i0), begins=True)
         return visits.outcome()
 
 
 class ScalarVisits:
-    """Runs of a scalar engine, with a record each (``apart``), or with one for all if visited once."""
+    """Runs of a scalar engine. With ``apart`` each has its own record, as several visits of a run need."""
 
     def __init__(self, engine: Scalar, starts: Starts, i0: int, i1: int, apart: bool = False) -> None:
         plan, n, columns = engine.plan, i1 - i0, len(engine.plan.columns)
@@ -181,13 +181,25 @@ class ScalarVisits:
 # comes the loop, then the use of this visit's rows for metrics and histories. If each run is visited once,
 # all runs use the same record and workspace.
 
-# Numbers of runs to visit, of columns in arrays, of rows, of functions that compute constants, and of
-# constants that are sizes of states; whether the runs begin, and the most steps of a visit; lengths of
-# records and workspaces in their arrays, zero if all runs use the same.
+# count, stride, rows              numbers of runs to visit, of columns in arrays, and of rows
+# sets, sized                      numbers of functions that compute constants, and of constants that are
+#                                  sizes of states
+# begins, most                     whether this is the first visit; most steps of the visit
+# control_stride, room_stride      lengths of a record and of a workspace; zero if all runs share one
 WHOLES = ("count", "stride", "rows", "sets", "sized", "begins", "most", "control_stride", "room_stride")
-# Addresses of: numbers of the runs to visit; the fresh record and workspace, and those in use; arrays with a
-# column per run; purpose of each row and its index in histories; the table of functions and of the constants
-# that they compute from parameters; the table of constants that are sizes of states; the loop.
+# Addresses:
+#
+# visited                          numbers of the runs to visit
+# fresh_control, fresh_room        record and workspace at the start of a run
+# controls, rooms                  records and workspaces of the runs
+# parameters … stops, ended,       arrays with a number or a column per run
+#   motion
+# given, out, own_slots            one run's parameters, outputs and slots
+# due, places                      purpose of each row, and its index in histories
+# asks, stopping                   by event: whether it may change the configuration; whether it ends the run
+# halt                             not zero: begin nothing more
+# precompute, sizes                tables of `ScalarRoom`
+# drive, choose_start              the single run's loop, and its choice of dependent speeds at the start
 ARGUMENTS = (
     "visited", "fresh_control", "controls", "fresh_room", "rooms", "parameters", "states", "memory", "kept",
     "slots", "status", "stops", "given", "out", "own_slots", "due", "places", "asks", "stopping", "ended",
@@ -436,7 +448,7 @@ class _Runs(Code):
     def find_end(self, status: Local, ended: Local) -> None:
         """Emit: find the event that ended the run, and the status of a run that cannot go on here.
 
-        Such a run needs a change of configuration, or has given up a change or the choice at the start.
+        Such a run needs a change of configuration that the loop cannot make, at an event or at the start.
         """
         log, asks = Span(self, self.field("log", ADDRESS).raw), self.array("asks")
         first = self.first_event.get()
@@ -474,8 +486,9 @@ class _Runs(Code):
 
 # The configurations that runs of a batch may enter in the scalar engine's loop.
 #
-# Runs of the model have entered them before, as in a single run (runtime/models/run_changes.py). But each run
-# has its own constants and sizes of states, and programs have only the outputs of the batch.
+# They are the configurations that runs of the model have entered before; single runs use the same tables
+# (runtime/models/run_changes.py). In a batch, each run has its own constants and sizes of states, and
+# programs have only the outputs of the batch.
 
 
 @dataclass(frozen=True)
@@ -524,8 +537,8 @@ class ScalarRoom:
     """Tables of one thread.
 
     ``sections`` and ``figures`` are tables of the loop. ``precompute`` has pairs of addresses: a function and
-    the constants that it computes. ``sizes`` has pairs of a constant that is the size of a state, and its
-    index in the figures.
+    the constants that it computes. ``sizes`` has pairs of addresses: a constant that is the size of a state,
+    and the place of this size in ``figures``.
     """
 
     sections: np.ndarray

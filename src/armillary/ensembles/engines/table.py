@@ -143,4 +143,4 @@ def engine_for(plan: Plan, device: str = "cpu", precision: str = "double") -> En
     for kind in ENGINES[device]():
         if not (why := kind.refusal(plan)):
             return kind.made_for(plan, precision)
-    raise ArmillaryError(f"not on the {device.upper()}: {why}; or run with device='cpu'")
+    raise ArmillaryError(f"these runs are not possible on the {device.upper()}: {why}; or use device='cpu'")

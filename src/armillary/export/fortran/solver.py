@@ -85,8 +85,8 @@ def changes_module(made: Source, array: Array) -> str:
     stem, every = made.stem, [made, *made.others]
     found = change_tables(made)
     lines = [
-        "! Configurations: other joints locked, other dependent speeds. Sizes of the largest, and of what",
-        "! all have in common; the numbers of each, one after the other; sections by the number of one.",
+        "! Configurations differ in locked joints and in dependent speeds. Sizes are those of the largest,",
+        "! or common to all; tables have the configurations one after the other; subroutines take a number.",
         f"module {stem}_changes",
         "  use, intrinsic :: iso_fortran_env, only: dp => real64",
         f"  use {stem}_model, only: parameters_t, n_outputs, n_memory",
@@ -234,7 +234,7 @@ _REFUSAL = """\
 
 
 def fortran_settings(stiff: bool) -> dict[str, str]:
-    """Return the defaults of a run's settings, and methods by their requirements."""
+    """Return defaults and checks of a run's settings, the adaptive methods, and the default methods."""
     methods = exported_methods(True, stiff)
     known = {key.key: key.default for key in run_keys() if key.default is not None}
     texts = {key: "huge(1.0_dp)" if isinf(x) else f"{x!r}_dp" for key, x in known.items()}
@@ -450,7 +450,7 @@ def assembly_data(loops: AssemblySource, array: Array, names: Names) -> list[str
         values = [".true." if f else ".false." for f in flags]
         lines += array("logical", f"{name.lower()}({len(flags)})", values, _LOOP_REMARKS[name])
     whole = [".true." if f else ".false." for f in loops.whole]
-    about = "coordinates that are given where a whole state is"
+    about = "coordinates that are held if a whole state is given"
     lines += array("logical", "whole_state(n_places)", whole, about)
     lines += array(
         "real(dp)", "first_guess(n_places)", [literal(x) for x in loops.first], "where a search starts"

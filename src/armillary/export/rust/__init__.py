@@ -37,7 +37,7 @@ def export(
     """Write a folder with the system's crate in Rust.
 
     ``precision`` is "single" or "double"; ``method`` has a fixed step: "rk4", "midpoint", "ab2" or, for stiff
-    systems and with the partial derivatives of the rates, "rodas3".
+    systems, "rodas3", which uses the partial derivatives of the rates.
     """
     chosen = fixed_method(method)
     stiff = chosen.rosenbrock is not None

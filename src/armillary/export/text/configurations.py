@@ -49,10 +49,10 @@ _OTHER_CONFIGURATION = (
     "not"
 )
 _ABOUT = {
-    "ratings": "How good each choice of dependent speeds with the same locks is at a motion: 1 at best",
+    "ratings": "Rating at a motion of each choice of dependent speeds with the same locks; 1 is the best",
     "leave": "The motion of a state: all coordinates, all speeds, states of the user's own",
     "enter": "The state of a motion",
-    "impulse": "All speeds after the locks of this configuration have closed in a motion",
+    "impulse": "All speeds of a motion after the locks of this configuration have closed",
     "adjust": "The smallest changes of speeds with which a motion satisfies the constraints",
 }
 _GEOMETRY = "Elements of the matrix J of the constraints"
@@ -84,7 +84,7 @@ CHANGE_EXTENTS = {
 
 
 def left_text(has: Collection[str]) -> str:
-    """Return why a run ended whose next step is beyond a program with the features ``has``."""
+    """Return why a run ended: its next step needs what a program with the features ``has`` lacks."""
     return _OTHER_CONFIGURATION if "configurations" in has else _OTHER_SPEEDS
 
 
@@ -163,8 +163,8 @@ def tables_of(
 
 
 def state_tables(every: Sequence[DerivedEquations]) -> dict[str, list[float]]:
-    """Return, in rows of the length N_OWN_MOTION, sizes of states with the default parameters, and whether
-    they turn constraints.
+    """Return two tables, a row of the length N_OWN_MOTION for each configuration: sizes of states with the
+    default parameters, and 1 for states that change the directions of constraints.
     """
     width = change_sizes(every)["N_OWN_MOTION"]
     found = {

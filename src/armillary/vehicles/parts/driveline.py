@@ -245,8 +245,8 @@ def add_powertrain(
         ṡ = k/clutch (v − |v| s),  v = ω − iΩ
 
     The clutch is a spring that slips when its torque reaches the capacity (Dahl's model). A friction torque
-    that rises with the slip speed alone would have a rate i² times as large at the wheels, 30,000 1/s in
-    first gear.
+    that depends on the slip speed alone would be a damper, i² times as strong at the wheels: an eigenvalue of
+    30,000 1/s in first gear.
 
     engine   torque over speed and pedal: `combustion_engine`, `electric_motor`, or a function such as Table2
     gear     expression or input whose value 1, 2, … chooses a ratio, or a `GearShift`
