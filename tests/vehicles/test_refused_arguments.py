@@ -13,6 +13,7 @@ import armillary.vehicles as veh
 from armillary.vehicles.driver import PathDriver, SharpDriver
 from armillary.vehicles.manoeuvres.catalogue import MANOEUVRES, run_manoeuvre
 from armillary.vehicles.obstacles import Obstacle, ObstacleRoad, TandemCams, obstacle_road
+from armillary.vehicles.parts.driveline import Differential, electric_motor
 from armillary.vehicles.road import SplitRoad, road_profiles, split_road
 from armillary.vehicles.tyres.magic_formula import MagicFormula
 from armillary.vehicles.tyres.tyre import carpet
@@ -40,8 +41,17 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "right": (lambda: split_road(0.0, 1.0), "both frictions and the width must be positive"),
     "left": (lambda: split_road(1.0, 0.0), "both frictions and the width must be positive"),
     "width": (lambda: split_road(1.0, 1.0, width=0.0), "both frictions and the width must be positive"),
-    "preview": (lambda: PathDriver(PATH, preview=0.0), "a preview and a lag above zero"),
-    "lag": (lambda: PathDriver(PATH, lag=0.0), "a preview and a lag above zero"),
+    **{
+        f"{name} {value}": (
+            lambda name=name, value=value: PathDriver(PATH, **{name: value}),
+            "positive, finite preview, lag and limit",
+        )  # type: ignore[misc]
+        for name, value in (("preview", 0.0), ("preview", math.nan), ("lag", 0.0), ("limit", -1.0))
+    },
+    "intervals": (lambda: SharpDriver(PATH, 20.0, preview=1.04), "preview=1.04 s is no multiple"),
+    "motor": (lambda: electric_motor(math.nan, 1e5), "must be positive and finite"),
+    "preload": (lambda: Differential("limited", preload=-5.0), "preload=-5 and ramp=0.3 are friction"),
+    "lock ramp": (lambda: Differential("limited", ramp=math.nan), "finite numbers from 0 on"),
     **{
         f"weight of {value}": (
             lambda value=value: SharpDriver(PATH, 20.0, weight_angle=value),
@@ -53,7 +63,10 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
         f"tracks {value} m apart": (lambda value=value: road_profiles("A", [0.0], track=value), "above zero")  # type: ignore[misc]
         for value in (0, -1.5, math.nan)
     },
-    "points": (lambda: PathDriver(PATH, points=0), "one point at least"),
+    **{
+        f"{value} points": (lambda value=value: PathDriver(PATH, points=value), "one or more whole points")  # type: ignore[misc]
+        for value in (0, 1.5)
+    },
     "version": (lambda: MagicFormula({}, version="4.0"), "version '4.0' of the Magic Formula is not known"),
     "convention": (lambda: MagicFormula({}, convention="iso"), "convention 'iso' is not known; use 'tno'"),
     "version of a file": (lambda: veh.read_tir(FILE, version="4.0"), "version='4.0' is not known"),

@@ -54,8 +54,10 @@ class PathDriver:
     limit: float = 0.5
 
     def __post_init__(self) -> None:
-        if self.points < 1 or self.preview <= 0 or self.lag <= 0:
-            raise arm.ModelError("a path driver needs a preview and a lag above zero, and one point at least")
+        if not (0 < self.preview < math.inf and 0 < self.lag < math.inf and 0 < self.limit < math.inf):
+            raise arm.ModelError("a path driver needs positive, finite preview, lag and limit")
+        if self.points != int(self.points) or self.points < 1:
+            raise arm.ModelError(f"a path driver needs one or more whole points, not {self.points!r}")
 
     def add(self, system: arm.System, body: arm.Body, wheelbase: Scalar) -> Scalar:
         """Add the driver's state and return the angle of the front wheels, positive to the left, rad."""
@@ -161,6 +163,12 @@ class SharpDriver:
             raise arm.ModelError(
                 "a driver by optimal preview needs speed, preview, interval, weight_y, lag and limit above "
                 "zero, weight_angle from zero, and a preview of two intervals at least"
+            )
+        intervals = self.preview / self.interval
+        if abs(intervals - round(intervals)) > 1e-9 * intervals:
+            raise arm.ModelError(
+                f"a driver by optimal preview: preview={self.preview:g} s is no multiple of "
+                f"interval={self.interval:g} s, at which the gains are; give one"
             )
 
     @cached_property

@@ -46,8 +46,16 @@ def test_workspaces_end_at_limits_of_reach_too(tmp_path: Path) -> None:
         ({"upper.q1": (1, 0), "lower.q1": (0, 1)}, ["x", "y"], "is not below"),
         ({"upper.q1": (0, 1), "lower.q1": (0, 1)}, ["x", "z"], "no coordinate or output 'z'"),
         ({"upper.q1": (0, 1), "lower.q1": (0, 1)}, ["x", "upper.q1"], "is driven itself"),
+        ({"upper.q1": (0, 1), "lower.q1": (0, 1)}, ["x", "x"], "output 'x' is given twice"),
+        ({"upper.q1": (0, 1), "time": (0, 1)}, ["x", "y"], "'time' is no driven quantity"),
+        ({"upper.q1": "12", "lower.q1": (0, 1)}, ["x", "y"], "needs \\(low, high\\)"),
     ],
 )
 def test_wrong_workspaces_are_refused_by_a_sentence(ranges: Any, outputs: Any, words: str) -> None:
     with pytest.raises(arm.ArmillaryError, match=words):
         arm_2r().workspace(ranges, outputs)
+
+
+def test_a_range_of_one_point_is_refused() -> None:
+    with pytest.raises(arm.ArmillaryError, match="two points at least"):
+        arm_2r().workspace({"upper.q1": (0, 1), "lower.q1": (0, 1)}, ["x", "y"], points=1)

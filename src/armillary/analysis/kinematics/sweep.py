@@ -327,7 +327,13 @@ def workspace(
             f"workspace: give as many outputs as ranges, not {len(named)} and {len(given)}; the "
             "boundary is where the square matrix of their derivatives by the driven quantities is singular"
         )
+    if repeated := [name for i, name in enumerate(named) if name in named[:i]]:
+        raise ArmillaryError(f"workspace: output '{repeated[0]}' is given twice; give different outputs")
+    if "time" in given:
+        raise ArmillaryError("workspace: 'time' is no driven quantity; give one time as time=")
     n = count(points, "points=")
+    if n < 2:
+        raise ArmillaryError(f"workspace: points={n}: a range has two points at least")
     values = {name: np.linspace(*pair, n) for name, pair in given.items()}
     found = swept(model, values, named, grid=True, start=start, parameters=parameters, time=time)
     found.columns.add_outputs()
@@ -393,7 +399,7 @@ def _edges(drive: Drive, found: np.ndarray) -> np.ndarray:
 
 def _ends(name: str, pair: Given) -> tuple[float, float]:
     try:
-        low, high = (float(x) for x in pair)
+        low, high = (float(x) for x in (() if isinstance(pair, str) else pair))
     except (TypeError, ValueError, OverflowError):
         raise ArmillaryError(f"workspace: '{name}' needs (low, high), not {shown(pair)}") from None
     if not (np.isfinite(low) and np.isfinite(high) and low < high):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -26,8 +27,10 @@ def electric_motor(torque: float, power: float) -> Callable[[Scalar, Scalar], Sc
 
     T = pedal · min(torque, power/|ω|)
     """
-    if torque <= 0 or power <= 0:
-        raise arm.ModelError(f"electric_motor: torque={torque:g} and power={power:g} must be positive")
+    if not (0 < torque < math.inf and 0 < power < math.inf):
+        raise arm.ModelError(
+            f"electric_motor: torque={torque:g} and power={power:g} must be positive and finite"
+        )
 
     def law(speed: Scalar, pedal: Scalar) -> Scalar:
         corner = power / torque
@@ -73,6 +76,11 @@ class Differential:
         if self.kind not in ("open", "limited", "locked"):
             raise arm.ModelError(
                 f"differential {self.kind!r} is not known; use 'open', 'limited' or 'locked'"
+            )
+        if not (0 <= self.preload < math.inf and 0 <= self.ramp < math.inf):
+            raise arm.ModelError(
+                f"differential: preload={self.preload:g} and ramp={self.ramp:g} are friction: give finite "
+                "numbers from 0 on"
             )
 
     def shift(self, torque: Scalar, difference: Scalar) -> Scalar:
