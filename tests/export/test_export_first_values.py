@@ -216,7 +216,7 @@ def test_exported_python_calls_a_function_at_the_start(tmp_path: Path) -> None:
 )
 def test_functions_of_python_do_not_travel(language: str, remedy: str, tmp_path: Path) -> None:
     remedy = remedy.replace("on_start=…", r"simulate\(on_start=…\)")
-    with pytest.raises(arm.ArmillaryError, match=f"on_echo is a function of Python.*{remedy}"):
+    with pytest.raises(arm.ArmillaryError, match=f"on_echo is a Python function.*{remedy}"):
         equations().export(language, tmp_path / "x", on_echo=print)
 
 
