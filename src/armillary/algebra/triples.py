@@ -32,6 +32,8 @@ def is_constant(x: Scalar) -> bool:
 
 def magnitude(x: Scalar) -> Scalar:
     """|x|."""
+    if isinstance(x, Expr):  # mypy finds no type for the absolute value of either
+        return abs(x)
     return abs(x)
 
 
