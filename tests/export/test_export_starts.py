@@ -113,8 +113,7 @@ def test_an_export_names_its_states_and_costs_what_velocity_parent_does(
     plain = kicked("parent").derive(eom.formalism)
     texts = [e.export("python", tmp_path / str(i)) for i, e in enumerate((eom, plain))]
     runs = [
-        re.sub("(?m)^# States.*\n# Free.*\n", "", (t / "run.toml").read_text(encoding="utf-8"))
-        for t in texts
+        re.sub("(?m)^# States.*\n# Free.*\n", "", (t / "run.toml").read_text(encoding="utf-8")) for t in texts
     ]
     assert runs[0] == runs[1]
     heads = [(t / "thrown.py").read_text(encoding="utf-8") for t in texts]
