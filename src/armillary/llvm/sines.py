@@ -43,8 +43,12 @@ def reduced_by_short_parts(v: Instructions, x: str, shifted: str) -> tuple[str, 
 
     Parts of π/2 have 33, 33 and 53 bits, so products with the first two are exact. ``shifted``: 2x/π + ROUND.
     """
-    n = v.sub(shifted, ROUND)
-    first, second, third = SHORT_PARTS
+    return short_remainder(v, x, v.sub(shifted, ROUND))
+
+
+def short_remainder(v: Instructions, x: str, n: str, unit: float = 1.0) -> tuple[str, str]:
+    """Emit r and e of r − e = x − n·unit·π/2 as `reduced_by_short_parts`; ``unit`` is a power of two."""
+    first, second, third = (unit * part for part in SHORT_PARTS)
     exact = v.fma(n, -first, x)
     more = v.mul(n, second)
     r = v.sub(exact, more)
@@ -305,6 +309,11 @@ def near_cosine(v: Instructions, x: str) -> str:
 def _half_turn_sine(v: Instructions, x: str, shifted: str, turns: str) -> str:
     """Emit sin r with the sign of (−1)ⁿ, r = x − π turns, n in the last bit of ``shifted``."""
     r = v.fused_product_sum(turns, -PI[1], v.fused_product_sum(turns, -PI[0], x))
+    return sine_of_remainder(v, r, shifted)
+
+
+def sine_of_remainder(v: Instructions, r: str, shifted: str) -> str:
+    """Emit sin r with the sign of (−1)ⁿ, |r| ≤ π/2, n in the last bit of ``shifted``."""
     z = v.mul(r, r)
     sine = v.fma(v.mul(r, z), v.polynomial(z, HALF_TURN_SINE), r)
     return _flip_sign(v, sine, v.integer("shl", v.as_bits(shifted), 63))

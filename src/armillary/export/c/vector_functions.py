@@ -12,7 +12,7 @@ import struct
 from collections.abc import Callable, Sequence
 
 from armillary.llvm.instructions import Instructions
-from armillary.llvm.sines import HALF_TURN_SINE, ROUND, SHORT_PARTS, TWO_OVER_PI
+from armillary.llvm.sines import ROUND, TWO_OVER_PI, short_remainder, sine_of_remainder
 from armillary.llvm.vector_math import atan
 
 WIDTHS = (2, 4)
@@ -37,14 +37,8 @@ def _whole(v: Instructions, shifted: str) -> str:
 
 def _turned_sine(v: Instructions, x: str, shifted: str, turns: str) -> str:
     """Emit sin r with the sign of (−1)ⁿ, r = x − π turns, n in the last bit of ``shifted``."""
-    first, second, third = (2.0 * part for part in SHORT_PARTS)
-    exact = v.fma(turns, -first, x)  # a product without rounding error, as the next
-    more = v.mul(turns, second)
-    near = v.sub(exact, more)
-    r = v.sub(near, v.fma(turns, third, v.add(v.sub(near, exact), more)))
-    z = v.mul(r, r)
-    value = v.fma(v.mul(r, z), v.polynomial(z, HALF_TURN_SINE), r)
-    return v.as_reals(v.integer("xor", v.as_bits(value), v.integer("shl", v.as_bits(shifted), 63)))
+    r, e = short_remainder(v, x, turns, 2.0)
+    return sine_of_remainder(v, v.sub(r, e), shifted)
 
 
 _EMITTED: dict[str, Callable[[Instructions, str], str]] = {"atan": atan, "sine": sine, "cosine": cosine}
