@@ -124,7 +124,7 @@ class Queued(CardEngine):
                 "or 'momentum'"
             )
         if method.tableau is None:
-            return f"method '{method.name}' calls Python at every step; take rk4, midpoint, dopri5 or dop853"
+            return f"method '{method.name}' is not compiled for cards; take rk4, midpoint, dopri5 or dop853"
         if np.ndim(plan.settings.atol):
             return "every state has a tolerance of its own; give one number as atol="
         return ""

@@ -33,11 +33,18 @@ if TYPE_CHECKING:
     from armillary.ensembles.engines.lane_steps import LaneFrame, LaneFunction
 
 
+def _method_refusal(plan: Plan) -> str:
+    """Return why lanes do not know the method of a plan; "" if they do."""
+    method = plan.method
+    known = method.tableau is not None and not method.family
+    return "" if known else f"method '{method.name}' has no Runge-Kutta tableau"
+
+
 def _refusal(plan: Plan) -> str:
     """Return why neither `Lanes` nor `AdaptiveLanes` can make the runs of a plan; "" for no such reason."""
     program = plan.program
-    if plan.method.family or plan.method.tableau is None:
-        return f"method '{plan.method.name}' has no Runge-Kutta tableau"
+    if why := _method_refusal(plan):
+        return why
     if program.fire or program.events.results or program.corrected:
         return f"'{program.name}' has events or corrections"
     return "inputs jump" if plan.stops is not None else ""
@@ -246,10 +253,8 @@ class LanesWithEvents(Scalar):
     @classmethod
     def refusal(cls, plan: Plan) -> str:
         program = plan.program
-        if why := Scalar.refusal(plan):
+        if why := Scalar.refusal(plan) or _method_refusal(plan):
             return why
-        if plan.method.tableau is None:
-            return f"method '{plan.method.name}' has no Runge-Kutta tableau"
         if not program.events.results:
             return "there are no events"
         if program.update.results:
