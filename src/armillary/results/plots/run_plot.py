@@ -18,10 +18,10 @@ import html
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, partial
 from io import BytesIO
 from pathlib import Path
 from types import ModuleType
@@ -99,7 +99,8 @@ def chart_of(
     if len(runs) == 1:
         panels = _by_units(runs[0], wanted, x)
     else:
-        panels = tuple(_by_output(runs, titles_of_runs, name, x, x_units) for name in wanted)
+        noise = cache(partial(_noise, runs))  # reads all outputs of its units
+        panels = tuple(_by_output(runs, titles_of_runs, name, x, x_units, noise) for name in wanted)
     titles = dict.fromkeys(str(run.info.get("title") or run.system) for run in runs)
     return Chart(title if title is not None else ", ".join(titles), x or TIME, x_units, panels)
 
@@ -156,7 +157,14 @@ def _by_units(run: Run, names: Sequence[str], x: str | None) -> tuple[Panel, ...
     )
 
 
-def _by_output(runs: Sequence[Run], labels: Sequence[str], name: str, x: str | None, x_units: str) -> Panel:
+def _by_output(
+    runs: Sequence[Run],
+    labels: Sequence[str],
+    name: str,
+    x: str | None,
+    x_units: str,
+    noise: Callable[[str], float],
+) -> Panel:
     curves = []
     units = _units(runs, name)
     for number, (run, label) in enumerate(zip(runs, labels, strict=True)):
@@ -166,7 +174,7 @@ def _by_output(runs: Sequence[Run], labels: Sequence[str], name: str, x: str | N
         if x is not None:
             over = run[x] * conversion(x, run.units[x], x_units)
         curves.append(Curve(label, over, run[name] * conversion(name, run.units[name], units), number))
-    return Panel(axis_label(name, units), units, tuple(curves), _noise(runs, units))
+    return Panel(axis_label(name, units), units, tuple(curves), noise(units))
 
 
 def _noise(runs: Sequence[Run], units: str) -> float:
