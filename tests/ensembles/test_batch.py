@@ -251,7 +251,7 @@ def test_memory_at_the_end_whatever_made_the_run() -> None:
         (everything(), {"step": 0.01}, "lanes"),
         (everything(), {"sample": 0.1}, "scalar"),
         (everything(), {"method": "rodas5p", "sample": 0.1}, "scalar"),
-        (everything(), {"method": "auto", "sample": 0.1}, "python"),
+        (everything(), {"method": "auto", "sample": 0.1}, "scalar"),
         (changing(), {"sample": 0.1}, "scalar"),
     ]
     for model, how, engine in cases:

@@ -137,7 +137,7 @@ def plan(
     equations = model.equations
     contacts = bool(equations.system.contacts)
     settings = complete_settings(given, equations.method_family, contacts=contacts)
-    if settings.integrator.rosenbrock and not settings.integrator.begins_with:
+    if settings.integrator.rosenbrock:
         model = model.differentiated
     settings = replace(settings, atol=model.tolerances(settings.atol))
     # raises an error unless there are as many as states
