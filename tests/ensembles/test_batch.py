@@ -512,6 +512,7 @@ BAD = [
     ({"runs": 2, "outputs": ["heigt"]}, r"no output 'heigt'; did you mean 'height'"),
     ({"runs": 2, "metrics": ["maximum(heigt)"]}, r"no output 'heigt'; did you mean 'height'"),
     ({"runs": 2, "metrics": ["maxmum(height)"]}, r"is not a metric; did you mean 'maximum'"),
+    ({"runs": 2, "metrics": ["rms(height, 3)"]}, r"no output .height, 3.; .height. is one: leave out ., 3."),
     ({"runs": 2, "metrics": {"height": "max(height)"}, "outputs": ["height"]}, r"has the name of an output"),
     ({"parameters": {"L": [0.5, 0.6]}, "metrics": {"L": "max(height)"}}, r"has the name of a quantity"),
     ({"runs": 2, "metrics": {"status": "max(height)"}}, r"a metric cannot be called 'status'"),
