@@ -173,6 +173,15 @@ def test_severe_manoeuvres_have_verdicts() -> None:
     assert "responsive: no" in mild.verdict
     turn = veh.fishhook(car, steer=0.08, speed=20.0)
     assert turn.passed and turn["least load of a wheel"] > 0 and abs(turn["peak roll angle"]) > 2
+    for sharp, wait in (
+        (veh.j_turn(car, steer=-0.02, speed=20.0, rate=0.04), 4.0),
+        (veh.fishhook(car, steer=-0.02, speed=20.0, rate=0.04), 0.25 + 1.0 + 3.0),
+    ):
+        time, angle = sharp.run.time, sharp.run["steer"]
+        begun = time[np.flatnonzero(angle)[0] - 1]
+        early = (time > begun) & (time <= begun + 0.5 + 1e-9)
+        assert np.allclose(angle[early], -0.04 * (time[early] - begun), atol=1e-9)
+        assert np.isclose(angle[early][-1], -0.02) and np.isclose(time[-1], begun + 0.5 + wait)
     with pytest.raises(arm.ModelError, match="has no brakes"):
         veh.braking(car, speed=20.0, brake=0.5)
 

@@ -137,6 +137,8 @@ def test_a_split_road_has_two_frictions() -> None:
     road = veh.split_road(0.3, 0.9)
     assert np.isclose(road.below(5.0, -1.0).friction, 0.3) and np.isclose(road.below(5.0, 1.0).friction, 0.9)
     assert np.isclose(road.below(0.0, 0.0).friction, 0.6)
+    beside = veh.split_road(0.3, 0.9, edge=2.5, width=0.4)
+    assert np.allclose([beside.below(0.0, 2.5 + y).friction for y in (-0.3, 0.0, 0.3)], [0.3, 0.6, 0.9])
     with pytest.raises(arm.ModelError, match="must be positive"):
         veh.split_road(0.0)
 
@@ -296,6 +298,15 @@ def test_a_body_coasts_as_drag_alone_demands() -> None:
     veh.add_air(s, "air", body, body.com, drag=0.7, density=1.2)
     run = s.derive().compile().simulate(5.0, initial={"body.u1": 50.0}, rtol=1e-11, atol=1e-11)
     assert np.isclose(run["body.u1"][-1], 50 / (1 + 1.2 * 0.7 / 200 * 50 * 5), rtol=1e-9)
+
+
+def test_a_body_at_rest_is_carried_by_the_wind() -> None:
+    """v = w − w/(1 + k w t): what coasts is the velocity relative to the air."""
+    s = arm.System("carried")
+    body = s.body("body", joint=arm.Prismatic("x"), mass=100, inertia=0)
+    veh.add_air(s, "air", body, body.com, drag=0.7, density=1.2, wind=20 * s.ground.x)
+    run = s.derive().compile().simulate(5.0, rtol=1e-11, atol=1e-11)
+    assert np.isclose(run["body.u1"][-1], 20 - 20 / (1 + 1.2 * 0.7 / 200 * 20 * 5), rtol=1e-9)
 
 
 def test_motors_have_the_torque_of_their_power() -> None:
