@@ -48,5 +48,20 @@ def signatures() -> list[str]:
     return [line for module in (arm, veh) for line in lines_of(module)]
 
 
+def unnamed_options(text: str) -> list[str]:
+    """The keywords with defaults of kept functions and methods that a text neither gives, ``name=``, nor has
+    as keys, ``"name":``; without those of classes, whose fields analyses fill.
+    """
+    given = {a or b for a, b in re.findall(r'\b(\w+)=(?!=)|"(\w+)":', text)}
+    found = []
+    for line in KEPT.read_text(encoding="utf-8").splitlines():
+        name, _, arguments = line.removesuffix(")").partition("(")
+        while "(" in arguments:  # of defaults
+            arguments = re.sub(r"\([^()]*\)", "", arguments)
+        if name.rpartition(".")[2][0].islower():
+            found += [f"{name} {k}" for k in re.findall(r"\b(\w+)=", arguments) if k not in given]
+    return found
+
+
 if __name__ == "__main__":
     KEPT.write_text("\n".join(signatures()) + "\n", encoding="utf-8")

@@ -50,6 +50,7 @@ def test_figures_of_the_linear_car_are_those_of_the_textbook(front: float, rear:
     else:
         assert np.isclose(found.critical_speed, np.sqrt(-L / k), rtol=1e-7)
         assert np.isnan(found.characteristic_speed)
+    assert np.isnan(veh.handling_figures(linear_car(front, rear), 20.0, critical=False).critical_speed)
 
 
 def test_a_critical_speed_is_found_up_to_the_end_of_the_search() -> None:
@@ -171,6 +172,12 @@ def test_severe_manoeuvres_have_verdicts() -> None:
     mild = veh.sine_with_dwell(car, steer=0.01)
     assert mild["yaw velocity ratio after 1.75 s"] < 20 and not mild.passed
     assert "responsive: no" in mild.verdict
+    # In proportion, aside by 1.68 m: enough for a heavy vehicle (1.52 m), not for others (1.83 m).
+    steer = 0.01 * 1.68 / mild["lateral displacement at 1.07 s"]
+    for heavy in (True, False):
+        found = veh.sine_with_dwell(car, steer=steer, heavy=heavy)
+        assert 1.52 < found["lateral displacement at 1.07 s"] < 1.83
+        assert ("responsive: yes" in found.verdict) == heavy
     turn = veh.fishhook(car, steer=0.08, speed=20.0)
     assert turn.passed and turn["least load of a wheel"] > 0 and abs(turn["peak roll angle"]) > 2
     for sharp, wait in (

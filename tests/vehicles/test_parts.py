@@ -314,6 +314,37 @@ def test_motors_have_the_torque_of_their_power() -> None:
     assert law(100.0, 0.5) == 150.0 and np.isclose(law(400.0, 1.0), 150.0)
 
 
+def test_numbers_of_parts_become_parameters_of_the_model() -> None:
+    """The options by which parts are built are what runs may set, under the names of the parts."""
+    s = arm.System("parts")
+    body = s.body("body", joint=arm.Prismatic("x"), mass=100, inertia=0)
+    veh.add_rack(s, "rack", body, angle=0.0, pinion=0.01, column_stiffness=321.0, column_damping=1.7)
+    wheel = veh.add_wheel(s, "w", body, TYRE, mass=20, inertia=(0.5, 0.9, 0.5), slow=0.7, damping_time=0.03)
+    veh.add_brake(s, wheel, 100.0, heat_capacity=5e3, cooling=12.0, ambient=280.0)
+    wanted = {
+        "rack_pinion": 0.01, "rack_column_stiffness": 321.0, "rack_column_damping": 1.7, "w_slow": 0.7,
+        "w_damping_time": 0.03, "w_brake_capacity": 5e3, "w_brake_cooling": 12.0, "w_brake_ambient": 280.0,
+    }  # fmt: skip
+    assert {name: s.parameters[name].data.default for name in wanted} == wanted
+    assert s.initial[s.states["w_brake_temperature"].symbol] == 280.0
+
+
+def test_a_rolling_wheel_has_the_kinetic_energy_of_its_spin() -> None:
+    """J (V/r)²/2 beside that of the sled."""
+    s = arm.System("rolling")
+    sled = s.body("sled", joint=arm.Prismatic("x"), mass=10, inertia=0)
+    speed = s.parameter("V", 4.0, units="m/s")
+    s.prescribe(sled.u1, speed)
+    radius = s.parameter("r", 0.32, units="m")
+    tyre = veh.LinearTyre(0.0, radius=radius, relaxation_alpha=s.parameter("sigma", 0.1, units="m"))
+    veh.add_rolling_wheel(
+        s, "wheel", sled, tyre, load=s.parameter("Z", 100.0, units="N"), speed=speed, spin_inertia=0.8
+    )
+    s.output("energy", s.kinetic_energy(), units="J")
+    run = s.derive().compile().simulate(0.01, step=0.01)
+    assert np.isclose(run["energy"][0], 10 * 16 / 2 + 0.8 * (4 / 0.32) ** 2 / 2, rtol=1e-12)
+
+
 def test_wrong_parts_are_named() -> None:
     s = arm.System("faults")
     with pytest.raises(arm.ModelError, match="where it shifts down again"):
