@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 import armillary as arm
+import armillary.control as control
 import armillary.vehicles as veh
 
 KEPT = Path(__file__).with_name("kept_signatures.txt")
@@ -45,7 +46,7 @@ def lines_of(module: ModuleType) -> Iterator[str]:
 
 
 def signatures() -> list[str]:
-    return [line for module in (arm, veh) for line in lines_of(module)]
+    return [line for module in (arm, control, veh) for line in lines_of(module)]
 
 
 def unnamed_options(text: str) -> list[str]:
