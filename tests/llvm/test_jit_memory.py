@@ -63,7 +63,7 @@ def product(seed: int, factors: int = 60) -> str:
         lambda text: jit.Compiled(text),
         lambda text: jit.engine("", lambda: [text, "declare double @f(double)"], 3, jit.Passes(3)),
     ],
-    ids=["programs", "linked loops"],
+    ids=["programs", "loops"],
 )
 def test_a_compilation_leaves_less_than_a_kilobyte_behind(compiled, allocated, monkeypatch):
     monkeypatch.setenv("ARMILLARY_CACHE", "off")

@@ -329,16 +329,6 @@ def test_a_model_without_outputs_or_states_runs(method):
 # Code
 
 
-@pytest.mark.parametrize("method", COMPILED)
-def test_linked_text_gives_the_run_of_the_addresses(method):
-    """LLVM may fuse what it inlines, so the last bits differ."""
-    options = {"t0": 0, "t_end": 3, "state": [1, 0.5], "constants": [0.8], **_step(method, 0.01)}
-    by_address = integrate(ball().functions, method, **options)
-    linked = integrate(ball().linked, method, **options)
-    assert linked.samples[-1] == pytest.approx(by_address.samples[-1], abs=1e-12)
-    assert len(linked.events) == len(by_address.events) > 3
-
-
 def test_one_loop_serves_models_of_all_sizes():
     """Decays of 1 to 9 states, each with the numbers of one alone, by the same machine code."""
     ends, loops = [], set()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import binding
@@ -141,12 +141,6 @@ class Model:
     """Compiled functions; they keep their code alive."""
 
     functions: Functions
-    text: str
-
-    @property
-    def linked(self) -> Functions:
-        """The same functions as text, to be linked with the loops."""
-        return replace(self.functions, ir=self.text)
 
 
 def compile_model(
@@ -193,4 +187,4 @@ def compile_model(
         event_terminal=terminal,
         owner=engine,
     )
-    return Model(functions, text)
+    return Model(functions)

@@ -94,7 +94,7 @@ class Scalar(Engine):
         )
         methods = [self.first, self.first.alike(stiff=True)] if plan.method.begins_with else [self.first]
         shapes = [run.shape for run in methods]
-        self.loops = [compiled_loop(shape, functions.ir) for shape in shapes]
+        self.loops = [compiled_loop(shape) for shape in shapes]
         self.drives = np.array([loop.drive_address for loop in self.loops])
         self.workspace = np.concatenate([run.workspace for run in methods])
         self.shared = np.array(shared_places(*shapes) if len(shapes) > 1 else [], dtype=np.int64)

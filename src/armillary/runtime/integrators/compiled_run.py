@@ -116,7 +116,7 @@ def _plan(
         watched=watched,
         kinks=0 < functions.n_own < functions.n_states,
     )
-    loop = compiled_loop(shape, functions.ir)
+    loop = compiled_loop(shape)
     offsets, length = shape.layout()
     workspace = np.zeros(max(length, 1))
 

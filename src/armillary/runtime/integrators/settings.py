@@ -282,12 +282,7 @@ IntegrationStatus = Literal[
 
 @dataclass(frozen=True)
 class Functions:
-    """The generated functions of a model, by address (0: there is none), and their sizes.
-
-    `ir` may have LLVM text that defines them under their own names; compiled loops are then linked with it
-    instead of calling the addresses. This avoids indirect calls and lets LLVM inline, but compiles the model
-    again with every loop.
-    """
+    """The generated functions of a model, by address (0: there is none), and their sizes."""
 
     derivatives: int
     outputs: int
@@ -307,7 +302,6 @@ class Functions:
     n_events: int = 0
     event_directions: tuple[int, ...] = ()  # −1 falling, +1 rising, 0 both; empty: all 0
     event_terminal: tuple[float, ...] = ()  # 1: the run ends there, 2: LANDING; empty: all 0
-    ir: str = field(default="", repr=False)
     # for `may_jump`; see loop.py
     speed_kinds: np.ndarray | None = field(default=None, repr=False, compare=False)
     owner: object = field(default=None, repr=False, compare=False)  # keeps the code at these addresses alive

@@ -13,9 +13,7 @@ from armillary.llvm.jit import (
     PLAIN,
     Passes,
     engine,
-    holds_addresses,
     machine_settings,
-    quick,
     vectorise_functions,
 )
 from armillary.solver.llvm.layout import Control, LoopShape, Reason
@@ -42,27 +40,26 @@ _OVER_MATRICES = ("set_system", "eliminate_columns", "solve_columns", "solve_unk
 class Loop:
     """A compiled loop; its code is freed with it."""
 
-    def __init__(self, shape: LoopShape, model: str = "") -> None:
+    def __init__(self, shape: LoopShape) -> None:
         def texts() -> list[str]:
             from armillary.llvm.building.builder import (
                 power_text,  # neither import is needed if the code is in the cache
             )
             from armillary.solver.llvm.loop import emit_loop
 
-            made = [str(emit_loop(shape, linked=bool(model)).module)]
+            made = [str(emit_loop(shape).module)]
             if passes == GENERAL:
                 vectorised = [*(_OVER_EVENTS if shape.events else ())]
                 vectorised += _OVER_MATRICES if shape.implicit and not shape.sparse else ()
                 made = vectorise_functions(made[0], vectorised) if vectorised else made
             if shape.adaptive:
                 made.append(power_text(1)[1])
-            return [*made, model] if model else made
+            return made
 
         vectors = shape.states > 12
         own_size = Passes(3, loops=vectors, straight=vectors)
         passes = (PLAIN if shape.plain else GENERAL) if shape.general else own_size
-        name = "" if holds_addresses(model) else f"loop {loop_sources()} {shape!r} {model}"
-        self._engine = engine(name, texts, 3, passes)
+        self._engine = engine(f"loop {loop_sources()} {shape!r}", texts, 3, passes)
         kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.POINTER(Control), ctypes.c_void_p)
         address = self._engine.get_function_address
         self.drive_address: int = address("armillary_drive")
@@ -72,9 +69,7 @@ class Loop:
         choosing = ctypes.CFUNCTYPE(None, ctypes.POINTER(Control), ctypes.c_void_p)
         self._choose = choosing(self.choice_address) if self.choice_address else None
         search = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.POINTER(Control), *[ctypes.c_void_p] * 2)
-        self._may_jump: Callable[..., int] | None = None
-        if not model:
-            self._may_jump = search(self._engine.get_function_address("armillary_may_jump"))
+        self._may_jump: Callable[..., int] = search(address("armillary_may_jump"))
 
     def __call__(self, control: Control, workspace: int) -> Reason:
         return _REASONS[self._drive(ctypes.byref(control), workspace)]
@@ -90,9 +85,9 @@ class Loop:
     def may_jump(self, control: Control, workspace: int, kinds: int) -> bool:
         """Return whether the speeds of any kind may have jumped in the rows of a run.
 
-        True if this loop has no such test. ``kinds`` is the address of a table; see loop.py.
+        ``kinds`` is the address of a table; see loop.py.
         """
-        return self._may_jump is None or bool(self._may_jump(ctypes.byref(control), workspace, kinds))
+        return bool(self._may_jump(ctypes.byref(control), workspace, kinds))
 
 
 @cache
@@ -106,7 +101,7 @@ def loop_sources() -> str:
     return digest(*(file.read_text(encoding="utf-8") for file in files))
 
 
-def compiled_loop(shape: LoopShape, model: str = "") -> Loop:
+def compiled_loop(shape: LoopShape) -> Loop:
     """Return the loop for a shape, compiled at its first use in this process; the 64 last used are kept.
 
     General loops, for any number of states, give the same results to the last bit as loops made for one
@@ -118,13 +113,10 @@ def compiled_loop(shape: LoopShape, model: str = "") -> Loop:
         rk4, general       284    960    775   2185
         dopri5, own size   501   1187   1298   3445
         dopri5, general    550   1270   1272   3480
-
-    `model` is LLVM text that defines the generated functions, to be linked with the loop instead of called by
-    address. Without optimisation, calls cost less than compiling the functions again, so `model` is ignored.
     """
-    return _load_loop(shape.any_size(), "" if quick() else model, machine_settings())
+    return _load_loop(shape.any_size(), machine_settings())
 
 
 @lru_cache(maxsize=64)
-def _load_loop(shape: LoopShape, model: str, chosen: tuple[object, ...]) -> Loop:
-    return Loop(shape, model)
+def _load_loop(shape: LoopShape, chosen: tuple[object, ...]) -> Loop:
+    return Loop(shape)
