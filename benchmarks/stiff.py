@@ -8,8 +8,10 @@ with one by dop853 with rtol = 1e-12, where this is not too long, and with publi
 some. The time at the target error is read from the line through both neighbours in a plot of logarithms. A
 method that does not come as near is given with its best error.
 
-SciPy's Radau and BDF and SUNDIALS' CVODE call the compiled derivatives and the compiled exact Jacobian;
-SciPy's take differences where the equations of our own steps are sparse. Exudyn's generalised-alpha method
+SciPy's Radau and BDF and SUNDIALS' CVODE call the compiled derivatives and the compiled exact Jacobian. Where
+the equations of our own steps are sparse, SciPy's take differences, and CVODE our sparse equations as the
+preconditioner of its GMRES: the Jacobian itself, in relative coordinates, is full, and its 13,000 elements of
+a cable of 40 segments take more than ten minutes to derive and compile. Exudyn's generalised-alpha method
 and MuJoCo's implicitfast have the cable and the springs in elements of their own, in equal steps of several
 lengths. Programs that are not installed are left out (benchmarks/peers/stiff_cases.py). Seconds are those of
 the processor: the machine may be shared.
@@ -33,7 +35,6 @@ if __name__ == "__main__":  # a script has its own folder, not that of the packa
 
 import armillary as arm
 from armillary.algebra.arguments import core_of
-from armillary.control.knot_functions import KnotFunctions
 from armillary.verification.cases import beams, mechanisms
 from benchmarks.peers import stiff_cases
 
@@ -215,7 +216,7 @@ def runners(case: Case) -> dict[str, Runner]:
 
 
 def library_runner(case: Case, model: Any, method: str) -> Runner:
-    """A solver of SciPy, or CVODE, on the compiled derivatives and, where it is dense, the Jacobian."""
+    """A solver of SciPy, or CVODE, on the compiled derivatives and their exact partial derivatives."""
     from scipy.integrate import solve_ivp
 
     model.simulate(1e-6, method="rodas5p", **case.settings)
@@ -231,8 +232,6 @@ def library_runner(case: Case, model: Any, method: str) -> Runner:
     state = np.array([start[name][0] for name in names])
     times = np.linspace(0.0, case.duration, 21)
     a = constants.ctypes.data, memory.ctypes.data
-    more: tuple[Any, ...] = ()
-    owner: Any = made
 
     def f(t: float, y: np.ndarray) -> np.ndarray:
         derivatives(t, np.ascontiguousarray(y).ctypes.data, *a, rates.ctypes.data)
@@ -246,17 +245,14 @@ def library_runner(case: Case, model: Any, method: str) -> Runner:
     def by_cvode(rtol: float) -> tuple[np.ndarray, float]:
         longest = case.settings.get("max_step", 0.0)  # 0: none
         numbers = {"rtol": rtol, "atol": rtol * case.atol, "max_step": longest, "duration": case.duration}
-        functions = made.address("derivatives"), owner.address("partial_rates" if dense else "slopes")
-        found, seconds = stiff_cases.run_by_cvode(*functions, constants, memory, state, numbers, *more)
+        functions = made.address("derivatives"), made.address("partial_rates")
+        found, seconds = stiff_cases.run_by_cvode(
+            *functions, constants, memory, state, numbers, program.structure
+        )
         return np.array([found[:, names.index(c)] for c in case.columns]), seconds
 
     if method == "CVODE":
         stiff_cases.find_cvode()
-        if not dense:  # the elements of the Jacobian that can differ from zero
-            t = made.equations.targets
-            found, elements = KnotFunctions(made.equations, t.rates, t.integrated).with_jacobian("slopes")
-            more = (found.rows, found.columns), elements.constants()
-            owner = elements
         return by_cvode
 
     def run(rtol: float) -> tuple[np.ndarray, float]:

@@ -1,9 +1,10 @@
 """Other programs on the cases of stiff.py: SUNDIALS' CVODE, Exudyn and MuJoCo, where they are installed.
 
 CVODE is a library of C: a small program (native/cvode_runner.c) calls it with the machine code of our rates
-and, where our own equations are dense, of their exact Jacobian. It is found where the compiler finds it, or
-in the folder SUNDIALS, with the subfolders include and lib. Exudyn and MuJoCo have the case in elements of
-their own, in equal steps of several lengths. Seconds are those of the processor: the machine may be shared.
+and of their exact Jacobian, dense or as the sparse equations of our own steps. It is found where the compiler
+finds it, or in the folder SUNDIALS, with the subfolders include and lib. Exudyn and MuJoCo have the case in
+elements of their own, in equal steps of several lengths. Seconds are those of the processor: the machine may
+be shared.
 """
 
 from __future__ import annotations
@@ -20,16 +21,22 @@ from typing import Any
 
 import numpy as np
 
+from armillary.program.sparse_rates import SparseStructure
+
 Runner = Callable[[float], tuple[np.ndarray, float]]  # of a tolerance or step: rows, and seconds
 ROWS = 20
 
 
+_TABLES = ("row_start", "upper_start", "column", "entry_start", "entry_column", "state_of")
+
+
 class _Model(ctypes.Structure):
     _fields_ = [
-        *((name, ctypes.c_void_p) for name in ("rates", "partials", "constants", "memory", "own")),
+        *((name, ctypes.c_void_p) for name in ("rates", "partials", "constants", "memory")),
         ("n", ctypes.c_int),
-        ("elements", ctypes.c_int),
-        *((name, ctypes.c_void_p) for name in ("rows", "columns", "work")),
+        ("unknowns", ctypes.c_int),
+        *((name, ctypes.c_void_p) for name in (*_TABLES, "entries", "factors", "pivots", "solution")),
+        ("gamma", ctypes.c_double),
     ]
 
 
@@ -40,7 +47,7 @@ def find_cvode() -> ctypes.CDLL:
     prefix = os.environ.get("SUNDIALS")
     places = [f"-I{prefix}/include", f"-L{prefix}/lib", f"-Wl,-rpath,{prefix}/lib"] if prefix else []
     libraries = ["-lsundials_cvode", "-lsundials_nvecserial", "-lsundials_sunmatrixdense"]
-    libraries += ["-lsundials_sunlinsoldense", "-lm"]
+    libraries += ["-lsundials_sunlinsoldense", "-lsundials_sunlinsolspgmr", "-lm"]
     source, made = Path(__file__).parents[1] / "native" / "cvode_runner.c", folder / "runner.so"
     command = ["cc", "-O3", "-shared", "-fPIC", str(source), *places, *libraries, "-o", str(made)]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -58,25 +65,26 @@ def run_by_cvode(
     memory: np.ndarray,
     start: np.ndarray,
     settings: dict[str, Any],
-    pattern: tuple[np.ndarray, np.ndarray] | None = None,
-    own: np.ndarray | None = None,
+    structure: SparseStructure | None = None,
 ) -> tuple[np.ndarray, float]:
-    """Return states at the start and at 20 later times, and seconds. With a ``pattern`` of rows and columns
-    ``partials`` gives the rates and then these elements of the Jacobian, from constants of its ``own``.
+    """Return states at the start and at 20 later times, and seconds.
+
+    ``partials`` computes all partial derivatives, or the elements of sparse equations with a ``structure``.
     """
     n, library = len(start), find_cvode()
-    rows, work = np.empty((ROWS, n)), np.empty(n * (n + 1) + 1)
-    places = [a.astype(np.int32) for a in pattern or (np.zeros(1), np.zeros(1))]
+    rows = np.empty((ROWS, n))
+    unknowns, entries, factors = structure.sizes if structure else (0, n * n, 0)
+    numbers = [np.empty(length + 1) for length in (entries + n, factors, unknowns, unknowns)]
+    tables = [np.array(getattr(structure, name) if structure else [], dtype=np.int32) for name in _TABLES]
     model = _Model(
-        rates, partials or None, constants.ctypes.data, memory.ctypes.data,
-        (constants if own is None else own).ctypes.data, n,
-        len(pattern[0]) if pattern else -1, *(a.ctypes.data for a in places), work.ctypes.data,
+        rates, partials or None, constants.ctypes.data, memory.ctypes.data, n, unknowns,
+        *(a.ctypes.data for a in (*tables, *numbers)),
     )  # fmt: skip
-    numbers = [ctypes.c_double(settings[name]) for name in ("rtol", "atol", "max_step")]
+    asked = [ctypes.c_double(settings[name]) for name in ("rtol", "atol", "max_step")]
     began = time.thread_time()
     status = library.run_cvode(
         ctypes.byref(model), start.ctypes.data_as(ctypes.c_void_p), ctypes.c_double(settings["duration"]),
-        ROWS, *numbers, rows.ctypes.data_as(ctypes.c_void_p),
+        ROWS, *asked, rows.ctypes.data_as(ctypes.c_void_p),
     )  # fmt: skip
     seconds = time.thread_time() - began
     if status < 0:
