@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 import armillary as arm
+import armillary.control as control
 import armillary.vehicles as veh
 
 KEPT = Path(__file__).with_name("kept_signatures.txt")
@@ -45,7 +46,22 @@ def lines_of(module: ModuleType) -> Iterator[str]:
 
 
 def signatures() -> list[str]:
-    return [line for module in (arm, veh) for line in lines_of(module)]
+    return [line for module in (arm, control, veh) for line in lines_of(module)]
+
+
+def unnamed_options(text: str) -> list[str]:
+    """The keywords with defaults of kept functions and methods that a text neither gives, ``name=``, nor has
+    as keys, ``"name":``; without those of classes, whose fields analyses fill.
+    """
+    given = {a or b for a, b in re.findall(r'\b(\w+)=(?!=)|"(\w+)":', text)}
+    found = []
+    for line in KEPT.read_text(encoding="utf-8").splitlines():
+        name, _, arguments = line.removesuffix(")").partition("(")
+        while "(" in arguments:  # of defaults
+            arguments = re.sub(r"\([^()]*\)", "", arguments)
+        if name.rpartition(".")[2][0].islower():
+            found += [f"{name} {k}" for k in re.findall(r"\b(\w+)=", arguments) if k not in given]
+    return found
 
 
 if __name__ == "__main__":

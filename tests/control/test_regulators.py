@@ -77,6 +77,15 @@ def test_kalman_gain_and_lqg_agree_with_their_equations():
     assert np.allclose(np.sort_complex(whole.poles), np.sort_complex(apart), rtol=1e-6)
 
 
+def test_noise_on_the_inputs_acts_through_them():
+    """1/s²: noise of intensity w on the force and v on the position. With L = P Cᵀ/v the Riccati equation is
+    w = v L₂² and 2 L₂ = L₁².
+    """
+    lin = slider().linearize(inputs=["F"], outputs=["b.q1"])
+    found = control.kalman(lin, {"F": 0.3}, 0.01, noise_inputs=True)
+    assert np.allclose(found.L[:, 0], [np.sqrt(2 * np.sqrt(30.0)), np.sqrt(30.0)], rtol=1e-9)
+
+
 def test_gains_along_a_run_at_rest_stay_at_the_steady_ones():
     model = cart_pole()
     run = model.simulate(1.0, step=0.01, initial=UPRIGHT, sample=0.05)

@@ -251,7 +251,7 @@ def test_memory_at_the_end_whatever_made_the_run() -> None:
         (everything(), {"step": 0.01}, "lanes"),
         (everything(), {"sample": 0.1}, "scalar"),
         (everything(), {"method": "rodas5p", "sample": 0.1}, "scalar"),
-        (everything(), {"method": "auto", "sample": 0.1}, "python"),
+        (everything(), {"method": "auto", "sample": 0.1}, "scalar"),
         (changing(), {"sample": 0.1}, "scalar"),
     ]
     for model, how, engine in cases:
@@ -512,6 +512,7 @@ BAD = [
     ({"runs": 2, "outputs": ["heigt"]}, r"no output 'heigt'; did you mean 'height'"),
     ({"runs": 2, "metrics": ["maximum(heigt)"]}, r"no output 'heigt'; did you mean 'height'"),
     ({"runs": 2, "metrics": ["maxmum(height)"]}, r"is not a metric; did you mean 'maximum'"),
+    ({"runs": 2, "metrics": ["rms(height, 3)"]}, r"no output .height, 3.; .height. is one: leave out ., 3."),
     ({"runs": 2, "metrics": {"height": "max(height)"}, "outputs": ["height"]}, r"has the name of an output"),
     ({"parameters": {"L": [0.5, 0.6]}, "metrics": {"L": "max(height)"}}, r"has the name of a quantity"),
     ({"runs": 2, "metrics": {"status": "max(height)"}}, r"a metric cannot be called 'status'"),

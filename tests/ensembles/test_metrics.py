@@ -121,7 +121,7 @@ class Swing(Metric):
         ({"step": 0.01}, "lanes"),
         ({}, "scalar"),
         ({"method": "rodas5p"}, "scalar"),
-        ({"method": "auto"}, "python"),
+        ({"method": "auto"}, "scalar"),
     ],
 )
 def test_a_metric_is_one_class_for_every_engine(how: dict[str, Any], engine: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import armillary as arm
 from armillary.solver.language import language
-from armillary.solver.language.translator import FEATURES, _comments, read_solver
+from armillary.solver.language.translator import FEATURES, _comments, _function, read_contacts, read_solver
 from armillary.solver.methods.method_text import exported_methods, source
 from armillary.solver.methods.registry import METHODS
 from armillary.solver.methods.tableau import Method, Tableau
@@ -79,6 +79,19 @@ def test_names_of_a_function_are_no_words_of_languages_nor_those_of_constants_an
         assert not own & words, name
         assert not own & known, name
     assert not {n.lower() for n in solver.constants} & set(solver.functions)
+
+
+def test_loop_variables_are_not_compared_with_numbers() -> None:
+    """Indices begin at 1 in Fortran and MATLAB, where the first of a loop is not 0."""
+    text = """def scan(run: Run) -> None:
+    'Look at all.'
+    for part in range(2):
+        if part == {}:
+            run.t = 0.0"""
+    assert _function(list(ast.walk(ast.parse(text.format("FIRST")).body[0])), True).name == "scan"
+    with pytest.raises(TypeError, match=r"scan compares the loop variable part with a number.*with FIRST"):
+        _function(list(ast.walk(ast.parse(text.format(0)).body[0])), True)
+    assert read_contacts(("solve_independent_rows",)).functions  # the contacts' own text passes
 
 
 def test_coefficients_are_the_doubles_of_the_tableau() -> None:

@@ -50,7 +50,7 @@ def test_friction_opposes_and_saturates() -> None:
 
 def test_friction_rises_towards_rest_by_stribeck() -> None:
     speeds = np.array([0.05, 0.1, 1.0])
-    found = -arm.friction_force(speeds, 1.0, 0.3, 1e-5, 0.5, 0.1)
+    found = -arm.friction_force(speeds, 1.0, 0.3, 1e-5, static=0.5, stribeck=0.1)
     assert np.allclose(found, 0.3 + 0.2 * np.exp([-0.25, -1.0, -100.0]), rtol=1e-7)
 
 

@@ -37,12 +37,16 @@ def bench() -> arm.System:
     s.delay("late", "u", 0.5, order=4)
     s.delay("steady", "u", 0.5, order=3, initial=2.0, units="mm")
     s.rate_limit("slow", "u", rising=0.004, time_constant=0.1)
+    s.rate_limit("sinking", "u", 0.004, 0.1, falling=0.001, initial=5.0, units="mm")
+    s.second_order_lag("stronger", "u", frequency=8.0, damping=0.3, gain=-2.5, initial=1.0, units="mm")
+    s.linear_model("through", ["u", "first"], [[-1.0]], [[0, 0]], [[1.0]], D=[[2.0, 3.0]], initial=[4.0])
     y1, y2 = s.linear_model("plant", ["u", "first"], A, B, C, D, units=["N", "m"])
     for name in ("filtered", "symbolic", "late", "steady"):
         s.output(f"{name} out", name, units="mm")
     s.output("y1", y1, units="N")
     s.output("y2", y2, units="m")
     s.output("push", "plant_y1", units="N")
+    s.output("fed through", "through", units="1")
     return s
 
 
@@ -81,6 +85,35 @@ def test_a_rate_limit_rises_at_its_rate_and_arrives_with_its_lag(run: arm.Run) -
     t = run.time
     wanted = np.where(t < 0.4, 4e-3 * t, 2e-3 - 0.4e-3 * np.exp(-(t - 0.4) / 0.1))
     np.testing.assert_allclose(run["slow"], wanted, atol=1e-10)
+
+
+def test_a_rate_limit_falls_at_a_rate_of_its_own(run: arm.Run) -> None:
+    """From 5 to 2 mm at 1 mm/s: (u − y)/τ is above −1 mm/s only in the last 0.1 mm, from 2.9 s on."""
+    np.testing.assert_allclose(run["sinking"], 5.0 - run.time, rtol=1e-9)
+
+
+def test_a_second_order_lag_multiplies_its_input_by_its_gain_and_starts_at_rest(run: arm.Run) -> None:
+    """K u (step response) plus the part of a start at 1 mm without speed, which is one less that response."""
+    step = step_response([64], [1, 4.8, 64], run.time)
+    np.testing.assert_allclose(run["stronger"], -2.5 * 2.0 * step + 1.0 * (1.0 - step), atol=1e-8)
+
+
+def test_the_direct_part_of_a_linear_model_adds_its_inputs_in_si(run: arm.Run) -> None:
+    wanted = 4.0 * np.exp(-run.time) + 2.0 * 2e-3 + 3.0 * 1e-3 * run["first"]
+    np.testing.assert_allclose(run["fed through"], wanted, rtol=1e-9)
+
+
+def test_feedback_adds_the_inputs_that_hold_the_reference() -> None:
+    """u = u₀ − K (x − x₀): a mass of 2 kg with a force of 3 N against it stays at 0.5 m with u₀ = 3 N."""
+    s = arm.System("held")
+    b = s.body("b", joint=arm.Prismatic("x"), mass=2, inertia=0)
+    s.parameter("load", 3.0, units="N")
+    s.feedback("hold", [[40.0, 12.0]], [b.q1, b.u1], units=["N"], reference=[0.5, 0], feedforward=["load"])
+    s.force("motor", "hold - load", s.ground.x, at=b.com)
+    model = s.derive().compile()
+    assert model.accelerations(0.0, [0.5], [0.0])[0] == 0.0
+    found = model.accelerations(0.0, [0.8], [0.25])[0]
+    assert found == pytest.approx(-(40.0 * 0.3 + 12.0 * 0.25) / 2, rel=1e-13)
 
 
 def test_a_linear_model_takes_numbers_in_si_and_gives_its_outputs_units(run: arm.Run) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 import armillary as arm
 import armillary.vehicles as veh
-from armillary.vehicles.full_car import DOUBLE_WISHBONE_FRONT, FIVE_LINK_REAR, FULL
+from armillary.vehicles.full_car import DOUBLE_WISHBONE_FRONT, FIVE_LINK_REAR, FULL, REAR
 from armillary.vehicles.suspensions.corner import motion_ratios
 
 RATE, RADIUS = 8e6, 0.31
@@ -74,10 +75,15 @@ def test_compliances_under_load_are_the_slopes_of_the_table() -> None:
 def test_a_car_with_bushings_has_the_preloads_of_one_with_joints() -> None:
     design = veh.AxleDesign(veh.double_wishbone, DOUBLE_WISHBONE_FRONT, compliance=veh.Compliance())
     tyre = veh.BrushTyre(18.0, 1.0, vertical_damping=300.0, radius=0.32)
-    soft, stiff = veh.full_car(tyre, tyre, front=design).system, veh.full_car(tyre, tyre).system
+    soft = veh.full_car(tyre, tyre, front=design).system
+    stiff = veh.full_car(tyre, tyre, rear=replace(REAR, bar=7e3), steering_ratio=12.0).system
     for side in ("left", "right"):
         name = f"front_{side}_spring_preload"
         assert np.isclose(soft.parameters[name].data.default, stiff.parameters[name].data.default, rtol=1e-12)
+    for name, one, other in (("rear_bar_rate", 5e3, 7e3), ("steering_ratio", 16.0, 12.0)):
+        assert [x.parameters[name].data.default for x in (soft, stiff)] == [one, other]
+    pinions = [x.parameters["rack_pinion"].data.default for x in (soft, stiff)]
+    assert np.isclose(pinions[0] * 16.0, pinions[1] * 12.0, rtol=1e-15)
     assert len(soft.constraints) == len(stiff.constraints) - 6  # two links and a tie rod per side
     assert "front_left_lower_rear_bushing_force" in soft.loads and FULL["m"][0] == 1350
 

@@ -70,7 +70,11 @@ def test_inputs_of_a_host_describe_the_plane_under_a_wheel() -> None:
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler, cc")
 def test_a_car_in_c_drives_over_the_bump_of_its_host(tmp_path: Path) -> None:
     """The host's plane is renewed each step, so that halving it halves the difference, at least."""
-    folder = veh.export_vehicle(hosted(), tmp_path / "cart")
+    (tmp_path / "cart").mkdir()
+    (tmp_path / "cart" / "mine.txt").write_text("kept")
+    with pytest.raises(arm.ArmillaryError, match="force=True"):
+        veh.export_vehicle(hosted(), tmp_path / "cart")
+    folder = veh.export_vehicle(hosted(), tmp_path / "cart", force=True)
     flags = "CFLAGS=-std=c99 -O0 -Wall -Wextra -pedantic -Werror"
     subprocess.run(["make", "-s", "-f", "vehicle.mk", flags], cwd=folder, check=True, capture_output=True)
     direct = cart(veh.Road(bump, grip))

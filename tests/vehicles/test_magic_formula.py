@@ -26,6 +26,19 @@ def tyre(convention: str = "tno", name: str = "made_up_61") -> veh.MagicFormula:
     return veh.read_tyre(DATA / f"{name}.tir", convention=convention)
 
 
+def test_friction_falls_with_the_speed_of_sliding() -> None:
+    """λ*μ = λμ/(1 + λμV Vs/V0), (4.E7) of Pacejka: half at Vs = V0 for λμV = 1."""
+    data = DATA / "made_up_61.tir"
+    falling = veh.read_tyre(data, changes={"LMUV": 1.0})
+    given = falling.coefficients
+    half = veh.read_tyre(data, changes={"LMUV": 0.0} | {k: given[k] / 2 for k in ("LMUX", "LMUY")})
+    speed = given["LONGVL"]
+    for kappa, alpha in ((0.2, 0.0), (0.05, 0.1)):
+        found = falling.forces(4000.0, kappa, alpha, sliding=speed)
+        assert np.allclose(found, half.forces(4000.0, kappa, alpha), rtol=1e-12)
+        assert not np.allclose(found, falling.forces(4000.0, kappa, alpha), rtol=0.1)
+
+
 @pytest.mark.parametrize("convention", ["tno", "book"])
 def test_forces_are_those_of_the_reference(convention: str) -> None:
     """To 1e-12 of the largest value of each column; 5e-16 is found."""
@@ -186,6 +199,10 @@ def test_radii_and_vertical_force_fit_together() -> None:
         deflection = model.spinning_radius(50.0) - radius
         again = model.vertical_force(deflection, omega=50.0, fx=500.0)
         assert np.allclose(again, load, rtol=1e-10)
+        pulled = model.loaded_radius(load, omega=50.0, fy=900.0)
+        deflection = model.spinning_radius(50.0) - pulled
+        assert np.allclose(model.vertical_force(deflection, omega=50.0, fy=900.0), load, rtol=1e-10)
+        assert np.all(pulled < model.loaded_radius(load, omega=50.0))  # side forces soften the tyre
         tilted = model.loaded_radius(load, omega=50.0, gamma=0.1)
         assert np.all(np.isfinite(tilted))
         assert (version == "6.1") == np.allclose(tilted, model.loaded_radius(load, omega=50.0))

@@ -50,6 +50,7 @@ def test_figures_of_the_linear_car_are_those_of_the_textbook(front: float, rear:
     else:
         assert np.isclose(found.critical_speed, np.sqrt(-L / k), rtol=1e-7)
         assert np.isnan(found.characteristic_speed)
+    assert np.isnan(veh.handling_figures(linear_car(front, rear), 20.0, critical=False).critical_speed)
 
 
 def test_a_critical_speed_is_found_up_to_the_end_of_the_search() -> None:
@@ -171,8 +172,23 @@ def test_severe_manoeuvres_have_verdicts() -> None:
     mild = veh.sine_with_dwell(car, steer=0.01)
     assert mild["yaw velocity ratio after 1.75 s"] < 20 and not mild.passed
     assert "responsive: no" in mild.verdict
+    # In proportion, aside by 1.68 m: enough for a heavy vehicle (1.52 m), not for others (1.83 m).
+    steer = 0.01 * 1.68 / mild["lateral displacement at 1.07 s"]
+    for heavy in (True, False):
+        found = veh.sine_with_dwell(car, steer=steer, heavy=heavy)
+        assert 1.52 < found["lateral displacement at 1.07 s"] < 1.83
+        assert ("responsive: yes" in found.verdict) == heavy
     turn = veh.fishhook(car, steer=0.08, speed=20.0)
     assert turn.passed and turn["least load of a wheel"] > 0 and abs(turn["peak roll angle"]) > 2
+    for sharp, wait in (
+        (veh.j_turn(car, steer=-0.02, speed=20.0, rate=0.04), 4.0),
+        (veh.fishhook(car, steer=-0.02, speed=20.0, rate=0.04), 0.25 + 1.0 + 3.0),
+    ):
+        time, angle = sharp.run.time, sharp.run["steer"]
+        begun = time[np.flatnonzero(angle)[0] - 1]
+        early = (time > begun) & (time <= begun + 0.5 + 1e-9)
+        assert np.allclose(angle[early], -0.04 * (time[early] - begun), atol=1e-9)
+        assert np.isclose(angle[early][-1], -0.02) and np.isclose(time[-1], begun + 0.5 + wait)
     with pytest.raises(arm.ModelError, match="has no brakes"):
         veh.braking(car, speed=20.0, brake=0.5)
 

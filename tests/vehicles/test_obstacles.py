@@ -54,6 +54,9 @@ def test_a_wheel_rolls_over_a_cleat_and_through_a_pothole_of_its_side() -> None:
     road = veh.obstacle_road(obstacles, TYRE, 4000.0)
     assert road.cams is not None
     assert np.isclose(road.cams.contact_length, 0.6 * (0.5 * np.sqrt(0.02 / 0.3) + 0.02 / 0.3))
+    own = veh.TandemCams(0.3, 0.1, order=2.0)  # circles
+    assert veh.obstacle_road(obstacles, TYRE, 4000.0, cams=own).cams is own
+    assert np.isclose(own.drop(np.array([0.18]))[0], 0.3 - 0.24)
     s = arm.System("wheels")
     sled = s.body("sled", joint=arm.Prismatic("x"), mass=1, inertia=0)
     s.prescribe(sled.u1, 2.0)

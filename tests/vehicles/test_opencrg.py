@@ -72,6 +72,19 @@ def test_slopes_are_exact_along_a_curved_banked_road() -> None:
         assert np.allclose(arm.evaluate(slope, at), (high - low) / (2 * step), atol=2e-8)
 
 
+def test_a_smooth_road_has_the_heights_of_the_grid_and_slopes_without_jumps(tmp_path: Path) -> None:
+    u, v = np.linspace(0.0, 10.0, 21), np.linspace(-1.0, 1.0, 5)
+    z = 0.3 * np.sin(u)[:, None] * np.cos(v)
+    veh.write_crg(tmp_path / "road.crg", u, v, z, kind="KDBI")
+    jumps = {}
+    for kind in ("linear", "smooth"):
+        made = veh.crg_road(tmp_path / "road.crg", kind=kind)
+        assert np.allclose(made.height_at(u[3], v[1:-1]), z[3, 1:-1], atol=1e-12)
+        low, here, high = (np.asarray(made.height_at(u[1:-1] + d, 0.2)) for d in (-1e-5, 0.0, 1e-5))
+        jumps[kind] = np.abs(high - 2 * here + low).max() / 1e-5
+    assert jumps["linear"] > 0.1 and jumps["smooth"] < 1e-4
+
+
 @pytest.mark.parametrize("kind", ["LRFI", "LDFI", "KRBI", "KDBI"])
 def test_a_written_road_reads_back(kind: str, tmp_path: Path) -> None:
     """Digits: 7 behind the point of 10 characters, 16 of 20, 24 and 53 bits in binary."""

@@ -137,6 +137,8 @@ def test_a_split_road_has_two_frictions() -> None:
     road = veh.split_road(0.3, 0.9)
     assert np.isclose(road.below(5.0, -1.0).friction, 0.3) and np.isclose(road.below(5.0, 1.0).friction, 0.9)
     assert np.isclose(road.below(0.0, 0.0).friction, 0.6)
+    beside = veh.split_road(0.3, 0.9, edge=2.5, width=0.4)
+    assert np.allclose([beside.below(0.0, 2.5 + y).friction for y in (-0.3, 0.0, 0.3)], [0.3, 0.6, 0.9])
     with pytest.raises(arm.ModelError, match="must be positive"):
         veh.split_road(0.0)
 
@@ -298,9 +300,49 @@ def test_a_body_coasts_as_drag_alone_demands() -> None:
     assert np.isclose(run["body.u1"][-1], 50 / (1 + 1.2 * 0.7 / 200 * 50 * 5), rtol=1e-9)
 
 
+def test_a_body_at_rest_is_carried_by_the_wind() -> None:
+    """v = w − w/(1 + k w t): what coasts is the velocity relative to the air."""
+    s = arm.System("carried")
+    body = s.body("body", joint=arm.Prismatic("x"), mass=100, inertia=0)
+    veh.add_air(s, "air", body, body.com, drag=0.7, density=1.2, wind=20 * s.ground.x)
+    run = s.derive().compile().simulate(5.0, rtol=1e-11, atol=1e-11)
+    assert np.isclose(run["body.u1"][-1], 20 - 20 / (1 + 1.2 * 0.7 / 200 * 20 * 5), rtol=1e-9)
+
+
 def test_motors_have_the_torque_of_their_power() -> None:
     law = veh.electric_motor(300.0, 60e3)
     assert law(100.0, 0.5) == 150.0 and np.isclose(law(400.0, 1.0), 150.0)
+
+
+def test_numbers_of_parts_become_parameters_of_the_model() -> None:
+    """The options by which parts are built are what runs may set, under the names of the parts."""
+    s = arm.System("parts")
+    body = s.body("body", joint=arm.Prismatic("x"), mass=100, inertia=0)
+    veh.add_rack(s, "rack", body, angle=0.0, pinion=0.01, column_stiffness=321.0, column_damping=1.7)
+    wheel = veh.add_wheel(s, "w", body, TYRE, mass=20, inertia=(0.5, 0.9, 0.5), slow=0.7, damping_time=0.03)
+    veh.add_brake(s, wheel, 100.0, heat_capacity=5e3, cooling=12.0, ambient=280.0)
+    wanted = {
+        "rack_pinion": 0.01, "rack_column_stiffness": 321.0, "rack_column_damping": 1.7, "w_slow": 0.7,
+        "w_damping_time": 0.03, "w_brake_capacity": 5e3, "w_brake_cooling": 12.0, "w_brake_ambient": 280.0,
+    }  # fmt: skip
+    assert {name: s.parameters[name].data.default for name in wanted} == wanted
+    assert s.initial[s.states["w_brake_temperature"].symbol] == 280.0
+
+
+def test_a_rolling_wheel_has_the_kinetic_energy_of_its_spin() -> None:
+    """J (V/r)²/2 beside that of the sled."""
+    s = arm.System("rolling")
+    sled = s.body("sled", joint=arm.Prismatic("x"), mass=10, inertia=0)
+    speed = s.parameter("V", 4.0, units="m/s")
+    s.prescribe(sled.u1, speed)
+    radius = s.parameter("r", 0.32, units="m")
+    tyre = veh.LinearTyre(0.0, radius=radius, relaxation_alpha=s.parameter("sigma", 0.1, units="m"))
+    veh.add_rolling_wheel(
+        s, "wheel", sled, tyre, load=s.parameter("Z", 100.0, units="N"), speed=speed, spin_inertia=0.8
+    )
+    s.output("energy", s.kinetic_energy(), units="J")
+    run = s.derive().compile().simulate(0.01, step=0.01)
+    assert np.isclose(run["energy"][0], 10 * 16 / 2 + 0.8 * (4 / 0.32) ** 2 / 2, rtol=1e-12)
 
 
 def test_wrong_parts_are_named() -> None:

@@ -214,7 +214,7 @@ def command(examples: str) -> Callable[[AnyFunction], Command]:
 
 
 class ModelType(click.ParamType):
-    """A model file, a run file, or the name of an example."""
+    """A model file, a run file, or the name of an example or of a vehicle."""
 
     name = "model"
 
@@ -222,7 +222,7 @@ class ModelType(click.ParamType):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         from armillary.files.model.load import FORMATS
-        from armillary.run_files.resolve import example_names
+        from armillary.run_files.resolve import example_names, vehicle_files
 
         folder = Path(incomplete).parent if incomplete else Path()
         begun = Path(incomplete).name if not incomplete.endswith("/") else ""
@@ -233,7 +233,8 @@ class ModelType(click.ParamType):
             shown = str(folder / entry.name) if str(folder) != "." else entry.name
             if entry.name.startswith(begun) and (entry.is_dir() or entry.suffix in FORMATS):
                 found.append(CompletionItem(shown + ("/" if entry.is_dir() else "")))
-        return found + [CompletionItem(n) for n in example_names() if n.startswith(incomplete)]
+        names = [*example_names(), *vehicle_files()]
+        return found + [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
 class SettingType(click.ParamType):

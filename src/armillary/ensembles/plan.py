@@ -137,7 +137,7 @@ def plan(
     equations = model.equations
     contacts = bool(equations.system.contacts)
     settings = complete_settings(given, equations.method_family, contacts=contacts)
-    if settings.integrator.rosenbrock and not settings.integrator.begins_with:
+    if settings.integrator.rosenbrock:
         model = model.differentiated
     settings = replace(settings, atol=model.tolerances(settings.atol))
     # raises an error unless there are as many as states
@@ -222,6 +222,9 @@ def _check_output(model: CompiledModel, name: str, where: str) -> None:
         return
     expression = re.search(r"[-+*/(]", name)
     hint = f"; an expression becomes one by s.output('…', '{name}')" if expression else ""
+    first, comma, more = name.rpartition(",")
+    if comma and first.strip() in model.output_names:
+        hint = f"; '{first.strip()}' is one: leave out '{comma}{more}'"
     hint = hint or nearest(name, model.output_names)
     known = f"; there are {', '.join(model.output_names[:_LISTED])}"
     more = f" and {len(model.output_names) - _LISTED} others" if len(model.output_names) > _LISTED else ""

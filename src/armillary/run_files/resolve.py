@@ -373,10 +373,11 @@ def _setting(key: str, value: object) -> Given:
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _PLACES = (_PACKAGE / "_examples", _PACKAGE.parents[1] / "examples")  # in a wheel; in a checkout
+_VEHICLES = _PACKAGE / "vehicles" / "models"  # text models, read here as data
 
 
 class NoSuchModelError(ArmillaryError):
-    """The error for a name that is neither a model file nor an example."""
+    """The error for a name that is neither a model file nor an example nor a vehicle of the package."""
 
 
 def open_model(
@@ -386,7 +387,8 @@ def open_model(
     trust: bool = False,
     **options: object,
 ) -> System:
-    """Return the system in a model file, whose path is relative to ``folder``, or the example of that name.
+    """Return the system in a model file, whose path is relative to ``folder``, or the example or vehicle of
+    that name.
 
     A Python file is never executed: a path may come from a run file, which is data. With ``trust`` a text
     model may load the FMUs that it names; ``options`` go to ``arm.load`` for other formats.
@@ -407,8 +409,10 @@ def open_model(
         return _load_model_file(path, trust, options)
     if str(model) in example_names():
         return example_system(str(model), trust=trust, **options)
-    near = nearest_file(path.name, [*_models_in(path.parent), *example_names()])
-    raise NoSuchModelError(f"there is no model file '{path}', and no example of that name{near}")
+    if str(model) in (vehicles := vehicle_files()):
+        return _load_model_file(vehicles[str(model)], trust, options)
+    near = nearest_file(path.name, [*_models_in(path.parent), *example_names(), *vehicles])
+    raise NoSuchModelError(f"there is no model file '{path}', and no example or vehicle of that name{near}")
 
 
 def _is_file(path: Path) -> bool:
@@ -444,6 +448,11 @@ def example_names() -> list[str]:
     except ArmillaryError:
         return []
     return sorted({path.stem for path in folder.iterdir() if path.is_file() and _holds_model(path)})
+
+
+def vehicle_files() -> dict[str, Path]:
+    """Return the text models of the vehicles in this package by their names."""
+    return {path.stem: path for path in sorted(_VEHICLES.glob("*.toml"))}
 
 
 def _holds_model(path: Path) -> bool:

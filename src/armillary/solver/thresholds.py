@@ -59,6 +59,7 @@ WEAK = 1e-6  # of the inertias that a pivot consists of: the pivot is zero, as f
 FALLEN = 1e-3  # of a pivot's share at the start of the run: the pivot is weak here, and not everywhere
 FARTHEST = 0.5  # radians or lengths of motion over which it is followed, at most
 NOWHERE = 1e-6  # of a run's time: a run that has come no further after FIRST_STEPS does not advance
+FIRST_PATIENCE = 25  # calm steps of a stiff method before the first change to an explicit one
 FIRST_STEPS = 200  # steps tried before the advance of a run is judged
 # A run that came less far than this many of its longest steps is held back by something else than their
 # limit.

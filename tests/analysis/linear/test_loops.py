@@ -113,6 +113,22 @@ def test_a_light_resonance_above_the_crossover_is_not_missed() -> None:
     assert np.allclose(np.sort(found.phases[:, 0]), np.sort(wanted), rtol=1e-9)
 
 
+def test_margins_are_those_of_the_named_input() -> None:
+    """L = K/(s (s + 1)): |L| = 1 at ω² = (√(1 + 4 K²) − 1)/2, with a phase margin of 90° − atan ω."""
+    s = arm.System("two inputs")
+    mass = s.body("mass", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.parameter("c", 1.0, units="N*s/m")
+    for name in ("weak", "strong"):
+        s.input(name, units="N")
+    s.force("push", "weak + 3*strong - c*mass.u1", s.ground.x, at=mass)
+    lin = s.derive().compile().linearize(inputs=["weak", "strong"], outputs=["mass.q1"])
+    for name, K in (("weak", 1.0), ("strong", 3.0)):
+        found = lin.margins(input=name)
+        omega = np.sqrt((np.sqrt(1 + 4 * K * K) - 1) / 2)
+        assert found.phase_omega == pytest.approx(omega, rel=1e-9)
+        assert found.phase == pytest.approx(90 - np.degrees(np.arctan(omega)), rel=1e-9)
+
+
 def test_places_where_no_loop_can_be_opened_get_a_sentence() -> None:
     lin = _closed()
     with pytest.raises(ArmillaryError, match=r"'push' is an output, not a state.*input="):

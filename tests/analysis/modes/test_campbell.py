@@ -23,9 +23,11 @@ def jeffcott() -> Any:
     s = arm.System("Jeffcott rotor")
     s.parameter("kx", 8000.0, units="N/m")
     s.parameter("ky", 8000.0, units="N/m")
+    s.parameter("hard", 0.0, units="N/m3")
+    s.parameter("load", 0.0, units="N")
     across = s.body("across", joint=arm.Joint(translate="xy"), mass=0, inertia=0)
     s.body("rotor", across, arm.Revolute("z"), mass=2.0, inertia=(0.01, 0.01, 0.02))
-    s.force("shaft_x", "-kx*across.q1", s.ground.x, at=across.origin)
+    s.force("shaft_x", "load - (kx + hard*across.q1**2)*across.q1", s.ground.x, at=across.origin)
     s.force("shaft_y", "-ky*across.q2", s.ground.y, at=across.origin)
     return s.derive().compile()
 
@@ -53,6 +55,15 @@ def test_the_jeffcott_rotor_whirls_at_the_frequency_of_its_shaft() -> None:
         (pytest.approx(spin, rel=1e-12), order) for spin, order in expected
     ]
     assert not uneven.whirl.any()  # along straight lines
+
+
+def test_a_loaded_shaft_that_hardens_whirls_by_its_stiffness_where_it_rests() -> None:
+    """1100 N = 8 kN/m · 0.1 m + 3e5 N/m³ · (0.1 m)³: the slope there is 8000 + 9000 N/m."""
+    loaded = {"load": 1100.0, "hard": 3e5}
+    wanted = [pytest.approx(sqrt(k / 2), rel=1e-9) for k in (8000.0, 17000.0)]
+    for how in ({"trim": {}}, {"at": {"across.q1": 0.1}}):
+        diagram = arm.campbell(jeffcott(), "rotor.u1", [20.0, 120.0], parameters=loaded, **how)
+        assert [c.spin for c in diagram.critical_speeds] == wanted
 
 
 def test_a_tilting_rotor_has_forward_and_backward_whirl() -> None:

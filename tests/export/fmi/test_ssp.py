@@ -50,7 +50,7 @@ def loop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("ssp")
     unit = controller().derive().export("fmu", folder / "control.fmu")
     parts = {"plant": plant().derive(), "control": unit}
-    return arm.write_ssp(folder / "loop.ssp", parts, CONNECTIONS, parameters={"control.k": 20.0})
+    return arm.write_ssp(folder / "loop.ssp", parts, connections=CONNECTIONS, parameters={"control.k": 20.0})
 
 
 def exact(t: np.ndarray, goal: float) -> np.ndarray:

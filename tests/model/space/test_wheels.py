@@ -68,12 +68,12 @@ def test_a_gyro_gives_its_gimbal_torque() -> None:
     bench = s.body("bench", joint=arm.Revolute("y"), mass=1, inertia=(4, 7, 4))
     gyro = s.control_moment_gyro(
         "cmg", on=bench, gimbal_axis="x", spin_axis="z", wheel_inertia=0.4, wheel_speed=300.0,
-        gimbal_inertia=(0.1, 0.1, 0.1), gimbal_rate="0.5", mass=2,
+        gimbal_inertia=(0.1, 0.1, 0.1), gimbal_rate="0.5", mass=2, wheel_transverse=0.25,
     )  # fmt: skip
     assert [b.name for b in gyro.gimbals] == ["cmg_gimbal"] and gyro.wheel.name == "cmg_wheel"
     model = s.derive().compile()
     # h = 120 along z, turned about x at 0.5: dh/dt = x × z · 60 = −60 y on the wheel, +60 y on the bench.
-    inertia = 7 + 0.1 + 0.2  # bench, gimbal, wheel across
+    inertia = 7 + 0.1 + 0.25  # bench, gimbal, wheel across
     np.testing.assert_allclose(model.derivatives(0.0, model.state())[-1], 60 / inertia, rtol=1e-12)
 
 

@@ -27,7 +27,7 @@ from armillary.errors import ArmillaryError, SimulationError
 from armillary.model.units import state_factor
 from armillary.results import Run
 
-# The engine for `auto`, redundant coordinates and runs that other engines leave over: single runs.
+# The engine for redundant coordinates and runs that other engines leave over: single runs.
 
 # Statuses of single runs that stopped early; other runs have the status "failed".
 _FAILURES = [STATUS[i] for i in (DIVERGED, TOO_SMALL, ACCUMULATES, TOO_MANY_STEPS)]

@@ -102,10 +102,12 @@ def reached_places(
     walks = _Walks(system, sampled)
     starts = sampled.sample.start[None] if starts is None else starts
     found: list[tuple[float, np.ndarray]] = []
+    few = False
     for start in starts:
         here = walks.figures(np.zeros(1), start[None])
         free = _null_space(here.jacobian)[0].T
         free = free[np.max(np.abs(free), axis=1) > 0.0]
+        few |= len(free) in _FEW
         ways = np.concatenate([free, -free])[:_WALKS]
         steps = min(_STEPS, max(_WIDE // max(len(free) * len(starts), 1), 4))
         found.append((0.0, start))
@@ -113,7 +115,7 @@ def reached_places(
             found += walks.follow_ways(np.repeat(start[None], len(ways), axis=0), ways, steps)
         if np.any(np.abs(here.known) > 1e-12):
             found += walks.follow_ways(start[None], np.zeros((1, free.shape[1])), steps, through_time=True)
-    if len(free) in _FEW:
+    if few:
         found += walks.by_chance(np.array([q for _, q in found]))
     times, places = np.array([t for t, _ in found]), np.array([q for _, q in found])
     return ReachedPlaces(

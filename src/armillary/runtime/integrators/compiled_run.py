@@ -33,7 +33,8 @@ from armillary.solver.llvm.layout import (
     Phase,
     Reason,
 )
-from armillary.solver.thresholds import LEAST_ERROR
+from armillary.solver.methods.registry import STIFF
+from armillary.solver.thresholds import FIRST_PATIENCE, LEAST_ERROR
 from armillary.untyped import Given
 
 if TYPE_CHECKING:
@@ -234,6 +235,7 @@ def _prepare_runs(
     control.t_end, control.max_step, control.rtol = settings.t_end, settings.max_step, settings.rtol
     control.step, control.h = step or 0.0, min(step or 0.0, settings.max_step)
     control.choose_step, control.every_step = step is None, samples.every_step
+    control.patience = FIRST_PATIENCE
     control.stops = _NO_STOP
     few = not samples.every_step and samples.count * (functions.n_outputs + 1) < _GIVEN_AT_ONCE
     times = samples.times(0, samples.count + 1) if few else None
@@ -257,7 +259,11 @@ def _prepare_runs(
 
 
 class CompiledRun:
-    """One run of a compiled loop; `advance` makes a number of steps at a time."""
+    """One run of a compiled loop; `advance` makes a number of steps at a time.
+
+    A run by `auto` has two loops, of which each continues a run of the other: the explicit method's, or the
+    ``stiff`` method's.
+    """
 
     def __init__(
         self,
@@ -270,16 +276,19 @@ class CompiledRun:
         stepping: Stepping | None = None,
         stops: np.ndarray | None = None,
         changes: RunChanges | None = None,
-        watched: bool = False,
+        stiff: bool = False,
     ) -> None:
-        made = _prepare_runs(functions, settings, stepping, stops is not None, changes, watched)
+        begins = settings.integrator.begins_with
+        own = settings.with_method(STIFF if stiff else begins) if begins else settings
+        made = _prepare_runs(functions, own, stepping, stops is not None, changes, bool(begins))
+        self.stiff, self.method = stiff, own.integrator.name
         plan = made.plan
         self.shape, self._loop, self._offsets = plan.shape, plan.loop, plan.offsets
         self._room = made.workspace.copy()
         self._at, self._length = address(self._room), made.length
         self._functions = functions  # keeps its machine code alive while addresses are in use
         self.settings, self._constants, self._stepping, self._stops = settings, constants, stepping, stops
-        self._watched, self._changes = watched, changes
+        self._changes = changes
         self._samples = settings.samples
         self._room[: len(state)] = state  # the state is the first vector of the workspace
         if memory.size:
@@ -333,21 +342,21 @@ class CompiledRun:
             self._rows = np.empty((len(self._times), self._functions.n_outputs))
             self.control.samples = address(self._rows)
 
-    def alike(self, method: str | None = None, changes: RunChanges | None = None) -> CompiledRun:
-        """Return a new run with these settings, but another method or other tables of configurations.
+    def alike(self, *, stiff: bool | None = None, changes: RunChanges | None = None) -> CompiledRun:
+        """Return a new run with these settings, but the other method or other tables of configurations.
 
         Its state and memory are zero until `take_over`.
         """
         return CompiledRun(
             self._functions,
-            self.settings if method is None else self.settings.with_method(method),
+            self.settings,
             state=np.zeros(self._functions.n_states),
             memory=np.zeros(self._functions.n_memory),
             constants=self._constants,
             stepping=self._stepping,
             stops=self._stops,
             changes=changes or self._changes,
-            watched=self._watched,
+            stiff=self.stiff if stiff is None else stiff,
         )
 
     def take_over(self, other: CompiledRun) -> None:
@@ -357,23 +366,24 @@ class CompiledRun:
         memmove(addressof(control), addressof(before), _CONTROL_SIZE)
         for name, value in own.items():
             setattr(control, name, value)
-        lengths = {n: size for n, size in self.shape.lengths().items() if n in other._offsets}
-        sizes, others = self.shape.sizes(), other.shape.sizes()
-        for name, size in lengths.items():
-            self._put(name, other._get(name, min(sizes[size], others[size])))
-        self._times, self._rows, self._log = other._times, other._rows, None
+        for place, before_it, length in shared_places(self.shape, other.shape):
+            self._room[place : place + length] = other._room[before_it : before_it + length]
+        self._times_given, self._times = other._times_given, other._times
+        self._rows, self._log = other._rows, None
         if before.firings:
             self._log = np.empty((before.log_capacity, 2))
             self._log[: before.firings] = other._logged_events()
             control.log, control.log_capacity = address(self._log), before.log_capacity
 
-    def change_method(self, name: str) -> CompiledRun:
-        """Return a run by another method that continues this one from its present state."""
-        made = self.alike(name)
+    def change_method(self) -> CompiledRun:
+        """Return a run by the other of two methods that continues this one from its present state."""
+        made = self.alike(stiff=not self.stiff)
         made.take_over(self)
-        control = made.control
-        control.changeover = control.stiff_steps = control.calm_steps = 0
-        control.after_rejection, control.error_old = 0, LEAST_ERROR
+        self.drop_rows()
+        for name, value in AFTER_CHANGE.items():
+            setattr(made.control, name, value)
+        if self.stiff:
+            made.control.patience *= 2
         return made
 
     def change_tables(self, changes: RunChanges) -> CompiledRun:
@@ -481,7 +491,7 @@ class CompiledRun:
 
         FULL is an end if no more room can be made.
         """
-        self.control.budget = steps
+        self.control.budget = 0 if self.control.changeover else steps
         while (reason := self._loop(self.control, self._at)) is Reason.FULL:
             if not self._make_room():
                 break
@@ -555,6 +565,22 @@ class CompiledRun:
             if status == "event" and self._near_place()
             else None,
         )
+
+
+# Fields of the record with which the other of two methods goes on.
+AFTER_CHANGE = {
+    "changeover": 0, "stiff_steps": 0.0, "calm_steps": 0.0, "after_rejection": 0, "error_old": LEAST_ERROR,
+}  # fmt: skip
+
+
+def shared_places(shape: LoopShape, other: LoopShape) -> list[tuple[int, int, int]]:
+    """Return the vectors that both workspaces have: the offset in each, and the length."""
+    offsets, before, sizes, others = shape.layout()[0], other.layout()[0], shape.sizes(), other.sizes()
+    return [
+        (offsets[name], before[name], min(sizes[size], others[size]))
+        for name, size in shape.lengths().items()
+        if name in before
+    ]
 
 
 def _pairs(numbers: list[float]) -> list[tuple[float, float]]:

@@ -22,14 +22,12 @@ from armillary.runtime.integrators.settings import (
     Stepping,
 )
 from armillary.solver.llvm.layout import Reason
-from armillary.solver.methods.registry import STIFF
 from armillary.solver.thresholds import FIRST_STEPS
 
 Lasts = Callable[[float, np.ndarray, np.ndarray], bool]  # a function of time, state and memory
 Supply = Callable[[CompiledRun], RunChanges]  # returns tables with the entry that a run lacks
 CHUNK_SECONDS = 0.1
 _LACKING, _PAUSED = Reason.LACKING, Reason.PAUSED  # constants, since each access to a member takes time
-FIRST_PATIENCE = 25  # calm steps of a stiff method before the first change to an explicit one
 _STATUS: dict[Reason, IntegrationStatus] = {
     Reason.FINISHED: "finished",
     Reason.EVENT: "event",
@@ -75,15 +73,13 @@ def integrate(
     state = _vector("state", state, functions.n_states)
     memory = _vector("memory", memory, functions.n_memory)
     constants = np.ascontiguousarray(constants, dtype=float)
-    begins = settings.integrator.begins_with
     run = CompiledRun(
-        functions, settings.with_method(begins) if begins else settings, state=state, memory=memory,
-        constants=constants, stepping=stepping, stops=stops, changes=changes, watched=bool(begins),
+        functions, settings, state=state, memory=memory, constants=constants, stepping=stepping, stops=stops,
+        changes=changes,
     )  # fmt: skip
     if begin is not None:
         run = begin(run)
-    methods = (begins, STIFF) if begins else None
-    return drive(run, settings.max_steps, progress, lasts, supply=supply, methods=methods)
+    return drive(run, settings.max_steps, progress, lasts, supply=supply)
 
 
 def _vector(name: str, values: object, length: int) -> np.ndarray:
@@ -102,20 +98,15 @@ def drive(
     lasts: Lasts | None = None,
     *,
     supply: Supply | None = None,
-    methods: tuple[str, str] | None = None,
 ) -> Integration:
     """Advance a run to its end or until it is interrupted; return its results.
 
     With ``lasts`` the run ends a step after this becomes false. ``supply`` adds table entries that the run
-    lacks for a change of configuration; an error in it ends the run there. Two ``methods`` alternate: an
-    explicit one, with which the run begins, and a linearly implicit one while the run is stiff; see
-    solver/linearly_implicit.py.
+    lacks for a change of configuration; an error in it ends the run there. A run by `auto` begins with an
+    explicit method; a linearly implicit one takes over while it is stiff (solver/linearly_implicit.py).
     """
     failure = ""
-    taken: list[tuple[float, str]] | None = None
-    if methods:
-        taken = []
-        run.control.patience = FIRST_PATIENCE
+    taken: list[tuple[float, str]] = []
     while (status := _advance_to_end(run, max_steps, progress, lasts, supply)) is None:
         if run.control.status == Reason.LACKING:
             assert supply is not None
@@ -129,12 +120,8 @@ def drive(
                 break
             run.try_change_again()
             continue
-        assert methods and taken is not None  # a single method does not measure stiffness
-        explicit = run.settings.method == methods[0]
-        if not explicit:
-            run.control.patience *= 2
-        run = run.change_method(methods[explicit])
-        taken.append((run.control.t, str(run.settings.method)))
+        run = run.change_method()
+        taken.append((run.control.t, run.method))
     result = run.result(status)
     if taken:
         result.changeovers = taken
@@ -163,7 +150,7 @@ def _advance_to_end(
             seconds = max(time.perf_counter() - began, 1e-6)
             if reason is _LACKING and supply:
                 return None
-            if progress:
+            if progress and not run.control.changeover:
                 progress(run.control.t)
             if reason is not _PAUSED:
                 return _STATUS[reason]

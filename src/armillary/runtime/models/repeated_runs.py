@@ -51,9 +51,9 @@ def keep_for_repetition(
     if known.last[0] is not given:
         known.last[0] = given
         return
-    method = settings.integrator
-    ordinary = not method.begins_with and type(settings.atol) is float
-    if not (ordinary and model.plain_state and model.starts_plainly and model.changes_inside):
+    if not (
+        type(settings.atol) is float and model.plain_state and model.starts_plainly and model.changes_inside
+    ):
         return
     if len(known.repeated) >= _MOST:
         known.repeated.clear()

@@ -362,6 +362,15 @@ def _function(nodes: Sequence[ast.AST], changes: bool) -> SolverFunction:
             local[inner.target.id] = ast.unparse(inner.annotation)
         if isinstance(inner, ast.For) and isinstance(inner.target, ast.Name):
             local[inner.target.id] = "index"
+    for inner in nodes:
+        if isinstance(inner, ast.Compare):
+            sides = [inner.left, *inner.comparators]
+            indices = [s.id for s in sides if isinstance(s, ast.Name) and local.get(s.id) == "index"]
+            if indices and any(isinstance(s, ast.Constant) for s in sides):
+                raise TypeError(
+                    f"{node.name} compares the loop variable {indices[0]} with a number, but indices begin "
+                    "at 1 in some languages: compare it with FIRST"
+                )
     if "r" in local:  # the name of the run in Fortran and MATLAB
         raise TypeError(f"{node.name} has a local variable r, which is the run in some languages: rename it")
     result = ast.unparse(node.returns) if node.returns else "None"

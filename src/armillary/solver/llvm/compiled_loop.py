@@ -65,10 +65,12 @@ class Loop:
         self._engine = engine(name, texts, 3, passes)
         kind = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.POINTER(Control), ctypes.c_void_p)
         address = self._engine.get_function_address
-        drive, choosing = address("armillary_drive"), shape.changes and not shape.changes.listed
-        self.addresses: tuple[int, int] = drive, address("armillary_choose_for_motion") if choosing else 0
-        self._drive: Callable[..., int] = kind(drive)
-        self._choose = ctypes.CFUNCTYPE(None, ctypes.POINTER(Control), ctypes.c_void_p)(self.addresses[1])
+        self.drive_address: int = address("armillary_drive")
+        self._drive: Callable[..., int] = kind(self.drive_address)
+        # 0: without a choice of the first configuration
+        self.choice_address: int = address("armillary_choose_for_motion") if shape.partitioned else 0
+        choosing = ctypes.CFUNCTYPE(None, ctypes.POINTER(Control), ctypes.c_void_p)
+        self._choose = choosing(self.choice_address) if self.choice_address else None
         search = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.POINTER(Control), *[ctypes.c_void_p] * 2)
         self._may_jump: Callable[..., int] | None = None
         if not model:
@@ -78,7 +80,11 @@ class Loop:
         return _REASONS[self._drive(ctypes.byref(control), workspace)]
 
     def choose_for_motion(self, control: Control, workspace: int) -> None:
-        """Choose the first configuration of a run, from the motion at its start; see solver/changes.py."""
+        """Choose the first configuration of a run, from the motion at its start; see solver/changes.py.
+
+        Only loops of runs that may meet further configurations have such a choice.
+        """
+        assert self._choose is not None
         self._choose(ctypes.byref(control), workspace)
 
     def may_jump(self, control: Control, workspace: int, kinds: int) -> bool:
