@@ -151,13 +151,14 @@ def test_the_least_time_of_the_double_pendulum_is_a_minimum_and_no_saddle():
     arcs = [(25, 0.43), (-25, 0.08), (25, 0.36), (-25, 0.43), (25, 0.09)]
     phases = [
         control.Phase(
-            model=problem.model, cost=1, duration=(0.01, 2.0), inputs={"M": torque}, intervals=14,
+            model=problem.model, cost=1, duration=(0.01, 2.0), inputs={"M": torque}, intervals=16,
             guess={"duration": length}, final=problem.arguments["final"] if i == 4 else None,
         )
         for i, (torque, length) in enumerate(arcs)
     ]  # fmt: skip
     exact = control.optimize_phases(phases, method="radau", accuracy=None).check()
     assert found.duration == pytest.approx(exact.duration, rel=2e-3)
+    assert exact.iterations < 80  # 32; 145 where rows of inputs that are given had no unknowns
     x = np.zeros(4)
     for (torque, _), phase in zip(arcs, exact.phases, strict=True):
         start = dict(zip(("upper.q1", "lower.q1", "upper.u1", "lower.u1"), x, strict=True))

@@ -46,6 +46,25 @@ def test_a_pivot_that_is_zero_waits_in_a_front_that_grows():
     assert np.allclose(factors.solve(np.arange(2.0 * n)), np.append(np.arange(n) + n, np.arange(n)) / 2)
 
 
+def test_rows_of_a_chain_do_not_wait_for_a_common_variable_that_is_eliminated_last():
+    """x_k − x_{k−1} − T = 0, 1e6 on the diagonal of each variable: a row's pivot, 1e-6, is small beside T's
+    1.
+    """
+    n = 60
+    x, rows, T = np.arange(n), n + np.arange(n), 2 * n
+    places = [(x, x, 1e6), (rows, rows, 0.0), (rows, x, 1.0), (rows[1:], x[:-1], -1.0)]
+    places += [(np.full(n, T), rows, -1.0), (np.array([T]), np.array([T]), 1e6)]
+    values = np.concatenate([np.full(len(i), value) for i, _, value in places])
+    i, j = (np.concatenate([place[side] for place in places]) for side in (0, 1))
+    factors = SymmetricFactors(i, j, np.concatenate([x // 3, x // 3, [n]]))
+    assert factors.factor(values) == (n + 1, n, 0)
+    assert factors.widest_front < 20  # of 121
+    right = np.sin(np.arange(T + 1.0))
+    whole = np.zeros((T + 1, T + 1))
+    whole[i, j] = whole[j, i] = values
+    assert np.allclose(whole @ factors.solve(right), right, atol=1e-12)
+
+
 def test_zero_eigenvalues_are_counted():
     factors = SymmetricFactors(np.array([0, 1, 2]), np.array([0, 1, 2]), np.zeros(3, dtype=int))
     assert factors.factor(np.array([2.0, 0.0, -3.0])) == (1, 1, 1)

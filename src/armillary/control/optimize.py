@@ -327,6 +327,11 @@ def program_limits(problem: Problem, program: NonlinearProgram) -> Limits:
     if conditions:
         both = np.array(conditions)
         row_low[start : start + len(both)], row_high[start : start + len(both)] = both[:, 0], both[:, 1]
+    first = np.arange(program.offsets[1], program.offsets[2])
+    if len(first):  # Extrapolation of an input that is given has no unknown: IPOPT counts such rows.
+        own = np.append(0, program.mesh.collocated[0])
+        held = program.split(low == high)[1][own].all(axis=0)
+        row_low[first[held]], row_high[first[held]] = -np.inf, np.inf
     return Limits(low, high, row_low, row_high)
 
 
