@@ -4,6 +4,8 @@ written here once more.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -19,6 +21,7 @@ def solve(
     rows: list[tuple[int, tuple[int, ...]]],
     friction: list[float],
     rebound: np.ndarray | None = None,
+    **choices: Sequence[float],
 ) -> dict[str, np.ndarray]:
     """Return the solution for unit masses, where all contacts touch."""
     block = ContactBlock("contact_problem", ContactShape(rows, J.shape[1]))
@@ -27,6 +30,7 @@ def solve(
     given |= {"jacobian": J.ravel(), "columns": J.ravel(), "free": free, "friction": np.array(friction)}
     given |= {name: np.ones(n) for name in ("active", "rests", "before")} | {"static": np.array(friction)}
     given["rebound"] = np.zeros(m) if rebound is None else rebound
+    given |= {name: np.array(values, float) for name, values in choices.items()}
     found = block.value(*[float(x) for name in block.takes for x in given[name]])
     return {name: np.array(x, float) for name, x in block.split(block.gives, found).items()}
 
@@ -144,6 +148,45 @@ def test_redundant_friction_bears_nothing_that_normals_can_bear() -> None:
     values = block.value(*[float(x) for name in block.takes for x in given[name]])
     found = block.split(block.gives, list(values))
     assert found["force"] == pytest.approx([1, 0, 1, 1], abs=2e-3)
+
+
+def test_a_jam_holds_the_slip_beside_a_contact_that_slides() -> None:
+    """Numbers of random mechanism 522191.1, rounded. Relaxation left the slip of the jammed contact as it
+    was, and the contact jammed again at once."""
+    J = np.array(
+        [
+            [0.743, 0.562, 0.349, 0.105],
+            [0.949, -0.236, 0.165, -0.127],
+            [0.612, -0.657, -0.433, 0.088],
+            [-0.267, -0.778, 0.567, 0.04],
+        ]
+    )
+    free = np.array([0.0, 0.00033, 0.0, 1.0])
+    found = solve(J, free, [(0, (1,)), (2, (3,))], [0.974, 0.213], active=(3, 1), before=(0, 1))
+    assert found["failed"][0] == 0
+    assert list(found["status"]) == [1, 2]
+    after = free + J @ found["loaded"]
+    assert after[:3] == pytest.approx(0.0, abs=1e-14)
+    assert found["force"][3] == pytest.approx(-0.213 * found["force"][2], rel=1e-12)
+
+
+def test_the_share_of_a_load_does_not_depend_on_a_contact_without_a_load() -> None:
+    """A foot that slides and a stop bear one load, and friction of the foot presses a third contact. With
+    the smallest forces it was neither closed nor open: the shares changed with its status (random mechanism
+    522010.0). Equal shares are those of equal springs; the load of the third is small on both sides of zero.
+    """
+    rows: list[tuple[int, tuple[int, ...]]] = [(0, (1,)), (2, ()), (3, ())]
+    J = np.array([[0, 1, 0], [1, 0, 0.2], [0, 1, 0], [0.3, 0.2, 1]])
+    friction = [0.2, 0.0, 0.0]
+    for load in (-1e-6, 1e-6):
+        # λ = (1, −0.2, 1, load) holds the third contact; without it only its acceleration is left.
+        free = -J @ (J.T @ [1, -0.2, 1, load])
+        free[1] += 5.0
+        found = solve(J, free, rows, friction, rests=(0, 1, 1), direction=(0, 1, 0, 0))
+        assert found["failed"][0] == 0
+        assert list(found["status"]) == [2, 1, load > 0]
+        assert found["force"][:3] == pytest.approx([1, -0.2, 1], abs=1e-5)
+        assert found["force"][3] == pytest.approx(max(load, 0.0), abs=1e-12)
 
 
 @pytest.mark.parametrize(

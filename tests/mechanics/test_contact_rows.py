@@ -126,9 +126,9 @@ def test_friction_bears_nothing_that_its_own_normal_can() -> None:
         assert rates["loaded"] == pytest.approx(J.T @ found["force"], abs=1e-13)
 
 
-def test_slides_with_redundant_normals_have_the_smallest_forces_that_hold() -> None:
+def test_slides_with_redundant_normals_share_the_load_as_compliant_rows_do() -> None:
     """Five feet of a body in space, of which two slide: seven rows of rank five hold, and the motion depends
-    on how they share the load."""
+    on how they share the load: as springs do, λ = Σ⁻¹ J y for a small motion y."""
     rng = np.random.default_rng(4)
     shape = ContactShape([(3 * c, (3 * c + 1, 3 * c + 2)) for c in range(5)], 6)
     axes = np.eye(3)[[2, 0, 1]]
@@ -148,7 +148,9 @@ def test_slides_with_redundant_normals_have_the_smallest_forces_that_hold() -> N
     on = held > 0
     scale = np.sqrt(np.diag(J @ D.T))
     scale[1:3] = np.sqrt(np.mean(scale[1:3] ** 2) * FRICTION_SOFTNESS)
-    expected = np.linalg.lstsq(J[on] @ E[on].T / scale[on], -free[on], rcond=1e-12)[0] / scale[on]
+    springs = J[on] / scale[on][:, None] ** 2
+    motion = np.linalg.lstsq(J[on] @ E[on].T @ springs, -free[on], rcond=1e-12)[0]
+    expected = springs @ motion
     given = {"held": held, "weight": weight, "static": [0.3, 0, 0, 0, 0], "shape": shape}
     found = _solve("contact_forces", J, D, free, **given)  # type: ignore[arg-type]
     assert found["force"][on] == pytest.approx(expected, rel=1e-8, abs=1e-9)

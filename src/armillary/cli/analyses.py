@@ -8,21 +8,21 @@ dynamics; `inverse` finds the efforts of a recorded motion.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from armillary.cli import app, options
 from armillary.cli.options import (
+    argument,
     driven_values,
-    inputs_option,
     name_and_text,
+    option,
     read_assignments,
     read_bounds,
 )
-from armillary.untyped import AnyFunction, DataMapping, DataTable
+from armillary.untyped import DataMapping, DataTable
 
 if TYPE_CHECKING:
     from armillary.analysis.operating.branch import Branch
@@ -36,8 +36,8 @@ _OPTIONS = {  # by the argument of Model.trim
 }  # fmt: skip
 
 
-def _value_options(name: str, help_text: str) -> Callable[[AnyFunction], AnyFunction]:
-    return click.option(f"--{name}", multiple=True, metavar="NAME=VALUE", help=f"{help_text}; repeatable.")
+def _values_option(help_text: str) -> Any:
+    return option(f"{help_text}; repeatable.", metavar="NAME=VALUE")
 
 
 @options.command(
@@ -48,42 +48,29 @@ def _value_options(name: str, help_text: str) -> Callable[[AnyFunction], AnyFunc
     armillary trim bicycle --fixed heading.u1=5 --trace heading.u1=1:10 --plot speeds.png
     """
 )
-@options.model_argument
-@options.settings_option
-@click.option("--rest", is_flag=True, help="All rates are zero, also those of cyclic coordinates.")
-@_value_options("fixed", "Coordinate, speed or state that is given")
-@click.option(
-    "--free", multiple=True, metavar="NAME", help="State to find; by default all that are not fixed."
-)
-@_value_options("rate", "Rate of a state, per second, other than zero; 'any' for any rate")
-@inputs_option("Parameters or inputs to find")
-@_value_options("target", "Output that must have a value")
-@click.option("--bound", multiple=True, metavar="NAME=LOW:HIGH", help="Bounds of an unknown; repeatable.")
-@_value_options("start", "Value from which to start")
-@click.option("--starts", type=int, help="Number of scattered starts, to find several solutions.")
-@click.option("--settle", is_flag=True, help="Start where a heavily damped motion comes to rest.")
-@click.option(
-    "--trace", metavar="NAME=FROM:TO", help="Follow the branch of operating points along a quantity."
-)
-@click.option(
-    "-o", "--output", type=click.Path(), help="The point: .toml (a run file) or .json; a branch: .json."
-)
-@options.plot_option("the branch of --trace")
 def trim(
-    source: str,
-    loading: DataTable,
-    assignments: tuple[str, ...],
-    rest: bool,
-    free: tuple[str, ...],
-    inputs: list[str],
-    bound: tuple[str, ...],
-    starts: int | None,
-    settle: bool,
-    trace: str | None,
-    output: str | None,
-    plot: str | None,
+    *,
+    source: str = options.model_argument,
+    loading: DataTable = options.loading_options,
+    assignments: tuple[str, ...] = options.settings_option,
+    rest: bool = option("All rates are zero, also those of cyclic coordinates."),
+    fixed: tuple[str, ...] = _values_option("Coordinate, speed or state that is given"),
+    free: tuple[str, ...] = option("State to find; by default all that are not fixed.", metavar="NAME"),
+    rate: tuple[str, ...] = _values_option(
+        "Rate of a state, per second, other than zero; 'any' for any rate"
+    ),
+    inputs: list[str] = options.inputs_option("Parameters or inputs to find"),
+    target: tuple[str, ...] = _values_option("Output that must have a value"),
+    bound: tuple[str, ...] = option("Bounds of an unknown; repeatable.", metavar="NAME=LOW:HIGH"),
+    start: tuple[str, ...] = _values_option("Value from which to start"),
+    starts: int | None = option("Number of scattered starts, to find several solutions."),
+    settle: bool = option("Start where a heavily damped motion comes to rest."),
+    trace: str | None = option(
+        "Follow the branch of operating points along a quantity.", metavar="NAME=FROM:TO"
+    ),
+    output: str | None = options.output_option("The point: .toml (a run file) or .json; a branch: .json."),
+    plot: str | None = options.plot_option("the branch of --trace"),
     json_wanted: bool,
-    **values: tuple[str, ...],
 ) -> int:
     """Find an operating point of a model: a state of rest or of steady motion, and inputs that hold it.
 
@@ -98,23 +85,22 @@ def trim(
         _check_format(output, trace is not None)
     simulation = options.simulation(source, loading, {}, assignments)
     given = simulation.given_values()
-    start = given.get("initial", {}) | read_assignments(values["start"], "start")
+    first = given.get("initial", {}) | read_assignments(start, "start")
     asked: DataTable = {
-        "fixed": read_assignments(values["fixed"], "fixed"),
+        "fixed": read_assignments(fixed, "fixed"),
         "free": list(free) or None,
         "inputs": inputs,
-        "outputs": read_assignments(values["target"], "target"),
+        "outputs": read_assignments(target, "target"),
         "parameters": given.get("parameters"),
         "memory": given.get("memory"),
         "bounds": {
             name: read_bounds(ends, "bound") for name, ends in read_assignments(bound, "bound").items()
         },
-        "starts": start if starts is None else starts,
+        "starts": first if starts is None else starts,
         "settle": settle,
     }
     rates = {
-        name: None if value == "any" else value
-        for name, value in read_assignments(values["rate"], "rate").items()
+        name: None if value == "any" else value for name, value in read_assignments(rate, "rate").items()
     }
     if rest and rates:
         raise ArmillaryError("at rest all rates are zero; leave out --rest or --rate")
@@ -219,28 +205,23 @@ def _json_of_point(op: OperatingPoint, branch: Branch | None, written: list[str]
     armillary solve arm.toml x=0.3:0.5:21 y=0.2 --hold wrist.q1 -o path.csv --plot path.svg
     """
 )
-@options.simulation_argument
-@click.argument("wanted", nargs=-1, required=True, metavar="OUTPUT=VALUE …")
-@click.option(
-    "--limit", "limits", multiple=True, metavar="NAME=LOW:HIGH",
-    help="Limits of a coordinate or output; either may be left out; repeatable.",
-)  # fmt: skip
-@options.held_option
-@click.option("--starts", type=int, help="Number of starts, to find several solutions; 20 by default.")
-@options.names_option("--outputs", help="Further outputs to show, with commas between them; repeatable.")
-@click.option("--time", type=float, default=0.0, help="Time at which prescribed motion is taken.")
-@options.table_option
-@options.plot_option("the outputs along a path")
 def solve(
-    simulation: Simulation,
-    wanted: tuple[str, ...],
-    limits: tuple[str, ...],
-    held: tuple[str, ...],
-    starts: int | None,
-    outputs: list[str],
-    time: float,
-    output: str | None,
-    plot: str | None,
+    *,
+    simulation: Simulation = options.simulation_argument,
+    wanted: tuple[str, ...] = argument(nargs=-1, required=True, metavar="OUTPUT=VALUE …"),
+    limits: tuple[str, ...] = option(
+        "Limits of a coordinate or output; either may be left out; repeatable.",
+        "--limit",
+        metavar="NAME=LOW:HIGH",
+    ),
+    held: tuple[str, ...] = options.held_option,
+    starts: int | None = option("Number of starts, to find several solutions; 20 by default."),
+    outputs: list[str] = options.names_option(
+        "Further outputs to show, with commas between them; repeatable."
+    ),
+    time: float = option("Time at which prescribed motion is taken.", default=0.0),
+    output: str | None = options.table_option,
+    plot: str | None = options.plot_option("the outputs along a path"),
     json_wanted: bool,
 ) -> int:
     """Find positions at which outputs, or coordinates, have given values: inverse kinematics.
@@ -273,31 +254,19 @@ def solve(
     armillary sweep arm.toml a.q1=-1:1:21 b.q1=0,0.5,1 --grid --outputs x,y -o grid.nc
     """
 )
-@options.simulation_argument
-@click.argument("driven", nargs=-1, required=True, metavar="NAME=FROM:TO:COUNT …")
-@options.names_option("--outputs", help="Outputs to compute, with commas between them; repeatable.")
-@click.option("--speed", "speeds", multiple=True, metavar="NAME=VALUE", help="Rate of a driven quantity.")
-@click.option(
-    "--acceleration", "accelerations", multiple=True, metavar="NAME=VALUE", help="Second rate of it."
-)
-@click.option("--derivatives", is_flag=True, help="Derivatives of outputs by the driven quantities.")
-@click.option("--static", is_flag=True, help="Equilibrium of all loads at rest, with efforts.")
-@click.option("--grid", is_flag=True, help="All combinations of the values.")
-@options.held_option
-@options.table_option
-@options.plot_option("the outputs")
 def sweep(
-    simulation: Simulation,
-    driven: tuple[str, ...],
-    outputs: list[str],
-    speeds: tuple[str, ...],
-    accelerations: tuple[str, ...],
-    derivatives: bool,
-    static: bool,
-    grid: bool,
-    held: tuple[str, ...],
-    output: str | None,
-    plot: str | None,
+    *,
+    simulation: Simulation = options.simulation_argument,
+    driven: tuple[str, ...] = argument(nargs=-1, required=True, metavar="NAME=FROM:TO:COUNT …"),
+    outputs: list[str] = options.names_option("Outputs to compute, with commas between them; repeatable."),
+    speeds: tuple[str, ...] = option("Rate of a driven quantity.", "--speed", metavar="NAME=VALUE"),
+    accelerations: tuple[str, ...] = option("Second rate of it.", "--acceleration", metavar="NAME=VALUE"),
+    derivatives: bool = option("Derivatives of outputs by the driven quantities."),
+    static: bool = option("Equilibrium of all loads at rest, with efforts."),
+    grid: bool = option("All combinations of the values."),
+    held: tuple[str, ...] = options.held_option,
+    output: str | None = options.table_option,
+    plot: str | None = options.plot_option("the outputs"),
     json_wanted: bool,
 ) -> int:
     """Find positions of a mechanism along a path of driven coordinates or outputs, without its dynamics.
@@ -345,25 +314,19 @@ def _read_assignments(assignments: tuple[str, ...]) -> dict[str, float] | None:
     armillary inverse robot.urdf measured.csv --slopes --set payload="2 kg"
     """
 )
-@options.simulation_argument
-@click.argument("motion", metavar="RUN", type=click.Path())
-@click.option(
-    "--actuator", "actuators", multiple=True, help="Speed, load, input or parameter that acts; repeatable."
-)
-@click.option(
-    "--reaction", "reactions", multiple=True, help="Body or constraint to give the reaction of; repeatable."
-)
-@click.option("--slopes", is_flag=True, help="Rates from slopes of the recorded speeds, as for measurements.")
-@options.results_option
-@options.plot_option("the efforts")
 def inverse(
-    simulation: Simulation,
-    motion: str,
-    actuators: tuple[str, ...],
-    reactions: tuple[str, ...],
-    slopes: bool,
-    output: str | None,
-    plot: str | None,
+    *,
+    simulation: Simulation = options.simulation_argument,
+    motion: str = argument(metavar="RUN", type=click.Path()),
+    actuators: tuple[str, ...] = option(
+        "Speed, load, input or parameter that acts; repeatable.", "--actuator"
+    ),
+    reactions: tuple[str, ...] = option(
+        "Body or constraint to give the reaction of; repeatable.", "--reaction"
+    ),
+    slopes: bool = option("Rates from slopes of the recorded speeds, as for measurements."),
+    output: str | None = options.results_option,
+    plot: str | None = options.plot_option("the efforts"),
     json_wanted: bool,
 ) -> int:
     """Find the efforts along a saved run of a model: forces and moments in addition to the model's loads.

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import click
 
 from armillary.cli import app, options
+from armillary.cli.options import argument, option
 from armillary.export import export
 from armillary.export.fmi import compile_library
 from armillary.program.equations import DerivedEquations
@@ -83,12 +84,16 @@ _ROUNDS = 5
     armillary bench car --with c
     """
 )
-@options.model_argument
-@options.formalism_option
-@click.option(
-    "--with", "also", type=click.Choice(["c"]), help="Exported code too, built with the system's compiler."
-)
-def bench(source: str, loading: DataTable, formalism: str | None, also: str | None, json_wanted: bool) -> int:
+def bench(
+    *,
+    source: str = options.model_argument,
+    loading: DataTable = options.loading_options,
+    formalism: str | None = options.formalism_option,
+    also: str | None = option(
+        "Exported code too, built with the system's compiler.", "--with", type=click.Choice(["c"])
+    ),
+    json_wanted: bool,
+) -> int:
     """Time derivation, compilation, evaluations and steps of a model.
 
     An evaluation computes all derivatives once; a step is a step of rk4 with its outputs. The smallest of
@@ -200,9 +205,12 @@ def _per_step(model: CompiledModel, given: DataMapping) -> float:
     armillary verify car four_bar --json
     """
 )
-@click.argument("cases", nargs=-1)
-@click.option("--list", "only_list", is_flag=True, help="Name the cases, and run none.")
-def verify(cases: tuple[str, ...], only_list: bool, json_wanted: bool) -> int:
+def verify(
+    *,
+    cases: tuple[str, ...] = argument(nargs=-1),
+    only_list: bool = option("Name the cases, and run none.", "--list"),
+    json_wanted: bool,
+) -> int:
     """Run the published cases: expected and computed numbers.
 
     Each row is a number from the literature, or a closed form, with its source. The exit code is 1 if a

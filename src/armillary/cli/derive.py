@@ -14,6 +14,7 @@ import click
 
 from armillary.algebra.arguments import checked_names, one_of
 from armillary.cli import app, options
+from armillary.cli.options import argument, option
 from armillary.program.textbook import FORMS, SPEEDS
 from armillary.untyped import DataTable
 
@@ -34,34 +35,26 @@ if TYPE_CHECKING:
     armillary derive array_deployment --configurations
     """
 )
-@options.model_argument
-@options.formalism_option
-@options.effort_option
-@click.option("--compare", is_flag=True, help="Numbers of operations with every formalism.")
-@click.option(
-    "--configurations", is_flag=True, help="List sets of locked joints and choices of dependent speeds."
-)
-@click.option(
-    "--equations", "form", type=click.Choice(["text", "latex", "html"]), help="Print the equations."
-)
-@click.option("--section", multiple=True, help="precompute, derivatives (default), outputs, …; repeatable.")
-@click.option("--pieces", is_flag=True, help="M u' = f with its terms, as in a textbook; not the program.")
-@click.option("--form", "arrangement", type=click.Choice(FORMS), help=f"For --pieces; default {FORMS[0]}.")
-@click.option("--speeds", type=click.Choice(SPEEDS), help="For --pieces: u, or q' for rates of coordinates.")
-@click.option("-o", "--output", type=click.Path(), help="File to write instead of the terminal.")
 def derive(
-    source: str,
-    loading: DataTable,
-    formalism: str | None,
-    effort: str | None,
-    compare: bool,
-    configurations: bool,
-    form: str | None,
-    section: tuple[str, ...],
-    pieces: bool,
-    arrangement: str | None,
-    speeds: str | None,
-    output: str | None,
+    *,
+    source: str = options.model_argument,
+    loading: DataTable = options.loading_options,
+    formalism: str | None = options.formalism_option,
+    effort: str | None = options.effort_option,
+    compare: bool = option("Numbers of operations with every formalism."),
+    configurations: bool = option("List sets of locked joints and choices of dependent speeds."),
+    form: str | None = option(
+        "Print the equations.", "--equations", type=click.Choice(["text", "latex", "html"])
+    ),
+    section: tuple[str, ...] = option("precompute, derivatives (default), outputs, …; repeatable."),
+    pieces: bool = option("M u' = f with its terms, as in a textbook; not the program."),
+    arrangement: str | None = option(
+        f"For --pieces; default {FORMS[0]}.", "--form", type=click.Choice(FORMS)
+    ),
+    speeds: str | None = option(
+        "For --pieces: u, or q' for rates of coordinates.", type=click.Choice(SPEEDS)
+    ),
+    output: str | None = options.output_option("File to write instead of the terminal."),
     json_wanted: bool,
 ) -> int:
     """Derive equations of motion: report, or equations as text, LaTeX or HTML.
@@ -186,26 +179,18 @@ def _languages() -> Iterable[str]:
     armillary export fortran stanford_arm --formalism recursive
     """
 )
-@click.argument("language", type=options.NameType("language", _languages))
-@options.model_argument
-@options.formalism_option
-@options.effort_option
-@click.option("-o", "--output", type=click.Path(), help="Folder, or .fmu file; else NAME_LANGUAGE here.")
-@click.option("--force", is_flag=True, help="Overwrite existing files that are not part of an export.")
-@click.option("--profile", help="For C: host, embedded for microcontrollers, or acados for optimisers.")
-@click.option("--lanes", type=int, help="For C: 2 or 4 doubles in a vector, for branches that are alike.")
-@click.option("--option", "extra", multiple=True, metavar="NAME=VALUE", help="An option of the language.")
 def export(
-    language: str,
-    source: str,
-    loading: DataTable,
-    formalism: str | None,
-    effort: str | None,
-    output: str | None,
-    force: bool,
-    profile: str | None,
-    lanes: int | None,
-    extra: tuple[str, ...],
+    *,
+    language: str = argument(type=options.NameType("language", _languages)),
+    source: str = options.model_argument,
+    loading: DataTable = options.loading_options,
+    formalism: str | None = options.formalism_option,
+    effort: str | None = options.effort_option,
+    output: str | None = options.output_option("Folder, or .fmu file; else NAME_LANGUAGE here."),
+    force: bool = option("Overwrite existing files that are not part of an export."),
+    profile: str | None = option("For C: host, embedded for microcontrollers, or acados for optimisers."),
+    lanes: int | None = option("For C: 2 or 4 doubles in a vector, for branches that are alike."),
+    extra: tuple[str, ...] = option("An option of the language.", "--option", metavar="NAME=VALUE"),
     json_wanted: bool,
 ) -> int:
     """Write a model as a program: c, cuda, fortran, python, jax, matlab, rust, wasm (browsers), or an fmu.

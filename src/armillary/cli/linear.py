@@ -11,10 +11,9 @@ import numpy as np
 
 from armillary.cli import app, options
 from armillary.cli.options import (
-    linear_model_options,
     name_and_text,
     operating_point,
-    point_option,
+    option,
     values_of,
 )
 from armillary.text_tables import aligned
@@ -35,9 +34,12 @@ if TYPE_CHECKING:
     armillary linearize four_bar -o four_bar.html
     """
 )
-@linear_model_options
-@click.option("-o", "--output", type=click.Path(), help="Linear model: .json; or a report: .txt or .html.")
-def linearize(lin: LinearModel, output: str | None, json_wanted: bool) -> int:
+def linearize(
+    *,
+    lin: LinearModel = options.linear_model_options,
+    output: str | None = options.output_option("Linear model: .json; or a report: .txt or .html."),
+    json_wanted: bool,
+) -> int:
     """Compute A, B, C and D of a model at an operating point, and its poles.
 
     Without --at, the point is the start of runs. Loops are closed there; states are the independent ones.
@@ -70,21 +72,15 @@ _ROWS = 13  # of the table in the terminal
     armillary bode car --inputs STEER --outputs r --nyquist -o yaw.svg
     """
 )
-@linear_model_options
-@click.option("--from", "low", type=float, help="The lowest frequency, rad/s, or Hz with --hz.")
-@click.option("--to", "high", type=float, help="The highest frequency, rad/s, or Hz with --hz.")
-@click.option("--hz", is_flag=True, help="Frequencies in Hz: in the table, the picture, --from, --to.")
-@click.option("--decibels", is_flag=True, help="Magnitudes in dB, in the table and the picture.")
-@click.option("--nyquist", is_flag=True, help="The curve in the complex plane instead.")
-@click.option("-o", "--output", type=click.Path(), help="Picture: .png, .svg or .pdf.")
 def bode(
-    lin: LinearModel,
-    low: float | None,
-    high: float | None,
-    hz: bool,
-    decibels: bool,
-    nyquist: bool,
-    output: str | None,
+    *,
+    lin: LinearModel = options.linear_model_options,
+    low: float | None = option("The lowest frequency, rad/s, or Hz with --hz.", "--from"),
+    high: float | None = option("The highest frequency, rad/s, or Hz with --hz.", "--to"),
+    hz: bool = option("Frequencies in Hz: in the table, the picture, --from, --to."),
+    decibels: bool = option("Magnitudes in dB, in the table and the picture."),
+    nyquist: bool = option("The curve in the complex plane instead."),
+    output: str | None = options.output_option("Picture: .png, .svg or .pdf."),
     json_wanted: bool,
 ) -> int:
     """Compute the frequency response of a model at an operating point, as a table or picture.
@@ -133,25 +129,17 @@ def bode(
     armillary modes rotor.toml --spin rotor.u1="0:6000:61 rpm" --orders 1,2 --plot campbell.png
     """
 )
-@options.simulation_argument
-@point_option
-@click.option("--sweep", metavar="NAME=FROM:TO:COUNT", help="Follow the modes over these values.")
-@click.option("--spin", metavar="NAME=FROM:TO:COUNT", help="Campbell diagram over these spins.")
-@click.option("--orders", default="1", show_default=True, help="Orders of the spin that excite, with commas.")
-@click.option("--undamped", is_flag=True, help="Undamped modes from mass matrix and stiffness, at rest.")
-@click.option("--energies", is_flag=True, help="Energies of each mode, by body and by load.")
-@click.option("-o", "--output", type=click.Path(), help="Results: .json; or a report: .txt or .html.")
-@options.plot_option("the eigenvalues")
 def modes(
-    simulation: Simulation,
-    point: tuple[str, ...],
-    sweep: str | None,
-    spin: str | None,
-    orders: str,
-    undamped: bool,
-    energies: bool,
-    output: str | None,
-    plot: str | None,
+    *,
+    simulation: Simulation = options.simulation_argument,
+    point: tuple[str, ...] = options.point_option,
+    sweep: str | None = option("Follow the modes over these values.", metavar="NAME=FROM:TO:COUNT"),
+    spin: str | None = option("Campbell diagram over these spins.", metavar="NAME=FROM:TO:COUNT"),
+    orders: str = option("Orders of the spin that excite, with commas.", default="1", show_default=True),
+    undamped: bool = option("Undamped modes from mass matrix and stiffness, at rest."),
+    energies: bool = option("Energies of each mode, by body and by load."),
+    output: str | None = options.output_option("Results: .json; or a report: .txt or .html."),
+    plot: str | None = options.plot_option("the eigenvalues"),
     json_wanted: bool,
 ) -> int:
     """Find the modes of a model: frequencies, dampings, participation of states; stability over a parameter.

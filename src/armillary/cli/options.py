@@ -11,7 +11,8 @@ NAME=1,2,3, followed by units if any.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import wraps
+from dataclasses import dataclass
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -20,6 +21,7 @@ from click.shell_completion import CompletionItem
 
 from armillary.cli import app
 from armillary.run_files.run_file import ANALYSES
+from armillary.settings import EFFORT, FORMALISM, RUN_TABLE, Setting
 from armillary.untyped import AnyFunction, DataMapping, DataTable, Given
 
 if TYPE_CHECKING:
@@ -27,12 +29,7 @@ if TYPE_CHECKING:
 
     from armillary.analysis.linear.linear_model import LinearModel
     from armillary.run_files.execute import Simulation
-
-
-if TYPE_CHECKING:
-    from armillary.run_files.execute import Simulation
     from armillary.run_files.run_file import RunFile
-    from armillary.settings import Setting
     from armillary.studies.study_file import StudyFile, StudySetup
 
     File = TypeVar("File", RunFile, StudyFile)
@@ -51,14 +48,8 @@ def options_in_file(command: click.Command, name: str, source: str) -> DataTable
     if "model" not in document.data or not isinstance(table, dict):
         return {}
     known = {key: option for option in command.params for key in _keys(option)}
-    for key in (
-        "source",
-        "json",
-        "debug",
-        "trust",
-        "import",
-    ):  # the file itself, and rights it must not grant
-        known.pop(key, None)
+    for key in ("source", "json", "debug", "trust", "import"):
+        known.pop(key, None)  # the file itself, and rights that it must not grant
     wrong = [
         f"{where(document, name, key)}: unknown key '{key}' in [{name}]{suggestion(key, known)}"
         for key in table
@@ -102,12 +93,81 @@ class NameType(click.ParamType):
         return [CompletionItem(name) for name in self.known() if name.startswith(incomplete)]
 
 
+@dataclass(frozen=True)
+class Declared:
+    """An option or argument of a command, written as the default of the function's parameter for it."""
+
+    kind: type[click.Parameter]
+    names: tuple[str, ...]  # of an option, if they are not the parameter's
+    attributes: DataTable
+
+    def parameters(self, name: str, annotation: str) -> list[click.Parameter]:
+        """Return the parameter of click, whose type is the one that the function states."""
+        names = self.names or (f"--{name.replace('_', '-')}",) if self.kind is click.Option else ()
+        known = _TYPES.get(annotation, {}) if self.kind is click.Option else {}
+        return [self.kind([*names, name], **{**known, **self.attributes})]
+
+    def read(self, name: str, given: DataTable) -> object:
+        return given[name]
+
+
+@dataclass(frozen=True)
+class Computed:
+    """A parameter that is computed from options and arguments: those of the parameters of a function."""
+
+    function: AnyFunction
+
+    def parameters(self, name: str, annotation: str) -> list[click.Parameter]:
+        return declared_parameters(self.function)
+
+    def read(self, name: str, given: DataTable) -> object:
+        return call_with_options(self.function, given)
+
+
+_TYPES: dict[str, DataTable] = {
+    "bool": {"is_flag": True}, "tuple[str, ...]": {"multiple": True},
+    "int | None": {"type": int}, "float | None": {"type": float}, "float": {"type": float},
+}  # fmt: skip
+
+
+def option(help: str, *names: str, **attributes: Any) -> Any:
+    """Return the default that makes a command's parameter an option; further attributes are click's."""
+    return Declared(click.Option, names, {"help": help, **attributes})
+
+
+def argument(**attributes: Any) -> Any:
+    """Return the default that makes a command's parameter an argument, with attributes of click."""
+    return Declared(click.Argument, (), attributes)
+
+
+def computed(function: AnyFunction) -> Any:
+    """Return the default that makes a command's parameter the result of a function of options."""
+    return Computed(function)
+
+
+def declared_parameters(function: AnyFunction) -> list[click.Parameter]:
+    """Return the options and arguments that the defaults of a function declare, in their order."""
+    taken = [p for p in signature(function).parameters.values() if p.default is not p.empty]
+    return [made for p in taken for made in p.default.parameters(p.name, p.annotation)]
+
+
+def call_with_options(function: AnyFunction, given: DataTable) -> object:
+    """Call a function with the values of the options and arguments that it declares."""
+    taken = signature(function).parameters.values()
+    return function(**{
+        p.name: given[p.name] if p.default is p.empty else p.default.read(p.name, given) for p in taken
+    })  # fmt: skip
+
+
 class Command(click.Command):
-    """A command with the options that all commands have: --json and --debug."""
+    """A command whose function declares its options, with those that all commands have: --json, --debug."""
 
     def __init__(self, *args: Any, **attributes: Any) -> None:  # as click.Command takes them
+        function = attributes["callback"]
+        attributes["callback"] = lambda **given: call_with_options(function, given)
         super().__init__(*args, **attributes)
         self.params += [
+            *declared_parameters(function),
             click.Option(["--json", "json_wanted"], is_flag=True, help="Print JSON for scripts."),
             click.Option(["--debug"], is_flag=True, expose_value=False, help="Show tracebacks of errors."),
         ]
@@ -241,53 +301,74 @@ def run_file(source: str) -> RunFile:
     return RunFile.of_document(document) if is_run else RunFile.of_model(source)
 
 
-trust_option = click.option(
-    "--trust", is_flag=True, help="Load the FMUs that the model names; they are machine code."
-)
-quiet_option = click.option("-q", "--quiet", is_flag=True, help="Print only errors.")
-results_option = click.option(
-    "-o", "--output", type=click.Path(), help="Results: .csv, .nc, .parquet or .erd."
-)
-table_option = click.option("-o", "--output", type=click.Path(), help="Results: .csv, .nc or .parquet.")
-held_option = click.option(
-    "--hold", "held", multiple=True, metavar="NAME", help="Coordinate that keeps its value; repeatable."
-)
+def file_option(help: str, *names: str) -> Any:
+    """Return an option for the path of a file or folder."""
+    return option(help, *names, type=click.Path())
 
 
-def plot_option(what: str) -> Callable[[AnyFunction], AnyFunction]:
+def output_option(help: str) -> Any:
+    """Return the option for the file to write."""
+    return file_option(help, "-o", "--output")
+
+
+def plot_option(what: str) -> Any:
     """Return the option for a picture of some outputs."""
-    return click.option("--plot", type=click.Path(), help=f"Draw {what}: .png, .svg, .pdf or .html.")
+    return file_option(f"Draw {what}: .png, .svg, .pdf or .html.")
 
 
-def names_option(*declarations: str, help: str) -> Callable[[AnyFunction], AnyFunction]:
+def names_option(help: str, *names: str) -> Any:
     """Return an option for a list of names, separated by commas or repeated."""
 
     def complete_names(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> list[str]:
         return [name.strip() for text in given for name in text.split(",") if name.strip()]
 
-    return click.option(*declarations, multiple=True, metavar="NAME,…", help=help, callback=complete_names)
+    return option(help, *names, multiple=True, metavar="NAME,…", callback=complete_names)
 
 
-def model_argument(function: Callable[..., object]) -> AnyFunction:
-    """Add arguments for a run file or model, and for ``loading`` it; a file cannot grant itself trust."""
-
-    @click.argument("source", metavar="RUN_FILE|MODEL", type=ModelType())
-    @trust_option
-    @click.option(
-        "--import",
-        "importing",
-        multiple=True,
-        metavar="NAME=VALUE",
-        help="How to import URDF or MJCF: floating=true, keyframe=home, stops.stiffness=1e4, …",
-    )
-    @wraps(function)
-    def with_loading(*args: object, trust: bool, importing: tuple[str, ...], **others: object) -> object:
-        return function(*args, loading=_loading(trust, importing), **others)  # fmt: skip
-
-    return with_loading
+def inputs_option(meaning: str) -> Any:
+    """Return the option ``--inputs``, a list of names; ``--input`` is the same."""
+    return names_option(f"{meaning}; repeatable.", "--inputs", "--input")
 
 
-def _loading(trust: bool, importing: tuple[str, ...]) -> DataTable:
+def _run_option(key: str, setting: Setting) -> Any:
+    """Return the option for a setting of the table [run]."""
+
+    def names() -> Iterable[str]:
+        from armillary.run_files.resolve import known_names
+
+        return known_names(key)
+
+    return option(setting.help, type=NameType(key, names))
+
+
+trust_option = option("Load the FMUs that the model names; they are machine code.")
+quiet_option = option("Print only errors.", "-q", "--quiet")
+results_option = output_option("Results: .csv, .nc, .parquet or .erd.")
+table_option = output_option("Results: .csv, .nc or .parquet.")
+held_option = option("Coordinate that keeps its value; repeatable.", "--hold", metavar="NAME")
+formalism_option = _run_option("formalism", FORMALISM)
+effort_option = _run_option("effort", EFFORT)
+settings_option = option(
+    'A value instead of the file\'s: SPEED="60 mile/hour", initial.A.q1="2 deg", run.step=1e-3.',
+    "--set", type=SettingType(), metavar="NAME=VALUE",
+)  # fmt: skip
+input_option = option(
+    "Data over time for an input: road=road.csv; may be repeated.", "--input", metavar="NAME=FILE"
+)
+point_option = option(
+    "Operating point: coordinates, speeds, states, inputs, parameters, and the time t; repeatable.",
+    "--at", metavar="NAME=VALUE",
+)  # fmt: skip
+model_argument = argument(metavar="RUN_FILE|MODEL", type=ModelType())
+
+
+def _loading(
+    trust: bool = trust_option,
+    importing: tuple[str, ...] = option(
+        "How to import URDF or MJCF: floating=true, keyframe=home, stops.stiffness=1e4, …",
+        "--import", metavar="NAME=VALUE",
+    ),
+) -> DataTable:  # fmt: skip
     """Return options for `open_model`; stops.stiffness=1e4 is an entry of the table stops."""
     from armillary.run_files.run_file import parse_setting
 
@@ -301,62 +382,21 @@ def _loading(trust: bool, importing: tuple[str, ...]) -> DataTable:
     return found
 
 
-def _run_option(key: str, setting: Setting) -> AnyFunction:
-    """Return the option for a setting of the table [run]."""
-
-    def names() -> Iterable[str]:
-        from armillary.run_files.resolve import known_names
-
-        return known_names(key)
-
-    return click.option(f"--{key}", type=NameType(key, names), help=setting.help)
+loading_options = computed(_loading)  # a file cannot grant itself trust
 
 
-def run_options(function: Callable[..., object]) -> AnyFunction:
-    """Add options for the settings of a run that have one. The command receives them as ``settings``, with
-    the names of `RunFile.setting`.
-    """
-    from armillary.settings import RUN_TABLE
+class RunOptions(Computed):
+    """The options of settings of a run that have one; the parameter has the names of `RunFile.setting`."""
 
-    own = {key: setting for key, setting in RUN_TABLE.items() if setting.option}
+    def parameters(self, name: str, annotation: str) -> list[click.Parameter]:
+        own = [(key, setting) for key, setting in RUN_TABLE.items() if setting.option]
+        return [p for key, setting in own for p in _run_option(key, setting).parameters(key, "")]
 
-    @wraps(function)
-    def with_settings(*args: object, **others: object) -> object:
-        given = {f"run.{key}": others.pop(key) for key in own}
-        return function(*args, settings=given, **others)
-
-    made: AnyFunction = with_settings
-    for key, setting in reversed(own.items()):
-        made = _run_option(key, setting)(made)
-    return made
+    def read(self, name: str, given: DataTable) -> object:
+        return {f"run.{key}": given[key] for key, setting in RUN_TABLE.items() if setting.option}
 
 
-def formalism_option(function: Callable[..., object]) -> AnyFunction:
-    from armillary.settings import FORMALISM
-
-    found: AnyFunction = _run_option("formalism", FORMALISM)(function)
-    return found
-
-
-def effort_option(function: Callable[..., object]) -> AnyFunction:
-    from armillary.settings import EFFORT
-
-    found: AnyFunction = _run_option("effort", EFFORT)(function)
-    return found
-
-
-def settings_option(function: Callable[..., object]) -> AnyFunction:
-    return click.option(
-        "--set", "assignments", multiple=True, type=SettingType(), metavar="NAME=VALUE",
-        help='A value instead of the file\'s: SPEED="60 mile/hour", initial.A.q1="2 deg", run.step=1e-3.',
-    )(function)  # fmt: skip
-
-
-def input_option(function: Callable[..., object]) -> AnyFunction:
-    return click.option(
-        "--input", "signals", multiple=True, metavar="NAME=FILE",
-        help="Data over time for an input: road=road.csv; may be repeated.",
-    )(function)  # fmt: skip
+run_options: Any = RunOptions(dict)
 
 
 class Result(Protocol):
@@ -399,25 +439,16 @@ def simulation(
     return Simulation(_overridden(run_file(source), settings, assignments), **loading)
 
 
-def simulation_argument(function: Callable[..., object]) -> AnyFunction:
-    """Add arguments for a run file or model and its values; the command receives them as ``simulation``."""
+def _simulation(
+    source: str = model_argument,
+    loading: DataTable = loading_options,
+    assignments: tuple[str, ...] = settings_option,
+    formalism: str | None = formalism_option,
+) -> Simulation:
+    return simulation(source, loading, {"run.formalism": formalism}, assignments)
 
-    @model_argument
-    @settings_option
-    @formalism_option
-    @wraps(function)
-    def with_simulation(
-        *args: object,
-        source: str,
-        loading: DataTable,
-        assignments: tuple[str, ...],
-        formalism: str | None,
-        **others: object,
-    ) -> object:
-        found = simulation(source, loading, {"run.formalism": formalism}, assignments)
-        return function(*args, simulation=found, **others)
 
-    return with_simulation
+simulation_argument = computed(_simulation)  # a run file or model, and its values
 
 
 def study_setup(
@@ -504,40 +535,19 @@ def read_bounds(text: object, option: str) -> tuple[Given, Given]:
     return first, second
 
 
-def linear_model_options(function: Callable[..., object]) -> AnyFunction:
-    """Add arguments for a model, its operating point, inputs and outputs; the command receives the linear
-    model as ``lin``.
-    """
-
-    @simulation_argument
-    @point_option
-    @inputs_option("Parameters, inputs or memories")
-    @names_option("--outputs", help="Outputs; repeatable.")
-    @wraps(function)
-    def with_linear_model(
-        *args: object,
-        simulation: Simulation,
-        point: tuple[str, ...],
-        inputs: list[str],
-        outputs: list[str],
-        **others: object,
-    ) -> object:
-        at, parameters = operating_point(simulation, point), simulation.given_values().get("parameters")
-        lin: LinearModel = simulation.model.linearize(at, inputs, outputs, parameters)
-        return function(*args, lin=lin, **others)
-
-    return with_linear_model  # fmt: skip
+def _linear_model(
+    simulation: Simulation = simulation_argument,
+    point: tuple[str, ...] = point_option,
+    inputs: list[str] = inputs_option("Parameters, inputs or memories"),
+    outputs: list[str] = names_option("Outputs; repeatable."),
+) -> LinearModel:
+    """Return the linear model of a model at its operating point."""
+    at, parameters = operating_point(simulation, point), simulation.given_values().get("parameters")
+    found: LinearModel = simulation.model.linearize(at, inputs, outputs, parameters)
+    return found
 
 
-def inputs_option(meaning: str) -> Callable[[AnyFunction], AnyFunction]:
-    """Return the option ``--inputs``, a list of names; ``--input`` is the same."""
-    return names_option("--inputs", "--input", "inputs", help=f"{meaning}; repeatable.")
-
-
-point_option = click.option(
-    "--at", "point", multiple=True, metavar="NAME=VALUE",
-    help="Operating point: coordinates, speeds, states, inputs, parameters, and the time t; repeatable.",
-)  # fmt: skip
+linear_model_options = computed(_linear_model)
 
 
 def operating_point(simulation: Simulation, point: tuple[str, ...]) -> DataTable:

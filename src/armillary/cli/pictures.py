@@ -11,6 +11,7 @@ from pathlib import Path
 import click
 
 from armillary.cli import app, options
+from armillary.cli.options import argument, option
 from armillary.untyped import DataTable, Given
 
 
@@ -21,15 +22,14 @@ from armillary.untyped import DataTable, Given
     armillary plot step.csv NRB.q2 --x NRB.q1 -o path.svg
     """
 )
-@click.argument("arguments", metavar="RUN... [OUTPUT]...", nargs=-1, required=True, type=click.Path())
-@click.option("--x", metavar="OUTPUT", help="Horizontal axis instead of time.")
-@click.option("--label", multiple=True, help="Name of a run in the legend, in the order of the runs.")
-@click.option("-o", "--output", type=click.Path(), help="Picture: .png, .svg, .pdf or .html; else a window.")
 def plot(
-    arguments: tuple[str, ...],
-    x: str | None,
-    label: tuple[str, ...],
-    output: str | None,
+    *,
+    arguments: tuple[str, ...] = argument(
+        metavar="RUN... [OUTPUT]...", nargs=-1, required=True, type=click.Path()
+    ),
+    x: str | None = option("Horizontal axis instead of time.", metavar="OUTPUT"),
+    label: tuple[str, ...] = option("Name of a run in the legend, in the order of the runs."),
+    output: str | None = options.output_option("Picture: .png, .svg, .pdf or .html; else a window."),
     json_wanted: bool,
 ) -> int:
     """Draw outputs of one or more saved runs.
@@ -70,47 +70,31 @@ _SECONDS, _RATE = 5.0, 60.0  # of a run without settings: duration, pictures per
     armillary view stewart_platform --duration 5 --view front -o platform.gif
     """
 )
-@options.model_argument
-@click.argument("saved", metavar="[RUN]", required=False, type=click.Path())
-@click.option("--duration", metavar="TIME", help="Without a saved run: how long to simulate.")
-@click.option("--title", default="", help="Title of the page; by default the name of the system.")
-@click.option("--view", "side", default="oblique", help="Direction: oblique, front, side, top, x, y or z.")
-@click.option("--follow", metavar="BODY", help="A body that stays in the picture.")
-@click.option("--path", "paths", metavar="POINT", multiple=True, help="A body or point whose path is drawn.")
-@click.option("--theme", help="light or dark; by default the browser's.")
-@click.option(
-    "--arrow", "arrows", metavar="KIND", multiple=True, help="Arrows: forces, moments, velocities or weights."
-)
-@click.option("--reaction", "reactions", metavar="BODY", multiple=True, help="Arrows at the joint of a body.")
-@click.option("--size", type=int, nargs=2, metavar="WIDTH HEIGHT", help="Size of a film or picture, pixels.")
-@click.option("--speed", type=float, help="Seconds of motion per second of a film or page.")
-@click.option("--time", type=float, metavar="SECONDS", help="Time of a single picture.")
-@options.settings_option
-@options.formalism_option
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(),
-    help="File: .html, .glb, or .gif, .webp, .mp4, .png; by default a browser opens.",
-)
 def view(
-    source: str,
-    saved: str | None,
-    loading: DataTable,
-    duration: str | None,
-    title: str,
-    side: str,
-    follow: str | None,
-    paths: tuple[str, ...],
-    theme: str | None,
-    arrows: tuple[str, ...],
-    reactions: tuple[str, ...],
-    size: tuple[int, int] | None,
-    speed: float | None,
-    time: float | None,
-    assignments: tuple[str, ...],
-    formalism: str | None,
-    output: str | None,
+    *,
+    source: str = options.model_argument,
+    loading: DataTable = options.loading_options,
+    saved: str | None = argument(metavar="[RUN]", required=False, type=click.Path()),
+    duration: str | None = option("Without a saved run: how long to simulate.", metavar="TIME"),
+    title: str = option("Title of the page; by default the name of the system.", default=""),
+    side: str = option("Direction: oblique, front, side, top, x, y or z.", "--view", default="oblique"),
+    follow: str | None = option("A body that stays in the picture.", metavar="BODY"),
+    paths: tuple[str, ...] = option("A body or point whose path is drawn.", "--path", metavar="POINT"),
+    theme: str | None = option("light or dark; by default the browser's."),
+    arrows: tuple[str, ...] = option(
+        "Arrows: forces, moments, velocities or weights.", "--arrow", metavar="KIND"
+    ),
+    reactions: tuple[str, ...] = option("Arrows at the joint of a body.", "--reaction", metavar="BODY"),
+    size: tuple[int, int] | None = option(
+        "Size of a film or picture, pixels.", type=int, nargs=2, metavar="WIDTH HEIGHT"
+    ),
+    speed: float | None = option("Seconds of motion per second of a film or page."),
+    time: float | None = option("Time of a single picture.", metavar="SECONDS"),
+    assignments: tuple[str, ...] = options.settings_option,
+    formalism: str | None = options.formalism_option,
+    output: str | None = options.output_option(
+        "File: .html, .glb, or .gif, .webp, .mp4, .png; by default a browser opens."
+    ),
     json_wanted: bool,
 ) -> int:
     """Show how a system moves: bodies, plots and a time line in one page that needs no network.
@@ -156,36 +140,28 @@ def view(
     armillary live four_bar --no-grab --step 1e-3
     """
 )
-@options.model_argument
-@click.option(
-    "--slider", "sliders", multiple=True, metavar="NAME[=LOW:HIGH]",
-    help="Parameter, initial value or input to change, with limits in its units; repeatable.",
-)  # fmt: skip
-@click.option(
-    "--input", "inputs", multiple=True, metavar="NAME[=LOW:HIGH]",
-    help="Input that keys and a gamepad move; repeatable.",
-)  # fmt: skip
-@click.option("--plot", "plots", multiple=True, metavar="NAME", help="Output to show at first; repeatable.")
-@click.option("--method", help="Integration method; by default dopri5, or rk4 with --step.")
-@click.option("--step", metavar="TIME", help="Step of a fixed-step method.")
-@click.option("--grab/--no-grab", default=None, help="Whether bodies can be pulled with the pointer.")
-@click.option("--title", default="", help="Title of the page; by default the name of the system.")
-@options.settings_option
-@options.formalism_option
-@click.option("-o", "--output", type=click.Path(), help="File of the page; by default NAME.html here.")
 def live(
-    source: str,
-    loading: DataTable,
-    sliders: tuple[str, ...],
-    inputs: tuple[str, ...],
-    plots: tuple[str, ...],
-    method: str | None,
-    step: str | None,
-    grab: bool | None,
-    title: str,
-    assignments: tuple[str, ...],
-    formalism: str | None,
-    output: str | None,
+    *,
+    source: str = options.model_argument,
+    loading: DataTable = options.loading_options,
+    sliders: tuple[str, ...] = option(
+        "Parameter, initial value or input to change, with limits in its units; repeatable.",
+        "--slider",
+        metavar="NAME[=LOW:HIGH]",
+    ),
+    inputs: tuple[str, ...] = option(
+        "Input that keys and a gamepad move; repeatable.", "--input", metavar="NAME[=LOW:HIGH]"
+    ),
+    plots: tuple[str, ...] = option("Output to show at first; repeatable.", "--plot", metavar="NAME"),
+    method: str | None = option("Integration method; by default dopri5, or rk4 with --step."),
+    step: str | None = option("Step of a fixed-step method.", metavar="TIME"),
+    grab: bool | None = option(
+        "Whether bodies can be pulled with the pointer.", "--grab/--no-grab", default=None
+    ),
+    title: str = option("Title of the page; by default the name of the system.", default=""),
+    assignments: tuple[str, ...] = options.settings_option,
+    formalism: str | None = options.formalism_option,
+    output: str | None = options.output_option("File of the page; by default NAME.html here."),
     json_wanted: bool,
 ) -> int:
     """Write a page in which a model runs: sliders, growing plots, bodies that can be pulled; no network.

@@ -14,6 +14,7 @@ import click
 
 from armillary.cli import app, options
 from armillary.cli.app import failure_with_data, partial_run
+from armillary.cli.options import argument, option
 from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
@@ -32,28 +33,19 @@ _PATIENCE = 1.0  # seconds before a bar appears, including derivation and compil
     armillary run quarter_car.toml --duration 10 --input road=road.csv
     """
 )
-@options.model_argument
-@options.run_options
-@options.settings_option
-@options.input_option
-@click.option("--select", multiple=True, help="Output to keep, by name or pattern; may be repeated.")
-@options.results_option
-@click.option("--echo/--no-echo", default=True, show_default=True, help="Write the echo file.")
-@click.option("--save/--no-save", default=True, show_default=True, help="Write results and echo file.")
-@options.plot_option("the selected outputs")
-@options.quiet_option
 def run(
-    source: str,
-    loading: DataTable,
-    settings: DataTable,
-    assignments: tuple[str, ...],
-    signals: tuple[str, ...],
-    select: tuple[str, ...],
-    output: str | None,
-    echo: bool,
-    save: bool,
-    plot: str | None,
-    quiet: bool,
+    *,
+    source: str = options.model_argument,
+    loading: DataTable = options.loading_options,
+    settings: DataTable = options.run_options,
+    assignments: tuple[str, ...] = options.settings_option,
+    signals: tuple[str, ...] = options.input_option,
+    select: tuple[str, ...] = option("Output to keep, by name or pattern; may be repeated."),
+    output: str | None = options.results_option,
+    echo: bool = option("Write the echo file.", "--echo/--no-echo", default=True, show_default=True),
+    save: bool = option("Write results and echo file.", "--save/--no-save", default=True, show_default=True),
+    plot: str | None = options.plot_option("the selected outputs"),
+    quiet: bool = options.quiet_option,
     json_wanted: bool,
 ) -> int:
     """Simulate a run file, or a model, and save the results.
@@ -160,19 +152,21 @@ def _progress(simulation: Simulation, quiet: bool) -> Iterator[bool | Callable[[
     armillary maneuver double-lane-change car.toml --speed "80 km/h" --report report.html
     """
 )
-@click.argument("name")
-@click.argument("car")
-@click.option("--speed", default="80 km/h", show_default=True, metavar="VALUE", help="Speed, m/s or km/h.")
-@click.option("--steer", default="1 deg", show_default=True, metavar="VALUE", help="Angle of front wheels.")
-@click.option("--brake", default=0.3, show_default=True, help="Pedal of the brake, 0 to 1.")
-@click.option(
-    "--report", type=click.Path(dir_okay=False), help="Page with figures, plots and the moving car."
-)
-@click.option("-o", "--output", type=click.Path(dir_okay=False), help="The run: .nc, .csv, .parquet, …")
 def maneuver(
-    name: str, car: str, speed: str, steer: str, brake: float, report: str | None, output: str | None,
+    *,
+    name: str = argument(),
+    car: str = argument(),
+    speed: str = option("Speed, m/s or km/h.", default="80 km/h", show_default=True, metavar="VALUE"),
+    steer: str = option("Angle of front wheels.", default="1 deg", show_default=True, metavar="VALUE"),
+    brake: float = option("Pedal of the brake, 0 to 1.", default=0.3, show_default=True),
+    report: str | None = option(
+        "Page with figures, plots and the moving car.", type=click.Path(dir_okay=False)
+    ),
+    output: str | None = option(
+        "The run: .nc, .csv, .parquet, …", "-o", "--output", type=click.Path(dir_okay=False)
+    ),
     json_wanted: bool,
-) -> int:  # fmt: skip
+) -> int:
     """Drive a car through a manoeuvre of a standard and print its figures.
 
     CAR is a text model, or a vehicle of this package by name: single_track_car, fourteen_freedom_car,

@@ -17,6 +17,7 @@ import numpy as np
 
 from armillary.cli import app, options
 from armillary.cli.app import failure_with_data, partial_run
+from armillary.cli.options import argument, option
 from armillary.errors import ArmillaryError, MissingExtraError
 from armillary.studies import Study
 from armillary.studies.sensitivity import Sensitivity
@@ -118,7 +119,7 @@ def study(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-_folder_argument = click.argument("folder", metavar="FOLDER", type=click.Path(file_okay=False))
+_folder_argument = argument(metavar="FOLDER", type=click.Path(file_okay=False))
 
 
 @study.command(
@@ -130,27 +131,20 @@ _folder_argument = click.argument("folder", metavar="FOLDER", type=click.Path(fi
     armillary study run studies/large
     """,
 )
-@click.argument("source", metavar="STUDY_FILE|FOLDER", type=click.Path())
-@click.option("--runs", type=int, help="Number of runs; more than the folder has extends it.")
-@click.option("--seed", type=int, help="Seed of the design.")
-@click.option("--folder", type=click.Path(), help="Folder of the study, instead of the file's.")
-@options.settings_option
-@click.option("--threads", type=click.IntRange(min=1), help="Threads in this process; all cores by default.")
-@click.option("--device", type=click.Choice(["cpu", "gpu"]), default="cpu", show_default=True)
-@click.option("--scheduler", metavar="ADDRESS", help="Dask scheduler, such as tcp://node1:8786.")
-@options.trust_option
-@options.quiet_option
 def run(
-    source: str,
-    runs: int | None,
-    seed: int | None,
-    folder: str | None,
-    assignments: tuple[str, ...],
-    threads: int | None,
-    device: str,
-    scheduler: str | None,
-    trust: bool,
-    quiet: bool,
+    *,
+    source: str = argument(metavar="STUDY_FILE|FOLDER", type=click.Path()),
+    runs: int | None = option("Number of runs; more than the folder has extends it."),
+    seed: int | None = option("Seed of the design."),
+    folder: str | None = options.file_option("Folder of the study, instead of the file's."),
+    assignments: tuple[str, ...] = options.settings_option,
+    threads: int | None = option(
+        "Threads in this process; all cores by default.", type=click.IntRange(min=1)
+    ),
+    device: str = option("", type=click.Choice(["cpu", "gpu"]), default="cpu", show_default=True),
+    scheduler: str | None = option("Dask scheduler, such as tcp://node1:8786.", metavar="ADDRESS"),
+    trust: bool = options.trust_option,
+    quiet: bool = options.quiet_option,
     json_wanted: bool,
 ) -> int:
     """Make the runs of a study file, or make the missing runs of a study's folder.
@@ -238,8 +232,11 @@ def _json_of_study(command: str, made: Study) -> DataTable:
 
 
 @study.command(cls=options.Command, epilog="armillary study status car_study")
-@_folder_argument
-def status(folder: str, json_wanted: bool) -> int:
+def status(
+    *,
+    folder: str = _folder_argument,
+    json_wanted: bool,
+) -> int:
     """Show the progress of a study, also while it runs: runs made, and failed runs with reasons."""
     from armillary.studies import open_study
 
@@ -262,14 +259,15 @@ def status(folder: str, json_wanted: bool) -> int:
     armillary study show car_study "peak yaw rate" --plot charts
     """,
 )
-@_folder_argument
-@click.argument("metrics", metavar="[METRIC]...", nargs=-1)
-@click.option("--plot", type=click.Path(file_okay=False), help="Folder for charts of metrics and outputs.")
-@click.option(
-    "--sensitivity/--no-sensitivity", default=True, show_default=True, help="Sensitivities of metrics."
-)
 def show_(
-    folder: str, metrics: tuple[str, ...], plot: str | None, sensitivity: bool, json_wanted: bool
+    *,
+    folder: str = _folder_argument,
+    metrics: tuple[str, ...] = argument(metavar="[METRIC]...", nargs=-1),
+    plot: str | None = option("Folder for charts of metrics and outputs.", type=click.Path(file_okay=False)),
+    sensitivity: bool = option(
+        "Sensitivities of metrics.", "--sensitivity/--no-sensitivity", default=True, show_default=True
+    ),
+    json_wanted: bool,
 ) -> int:
     """Sum up a study: metrics of all runs, and their sensitivities.
 
@@ -323,19 +321,14 @@ def _select_metrics(made: Study, metrics: tuple[str, ...]) -> list[str]:
     armillary study rerun car_study 123 --sample 0.001 -o run123.nc --plot run123.png
     """,
 )
-@_folder_argument
-@click.argument("number", metavar="RUN", type=int)
-@click.option("--sample", type=float, help="Time between rows, in seconds; by default the study's.")
-@options.results_option
-@options.plot_option("the model's outputs")
-@options.trust_option
 def rerun(
-    folder: str,
-    number: int,
-    sample: float | None,
-    output: str | None,
-    plot: str | None,
-    trust: bool,
+    *,
+    folder: str = _folder_argument,
+    number: int = argument(metavar="RUN", type=int),
+    sample: float | None = option("Time between rows, in seconds; by default the study's."),
+    output: str | None = options.results_option,
+    plot: str | None = options.plot_option("the model's outputs"),
+    trust: bool = options.trust_option,
     json_wanted: bool,
 ) -> int:
     """Repeat one run of a study, alone and with all outputs, and save it.

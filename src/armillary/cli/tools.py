@@ -17,6 +17,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from armillary.cli import app, options
+from armillary.cli.options import argument, option
 from armillary.errors import ArmillaryError
 from armillary.untyped import DataTable
 
@@ -31,16 +32,15 @@ if TYPE_CHECKING:
     armillary check car_study.toml
     """
 )
-@options.model_argument
-@options.settings_option
-@click.option("--derive/--no-derive", default=True, show_default=True, help="Derive the equations too.")
-@click.option("--strict", is_flag=True, help="Exit code 1 if there are warnings.")
 def check(
-    source: str,
-    loading: DataTable,
-    assignments: tuple[str, ...],
-    derive: bool,
-    strict: bool,
+    *,
+    source: str = options.model_argument,
+    loading: DataTable = options.loading_options,
+    assignments: tuple[str, ...] = options.settings_option,
+    derive: bool = option(
+        "Derive the equations too.", "--derive/--no-derive", default=True, show_default=True
+    ),
+    strict: bool = option("Exit code 1 if there are warnings."),
     json_wanted: bool,
 ) -> int:
     """Look for mistakes in a model, run or study file without running it.
@@ -131,9 +131,12 @@ def _needed_doubts(simulation: Simulation, complete: bool) -> list[str]:
     armillary schema study -o armillary-study.schema.json
     """
 )
-@click.argument("kind", type=click.Choice(["model", "run", "study"]), default="model")
-@click.option("-o", "--output", type=click.Path(), help="File to write instead of the terminal.")
-def schema(kind: str, output: str | None, json_wanted: bool) -> int:
+def schema(
+    *,
+    kind: str = argument(type=click.Choice(["model", "run", "study"]), default="model"),
+    output: str | None = options.output_option("File to write instead of the terminal."),
+    json_wanted: bool,
+) -> int:
     """Print the JSON schema of model, run or study files, which editors use to complete and check them."""
     from armillary.files.model.documents import model_schema
     from armillary.limited_files import write_file
@@ -156,23 +159,17 @@ def schema(kind: str, output: str | None, json_wanted: bool) -> int:
     armillary diff before.nc after.nc --rtol 1e-6 --select r --select "RB.*"
     """
 )
-@click.argument("first", metavar="RUN", type=click.Path())
-@click.argument("second", metavar="RUN", type=click.Path())
-@click.option(
-    "--rtol", type=float, default=1e-9, show_default=True, help="Tolerance relative to the largest value."
-)
-@click.option("--atol", type=float, default=1e-12, show_default=True, help="Absolute tolerance.")
-@click.option("--select", "names", multiple=True, help="Output to compare, by name or pattern; repeatable.")
-@click.option("--common", is_flag=True, help="Allow outputs that only one of the runs has.")
-@click.option("--interpolate/--exact", default=True, show_default=True, help="If sampling times differ.")
 def diff(
-    first: str,
-    second: str,
-    rtol: float,
-    atol: float,
-    names: tuple[str, ...],
-    common: bool,
-    interpolate: bool,
+    *,
+    first: str = argument(metavar="RUN", type=click.Path()),
+    second: str = argument(metavar="RUN", type=click.Path()),
+    rtol: float = option("Tolerance relative to the largest value.", default=1e-09, show_default=True),
+    atol: float = option("Absolute tolerance.", default=1e-12, show_default=True),
+    names: tuple[str, ...] = option("Output to compare, by name or pattern; repeatable.", "--select"),
+    common: bool = option("Allow outputs that only one of the runs has."),
+    interpolate: bool = option(
+        "If sampling times differ.", "--interpolate/--exact", default=True, show_default=True
+    ),
     json_wanted: bool,
 ) -> int:
     """Compare two saved runs: the largest difference of each output, the worst first.
@@ -200,11 +197,14 @@ def diff(
     armillary examples copy car --to my_car
     """
 )
-@click.argument("action", type=click.Choice(["list", "show", "copy"]), default="list")
-@click.argument("name", required=False, type=options.ModelType())
-@click.option("--to", "folder", type=click.Path(), default=".", show_default=True, help="Folder to copy to.")
-@click.option("--force", is_flag=True, help="Overwrite existing files.")
-def examples(action: str, name: str | None, folder: str, force: bool, json_wanted: bool) -> int:
+def examples(
+    *,
+    action: str = argument(type=click.Choice(["list", "show", "copy"]), default="list"),
+    name: str | None = argument(required=False, type=options.ModelType()),
+    folder: str = option("Folder to copy to.", "--to", type=click.Path(), default=".", show_default=True),
+    force: bool = option("Overwrite existing files."),
+    json_wanted: bool,
+) -> int:
     """List the examples, show one, or copy it here.
 
     The name of an example stands for its model in all commands:  armillary run car --duration 2
@@ -276,8 +276,11 @@ _COMPILERS = ("cc", "gcc", "clang", "gfortran", "nvcc", "octave")
     armillary info --clear-cache
     """
 )
-@click.option("--clear-cache", is_flag=True, help="Remove all cached models.")
-def info(clear_cache: bool, json_wanted: bool) -> int:
+def info(
+    *,
+    clear_cache: bool = option("Remove all cached models."),
+    json_wanted: bool,
+) -> int:
     """Show versions, extras, compilers, and the cache of compiled models."""
     removed = _clear() if clear_cache else None
     versions = {name: _version(name) for name in (*_REQUIRED, *_EXTRAS)}
@@ -352,8 +355,11 @@ def _info_text(data: DataTable) -> str:
     armillary completion fish > ~/.config/fish/completions/armillary.fish
     """
 )
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-def completion(shell: str, json_wanted: bool) -> int:
+def completion(
+    *,
+    shell: str = argument(type=click.Choice(["bash", "zsh", "fish"])),
+    json_wanted: bool,
+) -> int:
     """Print the script that completes commands in your shell.
 
     It completes commands, options, model files, examples, and the names of parameters after --set.

@@ -196,7 +196,8 @@ def decide(
         failed = fn.select(fn.and_(happens, failed), IMPULSES, 0)
     changes = row_changes(rows, impulses.changes)
     after: Sequence[Scalar] = [plus(v, x) for v, x in zip(velocities, changes, strict=True)]
-    choices = [_choice_of_forces(c, after, hits.get(c.name, 0), happens) for c in contacts]
+    stops = {c.name: fn.or_(hits[c.name], fn.and_(calm, c.touches)) for c in one_sided}
+    choices = [_choice_of_forces(c, after, stops.get(c.name, 0), happens) for c in contacts]
     centred = [_is_at_dead_centre(rows, c, after) for c in contacts]
     impulses = impulses + rows.hold(after, _rows_at_rest(contacts, choices, centred, after))
     free, after = moved(impulses)
@@ -471,10 +472,10 @@ def row_changes(rows: ContactRows, changes: Sequence[Scalar]) -> list[Scalar]:
     ]
 
 
-def _choice_of_forces(c: ContactState, after: Sequence[Scalar], hit: Scalar, happens: Scalar) -> _Choice:
+def _choice_of_forces(c: ContactState, after: Sequence[Scalar], stops: Scalar, happens: Scalar) -> _Choice:
     """Return the statuses that a contact may take after the impact, if one ``happens``.
 
-    A contact is active if it touches and does not separate.
+    A contact is active if it touches and does not separate. ``stops``: it was struck, or came to rest.
     """
     sliding = [after[row] for row in c.slip]
     direction: tuple[Scalar, ...] = ()
@@ -487,7 +488,7 @@ def _choice_of_forces(c: ContactState, after: Sequence[Scalar], hit: Scalar, hap
     if c.is_brake:
         return _Choice(c.slip, 1, rests, 0, 0, c.friction, c.held, 1, direction, c.least)
     stays = fn.and_(c.touches, after[c.normal_row] <= c.gentle)
-    before = fn.or_(hit, c.closed)
+    before = fn.or_(stops, c.closed)
     active = fn.select(stays, 1, 0)
     least = plus(c.least, fn.select(happens, c.rounded, 0))
     return _Choice(c.slip, active, rests, c.friction, c.held, 0, 0, before, direction, least)

@@ -25,8 +25,8 @@ from armillary.mechanics.contact.problem import (
 def correct_forces(run: Contacts, count: whole, by_speeds: truth, turns_of_softness: real) -> None:
     """Change the forces of rows that hold so that the residuals of these rows vanish, up to rounding.
 
-    If there are more rows than speeds, the smallest change, weighted by softness, is λ = Σ⁻¹ D y with
-    J K y = −z and K = Dᵀ Σ⁻¹ D: a system of the speeds by least squares, Jᵀ J K y = −Jᵀ z.
+    If there are more rows than speeds, the change is λ = Σ⁻¹ J y with J K y = −z and K = E Σ⁻¹ J: a system
+    of the speeds by least squares, Jᵀ J K y = −Jᵀ z.
     """
     for a in range(count):
         row: whole = run.order[a]
@@ -44,8 +44,8 @@ def correct_forces(run: Contacts, count: whole, by_speeds: truth, turns_of_softn
             j: whole = run.order[a]
             change: real = 0.0
             for s in range(N_CONTACT_SPEEDS):
-                column: real = run.effective[at(j, N_CONTACT_SPEEDS, s)] / run.speed_size[s]
-                change = change + column * run.side[s]
+                term: real = run.jacobian[at(j, N_CONTACT_SPEEDS, s)] * run.speed_size[s]
+                change = change + term * run.side[s]
             run.rest[a] = change / (run.root[j] * relative_softness(run, j))
     else:
         for a in range(count):

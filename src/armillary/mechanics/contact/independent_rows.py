@@ -10,14 +10,18 @@ where E are the columns of D, and the column of a normal includes the friction o
 already gets no force and no direction, so n rows, of which r are independent, and s speeds take about
 2 n s + 2 r² s operations.
 
-If forces of redundant rows are wanted, they are the smallest forces of the same motion, weighted by the
-softness Σ. For this, all rows are written in terms of the directions, J_a d_k = L_ak p_k:
+If forces of redundant rows are wanted, they are the forces of rows that are all a little compliant, with the
+softness Σ. For this, all rows are written in terms of the directions, J_a d_k = R_ak p_k, and so are their
+columns, E_a = Σ L_ak d_k. Small motions of the directions are y:
 
-    Lᵀ λ = α        λ = Σ⁻¹ L (Lᵀ Σ⁻¹ L)⁻¹ α
+    Lᵀ λ = α        λ = Σ⁻¹ R y        λ = Σ⁻¹ R (Lᵀ Σ⁻¹ R)⁻¹ α
 
-With friction of slides E is not M⁻¹ Jᵀ. A row is redundant if it is a combination of earlier rows of J, for
-any column. The columns in terms of directions are E_a = Σ L_ak d_k plus a part that changes no row; this part
-depends on the shares of normals, so motion follows from all forces.
+Without friction of slides R = L, and these are the smallest forces of the same motion, weighted by Σ. With
+it E is not M⁻¹ Jᵀ. The smallest forces would then depend on contacts that bear no load, since a share of
+friction can press these; two contacts with one load would change their shares as a third one opens, and
+neither status of the third would be right. A row is redundant if it is a combination of earlier rows of J,
+for any column. The columns have a part besides that changes no row; it depends on the shares of normals, so
+motion follows from all forces.
 
 A row that is nearly redundant, as for two feet side by side, waits until all others have been processed. If
 it is neither independent nor redundant even then, or rows do not hold to rounding, `solve_held_rows` finds
@@ -202,7 +206,10 @@ def solve_independent_rows(run: Contacts, shared: truth) -> truth:
             measure_rows(run)
         if rubs:
             measure_redundant_columns(run, rank)
-        share_pushes(run, rank)
+        borne: truth = False
+        borne = share_pushes(run, rank, rubs)
+        if not borne:
+            return False
     else:
         set_forces(run, rank)
     if rubs:
@@ -312,12 +319,15 @@ def find_rubbing_direction(run: Contacts, row: whole, rank: whole) -> whole:
     for s in range(N_CONTACT_SPEEDS):
         run.base_row[at(fresh, N_CONTACT_SPEEDS, s)] = run.jacobian[at(row, N_CONTACT_SPEEDS, s)]
         run.base_column[at(fresh, N_CONTACT_SPEEDS, s)] = run.columns[at(row, N_CONTACT_SPEEDS, s)]
+    for b in range(fresh, N_CONTACT_SPEEDS):
+        run.row_parts[at(row, N_CONTACT_SPEEDS, b)] = 0.0
     for b in range(rank):
         share: real = 0.0
         for s in range(N_CONTACT_SPEEDS):
             own: whole = at(fresh, N_CONTACT_SPEEDS, s)
             share = share + run.base_row[own] * run.way[at(b, N_CONTACT_SPEEDS, s)]
         share = share * run.inverse[b]
+        run.row_parts[at(row, N_CONTACT_SPEEDS, b)] = share
         for s in range(N_CONTACT_SPEEDS):
             mine: whole = at(fresh, N_CONTACT_SPEEDS, s)
             other: whole = at(b, N_CONTACT_SPEEDS, s)
@@ -342,6 +352,7 @@ def find_rubbing_direction(run: Contacts, row: whole, rank: whole) -> whole:
     run.base[fresh] = row
     run.inverse[fresh] = 1.0 / pivot
     run.lower[at(row, N_CONTACT_SPEEDS, fresh)] = 1.0
+    run.row_parts[at(row, N_CONTACT_SPEEDS, fresh)] = 1.0
     return 1
 
 
@@ -423,43 +434,59 @@ def set_frictions(run: Contacts) -> None:
                     run.force[k] = run.offset[k] - run.weight[k] * run.force[NORMAL_ROW[c]]
 
 
-def share_pushes(run: Contacts, rank: whole) -> None:
-    """Find the smallest forces that make the motion, weighted by softness; limits set the softness of
-    friction.
+def share_pushes(run: Contacts, rank: whole, rubs: truth) -> truth:
+    """Find the forces of compliant rows that make the motion; limits set the softness of friction. Return
+    whether these forces are unique.
     """
+    if not rubs:
+        run.row_parts = run.lower
     for i in range(N_CONTACT_ROWS):
         run.softness[i] = SOFT
-    factorise_shares(run, rank)
+    found: truth = False
+    found = factorise_shares(run, rank)
+    if not found:
+        return False
     find_shares(run, rank, False)
     some: truth = False
     some = share_friction(run, FRICTION_SOFTNESS, WEAKEST)
     if some:
-        factorise_shares(run, rank)
+        found = factorise_shares(run, rank)
         find_shares(run, rank, True)
+    return found
 
 
-def factorise_shares(run: Contacts, rank: whole) -> None:
-    """Factorise K = Lᵀ Σ⁻¹ L = Uᵀ P U in its upper half, with the inverse of P on the diagonal."""
+def factorise_shares(run: Contacts, rank: whole) -> truth:
+    """Factorise K = Lᵀ Σ⁻¹ R from its last element to its first, with the inverses of pivots on the diagonal;
+    return whether all pivots are sound.
+
+    In this order a pivot without redundant rows is that of its own row. Redundant rows add to it, unless
+    friction reverses their effect.
+    """
     for b in range(rank):
-        for k in range(b, rank):
+        for k in range(rank):
             run.kernel[at(b, N_CONTACT_SPEEDS, k)] = 0.0
     for i in range(N_CONTACT_ROWS):
         if run.held[i] > 0.5:
             run.ease[i] = SOFT / (run.softness[i] * run.root[i] * run.root[i])
             for b in range(rank):
                 part: real = run.ease[i] * run.lower[at(i, N_CONTACT_SPEEDS, b)]
-                for k in range(b, rank):
+                for k in range(rank):
                     to: whole = at(b, N_CONTACT_SPEEDS, k)
-                    run.kernel[to] = run.kernel[to] + part * run.lower[at(i, N_CONTACT_SPEEDS, k)]
+                    run.kernel[to] = run.kernel[to] + part * run.row_parts[at(i, N_CONTACT_SPEEDS, k)]
     for k in range(rank):
-        own: real = 1.0 / run.kernel[at(k, N_CONTACT_SPEEDS, k)]
-        run.kernel[at(k, N_CONTACT_SPEEDS, k)] = own
-        for b in range(k + 1, rank):
-            factor: real = run.kernel[at(k, N_CONTACT_SPEEDS, b)] * own
-            for j in range(b, rank):
+        last: whole = rank - 1 - k + FIRST + FIRST
+        pivot: real = run.kernel[at(last, N_CONTACT_SPEEDS, last)]
+        if not (pivot >= INDEPENDENT * run.ease[run.base[last]]):
+            return False
+        own: real = 1.0 / pivot
+        run.kernel[at(last, N_CONTACT_SPEEDS, last)] = own
+        for b in range(last):
+            factor: real = run.kernel[at(b, N_CONTACT_SPEEDS, last)] * own
+            run.kernel[at(b, N_CONTACT_SPEEDS, last)] = factor
+            for j in range(last):
                 place: whole = at(b, N_CONTACT_SPEEDS, j)
-                run.kernel[place] = run.kernel[place] - factor * run.kernel[at(k, N_CONTACT_SPEEDS, j)]
-            run.kernel[at(k, N_CONTACT_SPEEDS, b)] = factor
+                run.kernel[place] = run.kernel[place] - factor * run.kernel[at(last, N_CONTACT_SPEEDS, j)]
+    return True
 
 
 def find_shares(run: Contacts, rank: whole, uneven: truth) -> None:
@@ -484,18 +511,18 @@ def find_shares(run: Contacts, rank: whole, uneven: truth) -> None:
             if run.held[i] > 0.5:
                 force: real = 0.0
                 for b in range(rank):
-                    force = force + run.lower[at(i, N_CONTACT_SPEEDS, b)] * run.load[b]
+                    force = force + run.row_parts[at(i, N_CONTACT_SPEEDS, b)] * run.load[b]
                 run.force[i] = run.force[i] + run.ease[i] * force
 
 
 def solve_shares(run: Contacts, rank: whole) -> None:
     """Solve K · solution = load, by the factors of K; the solution replaces the load."""
     for k in range(rank):
-        for j in range(k + 1, rank):
-            run.load[j] = run.load[j] - run.kernel[at(k, N_CONTACT_SPEEDS, j)] * run.load[k]
-    for k in range(rank):
         last: whole = rank - 1 - k + FIRST + FIRST
-        total: real = run.load[last] * run.kernel[at(last, N_CONTACT_SPEEDS, last)]
-        for j in range(last + 1, rank):
-            total = total - run.kernel[at(last, N_CONTACT_SPEEDS, j)] * run.load[j]
-        run.load[last] = total
+        for j in range(last):
+            run.load[j] = run.load[j] - run.kernel[at(j, N_CONTACT_SPEEDS, last)] * run.load[last]
+    for k in range(rank):
+        total: real = run.load[k]
+        for j in range(k):
+            total = total - run.kernel[at(k, N_CONTACT_SPEEDS, j)] * run.load[j]
+        run.load[k] = total * run.kernel[at(k, N_CONTACT_SPEEDS, k)]

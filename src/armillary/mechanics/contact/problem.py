@@ -90,7 +90,7 @@ class Contacts:
     matrix: ContactSquare  # the same with softness, then its factors
     side: ContactRows
     rest: ContactRows  # residual of each row that holds, then the change of its force
-    kernel: ContactTerms  # E Σ⁻¹ Eᵀ, used if more rows hold than there are speeds
+    kernel: ContactTerms  # E Σ⁻¹ J, used if more rows hold than there are speeds
     speed_size: ContactSpeeds  # largest change of each speed by a row
     order: Wholes  # rows that hold
     exchange: Wholes  # the row taken as pivot in each step
@@ -110,9 +110,10 @@ class Contacts:
     gain: ContactSpeeds  # speeds that the last corrections change
     upper: ContactTerms  # columns in terms of their directions
     own: ContactRows  # the diagonal
-    lower: ContactTerms  # all rows, or their columns, in terms of the directions
+    lower: ContactTerms  # L: the columns of all rows in terms of the directions
+    row_parts: ContactTerms  # R: all rows in terms of the directions
     ease: ContactRows  # Σ⁻¹
-    load: ContactSpeeds  # of the factors of Lᵀ Σ⁻¹ L
+    load: ContactSpeeds  # of the factors of Lᵀ Σ⁻¹ R
     best: ContactRows  # forces that were improved so far
     steady: ContactRows  # forces that sweeps change no further
     wanted: ContactReals  # the status that would agree with the solution
@@ -214,7 +215,7 @@ def set_matrix_of_rows(run: Contacts, count: whole) -> None:
 
 
 def set_matrix_of_speeds(run: Contacts, count: whole) -> None:
-    """Set the matrix Jᵀ J K with K = E Σ⁻¹ Eᵀ, one row per speed, with rows of J and E scaled by their roots.
+    """Set the matrix Jᵀ J K with K = E Σ⁻¹ J, one row per speed, with rows of J and E scaled by their roots.
     Each speed is scaled by its largest change by a row, so that no choice of a pivot depends on its units.
     """
     for s in range(N_CONTACT_SPEEDS):
@@ -229,7 +230,7 @@ def set_matrix_of_speeds(run: Contacts, count: whole) -> None:
             for a in range(count):
                 j: whole = run.order[a]
                 one: real = run.effective[at(j, N_CONTACT_SPEEDS, s)] / run.speed_size[s]
-                two: real = run.effective[at(j, N_CONTACT_SPEEDS, column)] / run.speed_size[column]
+                two: real = run.jacobian[at(j, N_CONTACT_SPEEDS, column)] * run.speed_size[column]
                 total = total + one * two / (run.root[j] * run.root[j] * relative_softness(run, j))
             run.kernel[at(s, N_CONTACT_SPEEDS, column)] = total
     for s in range(N_CONTACT_SPEEDS):

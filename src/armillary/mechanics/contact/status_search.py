@@ -36,7 +36,8 @@ def relax(run: Contacts) -> None:
                 normal = normal if run.active[c] > 1.5 else max(normal, 0.0)
                 run.force[n] = normal
                 add_column(run, n, normal - kept)
-        if SLIP_ROW[c] == NONE or run.active[c] > 1.5:
+        jams: truth = run.active[c] > 2.5
+        if SLIP_ROW[c] == NONE or (run.active[c] > 1.5 and not jams):
             continue
         limit: real = run.friction[c] * normal + run.capacity[c]
         own: real = 0.0
@@ -50,7 +51,7 @@ def relax(run: Contacts) -> None:
             total = total + run.side[k] * run.side[k]
         held: real = run.static[c] * normal + run.static_capacity[c]
         share: real = 1.0
-        if sqrt(total) > held:
+        if sqrt(total) > held and not jams:
             share = limit / sqrt(total)
         for k in range(SLIP_ROW[c], SLIP_END[c]):
             wanted: real = share * run.side[k] if run.rests[c] > 0.75 else -limit * run.direction[k]

@@ -133,7 +133,7 @@ def contact_targets(
     b = [fn.named(x, "contact_free") for x in transform([row.acceleration for row in rows], loose.get)]
     velocities = [fn.named(row.velocity, "contact_velocity") for row in rows]
 
-    def sized_states(driven: Sequence[Scalar]) -> list[ContactState]:
+    def sized_states(driven: Sequence[Scalar], pushed: Sequence[Scalar]) -> list[ContactState]:
         return _states(
             system,
             plain,
@@ -145,16 +145,19 @@ def contact_targets(
             [system.speeds[speeds[s]] for s in moving],
             [free_rates[s] for s in moving],
             driven,
+            pushed,
         )
 
-    states = sized_states([0] * len(moving))
+    none = [0] * len(moving)
+    states = sized_states(none, none)
     held, weight, offset = _held_rows(states, len(rows))
     symmetric = _act_alone(system)
     forces = _find_forces(matrices, states, b, held, weight, offset, symmetric=symmetric)
     loads, row_forces, sizes = forces.loads, forces.forces, forces.sizes
     brakes = [i for normal, slip in places if normal is None for i in slip]
-    if brakes and len(brakes) < len(rows):  # forces of brakes are loads for the other contacts
-        states = sized_states([total([times(D[i][s], row_forces[i]) for i in brakes]) for s in moving])
+    if len(places) > 1:  # forces of brakes are loads for the other contacts
+        driven = [total([times(D[i][s], row_forces[i]) for i in brakes]) for s in moving]
+        states = sized_states(driven if len(brakes) < len(rows) else none, loads.changes)
     order = {s: k for k, s in enumerate(moving)}
 
     def change(k: int, loads: Loads) -> Scalar:
@@ -262,10 +265,13 @@ def _states(
     speeds: Sequence[Expr],
     rates: Sequence[Expr],
     driven: Sequence[Scalar],
+    pushed: Sequence[Scalar],
 ) -> list[ContactState]:
     """Return the contacts without dimensions, with their sizes in this run.
 
-    ``rates`` of the ``speeds`` exclude forces of contacts; ``driven`` are rates by forces of brakes alone.
+    ``rates`` of the ``speeds`` exclude forces of contacts; ``driven`` are rates by forces of brakes alone,
+    ``pushed`` by forces of all contacts. A contact may be loaded by another contact only: then the velocity
+    that it gains in a tick of the time is negligible.
     Velocities and accelerations of a contact may be small differences of large ones, as for two bodies that
     fall together: their sizes are sums of magnitudes, Σ |J| |u| and Σ |J| |u̇|.
     """
@@ -300,7 +306,8 @@ def _states(
             pace = fn.sqrt(as_expr(times(length, hard)))
         still, back = (STILL_IN_PLANE, BACK_IN_PLANE) if len(slip) > 1 else (SLOW, SLOW)
         fast = total([times(r, u) for r, u in zip(reach, quick, strict=True)])
-        least = plus(times(SLOW, fast), times(TICK, times(hard, instant)))
+        push = total([times(r, fn.absolute(x)) for r, x in zip(reach, pushed, strict=True)])
+        least = plus(times(SLOW, fast), times(TICK, times(plus(hard, push), instant)))
         read = {"gap": c.gap, "friction": c.friction, "held": c.held, "restitution": c.restitution,
                 "last": c.last, "opened": c.opened, "longest": c.longest}  # fmt: skip
         states.append(
