@@ -8,6 +8,7 @@ import pytest
 from scipy.integrate import simpson, solve_bvp
 
 import armillary as arm
+from armillary import control
 from armillary.algebra.arguments import core_of
 from armillary.algebra.expression import symbol
 from armillary.control.nonlinear_program import PhasedProgram
@@ -389,3 +390,53 @@ def test_a_solution_beyond_its_accuracy_says_so() -> None:
     assert found == "solved, but the error of the states is 0.002: allow more refinements= or intervals="
     inside.results.append(arm.sign(symbol("u", "variable")))
     assert "may jump at sign" in message_of(problems, replace(solved, accuracy=1e-6))
+
+
+def test_starts_close_loops_whatever_of_them_is_given():
+    """A slider-crank: its rod's angle and its slider's place follow from the crank, also for another rod."""
+    s = arm.System("slider-crank")
+    s.parameter("b", 0.3, units="m")
+    crank = s.body("crank", joint=arm.Revolute("z"), com=(0.05, 0, 0), mass=1, inertia=(0, 0.01, 0.01))
+    rod = s.body(
+        "rod", crank, arm.Revolute("z"), at=(0.1, 0, 0), com=("b/2", 0, 0), mass=1, inertia=(0, 0.01, 0.01)
+    )
+    slider = s.body("slider", joint=arm.Prismatic("x"), mass=0.5, inertia=0)
+    s.input("M", units="N*m")
+    s.moment("motor", "M", s.ground.z, on=crank)
+    s.close_loop(rod.point("end", ("b", 0, 0)), slider.origin)
+    s.output("gap", arm.magnitude(arm.position(rod.end, slider.origin)), units="m")
+    model = s.derive().compile()
+    how = {"duration": 1.0, "inputs": ["M"], "final": {"crank.q1": 2.0, "crank.u1": 0.0}, "accuracy": 1e-4}
+    given = model.optimize("M^2", initial={"crank.q1": 0.6}, **how).check()
+    assert given.run["gap"].max() < 1e-5
+    end = model.simulate(1.0, initial={"crank.q1": 0.6}, inputs=given.signals()).final
+    assert [end["crank.q1"], end["crank.u1"]] == pytest.approx([2.0, 0.0], abs=2e-4)
+    ranged = model.optimize("M^2", initial={"crank.q1": (0.5, 0.7)}, **how).check()
+    assert ranged.run["crank.q1"][0] == pytest.approx(0.7, abs=1e-6) and ranged.run["gap"].max() < 1e-5
+    longer = model.optimize("M^2", initial={"crank.q1": 0.6}, free={"b": (0.25, 0.4)}, **how).check()
+    known = model.optimize("M^2", initial={"crank.q1": 0.6}, parameters={"b": 0.4}, **how).check()
+    assert longer.cost == pytest.approx(known.cost, rel=1e-6) and longer.run["gap"].max() < 1e-5
+    half = {k: how[k] for k in ("inputs", "final")} | {"model": model, "cost": "M^2", "duration": 0.5}
+    joined = control.optimize_phases([
+        control.Phase(**half | {"final": None}, initial={"crank.q1": 0.6}),
+        control.Phase(**half, link={"crank.q1": "crank.q1", "crank.u1": "crank.u1"}),
+    ])  # fmt: skip
+    assert joined.check().cost == pytest.approx(given.cost, rel=1e-5)  # other meshes
+    with pytest.raises(arm.ParameterError, match=r"'slider\.q1' of 'slider-crank' follows from"):
+        model.optimize("M^2", periodic=["crank.q1", "rod.q1", "slider.q1"], **how)
+
+
+def test_starts_have_unit_euler_parameters():
+    """A turn about x from the angle θ to 0 at rest takes 12 J² θ²/T³."""
+    s = arm.System("satellite")
+    hub = s.body("hub", joint=arm.Free(), mass=1.0, inertia=(1, 2, 2.5))
+    s.input("M", units="N*m")
+    s.moment("wheel", "M", hub.x, on=hub)
+    how = {"duration": 2.0, "inputs": ["M"], "final": {"hub.q5": 0.0, "hub.u4": 0.0}}
+    model = s.derive().compile()
+    for start, half in (
+        ({"hub.q4": 1.0, "hub.q5": 0.3}, np.arctan(0.3)),
+        ({"hub.q5": (0.2, 1)}, np.arcsin(0.2)),
+    ):
+        found = model.optimize("M^2", initial=start, **how).check()
+        assert found.cost == pytest.approx(12 * (2 * half) ** 2 / 8, rel=1e-6)

@@ -169,7 +169,7 @@ def _read_phases(phases: Sequence[Phase]) -> list[Problem]:
     return [
         read_problem(
             p.model, p.cost, p.duration, p.inputs, p.initial, p.final, p.bounds, p.path, p.final_cost,
-            p.free, list(links[i]), list(links[(i + 1) % len(phases)].values()), p.parameters, p.t0,
+            p.free, list(links[i]), list(links[(i + 1) % len(phases)].values()), p.parameters, p.t0, i > 0,
         )
         for i, p in enumerate(phases)
     ]  # fmt: skip
@@ -386,7 +386,9 @@ def first_motion(problem: Problem, mesh: Mesh, guess: object) -> Motion:
                 values[:, j] = columns[port.name] * port.factor
                 continue
             along = problem.bounds.get(port.name, FREE)
-            first = _middle(problem.first.get(port.name, FREE), along)
+            first = _middle(
+                problem.first.get(port.name, FREE), along, problem.first_guess.get(port.name, 0.0)
+            )
             last = _middle(problem.last.get(port.name, FREE), along, first)
             values[:, j] = first + (last - first) * points
     p = np.array([_middle(problem.bounds[port.name], FREE) for port in problem.unknowns])

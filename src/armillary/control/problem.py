@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,7 @@ from armillary.algebra.walk import symbols, transform
 from armillary.control.knot_functions import KnotFunctions, knot_functions
 from armillary.control.nonlinear_program import Functions
 from armillary.control.plant import Port, check_smooth, input_ports, state_ports
+from armillary.control.start_conditions import GivenStart, closed_start
 from armillary.errors import ArmillaryError, ParameterError, shown
 from armillary.model.reading.expressions import parse_text, read_expression
 from armillary.program.equations import DerivedEquations
@@ -52,6 +53,7 @@ class Problem:
     start_time: float
     duration: Range
     functions: Functions
+    first_guess: dict[str, float]  # first values of states that closed loops determine
 
     @property
     def fixed_duration(self) -> float | None:
@@ -74,11 +76,13 @@ def read_problem(
     departures: Sequence[object],
     parameters: DataMapping | None,
     t0: float,
+    continued: bool = False,
 ) -> Problem:
     """Return the problem from the arguments of ``model.optimize`` or of a phase.
 
     ``arrivals`` are values at the beginning that the end of the phase before determines, ``departures``
-    values at the end that determine the beginning of the next phase.
+    values at the end that determine the beginning of the next phase. ``continued`` phases begin where another
+    one ends.
     """
     equations = model.equations
     check_smooth(equations)
@@ -91,9 +95,14 @@ def read_problem(
     if isinstance(inputs, Mapping):
         along |= _ranges({n: r for n, r in inputs.items() if r is not None}, steered, "inputs=")
     along |= reader.ranges
-    start = model.state(None, parameters)
-    described = {p.name: (float(x), float(x)) for p, x in zip(states, start, strict=True)}
     first, first_conditions = reader.ends(initial, (*states, *steered), "initial=")
+    fixed = {
+        p.name: first[p.name][0] / p.factor
+        for p in states
+        if p.name in first and first[p.name][0] == first[p.name][1]
+    }
+    start = model.state(fixed, parameters, began)
+    described = {p.name: (float(x), float(x)) for p, x in zip(states, start, strict=True)}
     last, last_conditions = reader.ends(final, (*states, *steered), "final=")
     arriving, departing = (
         tuple(Condition(str(text), reader.read(text, "link="), (0.0, 0.0)) for text in given)
@@ -101,7 +110,14 @@ def read_problem(
     )
     linked = set(symbols(*(c.expression for c in arriving))) if arriving else set()
     free_first = {p.name for p in states if p.symbol in linked}
-    first = {n: r for n, r in described.items() if n not in free_first} | first
+    known = {n for n in described if n in fixed or (n not in first and n not in free_first)}
+    given = GivenStart(start, set(first), known, free_first, continued)
+    closed = closed_start(model, states, given, reader.replaced_symbols, reader.parameters, began)
+    first_conditions += tuple(
+        Condition(name, reader.replaced([gap])[0], (0.0, 0.0)) for name, gap in closed.conditions.items()
+    )
+    unknown = {*first, *free_first, *closed.unknown} - {*fixed}
+    first |= {n: r for n, r in described.items() if n not in unknown}  # unit Euler parameters
     conditions = reader.conditions(table(path, "path="), "path=")
     running = reader.read(0 if cost is None else cost, "cost=")
     ended = reader.read(0 if final_cost is None else final_cost, "final_cost=")
@@ -111,7 +127,7 @@ def read_problem(
     )  # fmt: skip
     return Problem(
         equations.system.name, states, steered, reader.ports, along, first, last, conditions,
-        first_conditions, last_conditions, arriving, began, _duration(duration), functions,
+        first_conditions, last_conditions, arriving, began, _duration(duration), functions, closed.unknown,
     )  # fmt: skip
 
 
@@ -139,6 +155,11 @@ class ExpressionReader:
             ports.append(Port(d.name, d.units, d.factor, own))
             self.ranges[d.name] = _range(free[d.name], d.factor, f"free= of '{d.name}'")
         self.ports = tuple(ports)
+
+    @property
+    def replaced_symbols(self) -> Collection[Expr]:
+        """The symbols of parameters that are unknown."""
+        return self._replaced.keys()
 
     def read(self, value: object, where: str) -> Expr:
         """Return an expression of states, memory, time and parameters, with symbols for unknown parameters.

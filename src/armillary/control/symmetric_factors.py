@@ -10,9 +10,9 @@ triangles, so that a search for pivots reads contiguous rows. Each pivot updates
 of the front is updated once per group, four pivots at a time. This takes 0.4 of the time of a front that
 every pivot updates as a whole, with factors stored by elements.
 
-If a front outgrows its plan, the matrix is scaled to S A S whose rows have largest elements near 1. Without
-it, δ_w of 1e5 leaves pivots of 1e-5 for the rows of a step's matrix beside their elements of about 1 in the
-column of a free duration, whose group is last, so that all rows wait for it.
+If a front outgrows its plan, the matrix is scaled so that the largest element of each row is near 1. Without
+it, with δ_w of 1e5, rows of a step's matrix have pivots of 1e-5 beside elements near 1 in the column of a
+free duration, whose group is last: all rows wait for it.
 
 Sources: Duff and Reid (1983), The multifrontal solution of indefinite sparse symmetric linear systems, ACM
 Transactions on Mathematical Software 9, 302–325, for the test of pivots; Bunch and Kaufman (1977); Ruiz
@@ -83,7 +83,8 @@ class SymmetricFactors:
         self.place = np.empty(len(rows), dtype=int)  # index of each element in ``values``
         self.place[self._sorted] = np.arange(len(rows))
         self.values = np.zeros(max(len(rows), 1))
-        self._starts = whole_array(np.searchsorted(entered[self._sorted], np.arange(self.groups + 1)))
+        self._rows, self._columns = (whole_array(a[self._sorted]) for a in (rows, columns))
+        starts = np.searchsorted(entered[self._sorted], np.arange(self.groups + 1))
         first = np.array(group)
         np.minimum.at(first, rows, entered)
         np.minimum.at(first, columns, entered)
@@ -96,12 +97,10 @@ class SymmetricFactors:
         n = self.order
         self._right, self._found, self._rest = (np.zeros(n) for _ in range(3))
         self._scale, self._equilibrates = np.ones(n), False
-        self._counts = np.zeros(len(_COUNTS), dtype=np.int64)
-        self._sizes = np.zeros(self.groups, dtype=np.int64)
+        self._counts, self._sizes = (np.zeros(k, dtype=np.int64) for k in (len(_COUNTS), self.groups))
         self._work: dict[str, int | np.ndarray] = {
-            "order": n, "groups": self.groups, "elements": len(rows), "starts": self._starts,
-            "rows": whole_array(rows[self._sorted]), "columns": whole_array(columns[self._sorted]),
-            "values": self.values, "scale": self._scale,
+            "order": n, "groups": self.groups, "elements": len(rows), "starts": whole_array(starts),
+            "rows": self._rows, "columns": self._columns, "values": self.values, "scale": self._scale,
             "group": whole_array(group), "place": np.empty(n, dtype=np.int64),
             "plans": whole_array(plans), "planned": whole_array(variable[plan]), "later": whole_array(later),
             "sizes": self._sizes, "begins": np.empty(n + 1, dtype=np.int64),
@@ -150,8 +149,8 @@ class SymmetricFactors:
 
     def _equilibrate(self) -> None:
         """Choose powers of two that make the largest element of each row about 1."""
-        rows, columns = self._work["rows"], self._work["columns"]
-        sizes, scale = np.abs(self.values[: len(rows)]), np.ones(self.order)
+        rows, columns, scale = self._rows, self._columns, np.ones(self.order)
+        sizes = np.abs(self.values[: len(rows)])
         for _ in range(_SCALINGS):
             scaled, most = sizes * scale[rows] * scale[columns], np.zeros(self.order)
             np.maximum.at(most, rows, scaled)
@@ -513,8 +512,7 @@ def _factor_text(module: IRModule, begin: Routine, choose: Routine, finish: Rout
 def _solve_text(module: IRModule) -> Routine:
     """Emit: replace ``rest`` by the solution with right-hand side ``rest``."""
     f = routine(module, _LAYOUT, "solve_rest", NOTHING)
-    scale = f.vector("scale")
-    x, y, factors, diagonal = f.vector("rest"), f.vector("own"), f.vector("factors"), f.vector("diagonal")
+    x, y, factors, diagonal, scale = map(f.vector, ("rest", "own", "factors", "diagonal", "scale"))
 
     def gather(group: Value, size: Value) -> None:
         with f.each(size) as i:
@@ -568,9 +566,8 @@ def _solve_text(module: IRModule) -> Routine:
 def _refine_text(module: IRModule, solve: Routine) -> None:
     """Emit: ``found`` = A⁻¹ ``right``, with refinements until the residual is small, at most _REFINEMENTS."""
     f = routine(module, _LAYOUT, "solve_refined", NOTHING, public=True)
-    right, found, rest, values = (f.vector(name) for name in ("right", "found", "rest", "values"))
-    order = f["order"]
-    size = Local(f, f.real(0.0))
+    right, found, rest, values = map(f.vector, ("right", "found", "rest", "values"))
+    order, size = f["order"], Local(f, f.real(0.0))
     with f.each(order) as i:
         size.set(f.most(f.magnitude(right[i]), size.get()))
         found[i] = 0.0
