@@ -3,6 +3,7 @@
     python -m benchmarks.vehicles                        a table of the tyre and of two cars
     python -m benchmarks.vehicles --lane-changes 10000   double lane changes on all cores
     python -m benchmarks.vehicles --gpu 1000000          the same on a CUDA GPU
+    python -m benchmarks.vehicles --gpu 1000000 --method midpoint --precision fast
 
 The tyre is a Magic Formula 6.1 in which every coefficient counts: Fx, Fy, Mx, My and Mz of load, longitudinal
 slip, tangent of the slip angle and sine of the camber angle, as a wheel has them. Cars start from rest and
@@ -167,7 +168,7 @@ def lane_change_car() -> tuple[veh.Car, float]:
     return car, (track.lanes[-1].end + 5.0) / LANE_SPEED
 
 
-def lane_changes(runs: int, seed: int = 1) -> dict[str, Any]:
+def lane_changes(runs: int, method: str, seed: int = 1) -> dict[str, Any]:
     """Arguments of `simulate_batch` for lane changes; the first ones do not depend on how many there are."""
     columns = {
         name: middle + width * np.random.default_rng([seed, k]).uniform(-1, 1, runs)
@@ -175,13 +176,13 @@ def lane_changes(runs: int, seed: int = 1) -> dict[str, Any]:
     }
     car, duration = lane_change_car()
     return {"t_end": duration, "initial": car.start(LANE_SPEED), "parameters": columns,
-            "metrics": METRICS, "step": STEP, "method": "rk4", "progress": False}  # fmt: skip
+            "metrics": METRICS, "step": STEP, "method": method, "progress": False}  # fmt: skip
 
 
-def measure_batch(runs: int, **where: Any) -> dict[str, Any]:
-    """Seconds of a batch of lane changes, from the call to the metrics, and how single runs differ."""
+def measure_batch(runs: int, method: str = "rk4", **where: Any) -> dict[str, Any]:
+    """Seconds of a batch of lane changes, from the call to the metrics, and how single RK4 runs differ."""
     car, _ = lane_change_car()
-    given = lane_changes(runs)
+    given = lane_changes(runs, method)
     compiled = car.model
     compiled.simulate_batch(**{**given, "t_end": 0.01}, **where)  # what is compiled is kept
     start = time.perf_counter()
@@ -196,9 +197,12 @@ def measure_batch(runs: int, **where: Any) -> dict[str, Any]:
     few = {**given, "parameters": {name: column[:3][::-1] for name, column in given["parameters"].items()}}
     again = compiled.simulate_batch(**few, **where)
     same = all(np.array_equal(again[name], np.asarray(batch[name])[:3][::-1]) for name in METRICS)
+    kernel = ("registers", "local_bytes", "occupancy")
     return {
-        "runs": runs, "seconds": seconds, "engine": batch.info["engine"], "failed": int(batch.failed.size),
-        "largest difference from single runs": worst, "same bits in another batch": same,
+        "runs": runs, "method": method, "seconds": seconds, "engine": batch.info["engine"],
+        **{name: batch.info[name] for name in kernel if name in batch.info},
+        "failed": int(batch.failed.size),
+        "largest difference from single RK4 runs": worst, "same bits in another batch": same,
     }  # fmt: skip
 
 
@@ -221,13 +225,14 @@ def main() -> None:
     )
     parser.add_argument("--lane-changes", type=int, help="so many on all cores")
     parser.add_argument("--gpu", type=int, help="so many on a CUDA GPU")
+    parser.add_argument("--method", default="rk4", help="of the lane changes: rk4, midpoint or ab2")
     parser.add_argument("--precision", default="double", help="on the GPU: double, single or fast")
     parser.add_argument("--quick", action="store_true", help="fewer rounds")
     options = parser.parse_args()
     if options.lane_changes:
-        print(measure_batch(options.lane_changes))
+        print(measure_batch(options.lane_changes, options.method))
     elif options.gpu:
-        print(measure_batch(options.gpu, device="gpu", precision=options.precision))
+        print(measure_batch(options.gpu, options.method, device="gpu", precision=options.precision))
     else:
         with tempfile.TemporaryDirectory() as empty:
             os.environ["ARMILLARY_CACHE"] = empty
