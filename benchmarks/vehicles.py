@@ -4,6 +4,7 @@
     python -m benchmarks.vehicles --models "full car"    one of them
     python -m benchmarks.vehicles --lane-changes 10000   double lane changes on all cores
     python -m benchmarks.vehicles --gpu 1000000          the same on a CUDA GPU
+    python -m benchmarks.vehicles --gpu 1000000 --method midpoint --precision fast
 
 The tyre is a Magic Formula 6.1 in which every coefficient counts: Fx, Fy, Mx, My and Mz of load, longitudinal
 slip, tangent of the slip angle and sine of the camber angle, as a wheel has them. Cars start from rest and
@@ -11,7 +12,7 @@ hold 25 m/s; their first second has steps of 1 ms, by each of METHODS, and a row
 wide as those of the process, and is compiled by its own Makefile, whose flags are printed. Nanoseconds and
 seconds are of one core, the least of many; codes take turns.
 
-Lane changes have steps of 1 ms by ``--method``; their metrics see a row every 10 ms.
+Lane changes have steps of 1 ms by ``--method``; their metrics see every step, or rows ``--watch`` apart.
 """
 
 from __future__ import annotations
@@ -187,7 +188,7 @@ def lane_change_car() -> tuple[veh.Car, float]:
     return car, (track.lanes[-1].end + 5.0) / LANE_SPEED
 
 
-def lane_changes(runs: int, seed: int = 1, method: str = "rk4") -> dict[str, Any]:
+def lane_changes(runs: int, method: str, watch: float | None = None, seed: int = 1) -> dict[str, Any]:
     """Arguments of `simulate_batch` for lane changes; the first ones do not depend on how many there are."""
     columns = {
         name: middle + width * np.random.default_rng([seed, k]).uniform(-1, 1, runs)
@@ -195,14 +196,14 @@ def lane_changes(runs: int, seed: int = 1, method: str = "rk4") -> dict[str, Any
     }
     car, duration = lane_change_car()
     return {"t_end": duration, "initial": car.start(LANE_SPEED), "parameters": columns,
-            "metrics": METRICS, "watch": SAMPLE, "step": STEP, "method": method,
+            "metrics": METRICS, "watch": watch, "step": STEP, "method": method,
             "progress": False}  # fmt: skip
 
 
-def measure_batch(runs: int, method: str, **where: Any) -> dict[str, Any]:
+def measure_batch(runs: int, method: str = "rk4", watch: float | None = None, **where: Any) -> dict[str, Any]:
     """Seconds of a batch of lane changes, from the call to the metrics, and how single RK4 runs differ."""
     car, _ = lane_change_car()
-    given = lane_changes(runs, method=method)
+    given = lane_changes(runs, method, watch)
     compiled = car.model
     compiled.simulate_batch(**{**given, "t_end": 0.01}, **where)  # what is compiled is kept
     start, used = time.perf_counter(), time.process_time()
@@ -212,17 +213,20 @@ def measure_batch(runs: int, method: str, **where: Any) -> dict[str, Any]:
     for i in (0, runs // 2, runs - 1):
         values = {name: float(column[i]) for name, column in given["parameters"].items()}
         single = compiled.simulate(
-            given["t_end"], step=STEP, sample=SAMPLE, initial=given["initial"], parameters=values
+            given["t_end"], step=STEP, sample=watch, initial=given["initial"], parameters=values
         )
         peak = float(np.max(single["lateral acceleration"]))
         worst = max(worst, abs(float(batch["peak acceleration"][i]) / peak - 1))
     part = {name: column[:OTHER_RUNS][::-1] for name, column in given["parameters"].items()}
     again = compiled.simulate_batch(**{**given, "parameters": part}, **where)
     same = all(np.array_equal(again[name], np.asarray(batch[name])[:OTHER_RUNS][::-1]) for name in METRICS)
+    kernel = ("registers", "local_bytes", "occupancy")
     return {
         "runs": runs, "method": method, "seconds": seconds, "processor seconds": used,
-        "engine": batch.info["engine"], "failed": int(batch.failed.size),
-        "largest difference from single runs": worst, "same bits in another batch": same,
+        "engine": batch.info["engine"],
+        **{name: batch.info[name] for name in kernel if name in batch.info},
+        "failed": int(batch.failed.size),
+        "largest difference from single RK4 runs": worst, "same bits in another batch": same,
     }  # fmt: skip
 
 
@@ -248,13 +252,18 @@ def main() -> None:
     parser.add_argument("--method", default="rk4", choices=METHODS, help="of lane changes")
     parser.add_argument("--lane-changes", type=int, help="so many on all cores")
     parser.add_argument("--gpu", type=int, help="so many on a CUDA GPU")
+    parser.add_argument("--watch", type=float, help="seconds between rows for metrics; else every step")
     parser.add_argument("--precision", default="double", help="on the GPU: double, single or fast")
     parser.add_argument("--quick", action="store_true", help="fewer rounds")
     options = parser.parse_args()
     if options.lane_changes:
-        print(measure_batch(options.lane_changes, options.method))
+        print(measure_batch(options.lane_changes, options.method, options.watch))
     elif options.gpu:
-        print(measure_batch(options.gpu, options.method, device="gpu", precision=options.precision))
+        print(
+            measure_batch(
+                options.gpu, options.method, options.watch, device="gpu", precision=options.precision
+            )
+        )
     else:
         with tempfile.TemporaryDirectory() as empty:
             os.environ["ARMILLARY_CACHE"] = empty

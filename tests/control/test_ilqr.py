@@ -8,7 +8,7 @@ import pytest
 import armillary as arm
 from armillary.control.compiled_sweeps import sweep_back
 from armillary.control.plant import plant
-from tests.control.systems import cart_pole, slider
+from tests.control.systems import bead, cart_pole, slider
 from tests.later import later
 
 linalg = later("scipy.linalg")
@@ -58,6 +58,25 @@ def test_wrong_arguments_are_named(changed, words):
     how = {"step": 0.1, "inputs": ["F"], "Q": 1.0, "R": 1.0, "final": 1.0} | changed
     with pytest.raises(arm.ArmillaryError, match=words):
         cart_pole().ilqr(2.0, **how)
+
+
+@pytest.mark.parametrize("size", [1e-4, 1e4])
+def test_the_size_of_the_cost_changes_neither_motion_nor_number_of_iterations(size):
+    how = {"step": 0.05, "inputs": ["F"], "initial": {"pole.q1": 1.0, "cart.q1": 0.3}}
+    usual = cart_pole().ilqr(1.0, Q=1.0, R=0.1, final=1.0, **how)
+    found = cart_pole().ilqr(1.0, Q=size, R=0.1 * size, final=size, **how)
+    assert usual.converged and found.converged and len(found.costs) == len(usual.costs) > 3
+    assert np.allclose(found.input, usual.input, rtol=1e-6, atol=1e-9)
+    assert found.cost == pytest.approx(size * usual.cost, rel=1e-9)
+
+
+def test_a_cost_that_no_regularisation_makes_convex_is_refused():
+    """x' = u cos(slope) to a place far ahead: the curvature, −S (x − x₀) h u cos(slope), is beyond the most
+    regularisation, 10¹⁰.
+    """
+    how = {"step": 0.1, "inputs": ["slope"], "initial": {"bead.u1": 1.0}, "target": {"x": -50.0}}
+    with pytest.raises(arm.ArmillaryError, match="not convex in the inputs, whatever the regularisation"):
+        bead().ilqr(1.0, Q=0, R=1e-9, final={"x": 1e16}, second=True, **how)
 
 
 def sweep_in_numpy(x, v, F, bent, target, weights, limits, h, regular):

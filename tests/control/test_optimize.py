@@ -426,6 +426,13 @@ def test_starts_close_loops_whatever_of_them_is_given():
         model.optimize("M^2", periodic=["crank.q1", "rod.q1", "slider.q1"], **how)
 
 
+def test_phases_are_all_phases():
+    phase = control.Phase(model=slider(), cost="F^2", duration=1.0, inputs=["F"])
+    for wrong in ([], ["swing"], [phase, 3.0]):
+        with pytest.raises(arm.ParameterError, match=r"takes a list of control\.Phase, at least one"):
+            control.optimize_phases(wrong)
+
+
 def test_starts_have_unit_euler_parameters():
     """A turn about x from the angle θ to 0 at rest takes 12 J² θ²/T³."""
     s = arm.System("satellite")

@@ -1,5 +1,7 @@
 """Second derivatives against differences of exact first derivatives, closed forms and each other."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -54,6 +56,31 @@ def test_outputs_are_in_stated_units():
     s.output("swing", bob.q1 * bob.q1, units="deg")
     found = s.derive().compile().second_derivatives({"bob.q1": 0.5}, outputs=["swing"])
     assert found[2, 0, 0] == pytest.approx(2 * 180 / np.pi)
+
+
+def test_they_are_in_stated_units_of_states_and_inputs():
+    """x' = c F² x² with F in kN and x in mm: 1 kN is 10³ N and 1 mm is 10⁻³ m."""
+    s = arm.System("creep")
+    s.body("b", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.input("F", units="kN")
+    s.parameter("c", 1e-3, units="1/(N^2*m*s)")
+    s.state("x", rate="c*F^2*x^2", initial=2.0, units="mm")
+    model = s.derive().compile()
+    names = ["b.q1", "b.u1", "x", "F"]
+    place, x, F = {"x": 300.0, "F": 0.004}, 0.3, 4.0  # m and N
+    whole = model.second_derivatives(place, ["F"])
+    exact = 1e-3 * np.array([[2 * F**2, 4 * F * x], [4 * F * x, 2 * x**2]])  # by m and N
+    sizes = np.array([1e-3, 1e3])
+    assert np.allclose(whole[2, 2:, 2:], exact * np.outer(sizes, sizes) / 1e-3, rtol=1e-12)
+    along = np.array([0.1, 0.2, 0.5, -1.0])
+    assert np.allclose(model.second_derivatives(place, ["F"], along=along), whole @ along, rtol=1e-12)
+    weights = np.array([1.0, -2.0, 3.0])
+    weighted = model.second_derivatives(place, ["F"], weights=weights)
+    assert np.allclose(weighted, np.tensordot(weights, whole, 1), rtol=1e-12)
+    by_name = model.second_derivatives(place, ["F"], along=dict(zip(names, along, strict=True)))
+    assert np.allclose(by_name, whole @ along, rtol=1e-12)
+    with pytest.raises(arm.ArmillaryError, match="along= needs 4 finite numbers"):
+        model.second_derivatives(place, ["F"], along=[1, 2, math.nan, 0])
 
 
 def test_wrong_arguments_are_named():

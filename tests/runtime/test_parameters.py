@@ -118,6 +118,23 @@ def test_quantities_of_another_dimension_are_refused() -> None:
         acceleration({"c": 3 * units().m})  # whose units were deduced
 
 
+def test_quantities_of_batches_are_checked_and_converted_as_those_of_one_run() -> None:
+    def swing(length: Any) -> arm.Batch:
+        how: dict[str, Any] = {"step": 0.05, "outputs": ["bob.q1"], "sample": 0.05, "progress": False}
+        return pendulum_model().simulate_batch(
+            0.1, parameters={"c": 0.0, "L": length}, initial={"bob.q1": 0.3}, **how
+        )
+
+    lengths = np.array([0.5, 0.7])
+    found = swing(100 * lengths * units().cm)
+    assert found.parameters["L"] == pytest.approx(lengths, rel=1e-15)
+    assert found["bob.q1"] == pytest.approx(swing(lengths)["bob.q1"], abs=1e-14)
+    with pytest.raises(UnitsError, match=r"'L' has dimension \[m\], but the given value has \[kg\]"):
+        swing(lengths * units().kg)
+    with pytest.raises(ParameterError, match="is a list of quantities; give one quantity with an array"):
+        swing([0.5 * units().m, 0.7 * units().m])
+
+
 def test_quantities_without_a_finite_value_are_refused() -> None:
     with pytest.raises(ParameterError, match="parameter 'L' is nan"):
         acceleration({"L": math.nan * units().m})

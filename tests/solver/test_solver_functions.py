@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
+import armillary as arm
+from armillary.export.embedded.model import look_ahead_operations, singular_value_operations
 from armillary.mechanics.constraints.dependent_speeds import partition
+from armillary.program.passes.graph import Operations
 from armillary.runtime.models.derivative_legs import DerivativeLegs
-from armillary.solver import changes, choices, events, forecasts, rows
+from armillary.solver import changes, choices, events, forecasts, passages, rows
 
 Names = Callable[..., None]
 
@@ -81,6 +85,100 @@ def test_a_step_is_far_from_the_motion_that_forecasts_believe(
     turns, sizes = np.array([1.0, 0.0, 1.0]), np.ones(3)
     given(forecasts, N_COORDINATES=2, N_STATES=3, TURNS_ROWS=turns, STATE_SIZE=sizes)
     assert forecasts.moves_far(SimpleNamespace(k0=np.array([speed, 1e6, rate])), 0.1) == far
+
+
+def test_a_loss_of_rank_is_forecast_where_the_strength_is_zero(given: Names) -> None:
+    """Strengths (t₀ − t)(1 + c t) are parabolas, which the forecast continues to t₀ however far it looks; the
+    seven looks at most are those that the operations of embedded programs count, with their rates and one
+    rate more.
+    """
+    looks: list[float] = []
+
+    def events_of(strength_at: Callable[[float], float]) -> Callable[..., np.ndarray]:
+        def events(t: float, state: np.ndarray) -> np.ndarray:
+            looks.append(t)
+            return np.array([strength_at(t) ** 2 - forecasts.WEAK_RANK])
+
+        return events
+
+    names = {"N_COORDINATES": 1, "N_STATES": 2, "TURNS_ROWS": np.ones(2), "STATE_SIZE": np.ones(2)}
+    given(forecasts, sqrt=math.sqrt, below=lambda i, n: i < n, derivatives=lambda t, x: np.array([1.0, 0.0]))
+    given(forecasts, **names, INFINITY=math.inf, PASSING=False, RANK_EVENT=[0])
+    counts = []
+    for ahead in (1e-6, 3e-5, 2e-4, 2e-3, 0.1, 0.9):
+        for bend in (-0.4, 0.0, 0.8):
+            given(forecasts, events=events_of(lambda t, t0=ahead, c=bend: (t0 - t) * (1 + c * t)))
+            run = SimpleNamespace(t=0.0, state=np.zeros(2), k0=np.array([1.0, 0.0]), configuration=0)
+            looks.clear()
+            found = forecasts.rank_lost_after(run)
+            assert found == pytest.approx(ahead, rel=1e-3), (ahead, bend)
+            counts.append(len(looks))
+    distances = math.ceil(math.log10(forecasts.LOOK_FAR / forecasts.LOOK_NEAR))  # each a tenth of the last
+    assert 3 < max(counts) <= 1 + 2 * distances == 7
+    given(forecasts, events=events_of(lambda t: 0.1 + t))  # that rises
+    assert forecasts.rank_lost_after(run) == math.inf
+    given(forecasts, events=events_of(lambda t: 1.5 - t))  # farther than is believed
+    assert forecasts.rank_lost_after(run) == math.inf
+    s = arm.System("ball")
+    ball = s.body("ball", joint=arm.Prismatic("z"), mass=1, inertia=0)
+    s.event("mark", ball.q1 * ball.u1 - 1)
+    program = s.derive().program
+    rates, marks = program.derivatives.operations, program.events.operations
+    stated = look_ahead_operations(program)
+    assert (
+        marks.multiplications
+        and stated.multiplications == 8 * rates.multiplications + 7 * marks.multiplications
+    )
+    assert stated.additions == 8 * rates.additions + 7 * marks.additions
+
+
+_COUNTED_KINDS = {"add": "additions", "sub": "additions", "mul": "multiplications", "truediv": "divisions"}
+
+
+class Counted(float):
+    """A number that counts the operations with it."""
+
+    counts: ClassVar[Counter[str]] = Counter()
+
+    @classmethod
+    def counting(cls, kind: str, operation: Callable[..., float]) -> Callable[..., float]:
+        def counted(*given: float) -> float:
+            cls.counts[kind] += 1
+            return cls(operation(*map(float, given)))
+
+        return counted
+
+    def __neg__(self) -> Counted:
+        return Counted(-float(self))
+
+
+for name, kind in _COUNTED_KINDS.items():
+    setattr(Counted, f"__{name}__", Counted.counting(kind, getattr(float, f"__{name}__")))
+    setattr(Counted, f"__r{name}__", Counted.counting(kind, getattr(float, f"__r{name}__")))
+
+
+@pytest.mark.parametrize(("count", "speeds"), [(1, 4), (3, 5), (4, 4)])
+def test_the_operations_of_a_singular_value_are_those_that_are_counted(
+    count: int, speeds: int, given: Names
+) -> None:
+    """With turns of every pair of rows in two sweeps; with enough sweeps, the value is that of NumPy."""
+    J = np.random.default_rng(3).normal(size=(count, speeds))
+    names = {"N_ROWS": count, "N_SPEEDS": speeds, "FIRST": 0, "NONE": -1, "INFINITY": math.inf}
+    names |= {"SPEED_OF_ROW": range(count), "SPEED_KIND": [0] * speeds, "NOISE": 1e-9}
+    names |= {"at": lambda i, size, j: i * size + j, "sqrt": Counted.counting("functions", math.sqrt)}
+    for module in (choices, passages):
+        given(module, **names)
+    run = SimpleNamespace(jacobian=list(map(Counted, J.ravel())), left=[Counted()] * J.size)
+    run.size, run.right, run.length = [0.0] * speeds, [Counted()] * count, [1.0] * count
+    for angle, sweeps in ((-1.0, 2), (choices.RIGHT_ANGLE, 30)):
+        given(choices, RIGHT_ANGLE=angle, MOST_SWEEPS=sweeps)
+        Counted.counts.clear()
+        passages.measure_lengths(run)
+        found = passages.least_singular_value(run)
+        if angle < 0.0:
+            assert Operations(**Counted.counts) == singular_value_operations(count, speeds, sweeps)
+    unit = J / np.linalg.norm(J, axis=1, keepdims=True)
+    assert found == pytest.approx(np.linalg.svd(unit, compute_uv=False)[-1], rel=1e-9)
 
 
 @pytest.mark.parametrize("power", [15, 25, 1 / 15])

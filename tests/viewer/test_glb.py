@@ -17,8 +17,9 @@ import armillary as arm
 from armillary.files.mesh_formats import read_surface
 from armillary.viewer.appearance import Appearance
 from armillary.viewer.figures import figure_of, relative
-from armillary.viewer.gltf import _continuous, glb_of
+from armillary.viewer.gltf import _aligning_quaternions, _continuous, glb_of
 from armillary.viewer.page_data import PoseFunction
+from armillary.viewer.surfaces import turned_to
 
 BRACKET = Path(__file__).parent.parent / "files" / "robots" / "data" / "bracket.stl"
 NODE = shutil.which("node")
@@ -260,6 +261,16 @@ def test_rotations_have_no_jumps_of_their_sign() -> None:
     signs = np.random.default_rng(1).choice([-1.0, 1.0], size=(60, 2, 1))
     found = _continuous(3.0 * signs * smooth)
     assert found == pytest.approx(signs[0] * smooth, abs=1e-15)
+
+
+def test_bars_turn_from_z_to_their_direction_as_surfaces_do() -> None:
+    """Downwards, too, where the rotation is by half a turn; a bar of no length does not turn."""
+    along = np.vstack([np.eye(3), -np.eye(3), np.random.default_rng(2).normal(size=(20, 3))])
+    along /= np.linalg.norm(along, axis=1, keepdims=True)
+    found = Rotation.from_quat(_aligning_quaternions(along))
+    assert found.apply([0.0, 0.0, 1.0]) == pytest.approx(along, abs=1e-12)
+    assert found.as_matrix() == pytest.approx(np.array([turned_to(k) for k in along]), abs=1e-12)
+    assert _aligning_quaternions(np.zeros((1, 3))).tolist() == [[0, 0, 0, 1]]
 
 
 def test_lengths_are_metres_and_runs_of_one_row_stand_still() -> None:

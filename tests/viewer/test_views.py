@@ -67,7 +67,7 @@ def test_a_batch_is_a_cloud_of_all_its_runs(model, tmp_path: Path) -> None:
     path = batch.view(colour="L", path=tmp_path / "cloud.html")
     data = _data(path.read_text(encoding="utf-8"))
     cloud = data["figures"][0]["cloud"]
-    assert cloud["runs"] == 5 and len(set(cloud["colours"])) == 5
+    assert cloud["runs"] == 5 and len(set(cloud["colours"])) == 5 and data["about"] == "5 runs, coloured by L"
     assert cloud["labels"][4] == "run 4: L = 2 m"
     found = unpack(cloud["poses"]).reshape(11, 5, 7)  # the hinge stays; turned by q about y
     assert pytest.approx(np.sin(batch["bob.q1"] / 2), abs=1e-4) == found[..., 4].T
@@ -89,6 +89,19 @@ def test_a_batch_is_a_cloud_of_all_its_runs(model, tmp_path: Path) -> None:
     with pytest.raises(arm.ArmillaryError, match="no histories"):
         bare.view(path=tmp_path / "none.html")
     assert not (tmp_path / "none.html").exists()
+
+
+def test_a_cloud_of_many_runs_shows_some_and_says_so(
+    model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("armillary.viewer.views.MOST", 3)
+    lengths = np.linspace(0.5, 2.0, 5)
+    batch = model.simulate_batch(
+        0.1, step=0.05, sample=0.05, parameters={"L": lengths}, outputs=["bob.q1"], progress=False
+    )
+    data = _data(batch.view(path=tmp_path / "cloud.html").read_text(encoding="utf-8"))
+    assert data["about"] == "3 of 5 runs, coloured by L"
+    assert data["figures"][0]["cloud"]["labels"] == [f"run {i}: L = {lengths[i]:g} m" for i in (0, 2, 4)]
 
 
 def test_a_cloud_plots_six_histories_at_most(tmp_path: Path) -> None:

@@ -58,6 +58,24 @@ def test_kepler_against_an_integration(e: float) -> None:
     np.testing.assert_allclose(np.concatenate([later.position, later.velocity]), end, atol=2e-11)
 
 
+@pytest.mark.parametrize(("e", "a"), [(0.0, 7000.0), (0.2, 9000.0), (0.9, 40000.0), (1.5, -20000.0)])
+def test_each_way_to_state_the_size_gives_the_same_orbit(e: float, a: float) -> None:
+    """r = p / (1 + e cos ν), nearest at ν = 0: periapsis a (1 − e), and p = a (1 − e²)."""
+    nearest = a * (1 - e)
+    sizes: list[dict[str, float]] = [
+        {"a": a},
+        {"p": a * (1 - e**2)},
+        {"periapsis": nearest},
+        {"altitude": nearest - 6378.0, "radius": 6378.0},
+    ]
+    for size in sizes:
+        orbit = arm.Orbit(EARTH, **size, e=e, i=0.4, raan=1.0, argp=0.3)
+        assert orbit.a == pytest.approx(a) and orbit.p == pytest.approx(a * (1 - e**2))
+        assert np.linalg.norm(orbit.position) == pytest.approx(nearest)
+        speed = math.sqrt(EARTH * (2 / nearest - 1 / a))  # vis viva
+        assert np.linalg.norm(orbit.velocity) == pytest.approx(speed)
+
+
 def test_a_period_leads_back() -> None:
     orbit = arm.Orbit(EARTH, altitude=500.0, radius=6378.0, e=0.1, i="98 deg")
     assert orbit.a * (1 - orbit.e) == pytest.approx(6878.0)

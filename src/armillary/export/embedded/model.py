@@ -23,6 +23,7 @@ from armillary.export.c.model import CModel
 from armillary.export.c.printer import COMMENT, NUMBER, CPrinter, CSolverPrinter, comment, counts
 from armillary.export.c.solver import (
     AssemblyPrinter,
+    SolverTexts,
     assembly_values,
     geometry_function,
     loop_features,
@@ -60,7 +61,7 @@ def step_table(model: Counted, method: Method, attempts: int) -> str:
     """
     programs = [one.program for one in (model.source, *model.source.others)]
     changing, watched = model.source.changing, model.source.changing and "choices" in model.has
-    looks = [_look_ahead(p) if watched else Operations() for p in programs]
+    looks = [look_ahead_operations(p) if watched else Operations() for p in programs]
 
     def most(found: Iterable[Operations]) -> Operations:
         return Operations(*(max(counts) for counts in zip(*map(_operation_counts, found), strict=True)))
@@ -150,7 +151,7 @@ def event_operations(program: Program, precision: str, attempts: int) -> Operati
     return _multiply_operations(inside, events * turns + 2 * bits)
 
 
-def _look_ahead(program: Program) -> Operations:
+def look_ahead_operations(program: Program) -> Operations:
     """Return the operations of checks of constraint rank at three times ahead and here."""
     return _multiply_operations(program.derivatives.operations, 8) + _multiply_operations(
         program.events.operations, 7
@@ -172,10 +173,16 @@ def across_operations(made: Source, attempts: int) -> Operations:
     )
     inside = Operations(2 * (NESTS + 3) * n, (NESTS + 3) * n) + closing + program.events.operations
     total += _multiply_operations(inside, len(LOOKS))
-    turn = Operations(5 * speeds + 8, 7 * speeds + 10, 2, 2)
-    sweeps = _multiply_operations(turn, MOST_SWEEPS * rows * (rows - 1) // 2)
-    sized = Operations(3 * rows * speeds, 2 * rows * speeds, 4 * rows * speeds, 2 * rows)
-    return total + _multiply_operations(program.geometry.operations + sized + sweeps, 2)
+    values = program.geometry.operations + singular_value_operations(rows, speeds)
+    return total + _multiply_operations(values, 2)
+
+
+def singular_value_operations(rows: int, speeds: int, sweeps: int = MOST_SWEEPS) -> Operations:
+    """Return the operations of the lengths of rows and the smallest singular value, with these sweeps."""
+    turn = Operations(5 * speeds + 6, 7 * speeds + 10, 3, 4)
+    elements = rows * speeds
+    sized = Operations(3 * elements, 3 * elements + rows, 3 * elements, 2 * rows)
+    return sized + _multiply_operations(turn, sweeps * rows * (rows - 1) // 2)
 
 
 def change_operations(programs: Sequence[Program]) -> Operations:
@@ -398,7 +405,7 @@ class EmbeddedModel(CModel):
 MOST_TURNS = {"single": 300, "double": 2150}
 
 
-def solver_texts(model: CModel, method: Method, precision: str, loops: str) -> tuple[str, str]:
+def solver_texts(model: CModel, method: Method, precision: str, loops: str) -> SolverTexts:
     """Return <name>_solver.h and <name>_solver.c; ``loops``: members of the record for closing loops."""
     solver = bounded_solver(model.source, model.has, method, precision)
     return printed_solver(model, BoundedPrinter(solver, model.stem), [method], loops)
