@@ -101,11 +101,10 @@ def _adaptive(name: str, rounds: int) -> dict[str, Any]:
 
 
 def _engines(made: Any) -> dict[str, Any]:
-    from armillary.ensembles.engines.lane_engines import AdaptiveLanes, Lanes
+    from armillary.ensembles.engines.lane_engines import Lanes
     from armillary.ensembles.engines.scalar import Scalar
 
-    kind = AdaptiveLanes if made.method.adaptive else Lanes
-    return {"scalar": Scalar(made)} | {str(width): kind(made, width) for width in WIDTHS}
+    return {"scalar": Scalar(made)} | {str(width): Lanes(made, width) for width in WIDTHS}
 
 
 def _record(

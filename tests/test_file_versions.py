@@ -9,8 +9,7 @@ ROOT = Path(__file__).parent.parent / "src" / "armillary"
 
 FORMATS = {
     "analysis/kinematics/result.py": ("_VERSION", "1"),
-    "analysis/linear/conversions.py": ("_FORMAT", "1"),
-    "analysis/modes/reports.py": ("_VERSION", "1"),
+    "analysis/result_files.py": ("_VERSION", "1"),
     "ensembles/result.py": ("_VERSION", "1"),
     "results/run.py": ("FILE_VERSION", "1"),
 }

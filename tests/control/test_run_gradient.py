@@ -1,13 +1,17 @@
 """Gradients of runs: against forward sensitivities, closed forms and differences; what is refused."""
 
 from functools import cache
+from inspect import signature
 
 import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.algebra.arguments import core_of
 from armillary.control.adjoint import RunMap, StepGrid, TangentMap
+from armillary.control.array_functions import ArrayFunctions
 from armillary.solver.methods.registry import METHODS
+from armillary.stages.model import Model
 from tests.control.systems import bead, cart_pole, slider
 
 EXACT = 1e-10  # of the larger of 1 and the derivative: the same steps, differentiated in the other order
@@ -231,6 +235,16 @@ def test_a_bounce_has_the_derivatives_of_its_closed_form():
     _close([found["ball.q1"], found["g"], found["e"]], [by_h, by_g, v * rest])
 
 
+def test_a_bounce_in_a_millionth_of_the_time_has_the_same_derivatives():
+    """With g · 10¹² times are 10⁻⁶ as long; rows at whole steps and at the event are as many."""
+    how = {"final_cost": "ball.q1", "sample_cost": "ball.q1^2"}
+    usual = _ball().gradient(0.9, ["ball.q1", "e"], step=0.02, sample=0.1, **how)
+    quick = {"step": 0.02e-6, "sample": 0.1e-6, "parameters": {"g": 9.81e12}}
+    found = _ball().gradient(0.9e-6, ["ball.q1", "e"], **how, **quick)
+    assert found.value == pytest.approx(usual.value, rel=1e-9) and found.steps == usual.steps
+    _close([*found.values()], [*usual.values()], 1e-8)
+
+
 @cache
 def _gate():
     """A damped pendulum that a motor drives with a force that each passage of the lowest point makes weaker,
@@ -334,3 +348,34 @@ def test_a_summary_has_units():
     assert "per m" in repr(found) and "2 values" in repr(found)
     with pytest.raises(arm.ArmillaryError, match=r"no derivative by 'pole\.q1'"):
         found["pole.q1"]
+
+
+def test_every_derivative_of_runs_refuses_forces_that_jump_unless_they_are_ignored():
+    """Sliding friction −μ sign u from u = 1: q(t) = t − μ t²/2, by one branch alone."""
+    s = arm.System("dry")
+    b = s.body("b", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.parameter("mu", 0.3, units="N")
+    s.force("friction", "-mu*sign(b.u1)", s.ground.x, at=b.com)
+    model = s.derive().compile()
+    how = {"initial": {"b.u1": 1.0}, "step": 0.05}
+
+    def array_functions(**ignored):
+        return ArrayFunctions(core_of(model), parameters=["mu"], step=0.05, **ignored).step
+
+    calls = {
+        "gradient": lambda **ignored: model.gradient(0.1, ["mu"], final_cost="b.q1", **how, **ignored)["mu"],
+        "sensitivities": lambda **ignored: model.sensitivities(0.1, ["mu"], ["b.q1"], **how, **ignored).final[
+            "b.q1", "mu"
+        ],
+        "with_sensitivities": lambda **ignored: model.with_sensitivities(["mu"], ["b.q1"], **ignored),
+        "to_jax": array_functions,
+        "to_torch": array_functions,
+    }
+    methods = {n: getattr(Model, n) for n in dir(Model) if not n.startswith("_")}
+    taking = {n for n, f in methods.items() if callable(f) and "ignore_jumps" in signature(f).parameters}
+    assert taking == calls.keys()
+    for call in calls.values():
+        with pytest.raises(arm.ArmillaryError, match=r"jump with 'sign.*ignore_jumps=True if no run"):
+            call()
+        found = call(ignore_jumps=True)
+        assert not isinstance(found, float) or found == pytest.approx(-(0.1**2) / 2, rel=1e-12)

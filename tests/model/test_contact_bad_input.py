@@ -172,9 +172,11 @@ def puck() -> arm.Model:
     s.parameter("mu", 0.3)
     s.parameter("e", 0.5)
     s.parameter("top", 1.0)
+    s.parameter("r", 0.1)
     body = s.body("puck", joint=arm.Joint(translate=["x", "y"], rotate=["z"]), mass=1.0, inertia=(1, 1, 1))
     s.gravity(9.81, -s.ground.y)
     s.contact("floor", body, plane=(s.ground, s.ground.y), friction="mu", static=0.4, restitution="e")
+    s.contact("ball", body, plane=(s.ground.point("wall", (-9, 0, 0)), s.ground.x), radius="r")
     s.stop("roof", body.q2, upper="top")
     s.stop("turn", body.q3, upper=2)
     return s.derive().compile()
@@ -183,10 +185,23 @@ def puck() -> arm.Model:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"parameters": {"mu": -0.1}}, "contact 'floor': its friction is -0.1 with these parameters"),
-        ({"parameters": {"mu": 0.5}}, "contact 'floor': its static less sliding friction is -0.1 with these"),
-        ({"parameters": {"e": -0.5}}, "contact 'floor': its restitution is -0.5 with these parameters"),
-        ({"parameters": {"e": 1.5}}, "contact 'floor': its 1 - restitution is -0.5 with these parameters"),
+        (
+            {"parameters": {"mu": -0.1}},
+            r"contact 'floor': its friction is -0.1 with these parameters \(give mu so ",
+        ),
+        (
+            {"parameters": {"mu": 0.5}},
+            "'floor': its margin of static over sliding friction is -0.1 with these",
+        ),
+        (
+            {"parameters": {"e": -0.5}},
+            r"contact 'floor': its restitution is -0.5 with .* \(give e so that it is",
+        ),
+        ({"parameters": {"e": 1.5}}, "contact 'floor': its margin of restitution below 1 is -0.5 with these"),
+        (
+            {"parameters": {"r": -0.1}},
+            r"contact 'ball': its radius is -0.1 with these parameters \(give r so",
+        ),
         (
             {"parameters": {"top": -0.5}},
             r"contacts 'roof' and 'floor' of 'puck' contradict each other: where one touches the other "
@@ -216,3 +231,13 @@ def test_of_a_batch_the_runs_with_coefficients_that_cannot_be_are_not_made() -> 
     batch = puck().simulate_batch(0.1, parameters={"mu": [0.1, -1.0], "e": [0.2, 0.3]})
     assert list(batch.status) == ["finished", "failed"]
     assert "contact 'floor': its friction is -1 with these parameters" in str(batch)
+
+
+def test_a_gap_between_points_of_one_body_is_named_as_one_that_does_not_change() -> None:
+    s = arm.System("stiff")
+    body = s.body("rod", joint=arm.Free(), mass=1.0, inertia=(1, 1, 1))
+    ends = body.point("left", (-1, 0, 0)), body.point("right", (1, 0, 0))
+    with pytest.raises(
+        arm.ModelError, match=r"unilateral 'ends': its gap '1\.5' does not change with any speed"
+    ):
+        s.unilateral("ends", arm.magnitude(arm.position(*ends)) - 0.5)

@@ -149,3 +149,24 @@ def test_exported_programs_have_the_same_impacts(
         column = next(c for c in rows[0] if c.split(" [")[0] == name)
         found = np.array([float(row[column]) for row in rows])
         assert np.max(np.abs(found - run[name])) < 1e-7, name
+
+
+def test_a_ball_that_closes_gently_beside_brakes_stops_with_them() -> None:
+    """Brakes hold the centre of a ball, whose point of contact approaches and slips negligibly. Rows of the
+    contact and of the brakes are redundant; with the slip left, the product of it and the spin made their
+    accelerations contradict each other, and no forces were found (random mechanism 550424.1).
+    """
+    s = arm.System("held ball")
+    body = s.body("b", joint=arm.Free(), mass=1.0, inertia=(0.4, 0.4, 0.4))
+    s.gravity(9.81, -s.ground.y)
+    for k in (1, 2, 3):
+        s.brake(f"hold{k}", f"b.q{k}", capacity=100.0)
+    floor = (s.ground.point("low", (0, -0.7, 0)), s.ground.y)
+    s.contact("ball", body.point("side", (0.3, 0, 0)), plane=floor, radius=0.7, friction=0.5)
+    length = math.hypot(0.3, 0.7)
+    start = {"b.u4": 0.3 / length + 1e-5, "b.u5": -0.7 / length, "b.u6": -1e-8}
+    run = s.derive().compile(tier="quick").simulate(1e-3, initial=start)
+    assert np.all(run["ball_status"] == 1)
+    # The spin that is left is about the line from the centre to the point of contact.
+    assert run["b.u6"][0] == pytest.approx(0.0, abs=1e-15)
+    assert -0.7 * run["b.u4"][0] - 0.3 * run["b.u5"][0] == pytest.approx(0.0, abs=1e-15)

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from armillary.algebra.arguments import core_of
 from armillary.errors import ArmillaryError
-from armillary.model.joints import Revolute
+from armillary.model.joints import Prismatic, Revolute
 from armillary.stages import System, load
 from armillary.studies import Study, StudyStatus, open_study
 from armillary.studies import folder as store_folder
-from armillary.studies.definition import Definition, write_design
+from armillary.studies.definition import Definition, identity, write_design
 from armillary.studies.folder import Folder
 from armillary.studies.sampling import Design, Normal, Uniform
 from tests.studies.study_models import BLOCK, RUNS, hinged, pendulum, pendulum_study, weighted
@@ -505,3 +506,17 @@ def test_times_of_a_store_are_kept_exactly_and_even_ones_by_four_numbers(
     kept = store_folder._times_as_data(np.array(times))
     assert store_folder._times_from_data(kept).tolist() == times
     assert kept == ({"even": [0.0, times[1], times[-1], len(times)]} if even else times)
+
+
+def test_parameters_without_a_value_count_as_one_where_models_are_compared() -> None:
+    """Stores hold rates near the start, which later versions compute again; F/m is 0.5."""
+
+    def probed(force: float | None) -> Any:
+        s = System("slider")
+        body = s.body("b", joint=Prismatic("x"), mass=2, inertia=0)
+        s.parameter("F", force, units="N")
+        s.force("push", "F", s.ground.x, at=body.com)
+        return identity(core_of(s.derive().compile()))["probed"]
+
+    assert probed(None) == probed(1.0) != probed(2.0)
+    assert [rates[1] for rates in probed(None)] == [0.5] * len(probed(None))

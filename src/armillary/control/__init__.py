@@ -5,7 +5,8 @@ names of states and inputs and as runs. All derivatives come from the symbolic p
 models are in ``stages/analyses.py``; functions of a linear model are public here.
 
     plant.py                the rates of a model with chosen inputs, their derivatives, and one step
-    knot_functions.py       any functions at many knots, with exact first and second derivatives
+    knot_functions.py       any functions at many knots, with exact first and second derivatives, as machine
+                            code or, for single problems, as lists of operations (operation_list.py)
     regulators.py           LQR, Kalman gains and LQG at an operating point
     tracking.py             LQR along a run
     ilqr.py                 the best inputs from a start, by iterated LQR

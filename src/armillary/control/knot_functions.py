@@ -16,18 +16,20 @@ larger part of the rates, as with the tyres of a car, the second form is quicker
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 
+from armillary.algebra.arguments import unsigned_zeros
 from armillary.algebra.calculus import gradient, tangents
 from armillary.algebra.expression import UNIT, ZERO, Expr, as_expr, symbol, total
 from armillary.algebra.jacobians import Element, jacobian, nest_products
-from armillary.algebra.walk import held_indices, operands_first
+from armillary.algebra.walk import held_indices, operands_first, transform
 from armillary.analysis.linear.rates import TreeRates, tree_rates
 from armillary.cache import kept_per_object
+from armillary.control.operation_list import OperationList, operation_list
 from armillary.errors import ArmillaryError, ExpressionError
 from armillary.llvm import jit
 from armillary.mechanics.tree.mass_matrix import speed_rates
@@ -36,6 +38,8 @@ from armillary.program.formalisms.formalism import derivation
 from armillary.program.rate_columns import ColumnSolution, SolvedColumn
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.compiled_program import ModelFunctions
+from armillary.runtime.models.parameters import ParameterTable, parameter_table
+from armillary.untyped import DataTable
 
 # Most nodes for the search for common factors, which saves a third of the operations at best.
 _SEARCHED = 3000
@@ -71,32 +75,79 @@ class Pattern:
         return len(self.rows)
 
 
-class PointLoop:
-    """A compiled function "knot" for rows of arrays whose addresses do not change."""
+class PointFunction(Protocol):
+    """Results of a model at points, given as rows of arrays."""
 
-    def __init__(
-        self,
-        functions: ModelFunctions,
-        t: np.ndarray,
-        states: np.ndarray,
-        constants: np.ndarray,
-        memory: np.ndarray,
-        out: np.ndarray,
-    ) -> None:
-        self._functions, self._arrays = functions, (t, states, constants, memory, out)
-        self._strides = [1, states.shape[1], 0, memory.shape[1], out.shape[1]]
-        self._places = [a.ctypes.data for a in self._arrays]
+    def bind(
+        self, parameters: DataTable, t: np.ndarray, states: np.ndarray, memory: np.ndarray, out: np.ndarray
+    ) -> Callable[[], None]:
+        """Return a function that evaluates the results into ``out``; no array may be reallocated."""
 
-    def __call__(self) -> None:
-        """Evaluate the function for all rows, into ``out``."""
-        self._functions.fill_rows("knot", len(self._arrays[0]), self._strides, self._places)
+    def rows(self, at: Knots, given: np.ndarray, parameters: DataTable) -> np.ndarray:
+        """Return the results, a row for each knot; ``given`` follow the states."""
+
+
+@dataclass(frozen=True, eq=False)
+class CompiledFunction:
+    """Results by the machine code of the function "knot"."""
+
+    functions: ModelFunctions
+
+    def bind(
+        self, parameters: DataTable, t: np.ndarray, states: np.ndarray, memory: np.ndarray, out: np.ndarray
+    ) -> Callable[[], None]:
+        """Return a function that evaluates the results into ``out``."""
+        arrays = (t, states, self.functions.constants(parameters), memory, out)
+        strides = [1, states.shape[1], 0, memory.shape[1], out.shape[1]]
+        places = [a.ctypes.data for a in arrays]
+
+        def evaluate(kept: object = arrays) -> None:
+            self.functions.fill_rows("knot", len(t), strides, places)
+
+        return evaluate
+
+    def rows(self, at: Knots, given: np.ndarray, parameters: DataTable) -> np.ndarray:
+        """Return the results, a row for each knot."""
+        constants = self.functions.constants(parameters)
+        return self.functions.rows("knot", at.t, at.states, None, at.memory, given, constants)
+
+
+@dataclass(frozen=True, eq=False)
+class ListedFunction:
+    """Results by a list of operations, without compilation."""
+
+    operations: OperationList
+    table: ParameterTable
+
+    def bind(
+        self, parameters: DataTable, t: np.ndarray, states: np.ndarray, memory: np.ndarray, out: np.ndarray
+    ) -> Callable[[], None]:
+        """Return a function that evaluates the results into ``out``."""
+        numbers = self._default_numbers
+        if parameters:
+            numbers = tuple(self.table.inside_columns(parameters).values())
+        return self.operations.bind(numbers, t, states, memory, out)
+
+    @cached_property
+    def _default_numbers(self) -> tuple[float, ...]:
+        return tuple(self.table.inside_columns(None).values())
+
+    def rows(self, at: Knots, given: np.ndarray, parameters: DataTable) -> np.ndarray:
+        """Return the results, a row for each knot."""
+        n = len(at)
+        out = np.empty((n, self.operations.length))
+        states = np.hstack([at.states, given]) if given.size else np.ascontiguousarray(at.states)
+        memory = np.ascontiguousarray(np.broadcast_to(at.memory, (n, at.memory.shape[-1])))
+        self.bind(parameters, np.ascontiguousarray(at.t), states, memory, out)()
+        return unsigned_zeros(out)
 
 
 class KnotFunctions:
     """Functions ``results`` of a model, and their derivatives by the symbols ``by``.
 
-    ``unknowns`` are the symbols, besides state and memory, whose values are given at each call. Code of the
-    ``tier`` "quick" has no search for common factors, is not optimised by LLVM and takes one knot per call.
+    ``unknowns`` are the symbols, besides state and memory, whose values are given at each call. In the
+    ``tier`` "quick" results are lists of operations; results with lookup tables or functions of the user,
+    which lists cannot have, are compiled without a search for common factors and LLVM's optimisation.
     """
 
     def __init__(
@@ -123,7 +174,12 @@ class KnotFunctions:
         """Return the results, a row for each knot."""
         if self.fixed_values is not None:
             return np.tile(self.fixed_values, (len(at), 1))
-        return self._rows(self.value_functions, at, parameters)
+        return self._rows(self.value_function, at, parameters)
+
+    @cached_property
+    def value_function(self) -> PointFunction:
+        """The results at points."""
+        return self._point_function(self.results, compiled=lambda: self.value_functions)
 
     @cached_property
     def fixed_values(self) -> np.ndarray | None:
@@ -144,10 +200,6 @@ class KnotFunctions:
         elements = self._differentiated[1]
         return [(i, j, elements[i, j]) for i, j in sorted(elements, key=lambda place: place[::-1])]
 
-    @cached_property
-    def _first(self) -> tuple[Pattern, ModelFunctions]:
-        return _compiled_pattern(self._entries, self._compile)
-
     def with_jacobian(self, name: str) -> tuple[Pattern, ModelFunctions]:
         """Return the results and then the elements of the Jacobian, as one compiled function."""
 
@@ -155,23 +207,23 @@ class KnotFunctions:
             both = [*self._differentiated[0], *elements]
             return ModelFunctions(self.equations, {name: both}, self._unknowns, search=False, many=True)
 
-        return _compiled_pattern(self._entries, compile_both)
+        return self.jacobian_pattern, compile_both([x for _, _, x in self._entries])
 
     @cached_property
     def jacobian_pattern(self) -> Pattern:
         """Elements ∂results[row]/∂by[column] that can differ from zero."""
         return _pattern(self._entries)
 
-    @property
-    def jacobian_functions(self) -> ModelFunctions:
-        """The compiled function "knot" of the elements of the Jacobian."""
-        return self._first[1]
+    @cached_property
+    def jacobian_function(self) -> PointFunction:
+        """The elements of the Jacobian at points."""
+        return self._point_function([x for _, _, x in self._entries])
 
     def jacobian(self, at: Knots, parameters: object = None) -> np.ndarray:
         """Return the values of the pattern's elements, a row for each knot."""
         if not self._entries:
             return np.empty((len(at), 0))
-        return self._rows(self.jacobian_functions, at, parameters)
+        return self._rows(self.jacobian_function, at, parameters)
 
     def dense_jacobian(self, at: Knots, parameters: object = None) -> np.ndarray:
         """Return ∂results/∂by as full matrices, with a leading axis of knots."""
@@ -183,7 +235,7 @@ class KnotFunctions:
     # ------------------------------------------------------------ second derivatives
 
     @cached_property
-    def _second(self) -> tuple[Pattern, ModelFunctions]:
+    def _second(self) -> tuple[Pattern, list[Expr]]:
         """The lower triangle of the Hessian of Σ weight · result, by tangents of its gradient."""
         slopes = self._weighted_gradient
         held = held_indices(slopes, self.by)
@@ -192,7 +244,7 @@ class KnotFunctions:
             rows = [i for i in range(j, len(self.by)) if j in held[i]]
             column = self._differentiate(partial(tangents, [slopes[i] for i in rows], {s: UNIT}))
             entries += [(i, j, x) for i, x in zip(rows, column, strict=True) if x is not ZERO]
-        return _compiled_pattern(entries, lambda x: self._compile(x, self._weights))
+        return _pattern(entries), [x for _, _, x in entries]
 
     @cached_property
     def _weighted_gradient(self) -> list[Expr]:
@@ -206,16 +258,16 @@ class KnotFunctions:
         """Elements of the lower triangle of ∂²(Σ weight · result)/∂by² that can differ from zero."""
         return self._second[0]
 
-    @property
-    def hessian_functions(self) -> ModelFunctions:
-        """The compiled function "knot" of the elements of the Hessian; its last inputs are the weights."""
-        return self._second[1]
+    @cached_property
+    def hessian_function(self) -> PointFunction:
+        """The elements of the Hessian at points; its last inputs are the weights."""
+        return self._point_function(self._second[1], self._weights)
 
     def hessian(self, at: Knots, weights: np.ndarray, parameters: object = None) -> np.ndarray:
         """Return the values of the pattern's elements, a row per knot; ``weights`` has a row per knot."""
         if not len(self._second[0]):
             return np.empty((len(at), 0))
-        return self._rows(self._second[1], at, parameters, weights)
+        return self._rows(self.hessian_function, at, parameters, weights)
 
     def dense_hessian(self, at: Knots, weights: np.ndarray, parameters: object = None) -> np.ndarray:
         """Return ∂²(Σ weight · result)/∂by² as full matrices, with a leading axis of knots."""
@@ -227,13 +279,13 @@ class KnotFunctions:
         return found
 
     @cached_property
-    def _product(self) -> ModelFunctions:
+    def _product(self) -> PointFunction:
         """The Hessian of Σ weight · result times one direction: the tangent of the gradient along it."""
         owner = self.equations.system.identity
         moves = [symbol(f"move_{j + 1}", "variable", owner=owner) for j in range(len(self.by))]
         rates = dict(zip(self.by, moves, strict=True))
         found = self._differentiate(lambda: tangents(self._weighted_gradient, rates))
-        return self._compile(found, [*self._weights, *moves])
+        return self._point_function(found, [*self._weights, *moves])
 
     def hessian_product(
         self, at: Knots, weights: np.ndarray, direction: np.ndarray, parameters: object = None
@@ -243,10 +295,23 @@ class KnotFunctions:
 
     # ------------------------------------------------------------ compilation
 
-    def constants(self, functions: ModelFunctions, parameters: object) -> np.ndarray:
-        """Return the precomputed constants of the parameters, which are the same at all knots."""
-        given = parameters if isinstance(parameters, dict) else None
-        return functions.constants(given)
+    def _point_function(
+        self,
+        results: Sequence[Expr],
+        further: Sequence[Expr] = (),
+        compiled: Callable[[], ModelFunctions] | None = None,
+    ) -> PointFunction:
+        """Return a list of operations in the quick tier, if the results have no others; else machine code."""
+        if self._tier == "quick":
+            equations = self.equations
+            program, forces = equations.program, equations.targets.forces
+            listed = operation_list(
+                transform(results, forces.get) if forces else results, equations.targets.time,
+                (*program.state, *self._unknowns, *further), program.memory, program.parameters,
+            )  # fmt: skip
+            if listed is not None:
+                return ListedFunction(listed, replace(parameter_table(equations), needed=listed.needed))
+        return CompiledFunction(compiled() if compiled else self._compile(results, further))
 
     def _compile(self, results: Sequence[Expr], further: Sequence[Expr] = ()) -> ModelFunctions:
         search = self._tier == "final" and len(operands_first(results)) <= _SEARCHED
@@ -255,11 +320,10 @@ class KnotFunctions:
             return ModelFunctions(self.equations, {"knot": results}, inputs, search=search, many=True)
 
     def _rows(
-        self, functions: ModelFunctions, at: Knots, parameters: object, further: np.ndarray | None = None
+        self, function: PointFunction, at: Knots, parameters: object, further: np.ndarray | None = None
     ) -> np.ndarray:
         given = at.unknowns if further is None else np.concatenate([at.unknowns, further], axis=1)
-        constants = self.constants(functions, parameters)
-        return functions.rows("knot", at.t, at.states, None, at.memory, given, constants)
+        return function.rows(at, given, parameters if isinstance(parameters, dict) else {})
 
     def _differentiate(self, make: Callable[[], Made]) -> Made:
         try:
@@ -280,12 +344,6 @@ def knot_functions(
 ) -> KnotFunctions:
     """Return functions that are differentiated and compiled once for all problems of a model."""
     return KnotFunctions(model.equations, results, by, unknowns, tier="quick")
-
-
-def _compiled_pattern(
-    entries: Sequence[tuple[int, int, Expr]], make: Callable[[list[Expr]], ModelFunctions]
-) -> tuple[Pattern, ModelFunctions]:
-    return _pattern(entries), make([x for _, _, x in entries])
 
 
 def _pattern(entries: Sequence[tuple[int, int, Expr]]) -> Pattern:

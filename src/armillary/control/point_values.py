@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armillary.control.knot_functions import KnotFunctions, PointLoop
+from armillary.control.knot_functions import KnotFunctions, PointFunction
 from armillary.control.sparse_sums import Places, SparseSums, Terms
-from armillary.runtime.models.compiled_program import ModelFunctions
 
 if TYPE_CHECKING:
     from armillary.control.nonlinear_program import NonlinearProgram
+
+Loop = Callable[[], None]
 
 
 class PointValues:
@@ -152,36 +153,35 @@ class PointValues:
         return self.duration
 
     @cached_property
-    def _value_loops(self) -> list[PointLoop]:
+    def _value_loops(self) -> list[Loop]:
         chosen = [g.fixed_values is None for g in self.functions]
-        return self._loops(lambda g: g.value_functions, self.values, chosen)
+        return self._loops(lambda g: g.value_function, self.values, chosen)
 
     @cached_property
-    def _slope_loops(self) -> list[PointLoop]:
-        return self._loops(lambda g: g.jacobian_functions, self.slopes, [p.size > 0 for p in self.slopes])
+    def _slope_loops(self) -> list[Loop]:
+        return self._loops(lambda g: g.jacobian_function, self.slopes, [p.size > 0 for p in self.slopes])
 
     @cached_property
-    def _curvature_loops(self) -> list[PointLoop]:
+    def _curvature_loops(self) -> list[Loop]:
         chosen = [p.size > 0 for p in self.curvatures]
-        return self._loops(lambda g: g.hessian_functions, self.curvatures, chosen, self._curved_states)
+        return self._loops(lambda g: g.hessian_function, self.curvatures, chosen, self._curved_states)
 
     def _loops(
         self,
-        compiled: Callable[[KnotFunctions], ModelFunctions],
+        function: Callable[[KnotFunctions], PointFunction],
         outs: list[np.ndarray],
         chosen: list[bool],
         states: list[np.ndarray] | None = None,
-    ) -> list[PointLoop]:
+    ) -> list[Loop]:
         """Return loops of the chosen functions, over all points, the first one and the last one."""
         found = []
         for i, rows in enumerate((slice(None), slice(0, 1), slice(-1, None))):
             if not chosen[i]:
                 continue
-            functions, g = compiled(self.functions[i]), self.functions[i]
-            constants = g.constants(functions, self.program.f.parameters)
             own = self._states[rows] if states is None else states[i]
             t, x, memory, out = (self._view(a) for a in (self._t[rows], own, self._memory[rows], outs[i]))
-            found.append(PointLoop(functions, t[:, 0], x, constants, memory, out))
+            made = function(self.functions[i])
+            found.append(made.bind(dict(self.program.f.parameters), t[:, 0], x, memory, out))
         return found
 
     def _view(self, places: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from armillary.algebra.calculus import ValueTable, evaluator
-from armillary.algebra.expression import as_expr
+from armillary.algebra.expression import Expr, as_expr
 from armillary.algebra.walk import symbols
 from armillary.ensembles.start_values import GivenValues, VariedValues, of_run, run_count
 from armillary.errors import ArmillaryError, ParameterError
@@ -27,6 +27,7 @@ from armillary.runtime.models.failures import weak_start
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.models.parameters import (
     check_physical,
+    negative_quantity,
     parameter_table,
     physical_quantities,
     with_these,
@@ -145,8 +146,9 @@ class FoundStarts:
 
 _EXAMINED = 64  # sets of parameters that are checked first
 Columns = tuple[np.ndarray, np.ndarray, np.ndarray]
-# Quantities of a body: the beginning of a message, names of parameters, and a function of their values
-Quantities = tuple[str, tuple[str, ...], Any]
+# Quantities of a body or contact: the beginning of a message, expressions by name, and a function of their
+# values
+Quantities = tuple[str, dict[str, Expr], Any]
 
 
 @dataclass(frozen=True)
@@ -211,14 +213,15 @@ class Starts(VariedValues):
             self._exclude_unsuitable_runs(known)
 
     def _exclude_negative(self, inside: DataTable) -> None:
-        """Exclude runs whose parameters give a body a negative mass or moment of inertia."""
+        """Exclude runs whose parameters make a quantity negative that cannot be, such as a mass."""
         for where, quantities, evaluated in self.quantities:
             for value, what in zip(evaluated(inside), quantities, strict=True):
                 if np.ndim(value) == 0 and value >= 0:
                     continue
                 sizes = np.broadcast_to(value, self.runs)
                 for i in np.flatnonzero((sizes < 0) & ~self.unable):
-                    self._fail(int(i), f"{where}: its {what} is {sizes[i]:g} with these parameters")
+                    words = f"{where}: its {what}"
+                    self._fail(int(i), negative_quantity(words, float(sizes[i]), quantities[what]))
 
     def _exclude_massless(self, inside: DataTable) -> None:
         """Exclude runs whose parameters leave a joint without any mass to move."""
@@ -505,5 +508,5 @@ def _quantities(model: CompiledModel) -> list[Quantities]:
     for where, quantities in physical_quantities(model.equations.system):
         kept = {what: e for what, e in quantities.items() if symbols(e)}
         if kept:
-            found.append((where, tuple(kept), evaluator(kept.values())))
+            found.append((where, kept, evaluator(kept.values())))
     return found

@@ -90,6 +90,14 @@ GENERAL = Passes(-4)
 PLAIN = Passes(-5)
 
 
+@once
+def library_addresses() -> dict[str, int]:
+    """Return the addresses of the functions of the C library."""
+    library = ctypes.CDLL(ctypes.util.find_library("m") or None)
+    found = {name: ctypes.cast(getattr(library, name), ctypes.c_void_p).value for name in LIBRARY_FUNCTIONS}
+    return {name: address for name, address in found.items() if address}
+
+
 def prepare_llvm() -> LlvmObject:
     """Return LLVM's binding, initialised for this machine and with the addresses of library functions."""
     global _ready
@@ -99,9 +107,7 @@ def prepare_llvm() -> LlvmObject:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         llvm.initialize_native_asmparser()
-        library = ctypes.CDLL(ctypes.util.find_library("m") or None)
-        for name in LIBRARY_FUNCTIONS:
-            address = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+        for name, address in library_addresses().items():
             llvm.add_symbol(name, address)
         # Without optimisation LLVM would use GlobalISel for arm64, whose code is a fifth slower.
         llvm.set_option("", "-global-isel=0")

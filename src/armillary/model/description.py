@@ -163,8 +163,8 @@ class RigidContact:
     ``closing`` is the rate of the gap, and ``sliding`` are the velocities of the slip, along no direction,
     one or two; all are linear in the speeds. ``push`` and ``drag`` stand for the forces that do work on them;
     the derivation replaces them. ``friction`` is the coefficient while sliding (of a brake, the greatest
-    force), ``held`` the same at rest. ``place`` are expressions of coordinates with the rates ``sliding``, if
-    there are any.
+    force), ``held`` the same at rest, ``radius`` that of a ball or disc. ``place`` are expressions of
+    coordinates with the rates ``sliding``, if there are any.
     """
 
     name: str
@@ -186,6 +186,7 @@ class RigidContact:
     friction: Expr | None = None
     held: Expr | None = None
     restitution: Expr | None = None
+    radius: Expr | None = None
     law: str = "newton"
     settle: float | None = None
 

@@ -55,9 +55,7 @@ def factorise_entries(run: RunRecord) -> None:
     """Factorise the equations for the step's `shift`. A pivot that cancels to rounding errors becomes NaN, so
     that the step is rejected and the next trial is shorter.
     """
-    count: whole = N_UNKNOWNS
-    if CONFIGURATIONS:
-        count = EXTENT[FIRST]
+    count: whole = N_PRESENT_UNKNOWNS
     for i in range(count):
         for e in range(ROW_START[i], ROW_START[i + 1] - FIRST):
             run.solution[COLUMN[e]] = 0.0
@@ -85,9 +83,7 @@ def factorise_entries(run: RunRecord) -> None:
 
 def solve_entries(run: RunRecord) -> None:
     """Solve the sparse equations for `right_side`, which becomes the solution."""
-    count: whole = N_UNKNOWNS
-    if CONFIGURATIONS:
-        count = EXTENT[FIRST]
+    count: whole = N_PRESENT_UNKNOWNS
     for i in range(count):
         total: real = 0.0
         if STATE_OF[i] != NONE:
@@ -109,9 +105,7 @@ def multiply_entries(run: RunRecord) -> None:
     """Set `image` to the product of df/dy and the fast direction; intermediate values are computed in the
     order `FORWARD`.
     """
-    count: whole = N_UNKNOWNS
-    if CONFIGURATIONS:
-        count = EXTENT[FIRST]
+    count: whole = N_PRESENT_UNKNOWNS
     for i in range(count):
         if STATE_OF[i] != NONE:
             run.solution[i] = run.fast[STATE_OF[i]]
@@ -128,9 +122,7 @@ def multiply_entries(run: RunRecord) -> None:
 
 def difference_states(run: RunRecord, t: real) -> None:
     """Find df/dy by differences: one evaluation for each state, with increments as in Hairer's rodas.f."""
-    n: whole = N_STATES
-    if CONFIGURATIONS:
-        n = run.used
+    n: whole = N_PRESENT_STATES
     for j in range(n):
         run.stage = run.state
         run.stage[j] = run.state[j] + sqrt(EPSILON * max(1e-5, abs(run.state[j])))
@@ -142,9 +134,7 @@ def difference_states(run: RunRecord, t: real) -> None:
 
 def find_partials(run: RunRecord, t: real) -> None:
     """Find df/dy and df/dt at the start of a step."""
-    n: whole = N_STATES
-    if CONFIGURATIONS:
-        n = run.used
+    n: whole = N_PRESENT_STATES
     if SPARSE:
         run.entries = partial_rates(t, run.state)
     elif DIFFERENTIATED:
@@ -157,9 +147,7 @@ def find_partials(run: RunRecord, t: real) -> None:
         run.right_side = derivatives(later, run.state)
         run.time_rate = (run.right_side - run.k0) / (later - t)
     elif SPARSE:
-        entries: whole = N_ENTRIES
-        if CONFIGURATIONS:
-            entries = EXTENT[FIRST + 1]
+        entries: whole = N_PRESENT_ENTRIES
         for i in range(n):
             run.time_rate[i] = run.entries[entries + i]
     else:
@@ -172,9 +160,7 @@ def find_partials(run: RunRecord, t: real) -> None:
 
 def find_followers(run: RunRecord) -> None:
     """Find the followers: states whose rate is a multiple of one other state, which is no follower."""
-    n: whole = N_STATES
-    if CONFIGURATIONS:
-        n = run.used
+    n: whole = N_PRESENT_STATES
     run.unknowns = 0
     run.followers = 0
     for i in range(n):
@@ -210,9 +196,7 @@ def find_followers(run: RunRecord) -> None:
 
 def set_system(run: RunRecord) -> None:
     """Write the matrix of the unknowns for the step's `shift`, including the terms of followers."""
-    n: whole = N_STATES
-    if CONFIGURATIONS:
-        n = run.used
+    n: whole = N_PRESENT_STATES
     count: whole = run.unknowns
     for b in range(count):
         j: whole = run.unknown[b]
@@ -239,9 +223,7 @@ def solve_system(run: RunRecord) -> None:
 
 def solve_unknowns(run: RunRecord) -> None:
     """Solve the dense equations for `right_side`, which becomes the solution."""
-    n: whole = N_STATES
-    if CONFIGURATIONS:
-        n = run.used
+    n: whole = N_PRESENT_STATES
     count: whole = run.unknowns
     for a in range(count):
         run.solved[a] = run.right_side[run.unknown[a]]
@@ -271,9 +253,7 @@ def begin_stages(run: RunRecord, t: real, shift: real) -> None:
     if SPARSE:
         factorise_entries(run)
     else:
-        n: whole = N_STATES
-        if CONFIGURATIONS:
-            n = run.used
+        n: whole = N_PRESENT_STATES
         set_system(run)
         eliminate_columns(run, run.unknowns, n)
 
@@ -288,9 +268,7 @@ def blame_rates(run: RunRecord, h: real) -> None:
     if not is_finite(run.right_side):
         run.failed = first_nonfinite(run.right_side)
         return
-    n: whole = N_STATES
-    if CONFIGURATIONS:
-        n = run.used
+    n: whole = N_PRESENT_STATES
     largest: real = -1.0
     for i in range(n):
         if abs(run.right_side[i]) > largest:
@@ -300,9 +278,7 @@ def blame_rates(run: RunRecord, h: real) -> None:
 
 def multiply_fast(run: RunRecord) -> real:
     """Replace the fast direction by its product with df/dy; return the norm of the product."""
-    n: whole = N_STATES
-    if CONFIGURATIONS:
-        n = run.used
+    n: whole = N_PRESENT_STATES
     if SPARSE:
         multiply_entries(run)
     else:
@@ -321,9 +297,7 @@ def multiply_fast(run: RunRecord) -> real:
 
 def fastest_rate(run: RunRecord) -> real:
     """Return an estimate of the largest eigenvalue of df/dy, from the direction found by earlier steps."""
-    n: whole = N_STATES
-    if CONFIGURATIONS:
-        n = run.used
+    n: whole = N_PRESENT_STATES
     total: real = 0.0
     for i in range(n):
         total = total + run.fast[i] * run.fast[i]

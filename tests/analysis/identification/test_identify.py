@@ -272,6 +272,10 @@ def test_what_was_found_is_saved_as_json(model, motion, tmp_path):
     data = json.loads((tmp_path / "found.json").read_text())
     assert data["unknowns"]["B.hy"]["value"] == found.values["B.hy"]
     assert data["unknowns"]["B.Jxx"]["standard_error"] is None  # infinite: at rest it does not show
+    again = arm.Identification.load(tmp_path / "found.json")
+    assert repr(again) == repr(found) and again.intervals["B.Jxx"] == (-np.inf, np.inf)
+    assert np.array_equal(again.covariance, found.covariance)
+    assert np.array_equal(again.residuals, found.residuals)
 
 
 def test_bodies_are_possible_whatever_the_noise(model, motion):

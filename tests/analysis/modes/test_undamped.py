@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from math import sqrt
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import armillary as arm
+from armillary.analysis.modes.undamped_modes import UndampedModes
 from tests.analysis.modes.systems import bicycle, chain, pendulum
 
 
-def test_mass_and_stiffness_are_those_of_the_textbook() -> None:
+def test_mass_and_stiffness_are_those_of_the_textbook(tmp_path: Path) -> None:
     """Three masses 2 kg, springs 8 N/m; damping is left out."""
     modes = chain(3, walls=True, damping=0.5).undamped_modes()
     assert np.allclose(modes.mass, 2 * np.eye(3), atol=1e-15)
@@ -19,6 +21,9 @@ def test_mass_and_stiffness_are_those_of_the_textbook() -> None:
     assert np.allclose([m.omega**2 for m in modes], 4 * np.array([2 - sqrt(2), 2, 2 + sqrt(2)]), rtol=1e-13)
     assert np.allclose(modes.modal_masses, 2 * np.array([2.0, 2.0, 2.0]), rtol=1e-13)  # shapes 1, √2, 1; …
     assert modes.orthogonality < 1e-14
+    modes.save(tmp_path / "modes.json")
+    assert np.array_equal(UndampedModes.load(tmp_path / "modes.json").stiffness, modes.stiffness)
+    assert str(arm.Modes.load(tmp_path / "modes.json")) == str(modes)
 
 
 def test_the_same_modes_as_those_of_the_linear_model() -> None:

@@ -217,3 +217,16 @@ def test_a_brake_holds_up_to_its_capacity_and_is_released_beyond() -> None:
         model.equilibrium(starts=start, parameters=weak, memory={"brake_status": 1})
     held = model.equilibrium(fixed=start, inputs=["torque"])
     assert held.inputs["torque"] == pytest.approx(G * math.cos(0.1), rel=1e-10)
+
+
+@pytest.mark.parametrize("metre", [1.0, 1e9])
+def test_an_overloaded_brake_does_not_rest_beside_a_block_in_metres_or_nanometres(metre: float) -> None:
+    s = arm.System("block and wheel")
+    block = s.body("block", joint=arm.Prismatic("y"), mass=1.0, inertia=0)
+    wheel = s.body("wheel", joint=arm.Revolute("z"), mass=1.0, inertia=(0.5 * metre**2,) * 3)
+    s.gravity(G * metre, -s.ground.y)
+    s.contact("floor", block, plane=(s.ground, s.ground.y))
+    s.brake("brake", wheel.q1, capacity=1.0 * metre**2)
+    s.moment("motor", 1.5 * metre**2, s.ground.z, on=wheel)
+    with pytest.raises(arm.ArmillaryError, match=r"would have to hold with .* N.m and bears 1(e\+18)? N.m"):
+        s.derive().compile().equilibrium(memory={"brake_status": 1})

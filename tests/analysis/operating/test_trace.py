@@ -231,6 +231,13 @@ def test_branches_are_shown_drawn_and_saved(tmp_path: Path) -> None:
     branch.save(tmp_path / "branch.json")
     kept = json.loads((tmp_path / "branch.json").read_text(encoding="utf-8"))
     assert kept["columns"]["torque"] == branch["torque"].tolist() and kept["marks"][0]["kind"] == "fold"
+    again = arm.Branch.load(tmp_path / "branch.json")
+    assert str(again) == str(branch) and again.marks == branch.marks
+    assert np.array_equal(again.eigenvalues, branch.eigenvalues, equal_nan=True)
+    with pytest.raises(arm.ArmillaryError, match="from another process or a file"):
+        again.point(0)
+    branch.save(tmp_path / "branch.txt")
+    assert (tmp_path / "branch.txt").read_text(encoding="utf-8") == f"{branch}\n"
     branch.plot("bob.q1", path=tmp_path / "branch.png")
     assert (tmp_path / "branch.png").stat().st_size > 1000
 

@@ -15,9 +15,9 @@ determine near the description's values θ₀, which are assumed to be right wit
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -38,7 +38,7 @@ from armillary.analysis.identification.excitation import (
 )
 from armillary.analysis.identification.inertial_parameters import ELEMENTS
 from armillary.analysis.places import Places
-from armillary.analysis.result_files import json_text, write_result
+from armillary.analysis.result_files import SavedResult
 from armillary.errors import ArmillaryError, shown
 from armillary.mechanics.tree.tree import point_mass_inertia
 from armillary.model.bodies.body import Body
@@ -47,7 +47,7 @@ from armillary.results.record import label_units
 from armillary.runtime.models.compiled import CompiledModel, ModelHolder, compiled_model
 from armillary.runtime.models.parameters import parameter_table
 from armillary.text_tables import aligned, counted, html_table
-from armillary.untyped import Given
+from armillary.untyped import DataTable, Given
 
 # Inertias of bodies that are physically possible, by ten unbounded numbers each.
 #
@@ -138,7 +138,7 @@ def length_of(theta: np.ndarray) -> float:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Identification:
+class Identification(SavedResult):
     """Inertial parameters and friction, identified from efforts.
 
         found.values["A.Jzz"], found.standard_errors["A.Jzz"]     and the interval found.intervals["A.Jzz"]
@@ -150,6 +150,8 @@ class Identification:
     values by least squares alone, to which standard errors and intervals belong. ``sigma`` is the noise of
     each effort.
     """
+
+    _kind, _mark = "an identification", "armillary_identification"
 
     system: str
     names: tuple[str, ...]
@@ -194,26 +196,45 @@ class Identification:
             rows.append([n, value, f"{error:.3g}", low, high, shown, label_units(self.units[n])])
         return rows
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write values, standard errors, intervals, bodies and parameters to a JSON file."""
-        data = {
-            "system": self.system,
-            "unknowns": {
-                n: {
-                    "value": self.values[n], "standard_error": _finite_or_none(self.standard_errors[n]),
-                    "interval": [_finite_or_none(x) for x in self.intervals[n]], "units": self.units[n],
-                }
-                for n in self.names
-            },
-            "bodies": {
-                name: {"mass": b.mass, "com": b.com.tolist(), "inertia": b.inertia.tolist()}
-                for name, b in self.bodies.items()
-            },
-            "parameters": dict(self.parameters),
-            "sigma": dict(self.sigma),
-            "warnings": list(self.warnings),
+    def _file_data(self) -> DataTable:
+        unknowns = {
+            n: {
+                "value": self.values[n], "standard_error": _finite_or_none(self.standard_errors[n]),
+                "interval": [_finite_or_none(x) for x in self.intervals[n]], "units": self.units[n],
+                "unconstrained": self.unconstrained[n],
+                "described": _finite_or_none(self.described.get(n, np.nan)),
+            }
+            for n in self.names
         }  # fmt: skip
-        write_result(path, "an identification", {".json": lambda: json_text(data) + "\n"})
+        bodies = {
+            name: {"mass": b.mass, "com": b.com.tolist(), "inertia": b.inertia.tolist()}
+            for name, b in self.bodies.items()
+        }
+        kept = {n: x for n, x in super()._file_data().items() if n not in _BY_UNKNOWN}
+        return kept | {"unknowns": unknowns, "bodies": bodies}
+
+    @classmethod
+    def _from_file(cls, data: DataTable) -> Self:
+        unknowns = data["unknowns"].items()
+
+        def column(key: str, missing: float = np.nan) -> dict[str, float]:
+            return {n: missing if entry[key] is None else float(entry[key]) for n, entry in unknowns}
+
+        # What the data do not determine has an infinite variance, and an interval without ends.
+        return super()._from_file(data | {
+            "names": tuple(data["unknowns"]), "values": column("value"),
+            "unconstrained": column("unconstrained"), "standard_errors": column("standard_error", np.inf),
+            "intervals": {
+                n: tuple(end if x is None else float(x) for x, end in zip(e["interval"], _ENDS, strict=True))
+                for n, e in unknowns
+            },
+            "units": {n: str(entry["units"]) for n, entry in unknowns}, "described": column("described"),
+            "covariance": np.where(np.isnan(data["covariance"]), np.inf, data["covariance"]),
+            "bodies": {
+                name: BodyInertia(float(b["mass"]), np.array(b["com"], float), np.array(b["inertia"], float))
+                for name, b in data["bodies"].items()
+            },
+        })  # fmt: skip
 
     def __repr__(self) -> str:
         return self.report()
@@ -221,6 +242,13 @@ class Identification:
     def _repr_html_(self) -> str:
         head = ["", "value", "standard error", "95 % interval", "", "described", "units"]
         return html_table(head, self._rows(), "<>>>>><", caption=f"Identification of '{self.system}'")
+
+
+_ENDS = (-np.inf, np.inf)
+# Fields that files have in an entry for each unknown.
+_BY_UNKNOWN = (
+    "names", "values", "unconstrained", "standard_errors", "intervals", "units", "described"
+)  # fmt: skip
 
 
 def _finite_or_none(x: float) -> float | None:

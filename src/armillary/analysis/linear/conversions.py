@@ -1,10 +1,9 @@
 """Linear models in other forms: discrete in time, transfer functions, objects of SciPy and python-control;
-reports, and JSON files.
+reports, and the content of files.
 """
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict, dataclass, replace
 from typing import TypeVar
 
@@ -14,7 +13,6 @@ from armillary.algebra.arguments import one_of
 from armillary.analysis.linear.matrices import LinearMatrices
 from armillary.analysis.linear.responses import needs_ports, port
 from armillary.analysis.linear.structure import linked_matrices, minimal_matrices, single_zeros
-from armillary.analysis.result_files import json_text, read_result, write_result
 from armillary.errors import ArmillaryError, require
 from armillary.model.units import seconds
 from armillary.program.linearization import Variable
@@ -171,12 +169,6 @@ def _gain(
 
 Table = tuple[str, list[str], list[list[str]], str]
 
-_PAGE = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
-<style>body {{ font: 15px/1.5 system-ui, sans-serif; margin: 2em; }} td, th {{ padding: 0 0.8em 0 0; }}
-caption {{ text-align: left; font-weight: bold; padding: 1em 0 0.3em; }}</style></head>
-<body><h1>{title}</h1>{body}</body></html>"""
-
 
 def text_report(lin: LinearMatrices) -> str:
     """Return the report as lines of text."""
@@ -187,17 +179,11 @@ def text_report(lin: LinearMatrices) -> str:
 
 
 def html_report(lin: LinearMatrices) -> str:
-    """Return the report as an HTML page."""
+    """Return the report as the body of a page."""
     parts = [
         html_table(header, rows, sides, caption=title) for title, header, rows, sides in _matrix_tables(lin)
     ]
-    title = html_text(f"Linear model of {lin.system}")
-    return html_page(title, f"<p>{html_text(repr(lin))}</p>" + "".join(parts))
-
-
-def html_page(title: str, body: str) -> str:
-    """Return a page from the HTML of its title and body."""
-    return _PAGE.format(title=title, body=body)
+    return f"<p>{html_text(repr(lin))}</p>" + "".join(parts)
 
 
 def _matrix_tables(lin: LinearMatrices) -> list[Table]:
@@ -231,23 +217,13 @@ def _poles(lin: LinearMatrices) -> list[list[str]]:
     return rows
 
 
-_FORMAT = 1
 _ARRAYS = ("A", "B", "C", "D", "time", "state", "memory")
 _GROUPS = ("states", "inputs", "outputs")
 
 
-def save_linear(lin: LinearMatrices, path: str | os.PathLike[str]) -> None:
-    """Write a .json file that `load_linear` reads exactly, or a report (.txt, .html)."""
-    texts = {
-        ".json": lambda: json_text(_content(lin)),
-        ".txt": lambda: text_report(lin) + "\n",
-        ".html": lambda: html_report(lin) + "\n",
-    }
-    write_result(path, "a linear model", texts)
-
-
-def _content(lin: LinearMatrices) -> DataTable:
-    content: DataTable = {"armillary_linear_model": _FORMAT, "system": lin.system, "note": lin.note}
+def linear_content(lin: LinearMatrices) -> DataTable:
+    """Return the content of a file that holds a linear model exactly."""
+    content: DataTable = {"system": lin.system, "note": lin.note}
     content |= {name: np.asarray(getattr(lin, name)).tolist() for name in _ARRAYS}
     content["shapes"] = {name: list(np.shape(getattr(lin, name))) for name in _ARRAYS}
     content["step"] = lin.step
@@ -257,25 +233,19 @@ def _content(lin: LinearMatrices) -> DataTable:
     return content
 
 
-def read_linear(path: str | os.PathLike[str]) -> DataTable:
+def linear_fields(content: DataTable) -> DataTable:
     """Return the fields of the linear model in a file."""
-    content = read_result(path, "a linear model", "armillary_linear_model")
-    try:
-        if content["armillary_linear_model"] != _FORMAT:
-            raise KeyError
-        shapes = content["shapes"]
-        arrays: DataTable = {n: np.array(content[n], dtype=float).reshape(shapes[n]) for n in _ARRAYS}
-        x, v, y = (tuple(Variable(**item) for item in content[g]) for g in _GROUPS)
-        if arrays["A"].ndim == 2:
-            arrays["time"] = float(arrays["time"])
-        values: DataTable = {
-            key: {n: np.array(x) if isinstance(x, list) else x for n, x in content[key].items()}
-            for key in ("parameters", "operating_point")
-        }
-        fields = {key: content[key] for key in ("system", "step", "note")}
-        texts = [fields["system"], *(text for each in (*x, *v, *y) for text in (each.name, each.units))]
-        if not all(isinstance(text, str) for text in texts):
-            raise TypeError
-        return {**fields, "variables": (x, v, y), **arrays, **values}
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise ArmillaryError(f"'{path}' is not a linear model that this Armillary wrote") from None
+    shapes = content["shapes"]
+    arrays: DataTable = {n: np.array(content[n], dtype=float).reshape(shapes[n]) for n in _ARRAYS}
+    x, v, y = (tuple(Variable(**item) for item in content[g]) for g in _GROUPS)
+    if arrays["A"].ndim == 2:
+        arrays["time"] = float(arrays["time"])
+    values: DataTable = {
+        key: {n: np.array(x) if isinstance(x, list) else x for n, x in content[key].items()}
+        for key in ("parameters", "operating_point")
+    }
+    found = {key: content[key] for key in ("system", "step", "note")}
+    texts = [found["system"], *(text for each in (*x, *v, *y) for text in (each.name, each.units))]
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError("a name or unit is no text")
+    return {**found, "variables": (x, v, y), **arrays, **values}

@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -281,11 +281,21 @@ class LinearModel(LinearMatrices):
 
         return to_control(self)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a .json file that `load_linear` reads exactly; or a report, .txt or .html."""
-        from armillary.analysis.linear.conversions import save_linear
+    def _file_data(self) -> DataTable:
+        from armillary.analysis.linear.conversions import linear_content
 
-        save_linear(self, path)
+        return linear_content(self)
+
+    @classmethod
+    def _from_file(cls, data: DataTable) -> Self:
+        from armillary.analysis.linear.conversions import linear_fields
+
+        return cls(**linear_fields(data))
+
+    def _report(self) -> tuple[str, str]:
+        from armillary.analysis.linear.conversions import html_report
+
+        return self.report(), html_report(self)
 
     # ------------------------------------------------------------ shown
 
@@ -327,13 +337,7 @@ class LinearModel(LinearMatrices):
 
 def load_linear(path: str | os.PathLike[str]) -> LinearModel:
     """Return the linear model in a file that `LinearModel.save` wrote."""
-    from armillary.analysis.linear.conversions import read_linear
-    from armillary.analysis.result_files import refuse_damage
-
-    with refuse_damage(path, "a linear model"):
-        found = LinearModel(**read_linear(path))
-        str(found), found.report()
-    return found
+    return LinearModel.load(path)
 
 
 _GRID = 2000  # frequencies between which crossings are searched

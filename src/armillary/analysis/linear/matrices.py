@@ -14,6 +14,7 @@ from armillary.algebra.calculus import NumericValue, evaluate_all
 from armillary.algebra.expression import ZERO, Expr, number
 from armillary.algebra.walk import operands_first, transform
 from armillary.analysis.linear.rates import implicit_rates
+from armillary.analysis.result_files import SavedResult
 from armillary.cache import kept_per_object
 from armillary.errors import ArmillaryError, nearest
 from armillary.llvm.building.routines import MatrixPlacement
@@ -24,7 +25,6 @@ from armillary.program.equations import DerivedEquations
 from armillary.program.linearization import Element, Entries, LinearForm, Variable, linear_form
 from armillary.program.passes.graph import Operations
 from armillary.results.record import label_units
-from armillary.results.run import PickledValue
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.compiled_program import ModelFunctions
 from armillary.text_tables import html_table
@@ -228,12 +228,13 @@ def linearization(model: CompiledModel, inputs: tuple[str, ...], outputs: tuple[
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LinearMatrices(PickledValue):
+class LinearMatrices(SavedResult):
     """Matrices, names, units and the operating point of a linear model.
 
     Analyses work on this record. `LinearModel`, which users hold, adds the methods that call the analyses.
     """
 
+    _kind, _mark = "a linear model", "armillary_linear_model"
     _of_process = ("linearization",)
 
     system: str

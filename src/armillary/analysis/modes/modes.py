@@ -14,13 +14,7 @@ import numpy as np
 
 from armillary.algebra.arguments import count, from_zero, index, names_by_number, read_only, real
 from armillary.analysis.modes.eigensystem import ZERO, Eigensystem, eigensystem
-from armillary.analysis.modes.reports import (
-    ROUNDING,
-    eigenvalue_text,
-    in_words,
-    read_modal_file,
-    write_modal_file,
-)
+from armillary.analysis.modes.reports import ROUNDING, eigenvalue_text, in_words
 from armillary.analysis.modes.shapes import (
     BodyShapes,
     LinearPlace,
@@ -30,14 +24,14 @@ from armillary.analysis.modes.shapes import (
     speeds_of_positions,
     state_participation,
 )
-from armillary.analysis.result_files import refuse_damage
+from armillary.analysis.result_files import SavedResult
 from armillary.errors import ArmillaryError, nearest
 from armillary.model.units import state_factor
 from armillary.program.linearization import Variable
 from armillary.results import Run
 from armillary.results.plots.motion import Drawable, PictureOptions
-from armillary.results.run import PickledValue
 from armillary.text_tables import aligned, counted, html_table
+from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -177,7 +171,7 @@ def mode_motion(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Modes(PickledValue):
+class Modes(SavedResult):
     """The modes of a linear model, complex pairs once, in ascending order of |λ|; those with λ = 0 first.
 
     modes[0], modes["weave"]                      one ``Mode``
@@ -187,7 +181,7 @@ class Modes(PickledValue):
     modes.bodies.kinetic, .potential              energies by body and by load
     """
 
-    _of_process = ("place",)
+    _kind, _of_process = "modes", ("place",)
 
     system: str
     eigenvalues: np.ndarray
@@ -376,26 +370,19 @@ class Modes(PickledValue):
 
     # ------------------------------------------------------------ files
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a .json file with all numbers, which ``Modes.load`` reads, or a report, .txt or .html."""
+    def _file_data(self) -> DataTable:
+        found = super()._file_data()
+        del found["known_bodies"]
         bodies = self.bodies if self.place is not None else self.known_bodies
-        write_modal_file(path, "modes", {
-            "system": self.system, "eigenvalues": self.eigenvalues, "shapes": self.shapes,
-            "participation": self.participation, "states": self.states, "coordinates": self.coordinates,
-            "units": dict(self.units), "chains": self.chains, "names": self.names,
-            "bodies": None if bodies is None else bodies.as_dict(),
-        }, self)  # fmt: skip
+        return found | {"bodies": None if bodies is None else bodies.as_dict()}
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Return the modes in a file that ``save`` has written."""
-        with refuse_damage(path, "a file of modes"):
-            data = read_modal_file(path, "modes")
-            bodies = data.pop("bodies")
-            data |= {name: tuple(data[name]) for name in ("states", "coordinates", "chains", "names")}
-            found = cls(**data, known_bodies=None if bodies is None else BodyShapes.from_dict(bodies))
-            str(found), str(found.known_bodies)
-        return found
+    def _from_file(cls, data: DataTable) -> Self:
+        bodies = data["bodies"]
+        made = super()._from_file(data)
+        known = None if bodies is None else BodyShapes.from_dict(bodies)
+        str(known)
+        return replace(made, known_bodies=known)
 
 
 _HEADER = ["", "eigenvalue (1/s)", "frequency (Hz)", "damped (Hz)", "damping", "time constant (s)", "mode"]

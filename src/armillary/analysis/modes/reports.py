@@ -1,18 +1,16 @@
-"""Figures, pages, films, reports and JSON files of modes, root loci and Campbell diagrams."""
+"""Figures, pages, films and words of modes, root loci and Campbell diagrams."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from armillary.analysis.linear.conversions import html_page
 from armillary.analysis.modes.shapes import by_share
-from armillary.analysis.result_files import json_text, read_result, write_result
 from armillary.errors import ArmillaryError
 from armillary.results.plots.motion import (
     FILMS,
@@ -24,8 +22,6 @@ from armillary.results.plots.motion import (
     write_page,
 )
 from armillary.results.plots.run_plot import COLOURS, literal, open_figure
-from armillary.text_tables import html_text
-from armillary.untyped import DataTable, Given
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -208,82 +204,6 @@ def campbell_plot(diagram: Campbell, path: str | os.PathLike[str] | None, show: 
         ax.set_ylabel("frequency (Hz)")
         ax.set_title(literal(diagram.system))
     return figure
-
-
-_VERSION = 1
-
-
-class Shown(Protocol):
-    """A result with a table for terminals and one for notebooks."""
-
-    @property
-    def system(self) -> str: ...
-
-    def _repr_html_(self) -> str: ...
-
-
-def write_modal_file(
-    path: str | os.PathLike[str], kind: str, data: Mapping[str, object], shown: Shown
-) -> None:
-    """Write a .json file of this kind with the data, or a report, .txt or .html."""
-    head = {"armillary": kind, "version": _VERSION}
-    title = html_text(f"{kind.capitalize()} of {shown.system}")
-    texts = {
-        ".json": lambda: json_text(head | {name: _plain_value(x) for name, x in data.items()}, None),
-        ".txt": lambda: f"{shown}\n",
-        ".html": lambda: html_page(title, shown._repr_html_()),
-    }
-    write_result(path, _kind_in_sentence(kind), texts)
-
-
-def read_modal_file(path: str | os.PathLike[str], kind: str) -> DataTable:
-    """Return the data of a file of this kind."""
-    content = read_result(path, f"a file of {_kind_in_sentence(kind)}", "armillary")
-    if content.pop("armillary") != kind:
-        raise ArmillaryError(f"'{path}' is not a file of {_kind_in_sentence(kind)}")
-    if content.pop("version", None) != _VERSION:
-        raise ArmillaryError(f"'{path}' was written by a newer Armillary; update this one to read it")
-    return {name: _array_from(x) for name, x in content.items()}
-
-
-def _kind_in_sentence(kind: str) -> str:
-    """Return the kind in a sentence: modes, a root locus."""
-    return kind if kind.endswith("modes") else f"a {kind}"
-
-
-def _plain_value(value: object) -> Given:
-    if isinstance(value, np.ndarray):
-        if np.iscomplexobj(value):
-            return {
-                "shape": list(value.shape),
-                "real": _finite_or_null(value.real),
-                "imag": _finite_or_null(value.imag),
-            }
-        return {"shape": list(value.shape), "real": _finite_or_null(value)}
-    if isinstance(value, Mapping):
-        return {name: _plain_value(x) for name, x in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain_value(x) for x in value]
-    return value
-
-
-def _finite_or_null(values: np.ndarray) -> list[float | None]:
-    """Return numbers as a list, with null for each that is not finite."""
-    return [float(x) if np.isfinite(x) else None for x in values.ravel()]
-
-
-def _array_from(value: object) -> Given:
-    if not isinstance(value, dict):
-        return value
-    if not isinstance(value.get("shape"), list):  # a table; a name in it may be "shape"
-        return {name: _array_from(x) for name, x in value.items()}
-    found = np.array([np.nan if x is None else x for x in value["real"]], dtype=float)
-    if "imag" in value:
-        imaginary = np.array([np.nan if x is None else x for x in value["imag"]], dtype=float)
-        found = found + 1j * imaginary
-    found = found.reshape(value["shape"])
-    found.setflags(write=False)
-    return found
 
 
 # Eigenvalues and participation as text.

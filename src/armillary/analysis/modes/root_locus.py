@@ -26,7 +26,7 @@ import numpy as np
 
 from armillary.algebra.arguments import index, names_by_number, real, several
 from armillary.algebra.calculus import NumericValue
-from armillary.analysis.modes.reports import eigenvalue_text, in_words, read_modal_file, write_modal_file
+from armillary.analysis.modes.reports import eigenvalue_text, in_words
 from armillary.analysis.modes.shapes import body_functions, by_coordinate, speeds_of_positions
 from armillary.analysis.modes.tracking import (
     NO_SIZE,
@@ -41,10 +41,11 @@ from armillary.analysis.modes.tracking import (
     sorted_values,
     still,
 )
-from armillary.analysis.result_files import refuse_damage
+from armillary.analysis.result_files import SavedResult
 from armillary.errors import ArmillaryError, nearest
 from armillary.runtime.models.compiled import ModelHolder
 from armillary.text_tables import aligned, html_table
+from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -123,7 +124,7 @@ def stable_ranges(tracker: Tracker, crossings: Sequence[AxisCrossing]) -> list[t
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RootLocus:
+class RootLocus(SavedResult):
     """Eigenvalues over the values of a parameter; a column of ``eigenvalues`` follows one mode by its shape.
 
         locus.values, locus.eigenvalues               (points,), (points, branches), complex
@@ -133,6 +134,8 @@ class RootLocus:
 
     A complex pair is one branch. Modes of free motion, with λ = 0 at all values, are left out.
     """
+
+    _kind = "a root locus"
 
     system: str
     parameter: str
@@ -224,39 +227,21 @@ class RootLocus:
 
         return root_locus_plot(self, path, show)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a .json file, which ``RootLocus.load`` reads, or a report (.txt or .html)."""
+    def _file_data(self) -> DataTable:
+        columns = zip(*self.crossings, strict=True) if self.crossings else [()] * 4
+        values, eigenvalues, branches, stabilises = columns
         crossings = {
-            "values": np.array([c.value for c in self.crossings]),
-            "eigenvalues": np.array([c.eigenvalue for c in self.crossings], dtype=complex),
-            "branches": [c.branch for c in self.crossings],
-            "stabilises": [c.stabilises for c in self.crossings],
-        }
-        write_modal_file(path, "root locus", {
-            "system": self.system, "parameter": self.parameter, "units": self.units, "values": self.values,
-            "eigenvalues": self.eigenvalues, "participation": self.participation,
-            "coordinates": self.coordinates, "names": self.names, "crossings": crossings,
-            "stable_ranges": self.stable_ranges,
-        }, self)  # fmt: skip
+            "values": np.array(values), "eigenvalues": np.array(eigenvalues, dtype=complex),
+            "branches": branches, "stabilises": stabilises,
+        }  # fmt: skip
+        return super()._file_data() | {"crossings": crossings}
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Return the root locus in a file that ``save`` has written."""
-        with refuse_damage(path, "a file of a root locus"):
-            data = read_modal_file(path, "root locus")
-            found = data.pop("crossings")
-            columns = (
-                found["values"].tolist(),
-                found["eigenvalues"].tolist(),
-                found["branches"],
-                found["stabilises"],
-            )
-            data |= {name: tuple(data[name]) for name in ("coordinates", "names")}
-            data["stable_ranges"] = tuple((low, high) for low, high in data["stable_ranges"])
-            crossings = tuple(AxisCrossing(*row) for row in zip(*columns, strict=True))
-            locus = cls(**data, crossings=crossings)
-            str(locus), repr(locus)
-        return locus
+    def _from_file(cls, data: DataTable) -> Self:
+        columns = (x.tolist() if isinstance(x, np.ndarray) else x for x in data["crossings"].values())
+        crossings = tuple(AxisCrossing(*row) for row in zip(*columns, strict=True))
+        ranges = tuple((low, high) for low, high in data["stable_ranges"])
+        return super()._from_file(data | {"crossings": crossings, "stable_ranges": ranges})
 
 
 _TITLE = "Crossings of the imaginary axis"
@@ -375,13 +360,15 @@ class CriticalSpeed(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Campbell:
+class Campbell(SavedResult):
     """Frequencies over the spin of a part: a column of ``eigenvalues`` follows one oscillation by its shape.
 
     diagram.values, diagram.frequencies      spins, and (spins, branches) in Hz
     diagram.critical_speeds                  where a frequency is an order of the spin, refined
     diagram.whirl                            (spins, branches): 1 forward, −1 backward, 0 neither
     """
+
+    _kind = "a Campbell diagram"
 
     system: str
     spin: str
@@ -453,24 +440,10 @@ class Campbell:
 
         return campbell_plot(self, path, show)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a .json file, which ``Campbell.load`` reads, or a report (.txt or .html)."""
-        write_modal_file(path, "Campbell diagram", {
-            "system": self.system, "spin": self.spin, "units": self.units, "values": self.values,
-            "eigenvalues": self.eigenvalues, "whirl": self.whirl, "orders": self.orders,
-            "radians": self.radians, "critical_speeds": [list(c) for c in self.critical_speeds],
-        }, self)  # fmt: skip
-
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Return the diagram in a file that ``save`` has written."""
-        with refuse_damage(path, "a file of a Campbell diagram"):
-            data = read_modal_file(path, "Campbell diagram")
-            data["orders"] = tuple(data["orders"])
-            data["critical_speeds"] = tuple(CriticalSpeed(*row) for row in data["critical_speeds"])
-            found = cls(**data)
-            str(found), repr(found)
-        return found
+    def _from_file(cls, data: DataTable) -> Self:
+        speeds = tuple(CriticalSpeed(*row) for row in data["critical_speeds"])
+        return super()._from_file(data | {"critical_speeds": speeds})
 
 
 def campbell(

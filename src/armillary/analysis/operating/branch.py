@@ -15,12 +15,12 @@ from armillary.analysis.operating.conditions import conditions
 from armillary.analysis.operating.contacts import Fault, faults_at, within_contacts
 from armillary.analysis.operating.curve import BranchCurve, CurvePlace, Stability, follow, stability_of
 from armillary.analysis.operating.newton import Root, RootProblem, newton
-from armillary.analysis.operating.point import OperatingPoint, held_values, operating_point, write_json
+from armillary.analysis.operating.point import OperatingPoint, held_values, operating_point
 from armillary.analysis.operating.problem import ModelNames, Problem, Quantity, with_named_speeds
+from armillary.analysis.result_files import SavedResult
 from armillary.errors import ArmillaryError, nearest, require, shown
 from armillary.results.plots.run_plot import COLOURS, axis_label, literal, open_figure
 from armillary.results.record import label_units
-from armillary.results.run import PickledValue
 from armillary.text_tables import aligned, counted, html_table, html_text
 from armillary.untyped import DataTable
 
@@ -51,7 +51,7 @@ class Mark:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Branch(PickledValue):
+class Branch(SavedResult):
     """Operating points along a parameter, or along a fixed state, a prescribed output or a rate.
 
     branch["speed"], branch["bead.q1"]      values along the branch, in stated units
@@ -60,7 +60,7 @@ class Branch(PickledValue):
     branch.point(12)                        an OperatingPoint, e.g. for initial=
     """
 
-    _of_process = ("_point",)
+    _kind, _mark, _of_process = "a branch", "armillary_branch", ("_point",)
 
     system: str
     name: str  # the varied quantity
@@ -92,7 +92,9 @@ class Branch(PickledValue):
         """Return one of the points, with its table and stability; it can be the start of a run."""
         index = arguments.index(index, len(self), "point")
         if self._point is None:
-            raise ArmillaryError("a branch from another process has no points; call model.trace here")
+            raise ArmillaryError(
+                "a branch from another process or a file has no points; use model.trace here"
+            )
         return self._point(index)
 
     # ------------------------------------------------------------ tables
@@ -169,22 +171,30 @@ class Branch(PickledValue):
         frame = pd.DataFrame(self.values, columns=list(self.names))
         return frame.assign(growing=self.growing)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Save the branch as JSON: columns, units, eigenvalues (real and imaginary parts) and marks."""
-        content: DataTable = {
-            "armillary_branch": 1,
+    def _file_data(self) -> DataTable:
+        roots = (self.eigenvalues.real, self.eigenvalues.imag)
+        return {
             "system": self.system,
             "varied": self.name,
             "columns": {name: self[name].tolist() for name in self.names},
             "units": {n: u for n, u in self.units.items() if u},
-            "eigenvalues": {
-                "real": self.eigenvalues.real.tolist(),
-                "imaginary": self.eigenvalues.imag.tolist(),
-            },
+            "eigenvalues": dict(zip(("real", "imaginary"), (x.tolist() for x in roots), strict=True)),
             "growing": self.growing.tolist(),
             "marks": [asdict(mark) for mark in self.marks],
+            "found": self.found,
         }
-        write_json(path, "a branch", content)
+
+    @classmethod
+    def _from_file(cls, data: DataTable) -> Branch:
+        columns, roots = data["columns"], data["eigenvalues"]
+        names, marks = tuple(columns), tuple(Mark(**mark) for mark in data["marks"])
+        return cls(
+            data["system"], data["varied"], names, np.column_stack([columns[n] for n in names]).astype(float),
+            {n: data["units"].get(n, "") for n in names},
+            np.array(roots["real"], dtype=float) + 1j * np.array(roots["imaginary"], dtype=float),
+            np.array(data["growing"], dtype=int), marks,
+            tuple(data.get("found", names[1:])), None,  # files of version 0.1.0 do not have the unknowns
+        )  # fmt: skip
 
     def plot(
         self,

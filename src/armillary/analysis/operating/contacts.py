@@ -26,7 +26,9 @@ from armillary.runtime.models.instance import Instance
 
 _SLOW = 1e-9  # largest velocity of slip that counts as zero, relative to the sizes of its terms
 _MUCH = 1e-6  # largest pull that counts as rounding, relative to the missing friction
-_STILL = 1e-9  # largest acceleration that counts as zero, relative to accelerations without contacts
+# Root of the largest share of accelerations without contacts that counts as zero, both squared and weighted
+# by the masses
+_STILL = 1e-9
 
 
 @dataclass(frozen=True)
@@ -199,12 +201,20 @@ def _rests(instance: Instance, t: float, state: np.ndarray, memory: np.ndarray) 
         return False
     first = len(instance.model.coordinate_names)
     speeds = slice(first, first + len(instance.model.speed_names))
+
+    def energy(u: np.ndarray) -> float:
+        """½ uᵀ M u, to compare speeds (or accelerations) of all kinds, without prescribed motion."""
+        moved = [state.copy() for _ in range(3)]
+        for each, factor in zip(moved, (1, 0, -1), strict=True):
+            each[speeds] = factor * u
+        places = (instance.place(t, each, memory) for each in moved)
+        onwards, still, back = (instance.model.row_energy(instance.values(p))[0] for p in places)
+        return float(0.5 * (onwards + back) - still)
+
     free = instance.derivatives(t, state, with_open_contacts(instance, memory))[speeds]
     left = instance.derivatives(t, after, decided)[speeds]
-    size = np.max(np.abs(free), initial=0.0)
     # At rest a decision may stop motions but starts none.
-    gained = np.max(np.abs(after[speeds]), initial=0.0) - np.max(np.abs(state[speeds]), initial=0.0)
-    return bool(np.all(np.abs(left) <= _STILL * size) and gained <= 0)
+    return energy(left) <= _STILL**2 * energy(free) and energy(after[speeds]) <= energy(state[speeds])
 
 
 # Statuses of contacts that agree with an operating point, found along with it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,46 +14,15 @@ from armillary.analysis.operating.conditions import CLOSED
 from armillary.analysis.operating.curve import Stability, stability_of
 from armillary.analysis.operating.newton import Root, outlook
 from armillary.analysis.operating.problem import Problem
-from armillary.analysis.result_files import json_text, read_result, refuse_damage, write_result
+from armillary.analysis.result_files import SavedResult
 from armillary.results.record import label_units
-from armillary.results.run import PickledValue
 from armillary.runtime.models.instance import Instance
 from armillary.text_tables import aligned, html_table, html_text, listed
-from armillary.untyped import DataMapping, DataTable, Given
-
-# Operating points and branches as JSON files.
-
-_POINT = "armillary_operating_point"
-_LEFT_OUT = ("others", "problem", "stability")
-
-
-def write_json(path: str | os.PathLike[str], what: str, content: DataTable) -> None:
-    """Write plain values to a JSON file."""
-    write_result(path, what, {".json": lambda: json_text(content)})
-
-
-def point_content(point: Given) -> DataTable:
-    """Return the values of an operating point as plain data."""
-    content: DataTable = {_POINT: 1}
-    for f in fields(point):
-        if f.name not in _LEFT_OUT:
-            value = getattr(point, f.name)
-            content[f.name] = value.tolist() if isinstance(value, np.ndarray) else value
-    roots = point.eigenvalues
-    if point.stability is not None:
-        own = point.stability
-        content["eigenvalues"] = {"real": roots.real.tolist(), "imaginary": roots.imag.tolist()}
-        content |= {"growing": own.growing, "neutral": own.neutral, "limit": own.limit}
-    return content
-
-
-def read_point(path: str | os.PathLike[str]) -> DataTable:
-    """Return the content of a file that `OperatingPoint.save` wrote."""
-    return read_result(path, "an operating point", _POINT)
+from armillary.untyped import DataMapping, DataTable
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class OperatingPoint(PickledValue, Mapping[str, float]):
+class OperatingPoint(SavedResult, Mapping[str, float]):
     """A state in which a model rests or moves steadily, and the inputs that hold it.
 
         op["A.q1"]                              coordinates, speeds and states by name, in stated units
@@ -66,6 +35,7 @@ class OperatingPoint(PickledValue, Mapping[str, float]):
     ``stable`` is true if no eigenvalue on the independent states grows, `None` if the point is not steady.
     """
 
+    _kind, _mark = "an operating point", "armillary_operating_point"
     _of_process = ("problem",)
 
     system: str
@@ -140,9 +110,29 @@ class OperatingPoint(PickledValue, Mapping[str, float]):
         """All solutions that were found, this one first."""
         return (self, *self.others)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Save the point as a JSON file, which `load_point` reads."""
-        write_json(path, "an operating point", point_content(self))
+    def _file_data(self) -> DataTable:
+        found = super()._file_data() | {"state": self.state.tolist()}
+        del found["others"], found["stability"]
+        if (own := self.stability) is not None:
+            roots = {"real": own.eigenvalues.real.tolist(), "imaginary": own.eigenvalues.imag.tolist()}
+            found |= {"eigenvalues": roots}
+            found |= {name: getattr(own, name) for name in ("growing", "neutral", "limit")}
+        return found
+
+    @classmethod
+    def _from_file(cls, data: DataTable) -> OperatingPoint:
+        stability = None
+        if (roots := data.get("eigenvalues")) is not None:
+            values = np.array(roots["real"], dtype=float) + 1j * np.array(roots["imaginary"], dtype=float)
+            stability = Stability(values, data["growing"], data["neutral"], data["limit"])
+        for name in ("initial", "inputs", "memory", "outputs", "rates", "wanted", "residuals"):
+            for key, value in data[name].items():
+                real(value, f"{name} of '{key}'")
+        dict(data["parameters"].items())
+        text(data["system"], "the system")
+        notes = tuple(map(str, data["notes"]))
+        state = np.array(data["state"], dtype=float)
+        return super()._from_file(data | {"state": state, "notes": notes, "stability": stability})
 
     # ------------------------------------------------------------ tables
 
@@ -212,24 +202,7 @@ def load_point(path: str | os.PathLike[str]) -> OperatingPoint:
 
     `Model.trace` does not start from it; find the point again for that.
     """
-    content = read_point(path)
-    with refuse_damage(path, "an operating point"):
-        roots = content.get("eigenvalues")
-        stability = None
-        if roots is not None:
-            values = np.array(roots["real"], dtype=float) + 1j * np.array(roots["imaginary"], dtype=float)
-            stability = Stability(values, content["growing"], content["neutral"], content["limit"])
-        known = {f.name for f in fields(OperatingPoint)}
-        own = {name: value for name, value in content.items() if name in known}
-        for name in ("initial", "inputs", "memory", "outputs", "rates", "wanted", "residuals"):
-            for key, value in own[name].items():
-                real(value, f"{name} of '{key}'")
-        dict(own["parameters"].items())
-        text(own["system"], "the system")
-        state, notes = np.array(own["state"], dtype=float), tuple(map(str, own["notes"]))
-        found = OperatingPoint(**own | {"state": state, "notes": notes, "stability": stability})
-        found._repr_html_(), found.table
-    return found
+    return OperatingPoint.load(path)
 
 
 def _table_number(value: float) -> str:

@@ -189,14 +189,14 @@ class SignalData:
 
 
 def steps_to_jumps(plan: Plan, real: np.dtype) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the grid points, the steps between them, and the code of the row due at each (`_due`).
+    """Return the grid points, the steps between them, and the code of the row due at each; 0 for none.
 
     Steps to jumps of inputs end a few roundings of ``real`` before them, as ``before_jump`` of
     solver/steps.py does.
     """
     rounding = ROUNDINGS * float(np.finfo(real).eps)
-    assert plan.grid is not None and plan.steps is not None
-    due = _due(plan)
+    assert plan.grid is not None and plan.steps is not None and plan.row_at is not None
+    due = np.append(codes_of_rows(plan), np.int32(0))[plan.row_at]  # the number −1 is that of no row
     if plan.stops is None:
         return plan.grid, plan.steps, due
     near = SNAP * float(plan.settings.fixed_step or 0.0)
@@ -222,16 +222,11 @@ def steps_to_jumps(plan: Plan, real: np.dtype) -> tuple[np.ndarray, np.ndarray, 
     return np.array(points), np.array(steps), np.array(wanted, dtype=np.int32)
 
 
-def _due(plan: Plan) -> np.ndarray:
-    """Return a code for each grid point: twice the number of a kept row, from 1, plus 1 if metrics use it."""
-    assert plan.row_at is not None
-    due = np.zeros(len(plan.row_at), dtype=np.int32)
-    on = plan.row_at >= 0
-    rows = plan.row_at[on]
-    kept = plan.kept[rows] & bool(plan.history)
-    number = np.where(kept, np.cumsum(plan.kept)[rows], 0)
-    due[on] = 2 * number + (plan.measured[rows] & bool(plan.metrics))
-    return due
+def codes_of_rows(plan: Plan) -> np.ndarray:
+    """Return a code for each row: twice its number among kept rows, from 1, plus 1 if metrics use it."""
+    number = np.where(plan.kept & bool(plan.history), np.cumsum(plan.kept), 0)
+    found: np.ndarray = (2 * number + (plan.measured & bool(plan.metrics))).astype(np.int32)
+    return found
 
 
 _REALS = ctypes.POINTER(ctypes.c_double)

@@ -15,7 +15,7 @@ import numpy as np
 
 from armillary.algebra.expression import symbol
 from armillary.ensembles.engines.engine import LEFT_OVER, Outcome
-from armillary.ensembles.engines.gpu_engine import CardEngine, SignalData, steps_to_jumps
+from armillary.ensembles.engines.gpu_engine import CardEngine, SignalData, codes_of_rows, steps_to_jumps
 from armillary.ensembles.plan import (
     ACCUMULATES,
     DIVERGED,
@@ -141,7 +141,7 @@ class Queued(CardEngine):
         self._times = cupy.asarray(np.append(plan.times, np.inf))
         jumps = np.append([] if plan.stops is None else plan.stops, np.inf)
         self._jumps = cupy.asarray(jumps.astype(self._real).astype(float))  # rounded as the kernel's time
-        self._due = cupy.asarray(_due(plan))
+        self._due = cupy.asarray(codes_of_rows(plan))
         reals = (s.t0, s.t_end, s.step or 0.0, s.max_step, s.rtol, float(np.max(s.atol)))
         addresses = np.array([self._times.data.ptr, self._jumps.data.ptr], dtype=np.uint64)
         counts = np.array([s.max_steps, len(plan.times)], dtype=np.int64)
@@ -211,14 +211,6 @@ def _change_codes(models: Sequence[ConfiguredProgram]) -> list[ChangeCode]:
     table = configurations_of(models[0].base.equations)
     found = [(m.base.equations, table.ratings(m.equations.configuration.locked)) for m in models]
     return [ChangeCode(with_changes(equations, ratings=ratings).program) for equations, ratings in found]
-
-
-def _due(plan: Plan) -> np.ndarray:
-    """Return a code for each row: twice its number among kept rows, from 1, plus 1 if metrics use it."""
-    kept = plan.kept & bool(plan.history)
-    return np.where(kept, 2 * np.cumsum(plan.kept), 0).astype(np.int32) + (
-        plan.measured & bool(plan.metrics)
-    ).astype(np.int32)
 
 
 def _with_batch_outputs(model: ConfiguredProgram, plan: Plan, program: Program) -> Configured:

@@ -27,7 +27,7 @@ from collections.abc import Collection, Mapping, Sequence
 from math import inf
 
 from armillary.ensembles.engines.engine import LEFT_OVER
-from armillary.ensembles.engines.lane_steps import LaneFrame, lengths
+from armillary.ensembles.engines.lane_steps import ADDRESSES, SETTINGS, LaneFrame, lengths
 from armillary.ensembles.plan import KEPT, MEASURED, Plan
 from armillary.llvm.building.builder import Local, Operand, Span, Value
 from armillary.llvm.building.emitter import REAL, WHOLE, Raw
@@ -51,10 +51,6 @@ from armillary.solver.thresholds import (
 
 WANTED = ("advance", "settle", "set_nests", "dense_state")  # functions of armillary.solver
 KEPT_VECTORS = ("state", "trial", "k0", "g_start", "k_before")
-
-WHOLES = ("count", "stride")
-ADDRESSES = ("settings", "atol", "times", "want", "place", "halt")
-SETTINGS = ("t0", "t_end", "step", "rtol", "max_step", "max_steps")
 
 # One number per lane: numbers of its run, as in the record of a run (solver/record.py); and the purpose of
 # the next row, the run in this lane (−1: none), whether the run is left over, and work.
@@ -93,9 +89,7 @@ class AdaptiveSteps(LaneFrame):
         rooms: Mapping[str, int] | None = None,
         addresses: Sequence[str] = ADDRESSES,
     ) -> None:
-        super().__init__(plan, lanes, rooms or rooms_of(plan), WHOLES, addresses)
-        self.stride = self.whole_argument("stride")
-        self.setting = {name: self.outside("settings")[i] for i, name in enumerate(SETTINGS)}
+        super().__init__(plan, lanes, rooms or rooms_of(plan), addresses)
         self.places["finish"] = self.places["state"]  # rows are found as soon as a step is accepted
         self.method = plan.method
         self.solver = self.lane_solver(WANTED if plan.method.adaptive else WANTED[:2])

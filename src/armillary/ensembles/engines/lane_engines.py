@@ -41,16 +41,6 @@ def _method_refusal(plan: Plan) -> str:
     return "" if known else f"method '{method.name}' has no Runge-Kutta tableau"
 
 
-def _refusal(plan: Plan) -> str:
-    """Return why neither `Lanes` nor `AdaptiveLanes` can make the runs of a plan; "" for no such reason."""
-    program = plan.program
-    if why := _method_refusal(plan):
-        return why
-    if program.fire or program.events.results or program.corrected:
-        return f"'{program.name}' has events or corrections"
-    return "inputs jump" if plan.stops is not None else ""
-
-
 def link_lanes(texts: tuple[str, str], entry: str) -> LlvmObject:
     """Return a loop over lanes as machine code, linked with the functions that it calls."""
 
@@ -118,79 +108,54 @@ def _lane_loop(
 
 
 class Lanes(Engine):
-    """Engine for fixed steps without events, with all rows at ends of steps."""
-
-    @classmethod
-    def refusal(cls, plan: Plan) -> str:
-        if plan.method.adaptive:
-            return f"method '{plan.method.name}' chooses its steps"
-        return _refusal(plan) or ("rows lie inside of steps" if plan.row_at is None else "")
-
-    def __init__(self, plan: Plan, width: int | None = None) -> None:
-        from armillary.ensembles.engines.lane_steps import LaneSteps
-
-        super().__init__(plan)
-        self.width = width or register_doubles()
-        self.name = f"lanes of {self.width}"
-        self._loop = _lane_loop(plan.code, plan, self.width, LaneSteps)
-        s = plan.settings
-        self._settings = np.array([s.t0, s.t_end, s.fixed_step, s.max_steps], dtype=float)
-        # After the last row, a row at infinity.
-        self._rows = (np.append(plan.times, np.inf), np.append(plan.uses, 0.0))
-
-    def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
-        plan, n, width = self.plan, i1 - i0, self.width
-        blocks = -(-n // width)
-        stride = blocks * width
-        parameters, state, memory = (_pad_columns(a, stride) for a in starts.block(i0, i1))
-        outcome = Outcome.empty(plan, stride)
-        slots = np.ascontiguousarray(np.tile(plan.slots[:, None], (1, stride)))
-        status, stops, rows = np.empty(stride), np.empty(stride), outcome.rows
-        self._loop(
-            blocks, stride, self._settings, *self._rows, self.halt,
-            parameters, state, memory, rows, slots, status, stops,
-        )  # fmt: skip
-        return Outcome(status.astype(np.int8), stops, state, memory, rows, slots, {}).first(n)
-
-
-class AdaptiveLanes(Engine):
-    """Engine for adaptive steps without events and without memory that changes every step."""
+    """Engine for runs without events: by fixed steps with all rows at their ends, or by adaptive steps
+    without memory that is renewed every step.
+    """
 
     leaves_runs = True
 
     @classmethod
     def refusal(cls, plan: Plan) -> str:
-        if not plan.method.adaptive:
-            return f"method '{plan.method.name}' has fixed steps"
-        return _refusal(plan) or ("memory is renewed every step" if plan.program.update.results else "")
+        program = plan.program
+        if why := _method_refusal(plan):
+            return why
+        if program.fire or program.events.results or program.corrected:
+            return f"'{program.name}' has events or corrections"
+        if plan.stops is not None:
+            return "inputs jump"
+        if plan.method.adaptive:
+            return "memory is renewed every step" if program.update.results else ""
+        return "rows lie inside of steps" if plan.row_at is None else ""
 
     def __init__(self, plan: Plan, width: int | None = None) -> None:
         from armillary.ensembles.engines.lane_control import AdaptiveSteps
+        from armillary.ensembles.engines.lane_steps import LaneSteps
 
         super().__init__(plan)
         self.width = width or register_doubles()
         self.name = f"lanes of {self.width}"
-        self._loop = _lane_loop(plan.code, plan, self.width, AdaptiveSteps)
-        # After the last row, a row at infinity.
-        places = np.cumsum(plan.kept) - 1.0
-        self._rows = (np.append(plan.times, np.inf), np.append(plan.uses, 0.0), np.append(places, 0.0))
-        s, states = plan.settings, len(plan.program.state)
-        self._settings = np.array(
-            [s.t0, s.t_end, s.step or 0.0, s.rtol, s.max_step, s.max_steps], dtype=float
-        )
-        self._atol = np.broadcast_to(s.tolerances(states), states).copy()
+        made = AdaptiveSteps if plan.method.adaptive else LaneSteps
+        self._loop = _lane_loop(plan.code, plan, self.width, made)
+        self._given = *_settings(plan, plan.settings.max_step, len(plan.program.state)), self.halt
 
     def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
         plan, n = self.plan, i1 - i0
-        parameters, state, memory = (np.ascontiguousarray(a) for a in starts.block(i0, i1))
-        outcome = Outcome.empty(plan, n)
-        slots = np.ascontiguousarray(np.tile(plan.slots[:, None], (1, n)))
-        status, stops = np.full(n, float(NOT_RUN)), np.full(n, np.nan)
-        self._loop(
-            n, n, self._settings, self._atol, *self._rows, self.halt,
-            parameters, state, memory, outcome.rows, slots, status, stops,
-        )  # fmt: skip
-        return Outcome(status.astype(np.int8), stops, state, memory, outcome.rows, slots, {})
+        stride = -(-n // self.width) * self.width
+        parameters, state, memory = (_pad_columns(a, stride) for a in starts.block(i0, i1))
+        outcome = Outcome.empty(plan, stride)
+        slots = np.ascontiguousarray(np.tile(plan.slots[:, None], (1, stride)))
+        status, stops, rows = np.full(stride, float(NOT_RUN)), outcome.t_stop, outcome.rows
+        self._loop(n, stride, *self._given, parameters, state, memory, rows, slots, status, stops)
+        return Outcome(status.astype(np.int8), stops, state, memory, rows, slots, {}).first(n)
+
+
+def _settings(plan: Plan, max_step: float, states: int) -> tuple[np.ndarray, ...]:
+    """Return the arrays that all runs read (``ADDRESSES`` of lane_steps.py), but for the last one."""
+    s, places = plan.settings, np.cumsum(plan.kept) - 1.0
+    numbers = np.array([s.t0, s.t_end, s.step or 0.0, s.rtol, max_step, s.max_steps], dtype=float)
+    rows = ((plan.times, np.inf), (plan.uses, 0.0), (places, 0.0))  # after the last row, one at infinity
+    tolerances = np.broadcast_to(s.tolerances(states) if plan.method.adaptive else 1.0, states).copy()
+    return numbers, tolerances, *(np.append(row, last) for row, last in rows)
 
 
 def _pad_columns(array: np.ndarray, columns: int) -> np.ndarray:
@@ -275,8 +240,6 @@ class LanesWithEvents(Scalar):
 
     def __init__(self, plan: Plan, width: int | None = None) -> None:
         self.width, self._making = width or register_doubles(), Lock()
-        places = np.cumsum(plan.kept) - 1.0
-        self._rows = (np.append(plan.times, np.inf), np.append(plan.uses, 0.0), np.append(places, 0.0))
         super().__init__(plan)
         self.name = f"lanes of {self.width} between events"
 
@@ -297,8 +260,7 @@ class LanesWithEvents(Scalar):
         from armillary.ensembles.engines.lane_control import StepsBetweenEvents
 
         plan, control = self.plan, self.first.control
-        s = plan.settings
-        self._settings = np.array([s.t0, s.t_end, s.step or 0.0, s.rtol, control.max_step, s.max_steps])
+        self._given = *_settings(plan, control.max_step, self.first.shape.states), self.halt
         models = self.changes.models if self.changes is not None else (plan.code,)
         for c, model in enumerate(models):
             program = restrict_outputs(model.equations.program, model.output_names, plan.columns)
@@ -344,9 +306,7 @@ class LanesWithEvents(Scalar):
 
     def _loops(self, visits: ScalarVisits) -> list[Callable[..., None]]:
         """Return the loops of all configurations, bound to the arrays of given visits."""
-        tolerances = np.full(self.first.shape.states, self.plan.settings.atol)
-        arrays = (self._settings, tolerances, *self._rows, self.halt)
-        given = (*arrays, visits.controls, visits.rooms, *visits.columns)
+        given = (*self._given, visits.controls, visits.rooms, *visits.columns)
         return [loop.bound(*given) for loop in self._lanes]
 
 

@@ -32,6 +32,11 @@ from armillary.solver.llvm.functions import Stepper
 from armillary.solver.llvm.lanes import LaneSolver
 from armillary.solver.llvm.layout import Reason
 
+WHOLES = ("count", "stride")
+# Arrays that all runs read: settings, the tolerance of each state, times, purposes and places in histories of
+# all rows, and a number that is not zero if the loop must end.
+ADDRESSES = ("settings", "atol", "times", "want", "place", "halt")
+SETTINGS = ("t0", "t_end", "step", "rtol", "max_step", "max_steps")
 # Arrays of all runs: values at the start, replaced by those at the end, and kept rows, metrics and statuses.
 ARRAYS = ("all_parameters", "all_state", "all_memory", "all_rows", "all_slots", "all_status", "all_stops")
 
@@ -186,19 +191,16 @@ def lengths(plan: Plan) -> dict[str, int]:
 
 
 class LaneFrame(LaneFunction):
-    """``runs(wholes…, addresses…, ARRAYS…, room)`` for one program, method and set of metrics."""
+    """``runs(WHOLES…, addresses…, ARRAYS…, room)`` for one program, method and set of metrics."""
 
     def __init__(
-        self,
-        plan: Plan,
-        lanes: int,
-        rooms: Mapping[str, int],
-        wholes: Sequence[str],
-        addresses: Sequence[str],
+        self, plan: Plan, lanes: int, rooms: Mapping[str, int], addresses: Sequence[str] = ADDRESSES
     ) -> None:
         assert plan.method.tableau is not None
         self.tableau, self.metrics, self.history = plan.method.tableau, plan.metrics, plan.history
-        super().__init__("runs", plan.program, lanes, rooms, wholes, (*addresses, *ARRAYS))
+        super().__init__("runs", plan.program, lanes, rooms, WHOLES, (*addresses, *ARRAYS))
+        self.stride = self.whole_argument("stride")
+        self.setting = {name: self.outside("settings")[i] for i, name in enumerate(SETTINGS)}
 
     def update_metrics(self, t: Operand, slots: str = "slots") -> None:
         """Emit: update the slots of metrics by the outputs."""
@@ -214,9 +216,6 @@ class LaneFrame(LaneFunction):
 # step while its neighbours go on. All runs that go on are at the same time.
 
 WANTED = ("advance", "settle", "keep_row")  # functions of armillary.solver
-WHOLES = ("blocks", "stride")
-ADDRESSES = ("settings", "times", "want", "halt")
-SETTINGS = ("t0", "t_end", "step", "max_steps")
 # Numbers that are equal in all runs that go on, as in their records (solver/record.py).
 SHARED = ("t", "t_old", "index", "steps", "filled")
 
@@ -242,7 +241,7 @@ class LaneSteps(LaneFrame):
             self.near = near_sines(program)
         if self.near is not None:
             rooms |= {"sines": len(self.near.sines), "turned": 1, "near_trial": rooms["state"]}
-        super().__init__(plan, lanes, rooms, WHOLES, ADDRESSES)
+        super().__init__(plan, lanes, rooms)
         self.places["row"] = self.places["out"]
         parts = {"NORMALISE": program.normalises, "UPDATE": program.update.results}
         self.solver = LaneSolver(
@@ -256,9 +255,7 @@ class LaneSteps(LaneFrame):
             given={} if self.near is None else {"stages": stages_with_sines},
         )
         self.stages = LaneSolver(self, plan.method, ("stages",))  # with sines as `derivatives` chooses
-        self.stride = self.whole_argument("stride")
-        self.setting = {name: self.outside("settings")[i] for i, name in enumerate(SETTINGS)}
-        with self.each(self.whole_argument("blocks")) as block:
+        with self.each(self.stride.whole_quotient(self.whole(lanes))) as block:
             self.fuses = False
             self.run = block * lanes
             for name in ("parameters", "state", "memory", "slots"):
@@ -300,7 +297,6 @@ class LaneSteps(LaneFrame):
             self["restart"], self["h_before"] = 1.0, 0.0
         self.stop = Local(self, self.of_kind(self.kind, float("nan")))
         self.turning = Local(self, self.of_kind(self.kind, 0.0))
-        self.kept = Local(self, self.whole(0))
         with self.repeat() as loop:
             with self.when(self.outside("halt")[0].differs(0.0)):
                 loop.leave()
@@ -330,22 +326,17 @@ class LaneSteps(LaneFrame):
     def show_row(self) -> None:
         """Emit: use the row at the present time for metrics, histories, or both."""
         sound = self["status"] <= float(Reason.FINISHED)
-        t, want = self.next_row("times"), self.next_row("want")
+        t, want, place = (self.next_row(name) for name in ("times", "want", "place"))
         self.solver("keep_row", where=sound)
         if self.metrics:
             with self.when(want >= float(MEASURED)):
                 self.update_metrics(t)
         if self.history:
             with self.when(want.equals(float(KEPT)) | want.equals(float(KEPT + MEASURED))):
-                self.keep(sound)
-
-    def keep(self, sound: Value) -> None:
-        """Emit: keep a row of the histories; NaN for runs that have failed."""
-        first = self.kept.get() * len(self.history)
-        for place, column in enumerate(self.history):
-            value = self.choose(sound, self.vector("out")[column], float("nan"))
-            self.block_of("all_rows", first + place)[0] = value
-        self.kept.set(self.kept.get() + 1)
+                first = place.to_whole() * len(self.history)
+                for k, column in enumerate(self.history):  # NaN for runs that have failed
+                    value = self.choose(sound, self.vector("out")[column], float("nan"))
+                    self.block_of("all_rows", first + k)[0] = value
 
     def stages_with_sines(self, t: Value, h: Value) -> None:
         """Emit the stages with sines computed from the sines of the first stage.

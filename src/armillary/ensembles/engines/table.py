@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from armillary.ensembles.engines.engine import Engine, Outcome
-from armillary.ensembles.engines.lane_engines import AdaptiveLanes, Lanes, LanesWithEvents
+from armillary.ensembles.engines.lane_engines import Lanes, LanesWithEvents
 from armillary.ensembles.engines.scalar import Scalar
 from armillary.ensembles.plan import (
     ACCUMULATES,
@@ -121,7 +121,7 @@ class PythonEngine(Engine):
 
 
 def _cpu() -> tuple[type[Engine], ...]:
-    return Lanes, AdaptiveLanes, LanesWithEvents, Scalar, PythonEngine
+    return Lanes, LanesWithEvents, Scalar, PythonEngine
 
 
 def _gpu() -> tuple[type[Engine], ...]:

@@ -453,8 +453,8 @@ class RoutineLayout:
 class Routine(Code):
     """A function of a method under construction: its first argument is the address of the fields."""
 
-    def __init__(self, function: Function, layout: RoutineLayout) -> None:
-        super().__init__(function)
+    def __init__(self, function: Function, layout: RoutineLayout, lanes: int = 1) -> None:
+        super().__init__(function, lanes)
         self.layout = layout
 
     def __getitem__(self, field: str) -> Value:

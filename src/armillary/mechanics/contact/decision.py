@@ -273,15 +273,16 @@ def _rows_at_rest(
 
     Accelerations contain products of velocities, so the accelerations of redundant rows would otherwise
     contradict each other. Approaches that are no impact become zero, too: a contact that opens with one would
-    close again at once, without end.
+    close again at once, without end. A contact with such an approach stops as one that was closed does.
     """
     rest: list[Scalar] = [0] * len(velocities)
     for c, choice, at_dead_centre in zip(contacts, choices, centred, strict=True):
+        closes = choice.before
         if c.normal is not None:
-            stops = fn.or_(choice.before, as_expr(velocities[c.normal]) < 0)
-            rest[c.normal] = fn.and_(choice.active, stops)
+            closes = fn.or_(choice.before, as_expr(velocities[c.normal]) < 0)
+            rest[c.normal] = fn.and_(choice.active, closes)
         for row in c.slip:
-            stands = fn.and_(fn.and_(choice.active, choice.before), fn.equal(choice.rests, 1))
+            stands = fn.and_(fn.and_(choice.active, closes), fn.equal(choice.rests, 1))
             rest[row] = fn.select(at_dead_centre, 0, stands)
     return rest
 

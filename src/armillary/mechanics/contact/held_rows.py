@@ -44,8 +44,8 @@ def correct_forces(run: Contacts, count: whole, by_speeds: truth, turns_of_softn
             j: whole = run.order[a]
             change: real = 0.0
             for s in range(N_CONTACT_SPEEDS):
-                term: real = run.jacobian[at(j, N_CONTACT_SPEEDS, s)] * run.speed_size[s]
-                change = change + term * run.side[s]
+                lever: real = run.jacobian[at(j, N_CONTACT_SPEEDS, s)] * run.speed_size[s]
+                change = change + lever * run.side[s]
             run.rest[a] = change / (run.root[j] * relative_softness(run, j))
     else:
         for a in range(count):

@@ -89,6 +89,7 @@ def unilateral(
             f"{where}: its gap '{distance}' depends on a speed; give an expression of coordinates"
         )
     closing = as_expr(motion.time_derivative(distance))
+    _check_gap_changes(distance, closing, where)
     push = _generalised_load(system, name, closing, where)
     rebound = Rebound(restitution, law, settle)
     if slip is None:
@@ -233,12 +234,13 @@ def rigid_contact(
         gap, arm = gap - size, normal * -size
         rolling = cross(motion.angular_velocity(foot.body, base.body), arm)
         moving = moving + rolling
+    _check_gap_changes(gap, closing, where)
     push = _force(system, name, FORCE)
     force(system, name, push, normal, at=foot, reaction=base.body)
     if friction is None:
         if static is not None:
             raise ModelError(f"{where}: static= needs friction=, the coefficient while it slides")
-        _add(system, name, gap, closing, push, rebound, where)
+        _add(system, name, gap, closing, push, rebound, where, radius=size if radius is not None else None)
         return push
     mu, held = _coefficients(system, friction, static, where)
     axes = [t for t in axes_in_plane(normal, base.body) if not is_zero(dot(moving, t))]
@@ -258,7 +260,7 @@ def rigid_contact(
     turned = _displacements(system, [ZERO if rolling is None else as_expr(dot(rolling, t)) for t in axes])
     place = tuple(as_expr(dot(apart, t)) + x for t, x in zip(axes, turned, strict=False))
     slip = Slip(tuple(sliding), tuple(drags), mu, held, place)
-    _add(system, name, gap, closing, push, rebound, where, slip)
+    _add(system, name, gap, closing, push, rebound, where, slip, size if radius is not None else None)
     return push
 
 
@@ -274,13 +276,9 @@ def _add(
     rebound: Rebound,
     where: str,
     slip: Slip | None = None,
+    radius: Expr | None = None,
 ) -> None:
     """Record a one-sided contact, with its memories."""
-    if not any(s.data.role == "speed" for s in symbols(closing)):
-        raise ModelError(
-            f"{where}: its gap '{gap}' does not change with any speed, so that no force can act on it; leave "
-            "it out, or choose a point or a plane that moves towards the other"
-        )
     one_of(rebound.law, LAWS, f"{where}: law=", ModelError)
     other = next((c for c in system.contacts.values() if c.gap is not None and c.law != rebound.law), None)
     if other is not None:
@@ -323,10 +321,20 @@ def _add(
         closing_rate=motion.time_derivative(closing),
         push=push,
         restitution=e,
+        radius=radius,
         law=rebound.law,
         settle=settle,
         **_slip_record(slip),
     )
+
+
+def _check_gap_changes(gap: Expr, closing: Expr, where: str) -> None:
+    """Raise an error for a gap without speeds in its rate, as between points of one body."""
+    if not any(s.data.role == "speed" for s in symbols(closing)):
+        raise ModelError(
+            f"{where}: its gap '{gap}' does not change with any speed, so that no force can act on it; leave "
+            "it out, or choose points or planes of which one moves towards the other"
+        )
 
 
 def _slip_record(slip: Slip | None) -> dict[str, Given]:

@@ -76,26 +76,7 @@ def _plan(
     events = changes.events if changes else functions.n_events
     states = changes.states if changes else functions.n_states
     normalises = changes.normalises if changes else bool(functions.normalise)
-    scheme = stepping.scheme if stepping else None
     sparse = changes.sparse if changes else sparse_sizes(functions)
-    key = (
-        tableau,
-        inside,
-        stops,
-        scheme,
-        changes.shape if changes else None,
-        normalises,
-        states,
-        events,
-        machine_settings(),
-        watched,
-        sparse,
-    )
-    if key in functions.plans:
-        found: _Plan = functions.plans[key]
-        return found
-    from armillary.solver.llvm.compiled_loop import compiled_loop  # llvmlite is slow to import
-
     shape = LoopShape(
         tableau,
         states=states,
@@ -106,7 +87,7 @@ def _plan(
         fire=bool(functions.fire),
         normalise=normalises,
         dense=inside,
-        scheme=scheme,
+        scheme=stepping.scheme if stepping else None,
         stops=stops,
         changes=changes.shape if changes else None,
         general=stepping is None,
@@ -116,6 +97,12 @@ def _plan(
         watched=watched,
         kinks=0 < functions.n_own < functions.n_states,
     )
+    key = shape, machine_settings()
+    if key in functions.plans:
+        found: _Plan = functions.plans[key]
+        return found
+    from armillary.solver.llvm.compiled_loop import compiled_loop  # llvmlite is slow to import
+
     loop = compiled_loop(shape)
     offsets, length = shape.layout()
     workspace = np.zeros(max(length, 1))
@@ -181,11 +168,8 @@ class _PreparedRuns:
     """The common part of runs of a model with the same settings: all numbers except the start values."""
 
     settings: IntegrationSettings
-    chosen: tuple[object, ...]
     figures: np.ndarray | None
-    stops: bool
-    stepping: Stepping | None
-    watched: bool
+    others: tuple[object, ...]  # the other data on which the plan depends
     plan: _Plan
     workspace: np.ndarray  # the loop's numbers; from ``length`` on, the first log of events
     length: int
@@ -207,16 +191,9 @@ def _prepare_runs(
     are one object, see `complete_settings`. A run by `auto` has two methods.
     """
     figures = None if changes is None else changes.figures
+    others = machine_settings(), stops, stepping, watched
     kept: _PreparedRuns | None = functions.plans.get(settings.integrator.name)
-    if (
-        kept is not None
-        and kept.settings is settings
-        and kept.chosen == machine_settings()
-        and kept.figures is figures
-        and kept.stops is stops
-        and kept.stepping == stepping
-        and kept.watched is watched
-    ):
+    if kept and kept.settings is settings and kept.figures is figures and kept.others == others:
         return kept
     check_rows(settings.samples, settings.fixed_step, functions.n_outputs)
     plan = _plan(functions, settings, stepping, stops, changes, watched)
@@ -241,19 +218,7 @@ def _prepare_runs(
     times = samples.times(0, samples.count + 1) if few else None
     if times is not None:
         times.flags.writeable = False
-    made = _PreparedRuns(
-        settings,
-        machine_settings(),
-        figures,
-        stops,
-        stepping,
-        watched,
-        plan,
-        workspace,
-        length,
-        control,
-        times,
-    )
+    made = _PreparedRuns(settings, figures, others, plan, workspace, length, control, times)
     functions.plans[settings.integrator.name] = made
     return made
 

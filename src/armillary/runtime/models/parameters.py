@@ -211,7 +211,7 @@ def _first_use(system: Description, name: str) -> str:
 def physical_quantities(system: Description) -> Iterator[tuple[str, dict[str, Expr]]]:
     """Yield quantities of bodies and contacts that cannot be negative, by name.
 
-    They are mass and moments of inertia, coefficients of restitution and friction.
+    They are mass and moments of inertia, coefficients of restitution and friction, and radii of contacts.
     """
     for body in system.bodies.values():
         moments = {f"moment of inertia about {axis}": body.inertia[i][i] for i, axis in enumerate("xyz")}
@@ -221,9 +221,11 @@ def physical_quantities(system: Description) -> Iterator[tuple[str, dict[str, Ex
         e, sliding, held = contact.restitution, contact.friction, contact.held
         found: dict[str, Expr] = {}
         if e is not None:
-            found |= {"restitution": e, "1 - restitution": 1 - e}
+            found |= {"restitution": e, "margin of restitution below 1": 1 - e}
         if sliding is not None and held is not None:
-            found |= {what: sliding, f"static less sliding {what}": held - sliding}
+            found |= {what: sliding, f"margin of static over sliding {what}": held - sliding}
+        if contact.radius is not None:
+            found["radius"] = contact.radius
         yield f"{kind} '{contact.name}'", {name: x for name, x in found.items() if x.constant}
 
 
@@ -237,12 +239,21 @@ def check_physical(system: Description, table: ParameterTable, values: Mapping[s
     for where, quantities in physical_quantities(system):
         for value, what in zip(evaluate_all(quantities.values(), inside), quantities, strict=True):
             if value < 0:
-                raise ParameterError(f"{where}: its {what} is {value:g} with these parameters")
+                raise ParameterError(negative_quantity(f"{where}: its {what}", value, quantities[what]))
     for speed, value in zip(system.armatures, evaluate_all(system.armatures.values(), inside), strict=True):
         if value < 0:
-            raise ParameterError(f"the armature of '{speed}' is {value:g} with these parameters")
+            raise ParameterError(
+                negative_quantity(f"the armature of '{speed}'", value, system.armatures[speed])
+            )
     if why := table.masses.why_singular({name: float(inside[name]) for name in values}):
         raise ParameterError(with_these(why))
+
+
+def negative_quantity(words: str, value: float, expression: Expr) -> str:
+    """Return the message about a quantity that parameters make negative, with the parameters to change."""
+    names = sorted(s.data.name for s in symbols(expression) if s.data.role == "parameter")
+    remedy = f" (give {' and '.join(names)} so that it is 0 or more)" if names else ""
+    return f"{words} is {value:g} with these parameters{remedy}"
 
 
 def with_these(why: str) -> str:

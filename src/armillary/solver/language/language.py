@@ -97,6 +97,8 @@ N_SETTINGS = N_OWN_MOTION = 0
 N_ROWS = N_JACOBIAN = N_ELEMENTS = 0
 N_STAGES = N_NESTS = N_LOOKS = N_OUTPUTS = 0
 N_UNKNOWNS = N_ENTRIES = 0
+# Of the present configuration; the reader replaces them by expressions (translator.py).
+N_PRESENT_STATES = N_PRESENT_UNKNOWNS = N_PRESENT_ENTRIES = 0
 N_GAPS = N_RATES = N_RATE_PLACES = N_UNITS = 0
 # KIND: of each state in each configuration, the number of its kind of speeds, or NONE. PIVOT_OF: of each
 # pivot, its configuration.

@@ -41,6 +41,12 @@ _OF_SYSTEMS = (
     *("contacts", "locking_events", "settings", "adjusting", "choices", "reclosing", "passing", "clocked"),
     *("late_search", "implicit", "differentiated", "driven", "sparse"),
 )
+# Sizes of the present configuration: where there are several, and where there is one.
+_PRESENT_SIZES = {
+    "N_PRESENT_STATES": ("run.used", "N_STATES"),
+    "N_PRESENT_UNKNOWNS": ("EXTENT[FIRST]", "N_UNKNOWNS"),
+    "N_PRESENT_ENTRIES": ("EXTENT[FIRST + 1]", "N_ENTRIES"),
+}
 OF_METHODS = ("adaptive", "end_enters_error", "has_two_errors")  # false for all fixed steps
 VECTORS = tuple(name for name, value in vars(language).items() if value is np.ndarray)
 # For each description: the file of its record, and the files of its functions.
@@ -261,6 +267,9 @@ class _Fold(ast.NodeTransformer):
         self.facts = {"dense": True, **facts} if "ALWAYS_DENSE" in features else facts
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
+        if sizes := _PRESENT_SIZES.get(node.id):
+            several, one = sizes
+            return ast.parse(several if "CONFIGURATIONS" in self.features else one, mode="eval").body
         return ast.Constant(node.id in self.features) if node.id in FEATURES else node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:

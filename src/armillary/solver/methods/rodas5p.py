@@ -70,7 +70,10 @@ ROSENBROCK = Rosenbrock(
     ),
     b=(*_G, 1.0, 1.0, 1.0),
     errors=((0.0,) * 7 + (1.0,),),
-    control=StepControl(exponent=1 / 5, beta=0.0, least=0.2, most=6.0),
+    # With a safety of 0.9 the eight small cases of benchmarks/stiff.py take up to 12 % more trials for their
+    # error (Robertson's reactions and the robot as many): twice as many are rejected. PI control (beta 0.04)
+    # saves 6 to 18 % on smooth motions, and costs 5 to 20 % on the robot's floor.
+    control=StepControl(exponent=1 / 5, beta=0.0, least=0.2, most=6.0, safety=0.8),
     # The paper's terms in s, θ(1−θ)(K₁ + θ(K₂ + θ K₃)), in the nested form of tableau.py.
     dense=(_H1, tuple(p + q for p, q in zip(_H2, _H3, strict=True)), tuple(-q for q in _H3)),
 )
