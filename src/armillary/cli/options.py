@@ -113,7 +113,7 @@ class Declared:
 
 @dataclass(frozen=True)
 class Computed:
-    """A parameter that is computed from options and arguments: those of the parameters of a function."""
+    """A parameter that is computed from the options and arguments that a function declares."""
 
     function: AnyFunction
 
@@ -160,7 +160,7 @@ def call_with_options(function: AnyFunction, given: DataTable) -> object:
 
 
 class Command(click.Command):
-    """A command whose function declares its options, with those that all commands have: --json, --debug."""
+    """A command whose function declares its options; all commands also have --json and --debug."""
 
     def __init__(self, *args: Any, **attributes: Any) -> None:  # as click.Command takes them
         function = attributes["callback"]

@@ -163,7 +163,7 @@ class RigidContact:
     ``closing`` is the rate of the gap, and ``sliding`` are the velocities of the slip, along no direction,
     one or two; all are linear in the speeds. ``push`` and ``drag`` stand for the forces that do work on them;
     the derivation replaces them. ``friction`` is the coefficient while sliding (of a brake, the greatest
-    force), ``held`` the same at rest, ``radius`` that of a ball or disc. ``place`` are expressions of
+    force), ``held`` the same at rest, ``radius`` the radius of a ball or disc. ``place`` are expressions of
     coordinates with the rates ``sliding``, if there are any.
     """
 

@@ -3,7 +3,7 @@
 An acceleration as an output is the equations of motion once more: in a batch whose metrics look at every step
 it costs more than a stage. A step has just computed these rates. Each rate is, up to terms that are quickly
 computed, one named value of the derivation; where outputs use this value, they take it from the rate. The
-program keeps its constants, so that their tables serve as they are.
+program keeps its constants, so that their tables serve unchanged.
 """
 
 from __future__ import annotations

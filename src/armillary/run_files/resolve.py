@@ -555,8 +555,8 @@ def recording(on_start: Given, changes: DataTable) -> Given:
 
 
 def with_changes(values: RunValues, changes: DataMapping, run: Run) -> RunValues:
-    """Return the values of a run with those that on_start changed, so that its echo file gives the same run
-    without on_start.
+    """Return the values of a run with all values that on_start changed, so that its echo file gives the
+    same run without on_start.
     """
     first = run.initial if len(run) else {}
     tables: DataTable = {}

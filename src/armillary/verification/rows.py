@@ -120,7 +120,7 @@ Measure = Callable[[], Iterator[float]]
 PUBLISHED: list[Case] = []  # in the order of their definitions in each file
 
 
-def published(
+def published_case(
     name: str, title: str, source: str, *checks: Check, page: str, states: tuple[States, ...] = ()
 ) -> Callable[[Measure], Measure]:
     """Return a decorator that makes a function the measurement of a published case."""

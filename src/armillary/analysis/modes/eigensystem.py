@@ -205,7 +205,7 @@ def _chains(T: np.ndarray, tolerance: float) -> list[np.ndarray]:
 
 
 def _null_space(matrix: np.ndarray, zero: float, tolerance: float) -> np.ndarray:
-    """Return columns that span the null space: that of singular values up to ``zero``.
+    """Return columns that span the null space, whose singular values are at most ``zero``.
 
     Some rows of the columns form the identity, so that the columns are readable.
     """

@@ -320,7 +320,7 @@ def _has_mass(body: Body, equations: DerivedEquations) -> bool:
 
 
 def _further_speeds(body: Body) -> list[Expr]:
-    """Return a body's speeds with separate kinetic energy: those of modes and of armatures."""
+    """Return a body's speeds with separate kinetic energy: speeds of modes and of armatures."""
     modal = body.flex.speeds if body.flex else ()
     return [*modal, *(u for u in body.speeds if u in body.system.armatures)]
 
@@ -397,7 +397,7 @@ def _moving_bodies(equations: DerivedEquations) -> list[Body]:
 
 
 def _kinetic(body: Body, w: Triple, v: Triple) -> Expr:
-    """Kinetic energy of a body, ½ m v_c·v_c + ½ ω·I·ω, plus that of its deformation."""
+    """Kinetic energy of a body, ½ m v_c·v_c + ½ ω·I·ω, plus the energy of its deformation."""
     centre = add(v, cross_triples(w, body.com_coordinates))
     spin = matrix_vector(body.inertia, w)
     energy = plus(
@@ -483,8 +483,8 @@ _SHOWN = 0.005  # shares below this are not listed
 class BodyShapes:
     """Motion of coordinates and bodies, and energies of bodies and loads, in modes; the first axis is modes.
 
-    ``displacements`` are those of all coordinates, also dependent ones, in their stated units.
-    ``translations`` are those of the mass centres in the ground's axes, in the model's unit of length,
+    ``displacements`` has all coordinates, also dependent ones, in their stated units.
+    ``translations`` has the mass centres' motions in the ground's axes, in the model's unit of length,
     ``rotations`` about these axes in rad. ``kinetic`` has the share of each body in the kinetic energy of a
     mode over a cycle, with the sum 1. ``potential`` and ``dissipation`` have the shares of each load, weight
     or elasticity in the stored and the dissipated energy; their magnitudes have the sum 1, and a load with

@@ -174,7 +174,7 @@ class ConditionValues:
 
         The change of condition i is Σ_j |C_ij| s_j over the columns before ``first``, with their ``sizes`` s.
         For large systems it is (Σ_j (C_ij s_j)²)½, estimated from a few directions with random signs. The
-        slopes are those of the columns from ``first`` on. Elements that are not finite count as zero.
+        slopes are for the columns from ``first`` on. Elements that are not finite count as zero.
         """
         if self.of.by_columns:
             return self._changes_by_random_signs(xs, sizes, first)

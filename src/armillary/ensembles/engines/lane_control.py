@@ -230,8 +230,8 @@ class AdaptiveSteps(LaneFrame):
     # ------------------------------------------------------------ rows
 
     def rows(self, where: Value, rates: str = "k0") -> None:
-        """Emit: make all rows due up to the present time, in lanes where a condition holds; ``rates`` are
-        those of the present state.
+        """Emit: make all rows due up to the present time, in lanes where a condition holds; ``rates`` names
+        the rates of the present state.
         """
         with self.repeat() as loop:
             pending = where & (self["due"] <= self["t"])

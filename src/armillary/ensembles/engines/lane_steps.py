@@ -111,7 +111,7 @@ class LaneFunction(Stepper):
         result: str | Span = "out",
         rates: str = "k0",
     ) -> None:
-        """Emit: compute the outputs; ``rates`` are those of the state, if outputs read them."""
+        """Emit: compute the outputs; ``rates`` are the rates of the state, if outputs read them."""
         if self.program.row_rates:
             self.add_rates(state, rates)
             state = "rated"

@@ -42,7 +42,7 @@ _LOG = 256  # room for recorded events, besides those of one step
 
 
 class Scalar(Engine):
-    """Engine for any method but those of redundant coordinates, with events.
+    """Engine for any method except methods for redundant coordinates, with events.
 
     It leaves over runs that need a configuration which no run has met yet.
     """
@@ -112,7 +112,7 @@ class Scalar(Engine):
         return True
 
     def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
-        """Make the runs; mark as LEFT_OVER those that need an unknown configuration or do not advance."""
+        """Make the runs; mark as LEFT_OVER all that need an unknown configuration or do not advance."""
         visits = ScalarVisits(self, starts, i0, i1)
         visits.visit(np.arange(i1 - i0), begins=True)
         return visits.outcome()

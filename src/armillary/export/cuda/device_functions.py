@@ -140,7 +140,7 @@ class CudaPrinter(CPrinter):
 
 
 class SectionWriter:
-    """Functions of one program, with names from ``stem``; its constants follow those of ``before``."""
+    """Functions of a program, with names from ``stem``; its constants follow the constants of ``before``."""
 
     def __init__(
         self,

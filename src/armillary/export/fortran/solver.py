@@ -413,7 +413,7 @@ class FortranSolverPrinter(SolverPrinter):
 
 
 class FortranPart(FortranSolverPrinter):
-    """Printer of a further solver, with a record of its own: of closing loops, or of contacts."""
+    """Printer of a second solver, with another record: for closing loops, or for contacts."""
 
     def __init__(self, source: AssemblySource | ContactSource, record_type: str) -> None:
         super().__init__(source.solver)

@@ -271,7 +271,7 @@ class MatlabSolverPrinter(SolverPrinter):
 
 
 class MatlabPart(MatlabSolverPrinter):
-    """Printer of a further solver, with a record of its own: of closing loops, or of contacts."""
+    """Printer of a second solver, with another record: for closing loops, or for contacts."""
 
     given = ()
 

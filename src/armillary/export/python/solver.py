@@ -286,7 +286,7 @@ class PythonSolverPrinter(SolverPrinter):
 
 
 class PythonPart(PythonSolverPrinter):
-    """Printer of a further solver, with a record of its own: of closing loops, or of contacts."""
+    """Printer of a second solver, with another record: for closing loops, or for contacts."""
 
     def __init__(
         self, source: AssemblySource | ContactSource, record_type: str, names: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""Forces of contacts from independent rows among those that hold, in the language of solver/language.
+"""Forces of contacts from independent rows among the rows that hold, in the language of solver/language.
 
 Read ``problem.py`` first. Nearly all forces of a run are found in this way, in every stage of a step. Each
 independent row k has a direction d_k of speeds, which changes row k and no independent row before it:
@@ -459,8 +459,8 @@ def factorise_shares(run: Contacts, rank: whole) -> truth:
     """Factorise K = Lᵀ Σ⁻¹ R from its last element to its first, with the inverses of pivots on the diagonal;
     return whether all pivots are sound.
 
-    In this order a pivot without redundant rows is that of its own row. Redundant rows add to it, unless
-    friction reverses their effect.
+    In this order a pivot without redundant rows equals the pivot of its own row. Redundant rows add to it,
+    unless friction reverses their effect.
     """
     for b in range(rank):
         for k in range(rank):

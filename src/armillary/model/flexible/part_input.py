@@ -352,7 +352,7 @@ def modal_mass(M: Array, where: str) -> Array:
 def reduced_mass(M: Array, P: Array, total_mass: object, where: str) -> Array:
     """M − PᵀP/m, in which the modes of a whole free vehicle of mass m are orthogonal.
 
-    Without ``total_mass`` the modes are those of the part on a fixed body, and the result is M. Source: JPL
+    Without ``total_mass`` the modes belong to the part on a fixed body, and the result is M. Source: JPL
     TR 32-1598, sect. II.
     """
     if total_mass is None:

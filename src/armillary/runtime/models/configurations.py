@@ -98,7 +98,7 @@ class Configurations:
     def tolerances(
         self, configuration: Configuration, atol: float | Sequence[float]
     ) -> float | Sequence[float]:
-        """Return the tolerances of a configuration's states, from those of the first configuration by name.
+        """Return the tolerances of a configuration's states, from the first configuration's by name.
 
         A speed that is no state of the first configuration gets the least tolerance of that one's speeds.
         """

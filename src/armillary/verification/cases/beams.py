@@ -23,7 +23,7 @@ from armillary.model.joints import Prismatic, Revolute
 from armillary.stages import System
 from armillary.stages.model import Model
 from armillary.untyped import DataTable
-from armillary.verification.rows import TIGHT, published, value
+from armillary.verification.rows import TIGHT, published_case, value
 
 _WRIGHT = "Wright, Smith, Thresher & Wang (1982)"
 # First flapping frequencies at Ω = 0, 1, …, 10, for EI = μ = L = 1 and no hub radius.
@@ -44,7 +44,7 @@ _PLATES = {"clamped": (3.4917, 8.5246, 21.429), "free": (13.489, 19.789, 24.432)
 _BOUND = "a bound from above by beam functions; ours by polynomials is one too, and lower"
 
 
-@published(
+@published_case(
     "beams_and_plates",
     "Beams and plates",
     "handbooks",
@@ -86,7 +86,7 @@ def spinning(motion: str, *, radius: float = 0.0, modes: int = 8, stiffening: bo
     return s
 
 
-@published(
+@published_case(
     "rotating_beam",
     "Rotating beam",
     _WRIGHT,
@@ -163,7 +163,7 @@ def eigenvalues(s: System, spin: float) -> np.ndarray:
     return np.linalg.eigvals(np.transpose(columns))
 
 
-@published(
+@published_case(
     "pitched_beam",
     "Rotating beam at a pitch angle",
     _WRIGHT_AT_PITCH,
@@ -197,7 +197,7 @@ _ROUND = (5.0, 15.0)  # below and above the critical speed
 _FLAT = 1.1 * FIRST  # between the two of the flat shaft, 1 and 1.2 times the first frequency
 
 
-@published(
+@published_case(
     "spinning_shaft",
     "Spinning shafts",
     _HARTOG,
@@ -287,7 +287,7 @@ def _balance(model: Model, state: np.ndarray, load: float) -> np.ndarray:
     return np.concatenate([q, np.zeros(count)])
 
 
-@published(
+@published_case(
     "elastica",
     "Cantilever bent far by a tip force",
     _MATTIASSON,
@@ -376,7 +376,7 @@ def system() -> System:
     return s
 
 
-@published(
+@published_case(
     "flexible_slider_crank",
     "Flexible slider-crank",
     _SOURCE,

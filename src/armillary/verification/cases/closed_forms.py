@@ -29,13 +29,13 @@ from armillary.verification.rows import (
     example,
     largest,
     largest_difference,
-    published,
+    published_case,
     reference,
     value,
 )
 
 
-@published(
+@published_case(
     "pendulum",
     "Pendulum",
     "elliptic functions",
@@ -61,7 +61,7 @@ def measure_pendulum() -> Iterator[float]:
     yield drift(model.simulate(5.0, step=1e-3, method="rk4", initial={"bob.q1": 1.0})["energy"])
 
 
-@published(
+@published_case(
     "bouncing_ball",
     "Bouncing ball",
     "closed form",
@@ -95,7 +95,7 @@ def _nutation(model: Model) -> Iterator[float]:
 _STATES = States(lambda: example("spinning_top").system(), _nutation)
 
 
-@published(
+@published_case(
     "spinning_top",
     "Spinning top",
     "elliptic functions",
@@ -175,7 +175,7 @@ def flip_period() -> float:
     return float(4 * ellipkm1(rest) / rate)
 
 
-@published(
+@published_case(
     "free_rotation",
     "Free rotation of a body with three inertias",
     _LANDAU,
@@ -201,7 +201,7 @@ def measure_free() -> Iterator[float]:
     yield abs(2 * float(np.mean(np.diff(times))) - flip_period())
 
 
-@published(
+@published_case(
     "gyrostat",
     "Symmetric gyrostat",
     "closed form: ω turns at ((C − A) ω₃ + h)/A",
@@ -230,7 +230,7 @@ _MU = 3.986004418e14  # m3/s2
 _LIBRATING = (100.0, 300.0, 250.0)  # kg m2: the axis of least inertia points down
 
 
-@published(
+@published_case(
     "libration",
     "Libration in a gravity gradient",
     "closed form: elliptic functions",
@@ -269,7 +269,7 @@ def _run_table(run: Run, names: list[str]) -> np.ndarray:
     return np.array([run[name] for name in names]).T
 
 
-@published(
+@published_case(
     "bowling_ball",
     "Bowling ball in redundant coordinates",
     "Park and Chiou (1987), corrected",

@@ -22,7 +22,7 @@ from armillary.verification.rows import (
     drift,
     largest,
     largest_difference,
-    published,
+    published_case,
     value,
 )
 
@@ -35,7 +35,7 @@ _GAINED = 4 * _G * math.sin(_HALF) * math.sin(_SLOPE) / (_INERTIA + 1)  # of ω�
 _STEADY = _KEPT * math.sqrt(_GAINED / (1 - _KEPT**2))
 
 
-@published(
+@published_case(
     "rimless_wheel",
     "Rimless wheel",
     "McGeer (1990)",
@@ -71,7 +71,7 @@ def measure_rimless_wheel() -> Iterator[float]:
 _DRIVEN, _BOUNCE = 2.2, 0.6  # frequency of the force in terms of the oscillator's, restitution
 
 
-@published(
+@published_case(
     "impact_oscillator",
     "Impact oscillator",
     "closed form of the cycle with one impact per period",
@@ -111,7 +111,7 @@ def measure_oscillator() -> Iterator[float]:
     yield abs(float(sample["body.q1"][-1]) - place - C * math.cos(_DRIVEN * t + phase))
 
 
-@published(
+@published_case(
     "cradle",
     "Newton's cradle",
     "closed forms of simultaneous and successive impacts",
@@ -143,7 +143,7 @@ def _cradle(e: float, law: str, apart: float) -> list[float]:
     return [run.final[f"b{k}.u1"] for k in range(4)]
 
 
-@published(
+@published_case(
     "billiard",
     "Ball that strikes two",
     "closed form of simultaneous impacts",
@@ -183,7 +183,7 @@ _GUIDE_E, _GUIDE_MU, _SPEED = 0.4, 0.01, (150.0, -75.0)  # of crank and rod, rad
 _BOUNCES = 6  # that SciPy separates; later ones accumulate
 
 
-@published(
+@published_case(
     "loose_guide",
     "Slider with four corners in a loose guide",
     "data of Flores, Leine & Glocker (2010); two angles and SciPy",
@@ -276,7 +276,7 @@ def _times_of_impacts() -> list[float]:
 _CRANK, _ROD = 0.05, 0.12
 
 
-@published(
+@published_case(
     "clearance",
     "Slider-crank with clearance",
     "Flores & Ambrósio (2004); bounds of the ideal linkage",
@@ -331,7 +331,7 @@ def measure_clearance() -> Iterator[float]:
 _TURN, _LIFT, _MU, _R, _M = 8.0, 12.0, 0.4, 0.2, 3.0  # N·m/s, N/s, –, m, kg
 
 
-@published(
+@published_case(
     "wheel_jumps",
     "Wheel that rolls, slides and jumps",
     "closed form",
@@ -366,7 +366,7 @@ def measure_wheel() -> Iterator[float]:
     yield abs(run.final["disc.q2"] - _R - _LIFT / (6 * _M))
 
 
-@published(
+@published_case(
     "tippe_top",
     "Tippe top",
     "Jellett (1872)",
@@ -396,7 +396,7 @@ def measure_tippe_top() -> Iterator[float]:
     yield float(run["tilt"].max() < 90)
 
 
-@published(
+@published_case(
     "clutch_engages",
     "Engagement of a clutch",
     "closed form",

@@ -12,12 +12,12 @@ import numpy as np
 
 from armillary.model.joints import Joint, Prismatic
 from armillary.stages import System
-from armillary.verification.rows import TIGHT, difference, largest_difference, published, value
+from armillary.verification.rows import TIGHT, difference, largest_difference, published_case, value
 
 _G = 9.81
 
 
-@published(
+@published_case(
     "bounces_to_rest",
     "Bouncing ball",
     "closed form; e = 0.8, dropped from 1 m",
@@ -44,7 +44,7 @@ _WIDE, _HIGH = 0.1, 0.4  # half of the block's width and height, m
 _RATIO = 1 - 1.5 * math.sin(math.atan(_WIDE / _HIGH)) ** 2
 
 
-@published(
+@published_case(
     "rocking_block",
     "Rocking block",
     "Housner (1963)",
@@ -80,7 +80,7 @@ def measure_block() -> Iterator[float]:
 _BELT, _MASS, _STIFFNESS, _SLIDING, _STATIC = 0.2, 2.0, 50.0, 4.0, 9.0  # m/s, kg, N/m, N, N
 
 
-@published(
+@published_case(
     "stick_slip",
     "Block on a belt",
     "closed form of sticking and sliding",
@@ -109,7 +109,7 @@ def measure_belt() -> Iterator[float]:
     yield largest_difference(run["block.u1"][sticks], np.full(int(sticks.sum()), _BELT))
 
 
-@published(
+@published_case(
     "painleve_rod",
     "Painlevé's rod",
     "Painlevé (1895): no solution for μ > 4/3 at tan θ = 2; Génot & Brogliato (1999), impact without "
@@ -174,7 +174,7 @@ def woodpecker() -> System:
 _ANGLE, _FALL, _TURN = -0.2788, -0.3411, -7.4583  # rad, m/s, rad/s: a published point of the cycle
 
 
-@published(
+@published_case(
     "woodpecker",
     "Woodpecker toy",
     "Leine, Glocker & van Campen (2001), by time stepping",
@@ -210,7 +210,7 @@ def rebound(speed: float, damping: float) -> float:
     return float(brentq(balance, 0.0, (1 - 1e-12) / damping, xtol=1e-15))
 
 
-@published(
+@published_case(
     "impact",
     "Impact with loss",
     "Hunt & Crossley (1975), closed form",
@@ -232,7 +232,7 @@ _BALL_MASS, _BALL_STIFFNESS, _FRICTION, _START = 2.0, 50.0, 4.0, 1.0  # kg, N/m,
 _REST = (-1) ** 6 * (_START - 6 * 2 * _FRICTION / _BALL_STIFFNESS)
 
 
-@published(
+@published_case(
     "dry_friction",
     "Oscillator with dry friction",
     "closed form: the amplitude falls by 2 F/k in every half period",

@@ -20,7 +20,7 @@ from armillary.verification.rows import (
     example,
     largest,
     largest_difference,
-    published,
+    published_case,
     reference,
     relative_difference,
     value,
@@ -44,7 +44,7 @@ _MODES = ("DT1A", "DT1B", "ET1A", "ET1B", "DT2A", "DT2B", "ET2A", "ET2B")
 _ERROR = "printed by a program with an error, which compares an appendage's number in place of its body's"
 
 
-@published(
+@published_case(
     "jpl_spinning_rotor",
     "JPL's spinning rotor, MBDYFR",
     f"{_REPORT}, Fig. 9",
@@ -140,7 +140,7 @@ def _publish(name: str, title: str, figure: int, formalism: str, frozen: bool) -
         value("angular momentum after the thrust (N m s)", 0.17, 5e-3, f"{_REPORT}, text"),
         value("angular momentum at the end (N m s)", 14.25, 5e-3, f"{_REPORT}, text"),
     )
-    case = published(
+    case = published_case(
         name,
         title,
         f"{_REPORT}, Fig. {figure}",

@@ -38,7 +38,7 @@ from armillary.verification.rows import (
     example,
     largest,
     largest_difference,
-    published,
+    published_case,
     reference,
     relative_difference,
     value,
@@ -92,7 +92,7 @@ def crank_angle(t: np.ndarray, count: int) -> np.ndarray:
     return np.asarray(2 * amplitude + math.pi)
 
 
-@published(
+@published_case(
     "four_bars",
     "A row of four-bar linkages",
     _IFTOMM,
@@ -138,7 +138,7 @@ def diagonal_spring() -> System:
     return s
 
 
-@published(
+@published_case(
     "diagonal_spring",
     "Four-bar linkage with a diagonal spring",
     "IFToMM benchmark, solution of Minaker (2016)",
@@ -189,7 +189,7 @@ def governor() -> System:
     return s
 
 
-@published(
+@published_case(
     "governor",
     "Flyball governor",
     "closed form, Lagrange's equation",
@@ -234,7 +234,7 @@ def _rates_and_force(model: Model) -> Iterator[float]:
 _STATES = States(lambda: example("four_bar").system(), _rates_and_force, AS_GIVEN)
 
 
-@published(
+@published_case(
     "four_bar",
     "Four-bar linkage",
     "Sayers (1990), section 9.3 and Appendix C",
@@ -327,7 +327,7 @@ def squeezer() -> System:
     return s
 
 
-@published(
+@published_case(
     "squeezer",
     "Andrews' squeezing mechanism",
     f"{_TEST_SET}, problem II-2",
@@ -378,7 +378,7 @@ def car_axis() -> System:
     return s
 
 
-@published(
+@published_case(
     "car_axis",
     "Car axis",
     f"{_TEST_SET}, problem II-6",

@@ -29,7 +29,7 @@ from armillary.verification.rows import (
     difference,
     largest,
     largest_difference,
-    published,
+    published_case,
     reference,
 )
 
@@ -277,7 +277,7 @@ def _publish(name: str, system: str, title: str, seconds: int, *more: Check) -> 
         lambda model: _acceleration_errors(MomentumSystem(system), model),
         (("kane", True), ("recursive", True)),
     )
-    case = published(name, title, source, *checks, *more, page="momentum-states", states=(states,))
+    case = published_case(name, title, source, *checks, *more, page="momentum-states", states=(states,))
     case(_tree_measure(system))
 
 

@@ -20,7 +20,7 @@ from armillary.model.joints import Gimbal
 from armillary.stages import System
 from armillary.stages.model import Model
 from armillary.untyped import Given
-from armillary.verification.rows import TIGHT, difference, published, scaled_difference
+from armillary.verification.rows import TIGHT, difference, published_case, scaled_difference
 
 LENGTH, DENSITY, POLAR = 8.0, 1.2, 0.02  # m, kg/m, kg m²/m
 LAG, FLAP, TWIST = 1.0e4, 5.0e3, 2.0e3  # N m²: EI against motion along y and along z of the base, GJ
@@ -238,7 +238,7 @@ def steady(model: Model, parameters: dict[str, float]) -> tuple[np.ndarray, np.n
     return np.array([shown["lag"], shown["flap"]]), expected
 
 
-@published(
+@published_case(
     "moving_base",
     "Beam on a base driven in three dimensions",
     "Kane, Ryan & Banerjee (1987) for the driver",

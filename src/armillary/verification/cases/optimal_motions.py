@@ -14,7 +14,7 @@ import numpy as np
 from armillary.control import Phase, optimize_phases
 from armillary.control.optimum import PhasedOptimum
 from armillary.untyped import LibraryObject
-from armillary.verification.rows import difference, example, largest_difference, published, value
+from armillary.verification.rows import difference, example, largest_difference, published_case, value
 
 Rates = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -110,7 +110,7 @@ def switching_times(found: PhasedOptimum) -> np.ndarray:
     return np.cumsum([p.duration for p in found.phases])
 
 
-@published(
+@published_case(
     "optimal_motions",
     "Optimal motions",
     "shooting",

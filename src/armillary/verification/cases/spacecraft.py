@@ -36,7 +36,7 @@ from armillary.verification.rows import (
     example,
     largest,
     largest_difference,
-    published,
+    published_case,
     reference,
     relative_difference,
     value,
@@ -152,7 +152,7 @@ def _published_scheme(model: Model, expected: dict[str, np.ndarray]) -> Iterator
     yield largest_difference(found[20:], [expected[f"fire{i}"] for i in (1, 2, 3)])
 
 
-@published(
+@published_case(
     "spacecraft_1",
     "Spacecraft 1",
     "Sayers (1990), section 9.4 and Appendix D",
@@ -217,7 +217,7 @@ def small_equations() -> Equations:
     return declare_small(example("spacecraft_1").system()).derive()
 
 
-@published(
+@published_case(
     "spacecraft_1_small",
     "Spacecraft 1 with small variables",
     "Sayers (1990), section 9.4",
@@ -251,7 +251,7 @@ def _rates_2(model: Model) -> Iterator[float]:
 _STATES_2 = States(lambda: example("spacecraft_2").system(), _rates_2)
 
 
-@published(
+@published_case(
     "spacecraft_2",
     "Spacecraft 2",
     "Sayers (1990), section 9.5",
@@ -307,7 +307,7 @@ _OWN = {
 _TOLERANCES = dict(zip(_OWN, (2e-8, 2e-11, 1e-14, 2e-14, 1e-14, 1e-14), strict=True))
 
 
-@published(
+@published_case(
     "basilisk",
     "Basilisk's panels on an orbit",
     "Basilisk 2.12.1, RK4 at 1 ms for 10 s",
@@ -368,7 +368,7 @@ _BASILISK_STATES = States(
 )
 
 
-@published(
+@published_case(
     "hub_and_panels",
     "Hub with hinged panels",
     "Allard (2018), N hinged rigid body dynamics model",

@@ -21,7 +21,7 @@ from armillary.verification.rows import (
     example,
     largest,
     largest_difference,
-    published,
+    published_case,
     reference,
     relative_difference,
 )
@@ -48,7 +48,7 @@ _STATES = (
 )
 
 
-@published(
+@published_case(
     "stanford_arm",
     "Stanford arm",
     "Sayers (1990), section 9.6 and Appendix E",

@@ -32,7 +32,7 @@ from armillary.verification.rows import (
     example,
     largest,
     largest_difference,
-    published,
+    published_case,
     reference,
     relative_difference,
     scaled_difference,
@@ -116,7 +116,7 @@ def _distance(found: NumericValue, expected: NumericValue) -> float:
     return largest(np.abs(ours - theirs))
 
 
-@published(
+@published_case(
     "bicycle",
     "Whipple bicycle",
     _MEIJAARD,
@@ -213,7 +213,7 @@ def _differences(run: Run, expected: dict[str, np.ndarray], outputs: tuple[str, 
     yield largest([scaled_difference(run[name], expected[name]) for name in outputs])
 
 
-@published(
+@published_case(
     "car",
     "Car",
     "Sayers (1990), section 9.1",
@@ -243,7 +243,7 @@ def _measure_car() -> Iterator[float]:
     yield multiplications + functions
 
 
-@published(
+@published_case(
     "car_small",
     "Car with small variables",
     "Sayers (1990), section 9.1 and Appendix B",
@@ -315,7 +315,7 @@ def _cart_rates(model: Model) -> Iterator[float]:
 _CART_STATES = States(lambda: example("cart").system(), _cart_rates, AS_GIVEN)
 
 
-@published(
+@published_case(
     "cart",
     "Four-wheeled cart",
     "Sayers (1990), section 9.2",
@@ -355,7 +355,7 @@ _CIRCLES = ((0.2, 3.0), (0.6, 5.0), (-0.9, 14.0), (1.2, -30.0))  # lean (rad), y
 _STEERS = (0.05, 0.3, -0.5)  # rad
 
 
-@published(
+@published_case(
     "rolling_disc",
     "Rolling disc",
     "closed form of the steady circle",
@@ -380,7 +380,7 @@ def measure_disc() -> Iterator[float]:
     yield largest(still)
 
 
-@published(
+@published_case(
     "steered_car",
     "Steered car",
     "closed form, radius L/tan δ",
