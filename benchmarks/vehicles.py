@@ -1,14 +1,18 @@
 """Tyres and cars: an evaluation and whole runs, in the process and in exported C; batches of lane changes.
 
     python -m benchmarks.vehicles                        a table of the tyre and of two cars
+    python -m benchmarks.vehicles --models "full car"    one of them
     python -m benchmarks.vehicles --lane-changes 10000   double lane changes on all cores
     python -m benchmarks.vehicles --gpu 1000000          the same on a CUDA GPU
     python -m benchmarks.vehicles --gpu 1000000 --method midpoint --precision fast
 
 The tyre is a Magic Formula 6.1 in which every coefficient counts: Fx, Fy, Mx, My and Mz of load, longitudinal
 slip, tangent of the slip angle and sine of the camber angle, as a wheel has them. Cars start from rest and
-hold 25 m/s; their first second has RK4 steps of 1 ms and a row every 10 ms. C is compiled with -O2.
-Nanoseconds and seconds are of one core, the least of many; codes take turns.
+hold 25 m/s; their first second has steps of 1 ms, by each of METHODS, and a row every 10 ms. C has vectors as
+wide as those of the process, and is compiled by its own Makefile, whose flags are printed. Nanoseconds and
+seconds are of one core, the least of many; codes take turns.
+
+Lane changes have steps of 1 ms by ``--method``; their metrics see every step, or rows ``--watch`` apart.
 """
 
 from __future__ import annotations
@@ -30,6 +34,9 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent / "src")]
 
 import armillary as arm  # noqa: E402
 import armillary.vehicles as veh  # noqa: E402
+from armillary.export.c.model import USUAL  # noqa: E402
+from armillary.llvm.jit import vector_doubles  # noqa: E402
+from armillary.solver.methods.method_text import exported_methods  # noqa: E402
 from armillary.text_tables import aligned  # noqa: E402
 from benchmarks.build import run  # noqa: E402
 from benchmarks.candidate import DerivativesRecord, Native, Operations, generated, pointer  # noqa: E402
@@ -43,9 +50,10 @@ CARCASS = {
     "LONGITUDINAL_STIFFNESS": 3.5e5,
     "LATERAL_STIFFNESS": 1.5e5,
 }
-FLAGS = "-std=c99 -O2 -fPIC -ffp-contract=fast"
+METHODS = ("rk4", "midpoint", "ab2")
 STEP, DURATION, SAMPLE = 1e-3, 1.0, 1e-2
 LANE_SPEED = 20.0  # m/s
+OTHER_RUNS = 300  # of another batch with the same bits: with fewer steps, a batch has another engine
 VARIED = {
     "m": (1350.0, 100.0),
     "h": (0.55, 0.02),
@@ -93,7 +101,7 @@ MODELS: dict[str, Callable[[], arm.System]] = {
 
 
 def measure(title: str, effort: Effort) -> dict[str, Any]:
-    """Seconds to make a model; nanoseconds of an evaluation and speed of runs, in the process and in C."""
+    """Seconds to make a model; nanoseconds of an evaluation and seconds of runs, in the process and in C."""
     system = MODELS[title]()
     start = time.process_time()
     equations = system.derive()
@@ -102,8 +110,8 @@ def measure(title: str, effort: Effort) -> dict[str, Any]:
     done = time.process_time()
     record = {"title": title, "derive_seconds": derived - start, "compile_seconds": done - derived}
     with tempfile.TemporaryDirectory() as folder:
-        made = equations.export("c", Path(folder) / "c")
-        run(["make", "-C", str(made), "shared", f"CFLAGS={FLAGS}"])
+        made = equations.export("c", Path(folder) / "c", lanes=max(USUAL, vector_doubles()))
+        run(["make", "-C", str(made), "shared"])
         path = next(made.glob("*.so"))
         library, stem = ctypes.CDLL(str(path)), path.stem
         addresses = compiled.address("derivatives"), address_in(library, f"{stem}_derivatives")
@@ -111,11 +119,22 @@ def measure(title: str, effort: Effort) -> dict[str, Any]:
         inside, outside = (t.minimum for t in time_interleaved(candidates, effort))
         record |= {"nanoseconds": inside, "c_nanoseconds": outside}
         if title != "one tyre":
-            rounds = max(3, effort.rounds // 30)
-            runs = [_run_inside(compiled), _run_outside(compiled, library, stem)]
-            seconds = least_seconds(runs, rounds)
-            record |= {"run_seconds": seconds[0], "c_run_seconds": seconds[1]}
+            runs = [_run_inside(compiled, method) for method in METHODS]
+            runs += [_run_outside(compiled, library, stem, method) for method in METHODS]
+            seconds = least_seconds(runs, max(3, effort.rounds // 30))
+            names = [*METHODS, *(f"{method} in C" for method in METHODS)]
+            record["runs"] = dict(zip(names, seconds, strict=True))
     return record
+
+
+def c_flags() -> str:
+    """The flags with which the Makefile of exported C compiles, and the compiler."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = MODELS["one tyre"]().derive().export("c", Path(folder) / "c")
+        lines = run(["make", "-C", str(made), "-n", "shared"]).splitlines()
+    command = next(line for line in lines if " -shared " in line)
+    version = run(["cc", "--version"]).splitlines()[0]
+    return f"{command.partition(' -shared ')[0]}: {version}"
 
 
 def _candidate(compiled: Any, function: int) -> Native:
@@ -135,11 +154,11 @@ def _candidate(compiled: Any, function: int) -> Native:
     )  # fmt: skip
 
 
-def _run_inside(compiled: Any) -> Callable[[], object]:
-    return lambda: compiled.simulate(DURATION, step=STEP, method="rk4", sample=SAMPLE, progress=False)
+def _run_inside(compiled: Any, method: str) -> Callable[[], object]:
+    return lambda: compiled.simulate(DURATION, step=STEP, method=method, sample=SAMPLE, progress=False)
 
 
-def _run_outside(compiled: Any, library: ctypes.CDLL, stem: str) -> Callable[[], object]:
+def _run_outside(compiled: Any, library: ctypes.CDLL, stem: str, method: str) -> Callable[[], object]:
     program = compiled.equations.program
     counts = (program.state, program.constants, program.memory, program.outputs.results, program.fire)
     room = ctypes.create_string_buffer(8 * (1 << 16) + 8 * 64 * sum(len(c) for c in counts))
@@ -149,9 +168,10 @@ def _run_outside(compiled: Any, library: ctypes.CDLL, stem: str) -> Callable[[],
     setup.argtypes = [ctypes.c_void_p, ctypes.c_void_p, real, real, ctypes.c_int, real]
     simulate.argtypes = [ctypes.c_void_p, real, _ROW, ctypes.c_void_p, ctypes.c_void_p]
     ignored = _ROW(lambda user, t, outputs: None)
+    number = [m.name for m in exported_methods(adaptive=True)].index(method)
 
     def made() -> None:
-        setup(room, pointer(parameters), 0.0, DURATION, 0, STEP)
+        setup(room, pointer(parameters), 0.0, DURATION, number, STEP)
         simulate(room, SAMPLE, ignored, None, None)
 
     return made
@@ -168,7 +188,7 @@ def lane_change_car() -> tuple[veh.Car, float]:
     return car, (track.lanes[-1].end + 5.0) / LANE_SPEED
 
 
-def lane_changes(runs: int, method: str, seed: int = 1) -> dict[str, Any]:
+def lane_changes(runs: int, method: str, watch: float | None = None, seed: int = 1) -> dict[str, Any]:
     """Arguments of `simulate_batch` for lane changes; the first ones do not depend on how many there are."""
     columns = {
         name: middle + width * np.random.default_rng([seed, k]).uniform(-1, 1, runs)
@@ -176,30 +196,34 @@ def lane_changes(runs: int, method: str, seed: int = 1) -> dict[str, Any]:
     }
     car, duration = lane_change_car()
     return {"t_end": duration, "initial": car.start(LANE_SPEED), "parameters": columns,
-            "metrics": METRICS, "step": STEP, "method": method, "progress": False}  # fmt: skip
+            "metrics": METRICS, "watch": watch, "step": STEP, "method": method,
+            "progress": False}  # fmt: skip
 
 
-def measure_batch(runs: int, method: str = "rk4", **where: Any) -> dict[str, Any]:
+def measure_batch(runs: int, method: str = "rk4", watch: float | None = None, **where: Any) -> dict[str, Any]:
     """Seconds of a batch of lane changes, from the call to the metrics, and how single RK4 runs differ."""
     car, _ = lane_change_car()
-    given = lane_changes(runs, method)
+    given = lane_changes(runs, method, watch)
     compiled = car.model
     compiled.simulate_batch(**{**given, "t_end": 0.01}, **where)  # what is compiled is kept
-    start = time.perf_counter()
+    start, used = time.perf_counter(), time.process_time()
     batch = compiled.simulate_batch(**given, **where)
-    seconds = time.perf_counter() - start
+    seconds, used = time.perf_counter() - start, time.process_time() - used
     worst = 0.0
     for i in (0, runs // 2, runs - 1):
         values = {name: float(column[i]) for name, column in given["parameters"].items()}
-        single = compiled.simulate(given["t_end"], step=STEP, initial=given["initial"], parameters=values)
+        single = compiled.simulate(
+            given["t_end"], step=STEP, sample=watch, initial=given["initial"], parameters=values
+        )
         peak = float(np.max(single["lateral acceleration"]))
         worst = max(worst, abs(float(batch["peak acceleration"][i]) / peak - 1))
-    few = {**given, "parameters": {name: column[:3][::-1] for name, column in given["parameters"].items()}}
-    again = compiled.simulate_batch(**few, **where)
-    same = all(np.array_equal(again[name], np.asarray(batch[name])[:3][::-1]) for name in METRICS)
+    part = {name: column[:OTHER_RUNS][::-1] for name, column in given["parameters"].items()}
+    again = compiled.simulate_batch(**{**given, "parameters": part}, **where)
+    same = all(np.array_equal(again[name], np.asarray(batch[name])[:OTHER_RUNS][::-1]) for name in METRICS)
     kernel = ("registers", "local_bytes", "occupancy")
     return {
-        "runs": runs, "method": method, "seconds": seconds, "engine": batch.info["engine"],
+        "runs": runs, "method": method, "seconds": seconds, "processor seconds": used,
+        "engine": batch.info["engine"],
         **{name: batch.info[name] for name in kernel if name in batch.info},
         "failed": int(batch.failed.size),
         "largest difference from single RK4 runs": worst, "same bits in another batch": same,
@@ -208,12 +232,13 @@ def measure_batch(runs: int, method: str = "rk4", **where: Any) -> dict[str, Any
 
 def table(records: list[dict[str, Any]]) -> str:
     """The records as lines of a table."""
-    rows = [["", "derive", "compile", "evaluation", "in C", "run", "in C"]]
+    kinds = [*METHODS, *(f"{method} in C" for method in METHODS)]
+    rows = [["", "derive", "compile", "evaluation", "in C", *kinds]]
     for r in records:
         rows.append([
             r["title"], f"{r['derive_seconds']:.2f} s", f"{r['compile_seconds']:.2f} s",
             f"{r['nanoseconds']:.0f} ns", f"{r['c_nanoseconds']:.0f} ns",
-            *(f"{DURATION / r[k]:.0f} ×" if k in r else "" for k in ("run_seconds", "c_run_seconds")),
+            *(f"{DURATION / r['runs'][kind]:.0f} ×" if "runs" in r else "" for kind in kinds),
         ])  # fmt: skip
     return "\n".join(aligned(rows))
 
@@ -223,21 +248,28 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS), help="only these")
+    parser.add_argument("--method", default="rk4", choices=METHODS, help="of lane changes")
     parser.add_argument("--lane-changes", type=int, help="so many on all cores")
     parser.add_argument("--gpu", type=int, help="so many on a CUDA GPU")
-    parser.add_argument("--method", default="rk4", help="of the lane changes: rk4, midpoint or ab2")
+    parser.add_argument("--watch", type=float, help="seconds between rows for metrics; else every step")
     parser.add_argument("--precision", default="double", help="on the GPU: double, single or fast")
     parser.add_argument("--quick", action="store_true", help="fewer rounds")
     options = parser.parse_args()
     if options.lane_changes:
-        print(measure_batch(options.lane_changes, options.method))
+        print(measure_batch(options.lane_changes, options.method, options.watch))
     elif options.gpu:
-        print(measure_batch(options.gpu, options.method, device="gpu", precision=options.precision))
+        print(
+            measure_batch(
+                options.gpu, options.method, options.watch, device="gpu", precision=options.precision
+            )
+        )
     else:
         with tempfile.TemporaryDirectory() as empty:
             os.environ["ARMILLARY_CACHE"] = empty
             effort = Effort(rounds=30 if options.quick else 150)
-            print(table([measure(title, effort) for title in MODELS]))
+            print(c_flags())
+            print(table([measure(title, effort) for title in options.models]))
 
 
 if __name__ == "__main__":

@@ -84,6 +84,13 @@ def test_wrong_data_are_named(data, words):
         slider().estimate(data, ["b.q1"], process=1.0, measurement=1.0)
 
 
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_inputs_of_the_data_are_finite(wrong):
+    data = {"time": [0, 1], "b.q1": [1, 2], "F": [0, wrong]}
+    with pytest.raises(arm.ArmillaryError, match="an input of the data is not a finite number"):
+        slider().estimate(data, ["b.q1"], process=1.0, measurement=1.0, inputs=["F"])
+
+
 def test_euler_parameters_are_refused():
     s = arm.System("free")
     s.body("a", joint=arm.Spherical(), mass=1.0, inertia=(1, 2, 3))

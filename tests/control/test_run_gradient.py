@@ -235,6 +235,16 @@ def test_a_bounce_has_the_derivatives_of_its_closed_form():
     _close([found["ball.q1"], found["g"], found["e"]], [by_h, by_g, v * rest])
 
 
+def test_a_bounce_in_a_millionth_of_the_time_has_the_same_derivatives():
+    """With g · 10¹² times are 10⁻⁶ as long; rows at whole steps and at the event are as many."""
+    how = {"final_cost": "ball.q1", "sample_cost": "ball.q1^2"}
+    usual = _ball().gradient(0.9, ["ball.q1", "e"], step=0.02, sample=0.1, **how)
+    quick = {"step": 0.02e-6, "sample": 0.1e-6, "parameters": {"g": 9.81e12}}
+    found = _ball().gradient(0.9e-6, ["ball.q1", "e"], **how, **quick)
+    assert found.value == pytest.approx(usual.value, rel=1e-9) and found.steps == usual.steps
+    _close([*found.values()], [*usual.values()], 1e-8)
+
+
 @cache
 def _gate():
     """A damped pendulum that a motor drives with a force that each passage of the lowest point makes weaker,

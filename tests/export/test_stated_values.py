@@ -5,11 +5,16 @@ from __future__ import annotations
 import tomllib
 from functools import cache
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 import armillary as arm
+from armillary.export.text.files import example_timing
+
+if TYPE_CHECKING:
+    from armillary.export.text.source import Source
 
 # None of these units is one of the system's own but that of angles.
 STATED: dict[str, dict[str, tuple[float, str]]] = {
@@ -56,3 +61,21 @@ def test_run_files_hold_what_was_stated(language: str, tmp_path: Path) -> None:
         for name, (value, about) in entries.items():
             assert found[group][name] == pytest.approx(value, rel=1e-14)
             assert any(line.endswith(f"  # {about}") for line in text.splitlines()), about
+
+
+def test_examples_have_whole_steps_in_the_periods_of_clocks() -> None:
+    """At most the usual step and more than a half of it, but for periods without a common part."""
+
+    def timing(*periods: float, usual: float | None = None) -> tuple[float, float]:
+        memory = [SimpleNamespace(period=p) for p in (None, *periods)]
+        run = None if usual is None else SimpleNamespace(step=usual)
+        parts = {"reference": SimpleNamespace(trajectory=run), "description": SimpleNamespace(memory=memory)}
+        return example_timing(cast("Source", SimpleNamespace(**parts)))
+
+    assert timing() == (200 * 1e-3, 1e-3) and timing(usual=0.02) == (4.0, 0.02)
+    for periods, usual in (((0.01,), 1e-3), ((0.0025,), 1e-3), ((0.03, 0.02), 0.004), ((0.7, 0.5), 0.03)):
+        duration, step = timing(*periods, usual=usual)
+        assert duration == 200 * step and usual / 2 < step <= usual * (1 + 1e-12)
+        for period in periods:
+            assert period / step == pytest.approx(round(period / step), rel=1e-12)
+    assert timing(0.1, 0.1000001) == timing()

@@ -11,7 +11,8 @@ import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.llvm import sections
 from armillary.llvm.jit import Compiled
-from armillary.llvm.vector_math import function
+from armillary.llvm.sines import SHORT_ANGLES
+from armillary.llvm.vector_math import bounded_sine, function
 from armillary.program.packs import largest_size, pack_calls
 from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel
@@ -138,3 +139,23 @@ def test_sines_by_half_turns_are_right_to_the_last_place(exact: str) -> None:
             true = getattr(mpmath, exact)(mpmath.mpf(float(x)))
             place = mpmath.mpf(float(np.spacing(abs(float(true)))))
             assert abs(mpmath.mpf(float(y)) - true) <= 2.2 * place + mpmath.mpf(1e-31)
+
+
+@pytest.mark.parametrize("exact", ["sin", "cos"])
+def test_sines_of_short_angles_are_right_to_some_roundings(exact: str) -> None:
+    """Against 50 digits; 1.5e-15 is claimed, 2.2e-16 being the rounding of 1."""
+    mpmath = pytest.importorskip("mpmath")
+    angles = np.concatenate([np.linspace(-SHORT_ANGLES, SHORT_ANGLES, 801), [0.0, 1e-300, np.pi, np.pi / 2]])
+    found = Runner(*function(f"short_{exact}", 2), 2, 1)(angles)
+    with mpmath.workdps(50):
+        for x, y in zip(angles, found, strict=True):
+            true = getattr(mpmath, exact)(mpmath.mpf(float(x)))
+            assert abs(mpmath.mpf(float(y)) - true) <= 1.5e-15 * min(1, abs(x) if exact == "sin" else 1)
+
+
+def test_sines_are_chosen_by_the_bounds_of_their_angles() -> None:
+    """C atan x is at most C π/2."""
+    x = arm.System("bounds").state("x")
+    for factor, wanted in ((2.2, "short_sin"), (2.3, "near_sin"), (31, "near_sin"), (32, "")):
+        assert bounded_sine("sin", largest_size(factor * arm.atan(x))) == wanted
+    assert bounded_sine("tan", 1.0) == bounded_sine("cos", np.inf) == ""

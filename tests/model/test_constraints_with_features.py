@@ -246,6 +246,26 @@ def test_another_length_closes_the_loop_elsewhere(model: Any, rocker: float) -> 
     assert abs(run["C.q1"][0] - model.state()[2]) > 0.05
 
 
+@pytest.mark.parametrize(
+    ("direction", "words"),
+    [
+        (lambda g, tilt: g.x, "ground.x"),
+        (lambda g, tilt: -2 * g.z, "-ground.z"),
+        (lambda g, tilt: 0.6 * g.x - 0.8 * g.y, "0.6*ground.x - 0.8*ground.y"),
+        (
+            lambda g, tilt: arm.cos(tilt) * g.y - arm.sin(tilt) * g.x,
+            "cos(tilt)*ground.y - sin(tilt)*ground.x",
+        ),
+    ],
+)
+def test_a_gap_is_named_by_its_direction(direction: Any, words: str) -> None:
+    s = arm.System("guide")
+    tilt = s.parameter("tilt", 0.3, units="rad")
+    body = s.body("b", joint=arm.Free(), mass=1, inertia=(1, 1, 1))
+    [gap] = s.close_loop(body.origin, s.ground.origin, directions=direction(s.ground, tilt))
+    assert gap.name == f"loop1 along {words}"
+
+
 def test_memory_in_a_load_of_a_loop() -> None:
     """A sampled brake takes energy away and leaves the loop closed."""
     s = four_bar()

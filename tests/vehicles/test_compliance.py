@@ -73,7 +73,9 @@ def test_compliances_under_load_are_the_slopes_of_the_table() -> None:
 
 
 def test_a_car_with_bushings_has_the_preloads_of_one_with_joints() -> None:
-    design = veh.AxleDesign(veh.double_wishbone, DOUBLE_WISHBONE_FRONT, compliance=veh.Compliance())
+    """And with its hard points moved forwards together, the same preloads and steering arms."""
+    ahead = {name: (x + 0.02, y, z) for name, (x, y, z) in DOUBLE_WISHBONE_FRONT.items()}
+    design = veh.AxleDesign(veh.double_wishbone, ahead, compliance=veh.Compliance())
     tyre = veh.BrushTyre(18.0, 1.0, vertical_damping=300.0, radius=0.32)
     soft = veh.full_car(tyre, tyre, front=design).system
     stiff = veh.full_car(tyre, tyre, rear=replace(REAR, bar=7e3), steering_ratio=12.0).system

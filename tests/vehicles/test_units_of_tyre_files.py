@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
+import armillary as arm
 import armillary.vehicles as veh
 from armillary.vehicles.tyres import tir
 
@@ -91,3 +94,30 @@ def _with_value(text: str, name: str, value: float) -> str:
     given = [line.partition("=")[0].strip() for line in text.splitlines()]
     lines = zip(given, text.splitlines(), strict=True)
     return "\n".join(f"{name} = {value!r}" if own == name else line for own, line in lines)
+
+
+# From scooters to excavators: the least and the most that is read, and what is less and more.
+PLAUSIBLE = {
+    "UNLOADED_RADIUS": ((0.04, 2.9), (0.02, 3.1)),
+    "WIDTH": ((0.02, 2.9), (0.005, 3.1)),
+    "FNOMIN": ((6.0, 0.9e7), (4.0, 1.1e7)),
+    "VERTICAL_STIFFNESS": ((1.1e3, 0.9e8), (0.9e3, 1.1e8)),
+    "LONGVL": ((0.2, 290.0), (0.05, 310.0)),
+    "NOMPRES": ((1.1e3, 0.9e7), (0.9e3, 1.1e7)),
+    "INFLPRES": ((1.1e3, 0.9e7), (0.9e3, 1.1e7)),
+    "ALPMAX": ((-3.9, 3.9), (-4.1, 4.1)),
+    "CAMMAX": ((-3.9, 3.9), (-4.1, 4.1)),
+}
+
+
+@pytest.mark.parametrize("name", PLAUSIBLE)
+def test_values_that_no_tyre_has_are_of_other_units(name: str, tmp_path: Path) -> None:
+    assert set(tir.PLAUSIBLE) == set(PLAUSIBLE)
+    text = re.sub(rf"(?m)^{name}\b.*\n", "", MADE_UP.read_text(encoding="utf-8"))
+    for refused, values in zip((False, True), PLAUSIBLE[name], strict=True):
+        for value in values:
+            path = tmp_path / "tyre.tir"
+            path.write_text(f"{text}\n[OTHER]\n{name} = {value!r}\n", encoding="utf-8")
+            with pytest.raises(arm.ModelError) if refused else nullcontext() as caught:
+                veh.read_tir(path)
+            assert caught is None or f"{name} would be {value:g} in SI units" in str(caught.value)

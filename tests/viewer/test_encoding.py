@@ -28,6 +28,13 @@ def test_values_that_are_not_finite_do_not_spoil_the_others() -> None:
     assert np.isfinite(found).all() and "gaps" not in pack_channels(values)
 
 
+def test_the_largest_number_of_single_precision_is_a_value() -> None:
+    largest = float(np.finfo(np.float32).max)
+    coded = pack_channels(np.array([[0.0], [largest], [-largest]]), gaps=True)
+    assert "gaps" not in coded
+    assert unpack(coded)[:, 0] / largest == pytest.approx([0.0, 1.0, -1.0], abs=1e-4)
+
+
 def test_plots_have_gaps_where_values_are_not_finite() -> None:
     """They were at the lowest value of their curve, and those beyond single precision infinite."""
     values = np.array(

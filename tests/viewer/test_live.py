@@ -109,6 +109,7 @@ def test_the_hand_pulls_as_a_force_on_a_point_does(model) -> None:
             "no parameter, coordinate, speed, state or input 'M'; it has L, g, bob.q1, bob.u1, torque",
         ),
         ({"sliders": [("L", 2.0, 1.0)]}, "'L' has limits 2 and 1; give the lower one first"),
+        ({"sliders": [("L", 0.5, 0.5)]}, "'L' has limits 0.5 and 0.5; give the lower one first"),
         ({"sliders": [("L", 1.0, 2.0)]}, "'L' is 0.5, outside its limits 1 and 2"),
         ({"sliders": {"L": (0.1, math.inf)}}, "both must be finite"),
         ({"sliders": "L"}, "sliders='L' is not a list"),

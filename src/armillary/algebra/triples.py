@@ -48,10 +48,10 @@ def plus(a: Scalar, b: Scalar) -> Scalar:
 
 
 def minus(a: Scalar, b: Scalar) -> Scalar:
-    """a − b; a known zero leaves the other term unchanged, apart from its sign."""
+    """a − b; a known zero leaves the other term unchanged, apart from its sign. Otherwise as ``plus``."""
     if type(a) is Expr and type(b) is Expr and a is not ZERO and b is not ZERO:  # most often
         made = sum_of_two(1, a, -1, b)
-        return collect_terms([(1, a), (-1, b)], checked=True) if made is None else made
+        return collect_terms([(1, a), (-1, b)]) if made is None else made
     return a if is_zero(b) else -b if is_zero(a) else a - b
 
 

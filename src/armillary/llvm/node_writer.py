@@ -20,7 +20,6 @@ from armillary.llvm import vector_math
 from armillary.llvm.called_functions import BlockCalls, lookup_function, signal_function
 from armillary.llvm.instructions import Operand, Place, Places, is_plain, real
 from armillary.llvm.module import Module
-from armillary.llvm.sines import HALF_TURNS
 from armillary.program.branch_packs import strip_lets
 from armillary.program.packs import largest_size
 from armillary.program.program import ProgramSection
@@ -442,8 +441,8 @@ class Writer(BlockCalls):
             down = self.compare("olt", args[0], 0.0)
             return self.choose(up, 1.0, self.choose(down, -1.0, args[0]))  # 0 or NaN
         if kind in ("sin", "cos") and self.module.lanes > 1:
-            if largest_size(node.args[0]) <= HALF_TURNS:  # as for vectors of other lengths
-                return self.library_call(f"near_{kind}", args[0])
+            if bounded := vector_math.bounded_sine(kind, largest_size(node.args[0])):
+                return self.library_call(bounded, args[0])  # as for vectors of other lengths
             self.sines([node.args[0]], [args[0]])
             return self.values[node]
         return self.library_call(kind, *args)

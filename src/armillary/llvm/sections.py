@@ -139,7 +139,8 @@ def lanes_module(program: Program, lanes: int, near: NearSines | None = None) ->
     """Return the module of sections for steps between events, for ``lanes`` runs: values are vectors.
 
     The functions are for a loop in the same module; ``t`` is a vector too, and arrays hold the lanes of each
-    quantity side by side. If a vector fits a register of arm64, code is arranged as for single runs.
+    quantity side by side. ``outputs`` reads the program's ``row_rates`` after the state. If a vector fits a
+    register of arm64, code is arranged as for single runs.
 
     With ``near``, ``derivatives`` also stores sines and cosines, to an array before its results.
     derivatives_near(t, state, constants, memory, sines, base, out, turned) reads them, and the state to which
@@ -154,9 +155,12 @@ def lanes_module(program: Program, lanes: int, near: NearSines | None = None) ->
         _ordinary(module, "derivatives", rates, places)  # even if it is empty
     else:
         _near_derivatives(module, near, places)
+    with_rates = places | {
+        rate: ("state", len(program.state) + k) for k, (_, rate) in enumerate(program.row_rates)
+    }
     for section in (program.outputs, program.events, program.update):
         if section.results:
-            _ordinary(module, section.name, section, places)
+            _ordinary(module, section.name, section, with_rates if section is program.outputs else places)
     if program.normalises:
         _normalise(module, program, places)
     return module

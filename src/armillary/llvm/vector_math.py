@@ -20,10 +20,13 @@ from armillary.llvm.sines import (
     HALF_TURNS,
     LIMIT,
     PI,
+    SHORT_ANGLES,
     near_cosine,
     near_sine,
     odd,
     reduce_angle,
+    short_cosine,
+    short_sine,
     sine_cosine,
     within_limit,
 )
@@ -423,8 +426,13 @@ UNARY: dict[str, Callable[[Instructions, str], str]] = {
     "log": log,
     "tanh": tanh,
 }
-# Code without branches, for angles up to HALF_TURNS (NEAR) and below LIMIT (USUAL).
-NEAR: dict[str, Callable[[Instructions, str], str]] = {"sin": near_sine, "cos": near_cosine, "tan": _tan}
+# Code without branches, for angles up to SHORT_ANGLES and HALF_TURNS (BOUNDED), and below LIMIT (USUAL).
+BOUNDED: dict[str, Callable[[Instructions, str], str]] = {
+    "short_sin": short_sine,
+    "short_cos": short_cosine,
+    "near_sin": near_sine,
+    "near_cos": near_cosine,
+}
 USUAL: dict[str, Callable[[Instructions, str], str]] = {
     "sin": lambda v, x: sine_cosine(v, x)[0],
     "cos": lambda v, x: sine_cosine(v, x)[1],
@@ -435,9 +443,17 @@ BINARY: dict[str, Callable[[Instructions, str, str], str]] = {"atan2": atan2, "p
 
 def near_function(name: str, size: float) -> Callable[[Instructions, str], str] | None:
     """Return code without branches for arguments up to ``size`` in magnitude, or None if there is none."""
-    if name not in NEAR:
+    if name not in USUAL:
         return UNARY[name]
-    return NEAR[name] if size <= HALF_TURNS else USUAL[name] if size < LIMIT else None
+    bounded = bounded_sine(name, size)
+    return BOUNDED[bounded] if bounded else USUAL[name] if size < LIMIT else None
+
+
+def bounded_sine(name: str, size: float) -> str:
+    """Return the name of the code for sines or cosines of angles up to ``size``, "" if there is none."""
+    if name not in ("sin", "cos") or not size <= HALF_TURNS:
+        return ""
+    return f"short_{name}" if size <= SHORT_ANGLES else f"near_{name}"
 
 
 @cache
@@ -449,7 +465,7 @@ def function(name: str, lanes: int) -> tuple[str, str]:
     """
     v = Instructions(lanes)
     symbol = f"vector_{name}_{lanes}"
-    unary = UNARY | {"near_sin": near_sine, "near_cos": near_cosine}
+    unary = UNARY | BOUNDED
     if name in unary:
         return symbol, v.function(symbol, ("%x",), v.real, unary[name](v, "%x"), "noinline")
     result = BINARY[name](v, "%x", "%y")

@@ -296,6 +296,7 @@ class Program:
     alike: tuple[tuple[Expr, ...], ...] = ()  # states of branches that are alike; see branch_packs.py
     tabled: tuple[tuple[Expr, Expr], ...] = ()  # (input, expression in time) if an export holds the data
     stops: tuple[tuple[float, bool], ...] = ()  # times of kinks in data of inputs; whether data jump
+    row_rates: tuple[tuple[int, Expr], ...] = ()  # rates that outputs read, with indices of their states
 
     @property
     def normalises(self) -> bool:

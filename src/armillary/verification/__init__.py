@@ -1,9 +1,9 @@
 """Published cases, computed here and now: expected next to found, with source and tolerance.
 
 In: the numbers of the literature (`data/`) and the models of the examples. Out: rows of a table, which
-`armillary verify` prints and the verification manual shows. A case is a file in `cases/`: its checks, as
-data, and one function that measures their numbers. Read `rows.py` first, then any case. This file makes
-the rows of cases and one table of text from them.
+`armillary verify` prints and the verification manual shows. A case is a function in `cases/` that measures
+numbers, with the checks that they must meet. Read `rows.py` first, then any case. This file makes the rows
+of cases and one table of text from them.
 """
 
 from __future__ import annotations

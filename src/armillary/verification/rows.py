@@ -116,6 +116,22 @@ class Case(NamedTuple):
         return rows
 
 
+Measure = Callable[[], Iterator[float]]
+PUBLISHED: list[Case] = []  # in the order of their definitions in each file
+
+
+def published(
+    name: str, title: str, source: str, *checks: Check, page: str, states: tuple[States, ...] = ()
+) -> Callable[[Measure], Measure]:
+    """Return a decorator that makes a function the measurement of a published case."""
+
+    def register(measure: Measure) -> Measure:
+        PUBLISHED.append(Case(name, title, source, checks, measure, page, states))
+        return measure
+
+    return register
+
+
 class Row(NamedTuple):
     """A line of the table."""
 

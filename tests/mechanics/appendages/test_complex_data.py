@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ModelError
+from armillary.files.model.build import part_arrays, read_part
 from armillary.model.flexible.modal_data import complex_modes, spinning_matrices
 from tests.verification.common import reference
 
@@ -114,3 +116,30 @@ def test_without_a_nominal_spin_the_centrifugal_load_bends_the_appendage() -> No
         found.append([*u, model.outputs(0.0, state)["pull"]])
     assert found[0][-1] > -1.0  # the spring does not pull yet: the tip is left behind, −Ω² r = −35 with it
     np.testing.assert_allclose(found[1], found[0], rtol=0, atol=1e-10 * np.abs(found[0]).max())
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two values are equal, field by field; functions are not compared."""
+    if is_dataclass(one):
+        return type(one) is type(other) and all(
+            _same(getattr(one, f.name), getattr(other, f.name)) for f in fields(one)
+        )
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_same(value, other[key]) for key, value in one.items())
+    if callable(one):
+        return True
+    return type(one) is type(other) and bool(np.array_equal(one, other))
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_parts_read_back_from_files_with_all_that_was_given(whole: bool, tmp_path: Path) -> None:
+    part = rotor(**data()).bodies["disc"].flex.part  # type: ignore[union-attr]
+    given = replace(
+        part, g=np.arange(12.0).reshape(2, 2, 3), complex_modes=replace(part.complex_modes, whole=whole)
+    )
+    assert given.lumps is not None and given.total_mass == 500.0
+    np.savez(tmp_path / "part.npz", **part_arrays(given, given.nodes))
+    found = read_part(tmp_path / "part.npz")
+    for field in fields(given):
+        if field.name != "anywhere":
+            assert _same(getattr(found, field.name), getattr(given, field.name)), field.name

@@ -36,6 +36,7 @@ from armillary.export.cuda.kernels import Configured, Features, Kernel, MetricsC
 from armillary.export.text.body import Namer, section_text
 from armillary.export.text.printer import LOGIC, Operand
 from armillary.program.configurations import configurations_of, with_changes
+from armillary.program.outputs_of_rates import with_outputs_of_rates
 from armillary.program.program import Program, section
 from armillary.program.targets.targets import DEPENDENT_SPEEDS, INTERNAL_EVENTS
 from armillary.runtime.models.configured_program import ConfiguredProgram
@@ -219,7 +220,10 @@ def _with_batch_outputs(model: ConfiguredProgram, plan: Plan, program: Program) 
     stops = [model.ends_a_leg(k) or e.name in INTERNAL_EVENTS for k, e in enumerate(watched)]
     changing = model.may_change_configuration
     ends = [e.stop and not changes for e, changes in zip(watched, changing, strict=True)]
-    return Configured(equations, restrict_outputs(program, model.output_names, plan.columns), stops, ends)
+    program = restrict_outputs(program, model.output_names, plan.columns)
+    if not plan.method.adaptive and not program.update.results:
+        program = with_outputs_of_rates(program, equations.targets, plan.columns)
+    return Configured(equations, program, stops, ends)
 
 
 # The engine on a GPU for fixed steps without events: a run's state stays in registers.

@@ -70,6 +70,8 @@ def rooms_of(plan: Plan) -> dict[str, int]:
     if tableau.multistep:
         names.append("k_before")
         rooms["h_before"] = 1
+    if plan.program.row_rates:
+        rooms["rated"] = states + len(plan.program.row_rates)
     return rooms | dict.fromkeys(names, states) | {"shown": rooms["slots"]} | dict.fromkeys(LANE, 1)
 
 
@@ -214,7 +216,7 @@ class AdaptiveSteps(LaneFrame):
         arrived = self["phase"].equals(float(Phase.ARRIVED))
         with self.when(self.any(arrived)):
             self.prepared.set(0)
-            self.rows(arrived)
+            self.rows(arrived, "k_end")
             self.after_step("settle", where=arrived)
         self.leave_still_runs(active)
 
@@ -227,8 +229,10 @@ class AdaptiveSteps(LaneFrame):
 
     # ------------------------------------------------------------ rows
 
-    def rows(self, where: Value) -> None:
-        """Emit: make all rows due up to the present time, in lanes where a condition holds."""
+    def rows(self, where: Value, rates: str = "k0") -> None:
+        """Emit: make all rows due up to the present time, in lanes where a condition holds; ``rates`` are
+        those of the present state.
+        """
         with self.repeat() as loop:
             pending = where & (self["due"] <= self["t"])
             with self.when(~self.any(pending)):
@@ -240,7 +244,7 @@ class AdaptiveSteps(LaneFrame):
                 self.blend(self.states, ~inside, "state", "point")
             else:
                 self.copy(self.states, self.vector("state"), self.vector("point"))
-            self.outputs(self["due"], "point")
+            self.outputs(self["due"], "point", rates=rates)
             if self.metrics:
                 self.show_row(pending)
             self["flag"] = self.choose(pending, 1.0, 0.0)

@@ -25,6 +25,7 @@ from armillary.llvm.jit import (
     register_doubles,
 )
 from armillary.llvm.module import IMPLEMENTATIONS
+from armillary.program.outputs_of_rates import with_outputs_of_rates
 from armillary.program.targets.targets import CONSTRAINT_RANK, INTERNAL_EVENTS
 from armillary.runtime.models.compiled_program import processors
 from armillary.solver.llvm.layout import FIELDS
@@ -263,6 +264,8 @@ class LanesWithEvents(Scalar):
         models = self.changes.models if self.changes is not None else (plan.code,)
         for c, model in enumerate(models):
             program = restrict_outputs(model.equations.program, model.output_names, plan.columns)
+            if plan.steps is not None:  # all rows are at the ends of steps
+                program = with_outputs_of_rates(program, model.equations.targets, plan.columns)
             rank = model.watched_index.get(CONSTRAINT_RANK) if self.changes is not None else None
             own, shape = replace(plan, program=program), self.first.shape
             more = (shape, c, model.equations, rank)

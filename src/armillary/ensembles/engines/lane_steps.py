@@ -104,10 +104,26 @@ class LaneFunction(Stepper):
         self.generated("derivatives", t, state, "constants", "memory", result)
 
     def outputs(
-        self, t: Operand, state: str | Span, memory: str | Span = "memory", result: str | Span = "out"
+        self,
+        t: Operand,
+        state: str | Span,
+        memory: str | Span = "memory",
+        result: str | Span = "out",
+        rates: str = "k0",
     ) -> None:
+        """Emit: compute the outputs; ``rates`` are those of the state, if outputs read them."""
+        if self.program.row_rates:
+            self.add_rates(state, rates)
+            state = "rated"
         if self.program.outputs.results:
             self.generated("outputs", t, state, "constants", memory, result)
+
+    def add_rates(self, state: str | Span, rates: str) -> None:
+        """Emit: set ``rated`` to the state and the rates that outputs read."""
+        rated = self.vector("rated")
+        self.copy(self.states, self.vector(state) if isinstance(state, str) else state, rated)
+        for k, (i, _) in enumerate(self.program.row_rates):
+            rated[self.states + k] = self.vector(rates)[i]
 
     def update(self, t: Value, state: Span) -> None:
         self.generated("update", t, state, "constants", "memory", "new_memory")

@@ -113,15 +113,13 @@ def program_files(src: Source, lanes: int = USUAL) -> dict[str, str]:
 def model_files(model: CModel) -> dict[str, str]:
     """Return the equations and the solver, without a main program."""
     stem = model.stem
-    header, code = solver_texts(model)
     loops = {f"{stem}_assembly.c": assembly_code(model.source)} if "loops" in model.has else {}
     loops |= configuration_files(model)
     return {
         f"{stem}.h": model.header(),
         f"{stem}.c": model.code(),
         **loops,
-        f"{stem}_solver.h": header,
-        f"{stem}_solver.c": code,
+        **solver_texts(model).files(stem),
     }
 
 

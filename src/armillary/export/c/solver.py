@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from armillary.export.c.model import INPUTS, RENEWED, RESULT, CModel
 from armillary.export.c.printer import (
@@ -213,12 +214,24 @@ typedef struct {
 _WANTED = ("probe", "settle", "advance", "turn", "start_run")
 
 
+class SolverTexts(NamedTuple):
+    """The solver: for a device only the record of a run is in the header, and no file head in the tables."""
+
+    header: str
+    tables: str  # and the functions that read them
+    functions: str  # the described solver, and those through which programs call it
+
+    def files(self, stem: str) -> dict[str, str]:
+        """Return <name>_solver.h and <name>_solver.c by name."""
+        return {f"{stem}_solver.h": self.header, f"{stem}_solver.c": self.tables + self.functions}
+
+
 def solver_texts(
     model: CModel,
     adaptive: bool = True,
     kind: Callable[[Solver, str], CSolverPrinter] | None = None,
     also: Sequence[str] = (),
-) -> tuple[str, str]:
+) -> SolverTexts:
     """Return <name>_solver.h and <name>_solver.c, with or without adaptive methods.
 
     ``also`` names further functions.
@@ -230,7 +243,7 @@ def solver_texts(
 
 def printed_solver(
     model: CModel, printer: CSolverPrinter, methods: Sequence[Method], loops: str = ""
-) -> tuple[str, str]:
+) -> SolverTexts:
     """Return <name>_solver.h and <name>_solver.c of a solver with these methods.
 
     ``loops``: members of the workspace that closes loops, if a run holds one.
@@ -258,10 +271,13 @@ def printed_solver(
         **_sparse_tables(model, text),
         **configuration_values(model, [f.name for f in printer.fields() if f.type == "States"], text),
     }
-    code = fill(template(__package__, "solver.c.txt"), values, model.has)
-    printer.code = code
+    tables, functions = (
+        fill(template(__package__, name), values, model.has)
+        for name in ("solver.c.txt", "solver_functions.c.txt")
+    )
+    printer.code = tables + functions
     values["fields"] = "\n".join(printer.record())
-    return fill(template(__package__, "solver.h.txt"), values, model.has), code
+    return SolverTexts(fill(template(__package__, "solver.h.txt"), values, model.has), tables, functions)
 
 
 def _statuses(upper: str) -> list[str]:

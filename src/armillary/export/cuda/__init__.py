@@ -71,7 +71,7 @@ class CudaModel(CModel):
 
     @property
     def has(self) -> set[str]:
-        found = super().has - {"host", "masses", "physical"}
+        found = (super().has | {"device"}) - {"host", "masses", "physical"}
         found -= set() if "reclosing" in found else {"assembles"}
         found |= {"ends"} if {"start", "configurations"} & found else set()
         begins = {"corrected", "loops"} <= found and not self.source.prefix
@@ -156,16 +156,15 @@ def _step(model: CudaModel, method: Method) -> str:
 
 def _solver_text(model: CudaModel) -> str:
     """Return the record of a run and the solver's functions."""
-    header, code = solver_texts(model, adaptive=False)
-    record = header[header.index("/* Methods") : header.index("/* Sizes of arrays")]
-    sizes = "/* Configurations" if model.source.changing else "typedef struct"
-    record += header[header.index(sizes) : header.index("/* A run from parameters")]
-    code = code[code.index("#define N ") :]
-    code = in_both_precisions(code)
-    code = code.replace(f"{model.stem}_assemble(", f"{model.stem}_loops::{model.stem}_assemble(")
-    simple, heading, described = code.partition(f"/* {'-' * 66} the solver")
-    found = [on_device(record), on_device(simple) + on_device(heading + described, apart=True)]
-    return "\n".join([*found, "#undef N", ""])
+    made = solver_texts(model, adaptive=False)
+    tables, functions = (
+        in_both_precisions(text).replace(
+            f"{model.stem}_assemble(", f"{model.stem}_loops::{model.stem}_assemble("
+        )
+        for text in (made.tables, made.functions)
+    )
+    code = on_device(tables) + on_device(functions, apart=True)
+    return "\n".join([on_device(made.header), code, "#undef N", ""])
 
 
 def _closing(model: CudaModel) -> str:

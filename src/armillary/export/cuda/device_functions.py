@@ -199,6 +199,8 @@ class SectionWriter:
             program.constants[i]: ("shared", k) for k, i in enumerate(self.shared, self.first_shared)
         }
         self.places |= {program.constants[i]: ("constants", k) for k, i in enumerate(self.own)}
+        self.identifiers |= {s: self.namer.fresh(s.data.name) for _, s in program.row_rates}
+        self.with_rates = self.places | {s: ("rates", i) for i, s in program.row_rates}
         self.parameters: dict[Expr, Place] = {
             program.parameters[i]: ("given", k) for k, i in enumerate(self.given, self.first_given)
         }
@@ -238,18 +240,25 @@ class SectionWriter:
         return re.sub(r"\bvaried\[(\d+)\]", r"varied[\1 * count]", text)
 
     def ordinary(self) -> list[str]:
-        """Return the functions of time, state, constants and memory."""
+        """Return the functions of time, state, constants and memory; outputs may read rates, too."""
         program = self.program
+        rates = "const double *restrict rates, " if program.row_rates else ""
         wanted = [
-            (program.derivatives, "Rates of the state"),
-            (program.outputs, "Outputs, in their units"),
-            (program.update, "Memory with which a step begins"),
-            (program.events, "Functions that guard this program"),
+            (program.derivatives, "Rates of the state", "", self.places),
+            (program.outputs, "Outputs, in their units", rates, self.with_rates),
+            (program.update, "Memory with which a step begins", "", self.places),
+            (program.events, "Functions that guard this program", "", self.places),
         ]
-        arguments = f"{INPUTS}, {RESULT}"
         return [
-            self.function(one, one.name, about, arguments, _elements_of("out", len(one.results)))
-            for one, about in wanted
+            self.function(
+                one,
+                one.name,
+                about,
+                f"{INPUTS}, {more}{RESULT}",
+                _elements_of("out", len(one.results)),
+                places,
+            )
+            for one, about, more, places in wanted
             if one.results
         ]
 

@@ -484,6 +484,14 @@ _GIVEN = {
 }
 
 
+# Outputs that read rates take those that the run keeps for its next step, if they belong to the state shown.
+_RATES = """\
+    const real *rates = run->k0;
+    if (run->phase != SETTLED || run->status != MODEL_RUNNING || t != run->t) {
+        at_derivatives(run, t, state, run->stage);
+        rates = run->stage;
+    }"""
+
 _OF_CHANGES = ("leave", "enter", "impulse", "adjust", "ratings")
 
 
@@ -499,8 +507,14 @@ def _sections(writers: Sequence[SectionWriter]) -> str:
 def _section_switch(name: str, having: Sequence[SectionWriter], writers: Sequence[SectionWriter]) -> str:
     given = _GIVEN.get(name, "t, state, {0}, run->memory, out")
     calls = [f"{w.stem}_{name}({given.format(f'run->constants + {w.first_own}')});" for w in having]
-    counted = ["    run->evaluations++;"] if name == "derivatives" else []
-    kind = "" if name == "derivatives" else "const "
+    first = ["    run->evaluations++;"] if name == "derivatives" else []
+    if name == "outputs" and any(w.program.row_rates for w in having):
+        first = [_RATES]
+        calls = [
+            call.replace(", out)", ", rates, out)") if w.program.row_rates else call
+            for w, call in zip(having, calls, strict=True)
+        ]
+    kind = "" if first else "const "
     arguments = _ARGUMENTS.get(name, _STATE)
     lines = [f"    {call}" for call in calls]
     if len(writers) > 1:
@@ -508,7 +522,7 @@ def _section_switch(name: str, having: Sequence[SectionWriter], writers: Sequenc
         chosen = "c" if arguments.startswith("int c") else "run->configuration"
         lines = [f"    switch ({chosen}) {{", *cases, "    default: break;", "    }"]
     head = f"DEVICE static CALLED void at_{name}({kind}model_run *run, {arguments})"
-    return "\n".join([head, "{", *counted, *lines, "}", ""])
+    return "\n".join([head, "{", *first, *lines, "}", ""])
 
 
 def _own_constants(writers: Sequence[SectionWriter], real: str) -> str:

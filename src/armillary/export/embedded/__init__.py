@@ -39,13 +39,11 @@ _PLAIN = {
 def embedded_files(src: Source, precision: str, chosen: Method, measure: bool | None) -> dict[str, str]:
     """Return the files of a system's program for microcontrollers, by name."""
     model = EmbeddedModel(src, checked_precision(precision))
-    header, code = solver_texts(model, chosen, precision, loops_record(model))
+    solver = solver_texts(model, chosen, precision, loops_record(model)).files(model.stem)
     sources = {
         f"src/{model.stem}.h": model.header(),
         f"src/{model.stem}.c": model.code(),
-        f"src/{model.stem}_solver.h": header,
-        f"src/{model.stem}_solver.c": code,
-        **{f"src/{name}": text for name, text in configuration_files(model).items()},
+        **{f"src/{name}": text for name, text in (solver | configuration_files(model)).items()},
         **{f"src/{name}": text for name, text in assembly_files(model).items()},
     }
     values = model.values | {"method": chosen.name, "step": _step(src)}

@@ -23,6 +23,7 @@ from armillary.export.c.model import CModel
 from armillary.export.c.printer import COMMENT, NUMBER, CPrinter, CSolverPrinter, comment, counts
 from armillary.export.c.solver import (
     AssemblyPrinter,
+    SolverTexts,
     assembly_values,
     geometry_function,
     loop_features,
@@ -404,7 +405,7 @@ class EmbeddedModel(CModel):
 MOST_TURNS = {"single": 300, "double": 2150}
 
 
-def solver_texts(model: CModel, method: Method, precision: str, loops: str) -> tuple[str, str]:
+def solver_texts(model: CModel, method: Method, precision: str, loops: str) -> SolverTexts:
     """Return <name>_solver.h and <name>_solver.c; ``loops``: members of the record for closing loops."""
     solver = bounded_solver(model.source, model.has, method, precision)
     return printed_solver(model, BoundedPrinter(solver, model.stem), [method], loops)

@@ -82,8 +82,7 @@ def solver_files(model: CModel) -> dict[str, str]:
     calls = fill(template(__package__, "calls.c.txt"), values | {"functions": "@functions@"}, has)
     printer = partial(FmuSolverPrinter, places=places, calls=calls)
     also = ("change_inputs",) if "passing" in model.has else ()
-    header, code = solver_texts(model, kind=printer, also=also)
-    return {f"{model.stem}_solver.h": header, f"{model.stem}_solver.c": code}
+    return solver_texts(model, kind=printer, also=also).files(model.stem)
 
 
 # Sections of derivatives of rates, outputs and event functions f, at the cost of a few evaluations of f.

@@ -182,8 +182,8 @@ _TYPES = {
     "real": "real(dp)", "whole": "integer", "index": "integer", "count": "integer(int64)", "truth": "logical"
 }  # fmt: skip
 _ELEMENTS = {
-    **dict.fromkeys(("Wholes", "StateNumbers"), "integer"),
-    **dict.fromkeys(("Truths", "Locks", "PlaceFlags", "OutputFlags"), "logical"),
+    **dict.fromkeys(("Wholes", "StateNumbers", "StepNumbers"), "integer"),
+    **dict.fromkeys(("Truths", "Locks", "PlaceFlags", "SpeedFlags", "OutputFlags"), "logical"),
 }
 _SIZES = {"States": "n_states", "Memory": "n_memory", "Outputs": "n_outputs"}
 _SIZES |= {kind: name.lower() for kind, name in IMPLICIT_EXTENTS.items()}
@@ -250,6 +250,7 @@ def fortran_settings(stiff: bool) -> dict[str, str]:
 class FortranSolverPrinter(SolverPrinter):
     """Printer of pure procedures in Fortran, with array operations on vectors; indices begin with one."""
 
+    record_type = "run_t"
     indent = "  "
     continued = " &"
     remark = "! {}"
@@ -290,11 +291,14 @@ class FortranSolverPrinter(SolverPrinter):
             spelled[f"METHOD_{method.name.upper()}"] = method.name
         super().__init__(solver, spelled)
 
+    def extent(self, kind: str) -> str:
+        return self.sizes.get(kind, "n_events")
+
     def components(self) -> list[str]:
         """Return the components of the derived type."""
         lines = []
         for f in self.solver.fields:
-            size = "" if f.type in _TYPES else f"({self.sizes.get(f.type, 'n_events')})"
+            size = "" if f.type in _TYPES else f"({self.extent(f.type)})"
             kind = _TYPES.get(f.type) or _ELEMENTS.get(f.type, "real(dp)")
             lines.append(f"    {kind} :: {f.name}{size}" + (f"  ! {f.about}" if f.about else ""))
         return lines
@@ -386,7 +390,7 @@ class FortranSolverPrinter(SolverPrinter):
         given = ["r"] if function.takes_run else []
         given += function.arguments
         intent = "inout" if function.changes_run else "in"
-        lines = [f"type(run_t), intent({intent}) :: r"] if function.takes_run else []
+        lines = [f"type({self.record_type}), intent({intent}) :: r"] if function.takes_run else []
         for name, kind in function.arguments.items():
             size = f"({self.sizes['States']})" if kind == "States" else ""
             lines.append(f"{_TYPES.get(kind, 'real(dp)')}, intent(in) :: {name}{size}")
@@ -408,13 +412,23 @@ class FortranSolverPrinter(SolverPrinter):
         ]
 
 
+class FortranPart(FortranSolverPrinter):
+    """Printer of a further solver, with a record of its own: of closing loops, or of contacts."""
+
+    def __init__(self, source: AssemblySource | ContactSource, record_type: str) -> None:
+        super().__init__(source.solver)
+        self.record_type, self.lengths = record_type, source.lengths
+
+    def extent(self, kind: str) -> str:
+        return str(self.lengths[kind])
+
+
 # Closing of loops before a run, in Fortran: the procedures of solver/assembly.py and their data.
 
 Names = Callable[[str, str, Sequence[str]], list[str]]
 
 _LOOP_SIZES = {"N_GAPS": "n_gaps", "N_COORDINATES": "n_places"}  # names that main programs use
 _STATUSES = {"CLOSED": "loops_closed", "OPEN": "loops_open", "NOT_REDUNDANT": "not_redundant"}
-_LOOP_TYPES = {"whole": "integer", "StepNumbers": "integer", "PlaceFlags": "logical", "SpeedFlags": "logical"}
 _LOOP_REMARKS = {
     "ELEMENT_ROW": "row of each element of J", "ELEMENT_SPEED": "and its speed",
     "RATE_PLACE": "coordinate of each element of N", "RATE_SPEED": "and its speed",
@@ -461,7 +475,7 @@ def assembly_data(loops: AssemblySource, array: Array, names: Names) -> list[str
     return [*lines, "", "  type :: loops_t", given, *printer.components(), "  end type loops_t"]
 
 
-class FortranAssembly(FortranSolverPrinter):
+class FortranAssembly(FortranPart):
     """Printer of the procedures that close loops."""
 
     functions = {  # noqa: RUF012
@@ -469,25 +483,13 @@ class FortranAssembly(FortranSolverPrinter):
     }  # fmt: skip
 
     def __init__(self, loops: AssemblySource) -> None:
-        super().__init__(loops.solver)
-        self.loops = loops
+        super().__init__(loops, "loops_t")
         self.names = {name: name.lower() for name in (*self.solver.constants, *_LOOP_REMARKS)}
         self.names |= {name: _LOOP_SIZES.get(name, loop_name(name).lower()) for name in loops.sizes}
         self.names |= {"FIRST": "1", "INFINITY": "huge(1.0_dp)", **_STATUSES}
 
-    def components(self) -> list[str]:
-        lines = []
-        for f in self.solver.fields:
-            size = "" if f.type in ("real", "whole") else f"({self.loops.lengths[f.type]})"
-            kind = _LOOP_TYPES.get(f.type, "real(dp)")
-            lines.append(f"    {kind} :: {f.name}{size}" + (f"  ! {f.about}" if f.about else ""))
-        return lines
-
     def model(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
         return [f"call {name}({', '.join(arguments)}, r%constants, r%memory, {targets[0]})"]
-
-    def function(self, function: SolverFunction) -> list[str]:
-        return [line.replace("type(run_t)", "type(loops_t)") for line in super().function(function)]
 
 
 # The solver of contacts in Fortran: pure procedures with their own derived type.
@@ -526,26 +528,14 @@ def contact_procedures(sources: Sequence[ContactSource]) -> str:
     return "\n".join(f"  {line}".rstrip() for text in texts for line in text.splitlines())
 
 
-class FortranContacts(FortranSolverPrinter):
+class FortranContacts(FortranPart):
     """Printer of procedures that find forces and statuses of contacts."""
 
     def __init__(self, source: ContactSource) -> None:
-        super().__init__(source.solver)
-        self.source, self.record_type = source, f"contacts{source.tag}_t"
+        super().__init__(source, f"contacts{source.tag}_t")
+        self.source = source
         self.names = {name: name.lower() for name in self.solver.constants} | {"FIRST": "1", "NONE": "0"}
         self.names |= {name: name.lower() + source.tag for name in (*source.sizes, *source.block.tables)}
-
-    def components(self) -> list[str]:
-        lines = []
-        for f in self.solver.fields:
-            kind = "integer" if f.type == "Wholes" else "real(dp)"
-            about = f"  ! {f.about}" if f.about else ""
-            lines.append(f"    {kind} :: {f.name}({self.source.lengths[f.type]}){about}")
-        return lines
-
-    def function(self, function: SolverFunction) -> list[str]:
-        lines = super().function(function)
-        return [line.replace("type(run_t)", f"type({self.record_type})") for line in lines]
 
     def block_function(self, name: str) -> str:
         """Return a subroutine that reads an array of arguments and fills one of results."""

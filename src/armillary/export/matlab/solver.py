@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from armillary.export.text.configurations import (
     CHANGE_EXTENTS,
@@ -73,6 +73,7 @@ def change_values(made: Source, package: str) -> dict[str, str]:
     }
 
 
+_FLAGS = ("Truths", "Locks", "PlaceFlags", "SpeedFlags", "OutputFlags")
 _ZEROS = {"real": "0", "whole": "0", "count": "0", "truth": "false"}
 _SIZES = {"States": "numel(r.state)", "Memory": "numel(r.memory)", "Outputs": "numel(about.outputs)"}
 _SIZES |= {"Pivots": "numel(about.weak_masses)", "Kinds": "max(r.kind)"}
@@ -125,6 +126,7 @@ def _size_field(name: str) -> str:
 class MatlabSolverPrinter(SolverPrinter):
     """Printer of functions in MATLAB that take the run and return it changed; indices begin with one."""
 
+    given: tuple[str, ...] = (*_GIVEN, "sample", "step")  # fields that the template sets
     indent = "  "
     continued = " ..."
     remark = "% {}"
@@ -168,15 +170,17 @@ class MatlabSolverPrinter(SolverPrinter):
     def text(self) -> str:
         return "\n\n".join("\n".join([*self.function(f), ""]) for f in self.solver.functions.values())
 
+    def extent(self, kind: str) -> str:
+        return self.sizes.get(kind, "numel(about.event_direction)")
+
     def fields(self) -> list[str]:
-        """Return the fields of a run with their initial values."""
+        """Return the fields of the record with their initial values."""
         lines = []
         for f in self.solver.fields:
-            if f.name in (*_GIVEN, "sample", "step"):
+            if f.name in self.given:
                 continue
-            size = self.sizes.get(f.type, "numel(about.event_direction)") if f.type not in _ZEROS else ""
-            made = "false" if f.type in ("Truths", "Locks", "PlaceFlags", "OutputFlags") else "zeros"
-            value = _ZEROS.get(f.type) or f"{made}({size}, 1)"
+            made = "false" if f.type in _FLAGS else "zeros"
+            value = _ZEROS.get(f.type) or f"{made}({self.extent(f.type)}, 1)"
             lines.append(f"r.{f.name} = {value};" + (f"  % {f.about}" if f.about else ""))
         return lines
 
@@ -266,9 +270,26 @@ class MatlabSolverPrinter(SolverPrinter):
         return self.statements(function.body, True)
 
 
-# Closing of loops before a run, in MATLAB: the functions of solver/assembly.py and their data.
+class MatlabPart(MatlabSolverPrinter):
+    """Printer of a further solver, with a record of its own: of closing loops, or of contacts."""
 
-_FLAGS = ("PlaceFlags", "SpeedFlags")
+    given = ()
+
+    def __init__(
+        self, source: AssemblySource | ContactSource, tables: Iterable[str], package: str = ""
+    ) -> None:
+        super().__init__(source.solver, package)
+        self.lengths = source.lengths
+        names = {name: f"r.rules.{name.lower()}" for name in self.solver.constants}
+        names |= {name: f"r.n.{_size_name(name)}" for name in source.sizes}
+        names |= {name: f"r.tables.{name.lower()}" for name in tables}
+        self.names: dict[str, str] = names | {"FIRST": "1", "NONE": "0"}
+
+    def extent(self, kind: str) -> str:
+        return str(self.lengths[kind])
+
+
+# Closing of loops before a run, in MATLAB: the functions of solver/assembly.py and their data.
 
 
 def assembly_text(loops: AssemblySource, package: str, quoted: Callable[[str], str]) -> str:
@@ -302,28 +323,13 @@ def _size_name(name: str) -> str:
     return name.removeprefix("N_").lower()
 
 
-class MatlabAssembly(MatlabSolverPrinter):
+class MatlabAssembly(MatlabPart):
     """Printer of functions that close loops."""
 
-    functions = {**MatlabSolverPrinter.functions, "at": "({} - 1)*{} + {}"}  # noqa: RUF012
-
     def __init__(self, loops: AssemblySource, package: str) -> None:
-        super().__init__(loops.solver, package)
-        self.loops = loops
-        self.names = {name: f"r.rules.{name.lower()}" for name in self.solver.constants}
-        self.names |= {name: f"r.n.{_size_name(name)}" for name in loops.sizes}
-        tables = (*loops.whole_tables(1), *loops.truth_tables)
-        self.names |= {name: f"r.tables.{name.lower()}" for name in tables}
+        super().__init__(loops, (*loops.whole_tables(1), *loops.truth_tables), package)
         self.names |= {name: f"r.is.{name.lower()}" for name in ("CLOSED", "OPEN", "NOT_REDUNDANT")}
-        self.names |= {"FIRST": "1", "INFINITY": "Inf"}
-
-    def fields(self) -> list[str]:
-        lines = []
-        for f in self.solver.fields:
-            made = "false" if f.type in _FLAGS else "zeros"
-            value = "0" if f.type in ("real", "whole") else f"{made}({self.loops.lengths[f.type]}, 1)"
-            lines.append(f"r.{f.name} = {value};" + (f"  % {f.about}" if f.about else ""))
-        return lines
+        self.names |= {"INFINITY": "Inf"}
 
     def model(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
         return [f"{targets[0]} = {name}(r, {arguments[-1]});"]
@@ -343,7 +349,7 @@ def contact_files(sources: Sequence[ContactSource]) -> dict[str, str]:
 
 def _file(source: ContactSource, name: str) -> str:
     """Return a function of a column of arguments that returns a column of results, with its helpers."""
-    printer = MatlabContacts(source)
+    printer = MatlabPart(source, source.block.tables)
     entry = source.solver.functions[source.entry(name)]
     tables = [
         f"r.tables.{table.lower()} = [{' '.join(map(str, numbers))}];"
@@ -376,21 +382,3 @@ def _file(source: ContactSource, name: str) -> str:
         printer.text().rstrip("\n"),
     ]
     return "\n".join(lines) + "\n"
-
-
-class MatlabContacts(MatlabSolverPrinter):
-    """Printer of functions that find forces and statuses of contacts."""
-
-    def __init__(self, source: ContactSource) -> None:
-        super().__init__(source.solver, "")
-        self.source = source
-        self.names = {name: f"r.rules.{name.lower()}" for name in self.solver.constants}
-        self.names |= {name: f"r.n.{_size_name(name)}" for name in source.sizes}
-        self.names |= {name: f"r.tables.{name.lower()}" for name in source.block.tables}
-        self.names |= {"FIRST": "1", "NONE": "0"}
-
-    def fields(self) -> list[str]:
-        return [
-            f"r.{f.name} = zeros({self.source.lengths[f.type]}, 1);" + (f"  % {f.about}" if f.about else "")
-            for f in self.solver.fields
-        ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from armillary.export.text.configurations import (
     CHANGE_EXTENTS,
@@ -88,9 +88,8 @@ _TYPES = {"real": "float", "whole": "int", "count": "int", "truth": "bool"}
 _ARGUMENTS = {**_TYPES, "States": "Vector"}
 _ZEROS = {"float": "0.0", "int": "0", "bool": "False"}
 _ELEMENTS = {
-    "Wholes": "int",
-    "StateNumbers": "int",
-    **dict.fromkeys(("Truths", "Locks", "PlaceFlags", "OutputFlags"), "bool"),
+    **dict.fromkeys(("Wholes", "StateNumbers", "StepNumbers"), "int"),
+    **dict.fromkeys(("Truths", "Locks", "PlaceFlags", "SpeedFlags", "OutputFlags"), "bool"),
 }
 _SIZES = {"States": "len(STATES)", "Memory": "len(MEMORY)", "Outputs": "len(OUTPUTS)"}
 _SIZES |= {**IMPLICIT_EXTENTS, "StateNumbers": "len(STATES)"}
@@ -178,16 +177,18 @@ class PythonSolverPrinter(SolverPrinter):
         own = [f for f in self.solver.functions.values() if f.name not in self.elsewhere]
         return "\n\n".join("\n".join([*self.function(f), ""]) for f in own)
 
+    def extent(self, kind: str) -> str:
+        return self.sizes.get(kind, "len(EVENTS)")
+
     def fields(self) -> list[str]:
-        """Return the attributes of a run with their initial values."""
+        """Return the attributes of the record with their initial values."""
         lines = []
         for f in self.solver.fields:
             if f.type in _TYPES:
                 kind, value = _TYPES[f.type], _ZEROS[_TYPES[f.type]]
             else:
                 element = _ELEMENTS.get(f.type, "float")
-                size = self.sizes.get(f.type, "len(EVENTS)")
-                kind, value = f"list[{element}]", f"[{_ZEROS[element]}] * {size}"
+                kind, value = f"list[{element}]", f"[{_ZEROS[element]}] * {self.extent(f.type)}"
             lines.append(f"        self.{f.name}: {kind} = {value}" + (f"  # {f.about}" if f.about else ""))
         return lines
 
@@ -277,17 +278,30 @@ class PythonSolverPrinter(SolverPrinter):
         return [f"if {hidden}:", f"    run.log.append((run.t, EVENTS[{k}].name))"]
 
     def function(self, function: SolverFunction) -> list[str]:
-        arguments = ["run: Run"] if function.takes_run else []
+        arguments = [f"run: {self.record_type}"] if function.takes_run else []
         arguments += [f"{name}: {_ARGUMENTS[kind]}" for name, kind in function.arguments.items()]
         result = _TYPES[function.result] if function.result else "None"
         head = f"def {function.name}({', '.join(arguments)}) -> {result}:"
         return [head, f'    """{function.about}"""', *self.body(function)]
 
 
-# Closing of loops before a run, in Python: functions of solver/assembly.py and their data.
+class PythonPart(PythonSolverPrinter):
+    """Printer of a further solver, with a record of its own: of closing loops, or of contacts."""
 
-_LOOP_ZEROS = {"real": "0.0", "whole": "0"}
-_FLAGS = ("PlaceFlags", "SpeedFlags")
+    def __init__(
+        self, source: AssemblySource | ContactSource, record_type: str, names: Mapping[str, str]
+    ) -> None:
+        super().__init__(source.solver)
+        self.record_type, self.names, self.lengths = record_type, names, source.lengths
+
+    def extent(self, kind: str) -> str:
+        return str(self.lengths[kind])
+
+    def vector(self, target: str, kind: str, value: ast.expr) -> list[str]:
+        return [f"{target} = [*{self.expression(value)}]"]
+
+
+# Closing of loops before a run, in Python: functions of solver/assembly.py and their data.
 
 
 def assembly_values(loops: AssemblySource, width: int) -> dict[str, str]:
@@ -308,31 +322,15 @@ def assembly_values(loops: AssemblySource, width: int) -> dict[str, str]:
     }
 
 
-class PythonAssembly(PythonSolverPrinter):
+class PythonAssembly(PythonPart):
     """Printer of functions that close loops."""
 
     def __init__(self, loops: AssemblySource) -> None:
-        super().__init__(loops.solver)
-        self.names = {"FIRST": "0", "INFINITY": "math.inf"} | {name: loop_name(name) for name in loops.sizes}
-        self.loops = loops
-
-    def fields(self) -> list[str]:
-        lines = []
-        for f in self.solver.fields:
-            one = "False" if f.type in _FLAGS else "0.0"
-            zero = _LOOP_ZEROS.get(f.type) or f"[{one}] * {self.loops.lengths[f.type]}"
-            lines.append(f"        self.{f.name} = {zero}" + (f"  # {f.about}" if f.about else ""))
-        return lines
-
-    def vector(self, target: str, kind: str, value: ast.expr) -> list[str]:
-        return [f"{target} = [*{self.expression(value)}]"]
+        names = {"FIRST": "0", "INFINITY": "math.inf"} | {name: loop_name(name) for name in loops.sizes}
+        super().__init__(loops, "Loops", names)
 
     def model(self, name: str, targets: Sequence[str], arguments: Sequence[str]) -> list[str]:
         return [f"{targets[0]} = {name}(run, {arguments[-1]})"]
-
-    def function(self, function: SolverFunction) -> list[str]:
-        head, *lines = super().function(function)
-        return [head.replace("run: Run", "run: Loops"), *lines]
 
 
 # The solver of contacts in Python: the functions of mechanics/contact/problem.py and their data.
@@ -372,29 +370,14 @@ def solver_texts(printer: PythonContacts, width: int) -> list[str]:
     ]
 
 
-class PythonContacts(PythonSolverPrinter):
+class PythonContacts(PythonPart):
     """Printer of functions that find forces and statuses of contacts."""
 
     def __init__(self, source: ContactSource) -> None:
-        super().__init__(source.solver)
-        self.source, self.record_type = source, f"Contacts{source.tag}"
-        self.names = {"FIRST": "0", "NONE": "-1"} | {name: name + source.tag for name in source.sizes}
-        self.names |= {name: name + source.tag for name in source.block.tables}
-
-    def fields(self) -> list[str]:
-        lines = []
-        for f in self.solver.fields:
-            one = "0" if f.type == "Wholes" else "0.0"
-            about = f"  # {f.about}" if f.about else ""
-            lines.append(f"        self.{f.name} = [{one}] * {self.source.lengths[f.type]}{about}")
-        return lines
-
-    def vector(self, target: str, kind: str, value: ast.expr) -> list[str]:
-        return [f"{target} = [*{self.expression(value)}]"]
-
-    def function(self, function: SolverFunction) -> list[str]:
-        head, *lines = super().function(function)
-        return [head.replace("run: Run", f"run: {self.record_type}"), *lines]
+        self.source = source
+        names = {"FIRST": "0", "NONE": "-1"} | {name: name + source.tag for name in source.sizes}
+        names |= {name: name + source.tag for name in source.block.tables}
+        super().__init__(source, f"Contacts{source.tag}", names)
 
     def block_function(self, name: str) -> str:
         """Return a function of a list of arguments that returns a list of results."""

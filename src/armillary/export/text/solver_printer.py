@@ -49,6 +49,7 @@ class SolverPrinter:
     heads: Mapping[str, str]  # first lines of "if", "elif", "else", "while", "loop", "for" and "from"
     closings: Mapping[str, str] = {}  # their last lines; "elif" and "else" share the one of "if"
     names: Mapping[str, str]  # constants, sizes and enumerated values
+    record_type = "Run"  # of the data that the functions share
 
     def __init__(self, solver: Solver, names: Mapping[str, str]) -> None:
         self.solver = solver
@@ -63,6 +64,10 @@ class SolverPrinter:
         return "\n".join("\n".join([*self.function(f), ""]) for f in self.solver.functions.values())
 
     # ---------------------------------------------------------------- hooks
+
+    def extent(self, kind: str) -> str:
+        """Return the length of a vector."""
+        raise NotImplementedError
 
     def field(self, name: str) -> str:
         """Return a field of the run."""

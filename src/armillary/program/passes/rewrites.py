@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 from armillary.algebra.expression import UNIT, Expr, multiply, number, power, scale, symbol, total
@@ -27,6 +27,15 @@ class Constants:
         self._count = 0
         self._owner = object()  # not this table, which its own symbols would keep alive
         self.finished: set[Expr] = set()  # nodes whose constants all have names
+
+    @classmethod
+    def of(cls, definitions: Mapping[Expr, Expr]) -> Constants:
+        """Return a table that knows the constants of a program and their definitions."""
+        found = cls(name.data.name for name in definitions)
+        named = {name: value for name, value in definitions.items() if value.kind not in ("number", "symbol")}
+        found.definitions = named
+        found._names = {value: name for name, value in named.items()}
+        return found
 
     def name(self, value: Expr) -> Expr:
         """Return a symbol, times ±1, for a constant; numbers and parameters are returned unchanged."""

@@ -23,7 +23,7 @@ from armillary.model.joints import Prismatic, Revolute
 from armillary.stages import System
 from armillary.stages.model import Model
 from armillary.untyped import DataTable
-from armillary.verification.rows import TIGHT, Case, value
+from armillary.verification.rows import TIGHT, published, value
 
 _WRIGHT = "Wright, Smith, Thresher & Wang (1982)"
 # First flapping frequencies at Ω = 0, 1, …, 10, for EI = μ = L = 1 and no hub radius.
@@ -44,13 +44,29 @@ _PLATES = {"clamped": (3.4917, 8.5246, 21.429), "free": (13.489, 19.789, 24.432)
 _BOUND = "a bound from above by beam functions; ours by polynomials is one too, and lower"
 
 
+@published(
+    "beams_and_plates",
+    "Beams and plates",
+    "handbooks",
+    *(
+        value(f"wave number kL {i}, {root} and {tip}", published, 5e-9 * published, _BLEVINS)
+        for (root, tip), numbers in _WAVES.items()
+        for i, published in enumerate(numbers, start=1)
+    ),
+    *(
+        value(f"square plate, {root}, frequency {i}", published, 0.01 * published, _LEISSA, _BOUND)
+        for root, numbers in _PLATES.items()
+        for i, published in enumerate(numbers, start=1)
+    ),
+    page="beams-and-plates",
+)
 def measure_waves() -> Iterator[float]:
-    for (root, tip), published in _WAVES.items():
-        part = _part(Beam(1.0, EI=1.0, mass_per_length=1.0, root=root, tip=tip, motions="y"), len(published))
+    for (root, tip), known in _WAVES.items():
+        part = _part(Beam(1.0, EI=1.0, mass_per_length=1.0, root=root, tip=tip, motions="y"), len(known))
         yield from np.sqrt(part.frequencies)
-    for root, published in _PLATES.items():
+    for root, known in _PLATES.items():
         plate = Plate(1.0, 1.0, 0.01, E=70e9, nu=0.3, density=2700.0, root=root)
-        frequencies = _part(plate, 6).frequencies[: len(published)]
+        frequencies = _part(plate, 6).frequencies[: len(known)]
         yield from frequencies * np.sqrt(plate.mass_per_area / plate.rigidity)
 
 
@@ -70,6 +86,21 @@ def spinning(motion: str, *, radius: float = 0.0, modes: int = 8, stiffening: bo
     return s
 
 
+@published(
+    "rotating_beam",
+    "Rotating beam",
+    _WRIGHT,
+    *(
+        value(
+            f"first flapping frequency at Ω = {spin}",
+            published,
+            TRUNCATION * published,
+            remark="8 modes of the beam at rest leave 4e-5 at Ω = 10" if spin == 10 else "",
+        )
+        for spin, published in enumerate(FLAPPING)
+    ),
+    page="rotating-beam",
+)
 def measure_rotating() -> Iterator[float]:
     """ω² are the eigenvalues of A where the accelerations at rest in the rotating frame are −A η."""
     model = spinning("z").derive().compile()
@@ -84,43 +115,6 @@ def measure_rotating() -> Iterator[float]:
             rates = [model.accelerations(0.0, sign * q, u, {"W": float(spin)}) for sign in (1, -1)]
             columns.append((rates[1] - rates[0])[shaken] / 2e-4)
         yield float(np.sqrt(np.min(np.linalg.eigvals(np.transpose(columns)).real)))
-
-
-_BEAMS = (
-    Case(
-        "beams_and_plates",
-        "Beams and plates",
-        "handbooks",
-        (
-            *(
-                value(f"wave number kL {i}, {root} and {tip}", published, 5e-9 * published, _BLEVINS)
-                for (root, tip), numbers in _WAVES.items()
-                for i, published in enumerate(numbers, start=1)
-            ),
-            *(
-                value(f"square plate, {root}, frequency {i}", published, 0.01 * published, _LEISSA, _BOUND)
-                for root, numbers in _PLATES.items()
-                for i, published in enumerate(numbers, start=1)
-            ),
-        ),
-        measure_waves,
-        "beams-and-plates",
-    ),
-    Case(
-        "rotating_beam",
-        "Rotating beam",
-        _WRIGHT,
-        tuple(
-            value(
-                f"first flapping frequency at Ω = {spin}", published, TRUNCATION * published,
-                remark="8 modes of the beam at rest leave 4e-5 at Ω = 10" if spin == 10 else "",
-            )
-            for spin, published in enumerate(FLAPPING)
-        ),
-        measure_rotating,
-        "rotating-beam",
-    ),
-)  # fmt: skip
 
 
 _WRIGHT_AT_PITCH = "Wright et al. (1982) for flapping, and ω² = ω_flap² − Ω² sin²θ"
@@ -169,6 +163,21 @@ def eigenvalues(s: System, spin: float) -> np.ndarray:
     return np.linalg.eigvals(np.transpose(columns))
 
 
+@published(
+    "pitched_beam",
+    "Rotating beam at a pitch angle",
+    _WRIGHT_AT_PITCH,
+    *(
+        value(
+            f"first frequency at a pitch of {degrees}°, Ω = {spin}",
+            float(np.sqrt(flap**2 - (spin * np.sin(np.radians(degrees))) ** 2)),
+            1e-4 * flap,
+        )
+        for degrees in _PITCHES
+        for spin, flap in _FLAPPING.items()
+    ),
+    page="rotating-beam",
+)
 def measure_pitched_beam() -> Iterator[float]:
     for degrees in _PITCHES:
         s = pitched_beam(degrees)
@@ -188,6 +197,20 @@ _ROUND = (5.0, 15.0)  # below and above the critical speed
 _FLAT = 1.1 * FIRST  # between the two of the flat shaft, 1 and 1.2 times the first frequency
 
 
+@published(
+    "spinning_shaft",
+    "Spinning shafts",
+    _HARTOG,
+    *(
+        value(f"round shaft at Ω = {spin:g}, {way} whirl seen from it", expected, 1e-7)
+        for spin in _ROUND
+        for way, expected in (("forward", abs(FIRST - spin)), ("backward", FIRST + spin))
+    ),
+    value("flat shaft between its critical speeds: growth rate", flat_shaft(_FLAT), 1e-7),
+    value("the same just below them: growth rate", 0.0, 1e-6),
+    value("the same just above them: growth rate", 0.0, 1e-6),
+    page="spinning-shaft",
+)
 def measure_shafts() -> Iterator[float]:
     whirling = shaft((1.0, 1.0))
     for spin in _ROUND:
@@ -198,43 +221,6 @@ def measure_shafts() -> Iterator[float]:
     yield float(eigenvalues(flat, _FLAT).real.max())
     yield float(eigenvalues(flat, 0.98 * FIRST).real.max())
     yield float(eigenvalues(flat, 1.22 * FIRST).real.max())
-
-
-_SHAFTS = (
-    Case(
-        "pitched_beam",
-        "Rotating beam at a pitch angle",
-        _WRIGHT_AT_PITCH,
-        tuple(
-            value(
-                f"first frequency at a pitch of {degrees}°, Ω = {spin}",
-                float(np.sqrt(flap**2 - (spin * np.sin(np.radians(degrees))) ** 2)),
-                1e-4 * flap,
-            )
-            for degrees in _PITCHES
-            for spin, flap in _FLAPPING.items()
-        ),
-        measure_pitched_beam,
-        "rotating-beam",
-    ),
-    Case(
-        "spinning_shaft",
-        "Spinning shafts",
-        _HARTOG,
-        (
-            *(
-                value(f"round shaft at Ω = {spin:g}, {way} whirl seen from it", expected, 1e-7)
-                for spin in _ROUND
-                for way, expected in (("forward", abs(FIRST - spin)), ("backward", FIRST + spin))
-            ),
-            value("flat shaft between its critical speeds: growth rate", flat_shaft(_FLAT), 1e-7),
-            value("the same just below them: growth rate", 0.0, 1e-6),
-            value("the same just above them: growth rate", 0.0, 1e-6),
-        ),
-        measure_shafts,
-        "spinning-shaft",
-    ),
-)
 
 
 _MATTIASSON = "Mattiasson (1981), elliptic integrals"
@@ -301,26 +287,21 @@ def _balance(model: Model, state: np.ndarray, load: float) -> np.ndarray:
     return np.concatenate([q, np.zeros(count)])
 
 
+@published(
+    "elastica",
+    "Cantilever bent far by a tip force",
+    _MATTIASSON,
+    *(
+        value(f"tip {way} at PL²/EI = {load:g}, of the length", number, 1e-4)
+        for load, both in TABLE.items()
+        for way, number in zip(("down", "back"), both, strict=True)
+    ),
+    page="elastica",
+)
 def _measure_elastica() -> Iterator[float]:
     """Yield the limit of short links, from two lengths, since errors fall with the square of the length."""
     coarse, fine = (deflections(links) for links in LINKS)
     yield from ((4 * fine - coarse) / 3).ravel()
-
-
-_ELASTICA = (
-    Case(
-        "elastica",
-        "Cantilever bent far by a tip force",
-        _MATTIASSON,
-        tuple(
-            value(f"tip {way} at PL²/EI = {load:g}, of the length", number, 1e-4)
-            for load, both in TABLE.items()
-            for way, number in zip(("down", "back"), both, strict=True)
-        ),
-        _measure_elastica,
-        "elastica",
-    ),
-)
 
 
 _SOURCE = "Simeon (1996); test set for IVP solvers, problem crank, index 2"
@@ -395,6 +376,13 @@ def system() -> System:
     return s
 
 
+@published(
+    "flexible_slider_crank",
+    "Flexible slider-crank",
+    _SOURCE,
+    *(value(what, number, part * abs(number), "", why) for what, (number, part, why) in END.items()),
+    page="flexible-slider-crank",
+)
 def _measure_slider_crank() -> Iterator[float]:
     run = system().derive("kane").compile().simulate(0.1, initial=START, **TIGHT)
     yield run["rod.q1"][-1] + run["crank.q1"][-1]
@@ -402,17 +390,3 @@ def _measure_slider_crank() -> Iterator[float]:
     yield from (run[f"rod.q{i}"][-1] for i in (2, 3, 4, 5))
     yield run["rod.u1"][-1] + SPIN
     yield run["block.u1"][-1]
-
-
-_SLIDER_CRANK = (
-    Case(
-        "flexible_slider_crank",
-        "Flexible slider-crank",
-        _SOURCE,
-        tuple(value(what, number, part * abs(number), "", why) for what, (number, part, why) in END.items()),
-        _measure_slider_crank,
-        "flexible-slider-crank",
-    ),
-)
-
-CASES = (*_BEAMS, *_SHAFTS, *_ELASTICA, *_SLIDER_CRANK)

@@ -17,12 +17,12 @@ from armillary.model.joints import Free, Joint, Prismatic, Revolute
 from armillary.stages import System
 from armillary.verification.rows import (
     TIGHT,
-    Case,
     at_most,
     difference,
     drift,
     largest,
     largest_difference,
+    published,
     value,
 )
 
@@ -35,6 +35,14 @@ _GAINED = 4 * _G * math.sin(_HALF) * math.sin(_SLOPE) / (_INERTIA + 1)  # of ω�
 _STEADY = _KEPT * math.sqrt(_GAINED / (1 - _KEPT**2))
 
 
+@published(
+    "rimless_wheel",
+    "Rimless wheel",
+    "McGeer (1990)",
+    difference("speeds after all impacts of 40 s (rad/s)", 1e-8),
+    value("steady speed after an impact (rad/s)", _STEADY, 1e-8),
+    page="impacts",
+)
 def measure_rimless_wheel() -> Iterator[float]:
     """ω⁺ = η ω⁻, η = (cos 2α + r²)/(1 + r²), and between impacts ω² grows by 4 g l sin α sin γ/(l² + r²)."""
     s = System("rimless wheel")
@@ -63,6 +71,15 @@ def measure_rimless_wheel() -> Iterator[float]:
 _DRIVEN, _BOUNCE = 2.2, 0.6  # frequency of the force in terms of the oscillator's, restitution
 
 
+@published(
+    "impact_oscillator",
+    "Impact oscillator",
+    "closed form of the cycle with one impact per period",
+    difference("times of 20 impacts on the cycle (s)", 1e-9),
+    difference("periods in the end, from another start (s)", 1e-9),
+    difference("place on the cycle then (m)", 1e-8),
+    page="impacts",
+)
 def measure_oscillator() -> Iterator[float]:
     """ẍ + x = F cos(ω t + φ) above a stop at x = 0, met once in a period T = 2π/ω with the speed v.
 
@@ -94,6 +111,16 @@ def measure_oscillator() -> Iterator[float]:
     yield abs(float(sample["body.q1"][-1]) - place - C * math.cos(_DRIVEN * t + phase))
 
 
+@published(
+    "cradle",
+    "Newton's cradle",
+    "closed forms of simultaneous and successive impacts",
+    difference("four balls that touch, Newton's law, e = 1 and 0.8 (m/s)", 1e-12),
+    difference("the same, Poisson's law (m/s)", 1e-12),
+    difference("the same, energetic law (m/s)", 1e-12),
+    difference("balls 1 mm apart, e = 1 (m/s)", 1e-12),
+    page="impacts",
+)
 def measure_cradle() -> Iterator[float]:
     """Balls that touch: 1 − (1 + e)(n − 1)/n and (1 + e)/n by each law; with gaps one after another."""
     touching = {"newton": 0.0, "poisson": 0.0, "energetic": 0.0}
@@ -116,6 +143,16 @@ def _cradle(e: float, law: str, apart: float) -> list[float]:
     return [run.final[f"b{k}.u1"] for k in range(4)]
 
 
+@published(
+    "billiard",
+    "Ball that strikes two",
+    "closed form of simultaneous impacts",
+    *(
+        difference(f"speeds of three balls, {law} law, e = 1 and 0.8 (m/s)", 1e-10)
+        for law in ("Newton's", "Poisson's", "energetic")
+    ),
+    page="impacts",
+)
 def measure_billiard() -> Iterator[float]:
     """A ball between two that touch, at ±30° of its way: 1 − 3 (1 + e)/5 along it, and each of the others
     gets (1 + e) √3/5 along the line of its centres.
@@ -140,51 +177,22 @@ def measure_billiard() -> Iterator[float]:
         yield worst
 
 
-_CRANK, _ROD = 0.05, 0.12
-
-
-def measure_clearance() -> Iterator[float]:
-    """A journal of radius c less than its bearing leaves it and strikes it; the slider stays within what rods
-    of the lengths l ± c allow, so that the ideal linkage is the limit of small clearance.
-    """
-    for clearance in (5e-4, 5e-6):
-        s = System("slider-crank with clearance")
-        inertia = (1e-3, 1e-3, 1e-3)
-        crank = s.body("crank", joint=Revolute("z"), mass=0.4, inertia=inertia)
-        rod = s.body(
-            "rod",
-            crank,
-            Revolute("z"),
-            at=(_CRANK, 0, 0),
-            com=(_ROD / 2, 0, 0),
-            mass=0.2,
-            inertia=(3e-4,) * 3,
-        )
-        slider = s.body("slider", joint=Prismatic("x"), mass=0.15, inertia=0)
-        apart = position(rod.point("journal", (_ROD, 0, 0)), slider)
-        gap = clearance - sqrt(dot(apart, s.ground.x) ** 2 + dot(apart, s.ground.y) ** 2)
-        s.unilateral("bearing", gap)
-        s.output("energy", s.total_energy(), units="J")
-        s.output("gap", gap)
-        start = {"slider.q1": _CRANK + _ROD, "crank.u1": 30.0, "rod.u1": -30.0 * (1 + _CRANK / _ROD)}
-        run = s.derive().compile().simulate(0.5, initial=start, sample=1e-4, max_step=1e-4, rtol=1e-10)
-        angle = run["crank.q1"]
-        far, near = (
-            _CRANK * np.cos(angle) + np.sqrt((_ROD + sign * clearance) ** 2 - (_CRANK * np.sin(angle)) ** 2)
-            for sign in (1, -1)
-        )
-        yield largest(-run["gap"], 0.0)
-        yield largest(run["slider.q1"] - far, near - run["slider.q1"], 0.0)
-        yield largest(np.diff(run["energy"]), 0.0)
-        yield float(not (run["bearing_status"] == 0).any())
-
-
 _ARM, _LINK, _LONG, _WIDE, _PLAY = 0.153, 0.306, 0.05, 0.025, 0.001  # m
 _MASSES, _MOMENTS = (0.038, 0.038, 0.076), (7.4e-5, 5.9e-4, 2.7e-6)  # kg, kg m²: crank, rod, slider
 _GUIDE_E, _GUIDE_MU, _SPEED = 0.4, 0.01, (150.0, -75.0)  # of crank and rod, rad/s
 _BOUNCES = 6  # that SciPy separates; later ones accumulate
 
 
+@published(
+    "loose_guide",
+    "Slider with four corners in a loose guide",
+    "data of Flores, Leine & Glocker (2010); two angles and SciPy",
+    difference("times of the first six impacts (s)", 1e-9),
+    difference("corners outside the guide, 0.2 s (m)", 1e-12),
+    difference("gain of energy in 0.1 ms (J)", 1e-9),
+    difference("turn of the slider (rad)", 1e-9),
+    page="impacts",
+)
 def measure_loose_guide() -> Iterator[float]:
     """Measure a slider in a guide that is wider by 2 c: four corners with friction.
 
@@ -265,9 +273,75 @@ def _times_of_impacts() -> list[float]:
     return found
 
 
+_CRANK, _ROD = 0.05, 0.12
+
+
+@published(
+    "clearance",
+    "Slider-crank with clearance",
+    "Flores & Ambrósio (2004); bounds of the ideal linkage",
+    *(
+        check
+        for size in ("clearance 0.5 mm", "clearance 5 µm")
+        for check in (
+            difference(f"{size}: journal outside its bearing (m)", 1e-12),
+            difference(f"{size}: slider beyond the linkages with rods l ± c (m)", 1e-12),
+            difference(f"{size}: gain of energy in a step (J)", 1e-9),
+            at_most(f"{size}: runs without loss of contact", 0),
+        )
+    ),
+    page="impacts",
+)
+def measure_clearance() -> Iterator[float]:
+    """A journal of radius c less than its bearing leaves it and strikes it; the slider stays within what rods
+    of the lengths l ± c allow, so that the ideal linkage is the limit of small clearance.
+    """
+    for clearance in (5e-4, 5e-6):
+        s = System("slider-crank with clearance")
+        inertia = (1e-3, 1e-3, 1e-3)
+        crank = s.body("crank", joint=Revolute("z"), mass=0.4, inertia=inertia)
+        rod = s.body(
+            "rod",
+            crank,
+            Revolute("z"),
+            at=(_CRANK, 0, 0),
+            com=(_ROD / 2, 0, 0),
+            mass=0.2,
+            inertia=(3e-4,) * 3,
+        )
+        slider = s.body("slider", joint=Prismatic("x"), mass=0.15, inertia=0)
+        apart = position(rod.point("journal", (_ROD, 0, 0)), slider)
+        gap = clearance - sqrt(dot(apart, s.ground.x) ** 2 + dot(apart, s.ground.y) ** 2)
+        s.unilateral("bearing", gap)
+        s.output("energy", s.total_energy(), units="J")
+        s.output("gap", gap)
+        start = {"slider.q1": _CRANK + _ROD, "crank.u1": 30.0, "rod.u1": -30.0 * (1 + _CRANK / _ROD)}
+        run = s.derive().compile().simulate(0.5, initial=start, sample=1e-4, max_step=1e-4, rtol=1e-10)
+        angle = run["crank.q1"]
+        far, near = (
+            _CRANK * np.cos(angle) + np.sqrt((_ROD + sign * clearance) ** 2 - (_CRANK * np.sin(angle)) ** 2)
+            for sign in (1, -1)
+        )
+        yield largest(-run["gap"], 0.0)
+        yield largest(run["slider.q1"] - far, near - run["slider.q1"], 0.0)
+        yield largest(np.diff(run["energy"]), 0.0)
+        yield float(not (run["bearing_status"] == 0).any())
+
+
 _TURN, _LIFT, _MU, _R, _M = 8.0, 12.0, 0.4, 0.2, 3.0  # N·m/s, N/s, –, m, kg
 
 
+@published(
+    "wheel_jumps",
+    "Wheel that rolls, slides and jumps",
+    "closed form",
+    difference("time at which it begins to slide (s)", 1e-9),
+    difference("time at which it leaves the road (s)", 1e-9),
+    difference("speed a second later (m/s)", 1e-8),
+    difference("turn then (rad/s)", 1e-8),
+    difference("height then (m)", 1e-8),
+    page="impacts",
+)
 def measure_wheel() -> Iterator[float]:
     """A disc under a moment a t and a lifting force b t rolls until 2 a t/(3 r) = μ (m g − b t), slides until
     m g = b t, and then rises as b t³/(6 m).
@@ -292,6 +366,15 @@ def measure_wheel() -> Iterator[float]:
     yield abs(run.final["disc.q2"] - _R - _LIFT / (6 * _M))
 
 
+@published(
+    "tippe_top",
+    "Tippe top",
+    "Jellett (1872)",
+    difference("Jellett's integral over 6 s, of itself", 1e-9),
+    difference("gain of energy (J)", 1e-12),
+    at_most("runs in which it does not turn over", 0),
+    page="impacts",
+)
 def measure_tippe_top() -> Iterator[float]:
     """Gravity and any force at the contact leave L · r_CP constant, with r_CP from mass centre to contact."""
     s = System("tippe top")
@@ -313,6 +396,15 @@ def measure_tippe_top() -> Iterator[float]:
     yield float(run["tilt"].max() < 90)
 
 
+@published(
+    "clutch_engages",
+    "Engagement of a clutch",
+    "closed form",
+    value("time of engagement (s)", 100 / (30 / 0.3 + 40 / 0.5), 1e-10),
+    difference("slip in the end (rad/s)", 1e-11),
+    value("moment that it carries then (N·m)", 0.3 * 10 / 0.8 - 20, 1e-9),
+    page="impacts",
+)
 def measure_clutch() -> Iterator[float]:
     """Speeds meet after ω/((T_c − T_e)/I_e + (T_c + T_l)/I_l); then I_e and I_l turn as one."""
     s = System("clutch")
@@ -325,126 +417,3 @@ def measure_clutch() -> Iterator[float]:
     yield run.events[0].time
     yield abs(run.final["engine.u1"] - run.final["load.u1"])
     yield float(run.final["clutch"])
-
-
-_ENGAGED = 100 / (30 / 0.3 + 40 / 0.5)
-_WITH = "clearance 0.5 mm"
-_LESS = "clearance 5 µm"
-
-CASES = (
-    Case(
-        "rimless_wheel",
-        "Rimless wheel",
-        "McGeer (1990)",
-        (
-            difference("speeds after all impacts of 40 s (rad/s)", 1e-8),
-            value("steady speed after an impact (rad/s)", _STEADY, 1e-8),
-        ),
-        measure_rimless_wheel,
-        "impacts",
-    ),
-    Case(
-        "impact_oscillator",
-        "Impact oscillator",
-        "closed form of the cycle with one impact per period",
-        (
-            difference("times of 20 impacts on the cycle (s)", 1e-9),
-            difference("periods in the end, from another start (s)", 1e-9),
-            difference("place on the cycle then (m)", 1e-8),
-        ),
-        measure_oscillator,
-        "impacts",
-    ),
-    Case(
-        "cradle",
-        "Newton's cradle",
-        "closed forms of simultaneous and successive impacts",
-        (
-            difference("four balls that touch, Newton's law, e = 1 and 0.8 (m/s)", 1e-12),
-            difference("the same, Poisson's law (m/s)", 1e-12),
-            difference("the same, energetic law (m/s)", 1e-12),
-            difference("balls 1 mm apart, e = 1 (m/s)", 1e-12),
-        ),
-        measure_cradle,
-        "impacts",
-    ),
-    Case(
-        "billiard",
-        "Ball that strikes two",
-        "closed form of simultaneous impacts",
-        tuple(
-            difference(f"speeds of three balls, {law} law, e = 1 and 0.8 (m/s)", 1e-10)
-            for law in ("Newton's", "Poisson's", "energetic")
-        ),
-        measure_billiard,
-        "impacts",
-    ),
-    Case(
-        "loose_guide",
-        "Slider with four corners in a loose guide",
-        "data of Flores, Leine & Glocker (2010); two angles and SciPy",
-        (
-            difference("times of the first six impacts (s)", 1e-9),
-            difference("corners outside the guide, 0.2 s (m)", 1e-12),
-            difference("gain of energy in 0.1 ms (J)", 1e-9),
-            difference("turn of the slider (rad)", 1e-9),
-        ),
-        measure_loose_guide,
-        "impacts",
-    ),
-    Case(
-        "clearance",
-        "Slider-crank with clearance",
-        "Flores & Ambrósio (2004); bounds of the ideal linkage",
-        tuple(
-            check
-            for size in (_WITH, _LESS)
-            for check in (
-                difference(f"{size}: journal outside its bearing (m)", 1e-12),
-                difference(f"{size}: slider beyond the linkages with rods l ± c (m)", 1e-12),
-                difference(f"{size}: gain of energy in a step (J)", 1e-9),
-                at_most(f"{size}: runs without loss of contact", 0),
-            )
-        ),
-        measure_clearance,
-        "impacts",
-    ),
-    Case(
-        "wheel_jumps",
-        "Wheel that rolls, slides and jumps",
-        "closed form",
-        (
-            difference("time at which it begins to slide (s)", 1e-9),
-            difference("time at which it leaves the road (s)", 1e-9),
-            difference("speed a second later (m/s)", 1e-8),
-            difference("turn then (rad/s)", 1e-8),
-            difference("height then (m)", 1e-8),
-        ),
-        measure_wheel,
-        "impacts",
-    ),
-    Case(
-        "tippe_top",
-        "Tippe top",
-        "Jellett (1872)",
-        (
-            difference("Jellett's integral over 6 s, of itself", 1e-9),
-            difference("gain of energy (J)", 1e-12),
-            at_most("runs in which it does not turn over", 0),
-        ),
-        measure_tippe_top,
-        "impacts",
-    ),
-    Case(
-        "clutch_engages",
-        "Engagement of a clutch",
-        "closed form",
-        (
-            value("time of engagement (s)", _ENGAGED, 1e-10),
-            difference("slip in the end (rad/s)", 1e-11),
-            value("moment that it carries then (N·m)", 0.3 * 10 / 0.8 - 20, 1e-9),
-        ),
-        measure_clutch,
-        "impacts",
-    ),
-)

@@ -12,11 +12,20 @@ import numpy as np
 
 from armillary.model.joints import Joint, Prismatic
 from armillary.stages import System
-from armillary.verification.rows import TIGHT, Case, difference, largest_difference, value
+from armillary.verification.rows import TIGHT, difference, largest_difference, published, value
 
 _G = 9.81
 
 
+@published(
+    "bounces_to_rest",
+    "Bouncing ball",
+    "closed form; e = 0.8, dropped from 1 m",
+    difference("times of all bounces (s)", 1e-11),
+    value("end of the bounces (s)", math.sqrt(2 / _G) * 1.8 / 0.2, 2e-6),
+    difference("place afterwards (m)", 1e-10),
+    page="impacts",
+)
 def measure_ball() -> Iterator[float]:
     """Bounce k lasts 2 v eᵏ/g; all of them are over at t₁ (1 + e)/(1 − e), with t₁ the first fall."""
     s = System("ball")
@@ -35,6 +44,15 @@ _WIDE, _HIGH = 0.1, 0.4  # half of the block's width and height, m
 _RATIO = 1 - 1.5 * math.sin(math.atan(_WIDE / _HIGH)) ** 2
 
 
+@published(
+    "rocking_block",
+    "Rocking block",
+    "Housner (1963)",
+    difference("energy after an impact over that before", 1e-8),
+    difference("speeds in the end, when impacts have accumulated (m/s, rad/s)", 1e-11),
+    value("force of a corner, both sticking (N)", _G, 1e-6),
+    page="impacts",
+)
 def measure_block() -> Iterator[float]:
     """The energy between two impacts is constant, and falls by (1 − (3/2) sin² α)² at each."""
     s = System("block")
@@ -62,6 +80,14 @@ def measure_block() -> Iterator[float]:
 _BELT, _MASS, _STIFFNESS, _SLIDING, _STATIC = 0.2, 2.0, 50.0, 4.0, 9.0  # m/s, kg, N/m, N, N
 
 
+@published(
+    "stick_slip",
+    "Block on a belt",
+    "closed form of sticking and sliding",
+    difference("times of sticking and sliding, 10 s (s)", 1e-9),
+    difference("speed against the belt's while it sticks (m/s)", 1e-12),
+    page="impacts",
+)
 def measure_belt() -> Iterator[float]:
     """A block sticks until k x = F_s and then slides until ẋ = v, with
     x = F/k + A cos(ω t + φ), A² = ((F_s − F)/k)² + (v/ω)².
@@ -83,6 +109,17 @@ def measure_belt() -> Iterator[float]:
     yield largest_difference(run["block.u1"][sticks], np.full(int(sticks.sum()), _BELT))
 
 
+@published(
+    "painleve_rod",
+    "Painlevé's rod",
+    "Painlevé (1895): no solution for μ > 4/3 at tan θ = 2; Génot & Brogliato (1999), impact without "
+    "collision: the tip stops, by impulses of 2 and 1.5 N s at 5 m/s",
+    value("least friction that jams", 4 / 3, 2e-5),
+    value("speed along the floor after it, μ = 1.4 (m/s)", -3.0, 1e-7),
+    value("speed across the floor (m/s)", 1.5, 1e-7),
+    value("rate of turn (rad/s)", 1.5 * math.sqrt(5.0), 1e-7),
+    page="impacts",
+)
 def measure_rod() -> Iterator[float]:
     """The least friction at which a rod at tan θ = 2 jams while its mass centre moves behind its tip; and its
     speeds after the impulse that stops the tip.
@@ -137,6 +174,15 @@ def woodpecker() -> System:
 _ANGLE, _FALL, _TURN = -0.2788, -0.3411, -7.4583  # rad, m/s, rad/s: a published point of the cycle
 
 
+@published(
+    "woodpecker",
+    "Woodpecker toy",
+    "Leine, Glocker & van Campen (2001), by time stepping",
+    difference("spread of ten periods of the cycle (s)", 1e-6),
+    value("speed of the sleeve on the cycle at φ_S = −0.2788 (m/s)", _FALL, 0.002),
+    value("rate of the bird there (rad/s)", _TURN, 0.01),
+    page="impacts",
+)
 def measure_woodpecker() -> Iterator[float]:
     run = woodpecker().derive().compile().simulate(8.0, sample=np.arange(7.6, 8.0, 1e-4).tolist())
     pecks = np.array([event.time for event in run.events if event.name == "beak_touch"])
@@ -146,73 +192,6 @@ def measure_woodpecker() -> Iterator[float]:
     k = places[-2]
     yield float(run["sleeve.u1"][k])
     yield float(run["bird.u1"][k] / 0.015)
-
-
-_PUBLISHED = "Leine, Glocker & van Campen (2001), by time stepping"
-
-_IMPACTS = (
-    Case(
-        "bounces_to_rest",
-        "Bouncing ball",
-        "closed form; e = 0.8, dropped from 1 m",
-        (
-            difference("times of all bounces (s)", 1e-11),
-            value("end of the bounces (s)", math.sqrt(2 / _G) * 1.8 / 0.2, 2e-6),
-            difference("place afterwards (m)", 1e-10),
-        ),
-        measure_ball,
-        "impacts",
-    ),
-    Case(
-        "rocking_block",
-        "Rocking block",
-        "Housner (1963)",
-        (
-            difference("energy after an impact over that before", 1e-8),
-            difference("speeds in the end, when impacts have accumulated (m/s, rad/s)", 1e-11),
-            value("force of a corner, both sticking (N)", _G, 1e-6),
-        ),
-        measure_block,
-        "impacts",
-    ),
-    Case(
-        "stick_slip",
-        "Block on a belt",
-        "closed form of sticking and sliding",
-        (
-            difference("times of sticking and sliding, 10 s (s)", 1e-9),
-            difference("speed against the belt's while it sticks (m/s)", 1e-12),
-        ),
-        measure_belt,
-        "impacts",
-    ),
-    Case(
-        "painleve_rod",
-        "Painlevé's rod",
-        "Painlevé (1895): no solution for μ > 4/3 at tan θ = 2; Génot & Brogliato (1999), impact without "
-        "collision: the tip stops, by impulses of 2 and 1.5 N s at 5 m/s",
-        (
-            value("least friction that jams", 4 / 3, 2e-5),
-            value("speed along the floor after it, μ = 1.4 (m/s)", -3.0, 1e-7),
-            value("speed across the floor (m/s)", 1.5, 1e-7),
-            value("rate of turn (rad/s)", 1.5 * math.sqrt(5.0), 1e-7),
-        ),
-        measure_rod,
-        "impacts",
-    ),
-    Case(
-        "woodpecker",
-        "Woodpecker toy",
-        _PUBLISHED,
-        (
-            difference("spread of ten periods of the cycle (s)", 1e-6),
-            value("speed of the sleeve on the cycle at φ_S = −0.2788 (m/s)", _FALL, 0.002),
-            value("rate of the bird there (rad/s)", _TURN, 0.01),
-        ),
-        measure_woodpecker,
-        "impacts",
-    ),
-)
 
 
 def rebound(speed: float, damping: float) -> float:
@@ -231,6 +210,14 @@ def rebound(speed: float, damping: float) -> float:
     return float(brentq(balance, 0.0, (1 - 1e-12) / damping, xtol=1e-15))
 
 
+@published(
+    "impact",
+    "Impact with loss",
+    "Hunt & Crossley (1975), closed form",
+    difference("rebound from 2 m/s, linear spring, of itself", 1e-8),
+    difference("the same, exponent 1.5", 1e-8),
+    page="contact",
+)
 def measure_impact() -> Iterator[float]:
     for exponent, damping in ((1.0, 0.4), (1.5, 0.1)):
         s = System("impact")
@@ -242,8 +229,18 @@ def measure_impact() -> Iterator[float]:
 
 
 _BALL_MASS, _BALL_STIFFNESS, _FRICTION, _START = 2.0, 50.0, 4.0, 1.0  # kg, N/m, N, m
+_REST = (-1) ** 6 * (_START - 6 * 2 * _FRICTION / _BALL_STIFFNESS)
 
 
+@published(
+    "dry_friction",
+    "Oscillator with dry friction",
+    "closed form: the amplitude falls by 2 F/k in every half period",
+    difference("turning points, where friction has an elastic play of 4e-7 m (m)", 5e-6),
+    value("place where it comes to rest (m)", _REST, 5e-6),
+    difference("speed there a second later (m/s)", 1e-9),
+    page="contact",
+)
 def measure_friction() -> Iterator[float]:
     """Every half period π/ω the amplitude falls by 2 F/k, until the spring cannot overcome the friction."""
     s = System("oscillator with dry friction")
@@ -260,34 +257,3 @@ def measure_friction() -> Iterator[float]:
     yield largest_difference(run["block.q1"][:-1], expected)
     yield float(run["block.q1"][-1])
     yield abs(float(run["block.u1"][-1]))
-
-
-_REST = (-1) ** 6 * (_START - 6 * 2 * _FRICTION / _BALL_STIFFNESS)
-
-_COMPLIANT_CONTACT = (
-    Case(
-        "impact",
-        "Impact with loss",
-        "Hunt & Crossley (1975), closed form",
-        (
-            difference("rebound from 2 m/s, linear spring, of itself", 1e-8),
-            difference("the same, exponent 1.5", 1e-8),
-        ),
-        measure_impact,
-        "contact",
-    ),
-    Case(
-        "dry_friction",
-        "Oscillator with dry friction",
-        "closed form: the amplitude falls by 2 F/k in every half period",
-        (
-            difference("turning points, where friction has an elastic play of 4e-7 m (m)", 5e-6),
-            value("place where it comes to rest (m)", _REST, 5e-6),
-            difference("speed there a second later (m/s)", 1e-9),
-        ),
-        measure_friction,
-        "contact",
-    ),
-)
-
-CASES = (*_COMPLIANT_CONTACT, *_IMPACTS)

@@ -13,7 +13,6 @@ from armillary.untyped import DataTable
 from armillary.verification.rows import (
     TIGHT,
     TRAJECTORIES,
-    Case,
     at_most,
     columns,
     difference,
@@ -21,6 +20,7 @@ from armillary.verification.rows import (
     example,
     largest,
     largest_difference,
+    published,
     reference,
     relative_difference,
     value,
@@ -44,6 +44,23 @@ _MODES = ("DT1A", "DT1B", "ET1A", "ET1B", "DT2A", "DT2B", "ET2A", "ET2B")
 _ERROR = "printed by a program with an error, which compares an appendage's number in place of its body's"
 
 
+@published(
+    "jpl_spinning_rotor",
+    "JPL's spinning rotor, MBDYFR",
+    f"{_REPORT}, Fig. 9",
+    difference("ten seconds of the corrected equations: 24 variables", TRAJECTORIES),
+    difference("the same: tips of both appendages (m)", TRAJECTORIES),
+    difference("angular momentum without damping, of 200 N m s", 1e-10, "conservation"),
+    difference(
+        "printout against the equations with the program's error: modes, worst",
+        0.03,
+        remark="the original's step and word length",
+    ),
+    differs("ω₁ at 9.4 s (rad/s)", 0.00346181, 0.00357581, 1e-8, _ERROR),
+    differs("platform's mode 1 at 9.4 s", 0.0030795, -0.00882262, 1e-8, _ERROR),
+    differs("printout against the right equations: modes, of their size", 0.0, 1.07, 0.01, _ERROR),
+    page="jpl",
+)
 def measure_rotor() -> Iterator[float]:
     data, rotor = reference("jpl_spinning_rotor"), example("jpl_spinning_rotor")
     run = rotor.system().derive("mbdyfr").compile().simulate(10.0, sample=0.1, initial=rotor.START, **TIGHT)
@@ -118,58 +135,29 @@ def _two_bodies(data_name: str, formalism: str, frozen: bool) -> Callable[[], It
     return measure
 
 
-def _sample_problem(name: str, title: str, figure: int, data: str, formalism: str, frozen: bool) -> Case:
+def _publish(name: str, title: str, figure: int, formalism: str, frozen: bool) -> None:
     stated = (
         value("angular momentum after the thrust (N m s)", 0.17, 5e-3, f"{_REPORT}, text"),
         value("angular momentum at the end (N m s)", 14.25, 5e-3, f"{_REPORT}, text"),
     )
-    adams = "the original took fourth-order Adams steps of 0.01 s"
-    return Case(
+    case = published(
         name,
         title,
         f"{_REPORT}, Fig. {figure}",
-        (
-            difference("ten seconds of the corrected equations: 22 variables", TRAJECTORIES),
-            difference("printout, of each variable's size: median", 4e-4, remark=adams),
-            difference("the same: worst, a rate of the stiffest mode", 1.4e-3),
-            at_most("the same: variables that miss it by more than 1e-3", 2),
-            difference("angular momentum after the thrust and at the end, of itself", 1e-6),
-            *(stated if (formalism, frozen) == _STATED else ()),
+        difference("ten seconds of the corrected equations: 22 variables", TRAJECTORIES),
+        difference(
+            "printout, of each variable's size: median", 4e-4,
+            remark="the original took fourth-order Adams steps of 0.01 s",
         ),
-        _two_bodies(data, formalism, frozen),
-        "jpl",
-    )
+        difference("the same: worst, a rate of the stiffest mode", 1.4e-3),
+        at_most("the same: variables that miss it by more than 1e-3", 2),
+        difference("angular momentum after the thrust and at the end, of itself", 1e-6),
+        *(stated if (formalism, frozen) == _STATED else ()),
+        page="jpl",
+    )  # fmt: skip
+    case(_two_bodies(name, formalism, frozen))
 
 
-CASES = (
-    Case(
-        "jpl_spinning_rotor",
-        "JPL's spinning rotor, MBDYFR",
-        f"{_REPORT}, Fig. 9",
-        (
-            difference("ten seconds of the corrected equations: 24 variables", TRAJECTORIES),
-            difference("the same: tips of both appendages (m)", TRAJECTORIES),
-            difference("angular momentum without damping, of 200 N m s", 1e-10, "conservation"),
-            difference(
-                "printout against the equations with the program's error: modes, worst",
-                0.03,
-                remark="the original's step and word length",
-            ),
-            differs("ω₁ at 9.4 s (rad/s)", 0.00346181, 0.00357581, 1e-8, _ERROR),
-            differs("platform's mode 1 at 9.4 s", 0.0030795, -0.00882262, 1e-8, _ERROR),
-            differs("printout against the right equations: modes, of their size", 0.0, 1.07, 0.01, _ERROR),
-        ),
-        measure_rotor,
-        "jpl",
-    ),
-    _sample_problem(
-        "jpl_mbdyfn",
-        "JPL's two bodies, MBDYFN",
-        13,
-        "jpl_mbdyfn",
-        "mbdyfn",
-        False,
-    ),
-    _sample_problem("jpl_mbdyfl", "JPL's two bodies, MBDYFL", 14, "jpl_mbdyfl", "mbdyfl", False),
-    _sample_problem("jpl_frozen", "JPL's two bodies, hinges held", 16, "jpl_frozen", "mbdyfn", True),
-)
+_publish("jpl_mbdyfn", "JPL's two bodies, MBDYFN", 13, "mbdyfn", False)
+_publish("jpl_mbdyfl", "JPL's two bodies, MBDYFL", 14, "mbdyfl", False)
+_publish("jpl_frozen", "JPL's two bodies, hinges held", 16, "mbdyfn", True)

@@ -14,7 +14,7 @@ import numpy as np
 from armillary.control import Phase, optimize_phases
 from armillary.control.optimum import PhasedOptimum
 from armillary.untyped import LibraryObject
-from armillary.verification.rows import Case, difference, example, largest_difference, value
+from armillary.verification.rows import difference, example, largest_difference, published, value
 
 Rates = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
@@ -110,6 +110,18 @@ def switching_times(found: PhasedOptimum) -> np.ndarray:
     return np.cumsum([p.duration for p in found.phases])
 
 
+@published(
+    "optimal_motions",
+    "Optimal motions",
+    "shooting",
+    difference("brachistochrone: time, relative", 1e-7, "closed form, a cycloid"),
+    value("two-link arm: least time (s)", 2.983, 2e-3, "PSOPT, 80 nodes"),
+    difference("two-link arm: switching times and end, as phases (s)", 1e-6),
+    difference("two-link arm: least time by collocation, accuracy 1e-4 (s)", 1e-4),
+    value("slew by 180°: least time (s)", 3.2431, 1e-4, "Bilimoria and Wie (1993)"),
+    difference("slew by 180°: switching times and end, as phases (s)", 1e-6),
+    page="optimal-motions",
+)
 def measure_known() -> Iterator[float]:
     """Yield the numbers of the table: the brachistochrone's, the two-link arm's, then the slew's."""
     from scipy.optimize import brentq
@@ -127,22 +139,3 @@ def measure_known() -> Iterator[float]:
     slew = bang_bang("slew, time", SLEW_INPUTS, [0.4, 0.7, 0.4, 0.5, 0.8, 0.4])
     yield slew.duration
     yield largest_difference(switching_times(slew), np.cumsum(slew_switches()))
-
-
-CASES = (
-    Case(
-        "optimal_motions",
-        "Optimal motions",
-        "shooting",
-        (
-            difference("brachistochrone: time, relative", 1e-7, "closed form, a cycloid"),
-            value("two-link arm: least time (s)", 2.983, 2e-3, "PSOPT, 80 nodes"),
-            difference("two-link arm: switching times and end, as phases (s)", 1e-6),
-            difference("two-link arm: least time by collocation, accuracy 1e-4 (s)", 1e-4),
-            value("slew by 180°: least time (s)", 3.2431, 1e-4, "Bilimoria and Wie (1993)"),
-            difference("slew by 180°: switching times and end, as phases (s)", 1e-6),
-        ),
-        measure_known,
-        "optimal-motions",
-    ),
-)

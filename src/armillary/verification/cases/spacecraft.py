@@ -26,7 +26,6 @@ from armillary.verification.rows import (
     TIGHT,
     TRAJECTORIES,
     TREES,
-    Case,
     States,
     at_most,
     columns,
@@ -37,6 +36,7 @@ from armillary.verification.rows import (
     example,
     largest,
     largest_difference,
+    published,
     reference,
     relative_difference,
     value,
@@ -152,6 +152,30 @@ def _published_scheme(model: Model, expected: dict[str, np.ndarray]) -> Iterator
     yield largest_difference(found[20:], [expected[f"fire{i}"] for i in (1, 2, 3)])
 
 
+@published(
+    "spacecraft_1",
+    "Spacecraft 1",
+    "Sayers (1990), section 9.4 and Appendix D",
+    difference("accelerations and coordinate rates at 12 random states", ACCELERATIONS),
+    difference("published scheme, steps of 0.02 s: attitude, joints and speeds", TRAJECTORIES),
+    difference("the same: thrusters that fire", 0.0),
+    difference("run of 30 s without thrusters: coordinates", TRAJECTORIES),
+    difference("the same: speeds", TRAJECTORIES),
+    difference("momentum and angular momentum of the same", 1e-10, "conservation"),
+    difference("times of the first switchings, by events (s)", TRAJECTORIES),
+    difference("run of 30 s with thrusters: coordinates", TRAJECTORIES),
+    difference("the same: speeds", TRAJECTORIES),
+    difference("the same: thrusters that fire", 0.0),
+    difference(
+        "thrusters switched once per step of 1 ms: attitude (rad)",
+        1e-4,
+        remark="firings last whole steps; runs of the reference differ by 1e-5 to 4e-5 rad",
+    ),
+    at_most("additions", 628, _TABLE_1, "AUTOSIM; SD/FAST has 709 and 1094"),
+    at_most("multiplications, divisions and functions", 791, _TABLE_1),
+    page="spacecraft-1",
+    states=(_STATES_1,),
+)
 def _measure_spacecraft_1() -> Iterator[float]:
     data, spacecraft = reference("spacecraft_1"), example("spacecraft_1")
     model = spacecraft_with_commands().derive().compile()
@@ -193,51 +217,18 @@ def small_equations() -> Equations:
     return declare_small(example("spacecraft_1").system()).derive()
 
 
+@published(
+    "spacecraft_1_small",
+    "Spacecraft 1 with small variables",
+    "Sayers (1990), section 9.4",
+    at_most("additions", 442, _TABLE_1, "the source prints nothing but counts of this version"),
+    at_most("multiplications, divisions and functions", 514, _TABLE_1),
+    page="spacecraft-1",
+)
 def measure_small() -> Iterator[float]:
     additions, multiplications, functions = counts(small_equations())
     yield additions
     yield multiplications + functions
-
-
-_SPACECRAFT_1 = (
-    Case(
-        "spacecraft_1",
-        "Spacecraft 1",
-        "Sayers (1990), section 9.4 and Appendix D",
-        (
-            difference("accelerations and coordinate rates at 12 random states", ACCELERATIONS),
-            difference("published scheme, steps of 0.02 s: attitude, joints and speeds", TRAJECTORIES),
-            difference("the same: thrusters that fire", 0.0),
-            difference("run of 30 s without thrusters: coordinates", TRAJECTORIES),
-            difference("the same: speeds", TRAJECTORIES),
-            difference("momentum and angular momentum of the same", 1e-10, "conservation"),
-            difference("times of the first switchings, by events (s)", TRAJECTORIES),
-            difference("run of 30 s with thrusters: coordinates", TRAJECTORIES),
-            difference("the same: speeds", TRAJECTORIES),
-            difference("the same: thrusters that fire", 0.0),
-            difference(
-                "thrusters switched once per step of 1 ms: attitude (rad)", 1e-4,
-                remark="firings last whole steps; runs of the reference differ by 1e-5 to 4e-5 rad",
-            ),
-            at_most("additions", 628, _TABLE_1, "AUTOSIM; SD/FAST has 709 and 1094"),
-            at_most("multiplications, divisions and functions", 791, _TABLE_1),
-        ),
-        _measure_spacecraft_1,
-        "spacecraft-1",
-        (_STATES_1,),
-    ),
-    Case(
-        "spacecraft_1_small",
-        "Spacecraft 1 with small variables",
-        "Sayers (1990), section 9.4",
-        (
-            at_most("additions", 442, _TABLE_1, "the source prints nothing but counts of this version"),
-            at_most("multiplications, divisions and functions", 514, _TABLE_1),
-        ),
-        measure_small,
-        "spacecraft-1",
-    ),
-)  # fmt: skip
 
 
 # The source numbers the hub's spin about its axes z, y, x as u4, u5, u6; here it is about x, y, z.
@@ -260,6 +251,21 @@ def _rates_2(model: Model) -> Iterator[float]:
 _STATES_2 = States(lambda: example("spacecraft_2").system(), _rates_2)
 
 
+@published(
+    "spacecraft_2",
+    "Spacecraft 2",
+    "Sayers (1990), section 9.5",
+    difference("accelerations and coordinate rates at 12 random states", ACCELERATIONS),
+    difference("run of 1000 s in the published scenario: coordinates (rad, m)", TRAJECTORIES),
+    difference("the same: speeds, of the order of 1e-3", 1e-3 * TRAJECTORIES),
+    difference("momenta over 200 s, without and with dampers", 1e-10, "conservation"),
+    difference("energy of the same without dampers", 1e-10, "conservation"),
+    value("seconds of 200 in which it does not fall with dampers", 0, 0, "dissipation"),
+    at_most("additions", 338, _TABLE_2, "AUTOSIM; SYMBA has 514 and 760"),
+    at_most("multiplications, divisions and functions", 455, _TABLE_2),
+    page="spacecraft-2",
+    states=(_STATES_2,),
+)
 def _measure_spacecraft_2() -> Iterator[float]:
     data, spacecraft = reference("spacecraft_2"), example("spacecraft_2")
     eom = equations("spacecraft_2")
@@ -288,28 +294,6 @@ def tumbling(model: Model, damping: float) -> Run:
     return model.simulate(200.0, sample=1.0, initial=start, parameters={"D": damping}, **TIGHT)
 
 
-_SPACECRAFT_2 = (
-    Case(
-        "spacecraft_2",
-        "Spacecraft 2",
-        "Sayers (1990), section 9.5",
-        (
-            difference("accelerations and coordinate rates at 12 random states", ACCELERATIONS),
-            difference("run of 1000 s in the published scenario: coordinates (rad, m)", TRAJECTORIES),
-            difference("the same: speeds, of the order of 1e-3", 1e-3 * TRAJECTORIES),
-            difference("momenta over 200 s, without and with dampers", 1e-10, "conservation"),
-            difference("energy of the same without dampers", 1e-10, "conservation"),
-            value("seconds of 200 in which it does not fall with dampers", 0, 0, "dissipation"),
-            at_most("additions", 338, _TABLE_2, "AUTOSIM; SYMBA has 514 and 760"),
-            at_most("multiplications, divisions and functions", 455, _TABLE_2),
-        ),
-        _measure_spacecraft_2,
-        "spacecraft-2",
-        (_STATES_2,),
-    ),
-)
-
-
 _OWN = {
     "position of the hub (m)": ("r_BN_N", [f"hub.q{i}" for i in (1, 2, 3)]),
     "velocity (m/s)": ("v_BN_N", [f"hub.u{i}" for i in (1, 2, 3)]),
@@ -323,6 +307,15 @@ _OWN = {
 _TOLERANCES = dict(zip(_OWN, (2e-8, 2e-11, 1e-14, 2e-14, 1e-14, 1e-14), strict=True))
 
 
+@published(
+    "basilisk",
+    "Basilisk's panels on an orbit",
+    "Basilisk 2.12.1, RK4 at 1 ms for 10 s",
+    *(difference(f"with gravity: {name}", _TOLERANCES[name]) for name in _OWN),
+    difference("drift of the rotational energy", 1e-10, "1e-10 in Basilisk's own test"),
+    difference("drift of the orbital energy", 1e-10, "1e-10 in Basilisk's own test"),
+    page="basilisk",
+)
 def measure_orbit() -> Iterator[float]:
     record = reference("basilisk")["trajectories"]["gravity 10 s"]
     model = example("basilisk_panels").system("mass centre").derive().compile()
@@ -375,6 +368,18 @@ _BASILISK_STATES = States(
 )
 
 
+@published(
+    "hub_and_panels",
+    "Hub with hinged panels",
+    "Allard (2018), N hinged rigid body dynamics model",
+    difference("accelerations at 6 states of large angles", ACCELERATIONS),
+    difference("run of 10 s in free space: panel angles (rad)", TRAJECTORIES),
+    difference("the same: their rates (rad/s)", TRAJECTORIES),
+    difference("the same: place, velocity, spin and attitude of the hub", TRAJECTORIES),
+    value("energy about the mass centre at the start (J)", 58.89990833621612, 1e-10, "Basilisk 2.12.1"),
+    page="hub-and-panels",
+    states=(_BASILISK_STATES,),
+)
 def measure_panels() -> Iterator[float]:
     data, vehicle = reference("hub_and_panels"), example("hub_and_panels")
     model: Model = _BASILISK_STATES.system().derive().compile()
@@ -393,38 +398,3 @@ def measure_panels() -> Iterator[float]:
     yield largest([largest_difference(found, expected) for found, expected in motion])
     # The mass centre moves at (-0.2, 0.5, 0.1) m/s; the energy about it is Basilisk's own number.
     yield run["energy"][0] - 0.5 * 1100.0 * 0.30
-
-
-_BASILISK = (
-    Case(
-        "hub_and_panels",
-        "Hub with hinged panels",
-        "Allard (2018), N hinged rigid body dynamics model",
-        (
-            difference("accelerations at 6 states of large angles", ACCELERATIONS),
-            difference("run of 10 s in free space: panel angles (rad)", TRAJECTORIES),
-            difference("the same: their rates (rad/s)", TRAJECTORIES),
-            difference("the same: place, velocity, spin and attitude of the hub", TRAJECTORIES),
-            value(
-                "energy about the mass centre at the start (J)", 58.89990833621612, 1e-10, "Basilisk 2.12.1"
-            ),
-        ),
-        measure_panels,
-        "hub-and-panels",
-        (_BASILISK_STATES,),
-    ),
-    Case(
-        "basilisk",
-        "Basilisk's panels on an orbit",
-        "Basilisk 2.12.1, RK4 at 1 ms for 10 s",
-        (
-            *(difference(f"with gravity: {name}", _TOLERANCES[name]) for name in _OWN),
-            difference("drift of the rotational energy", 1e-10, "1e-10 in Basilisk's own test"),
-            difference("drift of the orbital energy", 1e-10, "1e-10 in Basilisk's own test"),
-        ),
-        measure_orbit,
-        "basilisk",
-    ),
-)
-
-CASES = (*_SPACECRAFT_1, *_SPACECRAFT_2, *_BASILISK)

@@ -12,7 +12,6 @@ from armillary.verification.rows import (
     ACCELERATIONS,
     TIGHT,
     TRAJECTORIES,
-    Case,
     States,
     at_most,
     columns,
@@ -22,6 +21,7 @@ from armillary.verification.rows import (
     example,
     largest,
     largest_difference,
+    published,
     reference,
     relative_difference,
 )
@@ -48,6 +48,24 @@ _STATES = (
 )
 
 
+@published(
+    "stanford_arm",
+    "Stanford arm",
+    "Sayers (1990), section 9.6 and Appendix E",
+    difference("accelerations at 12 random states, without controller", ACCELERATIONS),
+    difference("accelerations at 12 random states, with controller", ACCELERATIONS),
+    difference("run of 10 s to the targets, the published scenario: coordinates", TRAJECTORIES),
+    difference("the same: speeds", TRAJECTORIES),
+    difference("accelerations at the targets, where the controller carries the weight", 1e-12, "balance"),
+    difference("energy over 3 s without controller, of that exchanged", 1e-10, "conservation"),
+    difference("the same without the shoulder's offset", 1e-10, "conservation"),
+    at_most("additions without controller", 240, _TABLE, "AUTOSIM; " + _ALONE),
+    at_most("multiplications and divisions without controller", 353, _TABLE),
+    at_most("additions with controller", 268, _TABLE),
+    at_most("multiplications and divisions with controller", 378, _TABLE),
+    page="stanford-arm",
+    states=_STATES,
+)
 def _measure_arm() -> Iterator[float]:
     data, arm = reference("stanford_arm"), example("stanford_arm")
     systems = {controlled: equations("stanford_arm", controller=controlled) for controlled in (False, True)}
@@ -73,30 +91,3 @@ def _measure_arm() -> Iterator[float]:
         yield largest_difference(free["energy"], free["energy"][0]) / (np.ptp(free["tip height"]) * 9.80665)
     for eom in systems.values():
         yield from counts(eom)[:2]
-
-
-CASES = (
-    Case(
-        "stanford_arm",
-        "Stanford arm",
-        "Sayers (1990), section 9.6 and Appendix E",
-        (
-            difference("accelerations at 12 random states, without controller", ACCELERATIONS),
-            difference("accelerations at 12 random states, with controller", ACCELERATIONS),
-            difference("run of 10 s to the targets, the published scenario: coordinates", TRAJECTORIES),
-            difference("the same: speeds", TRAJECTORIES),
-            difference(
-                "accelerations at the targets, where the controller carries the weight", 1e-12, "balance"
-            ),
-            difference("energy over 3 s without controller, of that exchanged", 1e-10, "conservation"),
-            difference("the same without the shoulder's offset", 1e-10, "conservation"),
-            at_most("additions without controller", 240, _TABLE, "AUTOSIM; " + _ALONE),
-            at_most("multiplications and divisions without controller", 353, _TABLE),
-            at_most("additions with controller", 268, _TABLE),
-            at_most("multiplications and divisions with controller", 378, _TABLE),
-        ),
-        _measure_arm,
-        "stanford-arm",
-        _STATES,
-    ),
-)

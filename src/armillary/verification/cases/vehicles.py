@@ -23,7 +23,6 @@ from armillary.verification.rows import (
     AS_GIVEN,
     TIGHT,
     TRAJECTORIES,
-    Case,
     States,
     at_most,
     columns,
@@ -33,6 +32,7 @@ from armillary.verification.rows import (
     example,
     largest,
     largest_difference,
+    published,
     reference,
     relative_difference,
     scaled_difference,
@@ -116,6 +116,26 @@ def _distance(found: NumericValue, expected: NumericValue) -> float:
     return largest(np.abs(ours - theirs))
 
 
+@published(
+    "bicycle",
+    "Whipple bicycle",
+    _MEIJAARD,
+    *(difference(f"matrix {name}", 1e-12) for name in ("M", "C1", "K0", "K2")),
+    value("weave at 5 m/s: real part (1/s)", _AT_5[0].real, 1e-12, f"{_MEIJAARD}, table 2"),
+    value("the same: imaginary part (1/s)", _AT_5[0].imag, 1e-12, f"{_MEIJAARD}, table 2"),
+    value("capsize at 5 m/s (1/s)", _AT_5[1], 1e-12, f"{_MEIJAARD}, table 2"),
+    value("castering at 5 m/s (1/s)", _AT_5[2], 1e-12, f"{_MEIJAARD}, table 2"),
+    difference("the four eigenvalues at 1 to 4 m/s (1/s)", 1e-12, f"{_MEIJAARD}, table 2"),
+    difference("eigenvalues at 0 to 10 m/s against those of the matrices (1/s)", 1e-12),
+    value("weave speed (m/s)", 4.292382536341, 1e-12),
+    value("capsize speed (m/s)", 6.024262015388, 1e-12),
+    value("pitch far from upright, from the loop (rad)", math.pi - 3.1257073014894, 1e-12, _BASU),
+    difference("rates of yaw, pitch and front wheel there (rad/s)", 2e-12, _BASU),
+    value("acceleration of lean there (rad/s²)", LEAN_ACCELERATION, 2e-12, _BASU),
+    value("acceleration of steer there (rad/s²)", STEER_ACCELERATION, 2e-12, _BASU),
+    value("acceleration of travel there (m/s²)", 0.3 * (1.8472554144217 + 0.1205543897884), 2e-12, _BASU),
+    page="bicycle",
+)
 def _measure_bicycle() -> Iterator[float]:
     from scipy.optimize import brentq
 
@@ -151,35 +171,6 @@ def _far_from_upright(model: Model) -> Iterator[float]:
     rates = dict(zip(names, model.derivatives(0.0, state), strict=True))
     yield largest_difference([rates[name] for name in TURNING_RATES], [*TURNING_RATES.values()])
     yield from (rates["lean.u1"], rates["fork.u1"], rates["heading.u1"])
-
-
-_BICYCLE = (
-    Case(
-        "bicycle",
-        "Whipple bicycle",
-        _MEIJAARD,
-        (
-            *(difference(f"matrix {name}", 1e-12) for name in ("M", "C1", "K0", "K2")),
-            value("weave at 5 m/s: real part (1/s)", _AT_5[0].real, 1e-12, f"{_MEIJAARD}, table 2"),
-            value("the same: imaginary part (1/s)", _AT_5[0].imag, 1e-12, f"{_MEIJAARD}, table 2"),
-            value("capsize at 5 m/s (1/s)", _AT_5[1], 1e-12, f"{_MEIJAARD}, table 2"),
-            value("castering at 5 m/s (1/s)", _AT_5[2], 1e-12, f"{_MEIJAARD}, table 2"),
-            difference("the four eigenvalues at 1 to 4 m/s (1/s)", 1e-12, f"{_MEIJAARD}, table 2"),
-            difference("eigenvalues at 0 to 10 m/s against those of the matrices (1/s)", 1e-12),
-            value("weave speed (m/s)", 4.292382536341, 1e-12),
-            value("capsize speed (m/s)", 6.024262015388, 1e-12),
-            value("pitch far from upright, from the loop (rad)", math.pi - 3.1257073014894, 1e-12, _BASU),
-            difference("rates of yaw, pitch and front wheel there (rad/s)", 2e-12, _BASU),
-            value("acceleration of lean there (rad/s²)", LEAN_ACCELERATION, 2e-12, _BASU),
-            value("acceleration of steer there (rad/s²)", STEER_ACCELERATION, 2e-12, _BASU),
-            value(
-                "acceleration of travel there (m/s²)", 0.3 * (1.8472554144217 + 0.1205543897884), 2e-12, _BASU
-            ),
-        ),
-        _measure_bicycle,
-        "bicycle",
-    ),
-)
 
 
 # The forward speed is prescribed, so the remaining speeds are those of the source in its order.
@@ -222,6 +213,21 @@ def _differences(run: Run, expected: dict[str, np.ndarray], outputs: tuple[str, 
     yield largest([scaled_difference(run[name], expected[name]) for name in outputs])
 
 
+@published(
+    "car",
+    "Car",
+    "Sayers (1990), section 9.1",
+    difference("accelerations and coordinate rates at 12 random states", ACCELERATIONS),
+    difference("steer step over 2 s, published parameters: states, of their size", TRAJECTORIES),
+    difference("the same: nine outputs", TRAJECTORIES),
+    difference("steer step with the yaw inertia that was meant: states", TRAJECTORIES),
+    difference("the same: nine outputs", TRAJECTORIES),
+    difference("state after 80 midpoint steps of 0.025 s, the published method", 1e-11),
+    at_most("additions", 67, _TABLE, "AUTOSIM; its listing has 69"),
+    at_most("multiplications, divisions and functions", 108, _TABLE),
+    page="car",
+    states=(_CAR_STATES,),
+)
 def _measure_car() -> Iterator[float]:
     data = reference("car")
     eom = equations("car")
@@ -237,6 +243,27 @@ def _measure_car() -> Iterator[float]:
     yield multiplications + functions
 
 
+@published(
+    "car_small",
+    "Car with small variables",
+    "Sayers (1990), section 9.1 and Appendix B",
+    difference("accelerations and coordinate rates at 12 random states", ACCELERATIONS),
+    difference("accelerations of the full model, from the same description", ACCELERATIONS),
+    difference("steer step over 2 s: states, of their size", TRAJECTORIES),
+    difference("the same: eight outputs", TRAJECTORIES),
+    difference(
+        "the same: lateral acceleration, of its size",
+        2e-5,
+        remark="the source keeps some terms of second order in roll (0.053 rad), ours none",
+    ),
+    difference("state after 80 midpoint steps of 0.025 s, the published method", 1e-11),
+    at_most("additions", 15, _TABLE, "AUTOSIM without names for forces"),
+    at_most("multiplications, divisions and functions", 19, _TABLE),
+    at_most("with names for forces, Kane and recursive: additions", 24, _TABLE),
+    at_most("the same: multiplications, divisions and functions", 36, _TABLE),
+    page="car",
+    states=(_SMALL_STATES,),
+)
 def measure_small() -> Iterator[float]:
     data = reference("car_small")
     s = small_car()
@@ -259,51 +286,6 @@ def measure_small() -> Iterator[float]:
     named = [gain.before for gain in passes if gain.name == "expand"]
     yield largest([made.additions for made in named])
     yield largest([made.multiplications + made.divisions + made.functions for made in named])
-
-
-_CAR = (
-    Case(
-        "car",
-        "Car",
-        "Sayers (1990), section 9.1",
-        (
-            difference("accelerations and coordinate rates at 12 random states", ACCELERATIONS),
-            difference("steer step over 2 s, published parameters: states, of their size", TRAJECTORIES),
-            difference("the same: nine outputs", TRAJECTORIES),
-            difference("steer step with the yaw inertia that was meant: states", TRAJECTORIES),
-            difference("the same: nine outputs", TRAJECTORIES),
-            difference("state after 80 midpoint steps of 0.025 s, the published method", 1e-11),
-            at_most("additions", 67, _TABLE, "AUTOSIM; its listing has 69"),
-            at_most("multiplications, divisions and functions", 108, _TABLE),
-        ),
-        _measure_car,
-        "car",
-        (_CAR_STATES,),
-    ),
-    Case(
-        "car_small",
-        "Car with small variables",
-        "Sayers (1990), section 9.1 and Appendix B",
-        (
-            difference("accelerations and coordinate rates at 12 random states", ACCELERATIONS),
-            difference("accelerations of the full model, from the same description", ACCELERATIONS),
-            difference("steer step over 2 s: states, of their size", TRAJECTORIES),
-            difference("the same: eight outputs", TRAJECTORIES),
-            difference(
-                "the same: lateral acceleration, of its size", 2e-5,
-                remark="the source keeps some terms of second order in roll (0.053 rad), ours none",
-            ),
-            difference("state after 80 midpoint steps of 0.025 s, the published method", 1e-11),
-            at_most("additions", 15, _TABLE, "AUTOSIM without names for forces"),
-            at_most("multiplications, divisions and functions", 19, _TABLE),
-            at_most("with names for forces, Kane and recursive: additions", 24, _TABLE),
-            at_most("the same: multiplications, divisions and functions", 36, _TABLE),
-        ),
-        measure_small,
-        "car",
-        (_SMALL_STATES,),
-    ),
-)  # fmt: skip
 
 
 COORDINATES = ("B.q1", "B.q2", "B.q3", "FA.q1", "LFW.q1", "RFW.q1", "LRW.q1", "RRW.q1")
@@ -333,6 +315,20 @@ def _cart_rates(model: Model) -> Iterator[float]:
 _CART_STATES = States(lambda: example("cart").system(), _cart_rates, AS_GIVEN)
 
 
+@published(
+    "cart",
+    "Four-wheeled cart",
+    "Sayers (1990), section 9.2",
+    difference("accelerations and coordinate rates at 12 random states", ACCELERATIONS),
+    difference("run from rest over 3 s: coordinates, of their size", TRAJECTORIES),
+    difference("the same: speed, yaw and steer rate", TRAJECTORIES),
+    difference("state after 150 midpoint steps of 0.02 s, the published method", 1e-11),
+    difference("energy of 1447 J against the work of the push (J)", 1e-9, "work and energy"),
+    at_most("additions", 48, _HEADER),
+    at_most("multiplications, divisions and functions", 94, _HEADER, "its 4 functions not counted"),
+    page="cart",
+    states=(_CART_STATES,),
+)
 def _measure_cart() -> Iterator[float]:
     data = reference("cart")
     eom = equations("cart")
@@ -355,31 +351,18 @@ def _measure_cart() -> Iterator[float]:
     yield multiplications + functions
 
 
-_CART = (
-    Case(
-        "cart",
-        "Four-wheeled cart",
-        "Sayers (1990), section 9.2",
-        (
-            difference("accelerations and coordinate rates at 12 random states", ACCELERATIONS),
-            difference("run from rest over 3 s: coordinates, of their size", TRAJECTORIES),
-            difference("the same: speed, yaw and steer rate", TRAJECTORIES),
-            difference("state after 150 midpoint steps of 0.02 s, the published method", 1e-11),
-            difference("energy of 1447 J against the work of the push (J)", 1e-9, "work and energy"),
-            at_most("additions", 48, _HEADER),
-            at_most("multiplications, divisions and functions", 94, _HEADER, "its 4 functions not counted"),
-        ),
-        _measure_cart,
-        "cart",
-        (_CART_STATES,),
-    ),
-)
-
-
 _CIRCLES = ((0.2, 3.0), (0.6, 5.0), (-0.9, 14.0), (1.2, -30.0))  # lean (rad), yaw rate (rad/s)
 _STEERS = (0.05, 0.3, -0.5)  # rad
 
 
+@published(
+    "rolling_disc",
+    "Rolling disc",
+    "closed form of the steady circle",
+    *(difference(f"path in a circle, lean of {abs(lean)} rad (m)", 1e-10) for lean, _ in _CIRCLES),
+    difference("accelerations in these circles, of the square of the yaw rate", 1e-10),
+    page="rolling-disc",
+)
 def measure_disc() -> Iterator[float]:
     """(C + mR²) ω₃ Ω cos θ + m g R sin θ − A Ω² sin θ cos θ = 0: a circle of radius R ω₃/Ω."""
     disc = example("rolling_disc")
@@ -397,6 +380,15 @@ def measure_disc() -> Iterator[float]:
     yield largest(still)
 
 
+@published(
+    "steered_car",
+    "Steered car",
+    "closed form, radius L/tan δ",
+    *(difference(f"path over 10 s, steer of {abs(steer)} rad (m)", 1e-9) for steer in _STEERS),
+    difference("heading of the same (rad)", 1e-11),
+    difference("energy gained against work", 1e-11, "work and energy"),
+    page="steered-car",
+)
 def measure_car() -> Iterator[float]:
     """The middle of the rear axle goes in a circle of radius L/tan δ; work becomes energy."""
     car = example("steered_car")
@@ -413,32 +405,3 @@ def measure_car() -> Iterator[float]:
         gains.append(scaled_difference(run["energy"] - run["energy"][0], run["work"]))
     yield largest(turns)
     yield largest(gains)
-
-
-_ROLLING = (
-    Case(
-        "rolling_disc",
-        "Rolling disc",
-        "closed form of the steady circle",
-        (
-            *(difference(f"path in a circle, lean of {abs(lean)} rad (m)", 1e-10) for lean, _ in _CIRCLES),
-            difference("accelerations in these circles, of the square of the yaw rate", 1e-10),
-        ),
-        measure_disc,
-        "rolling-disc",
-    ),
-    Case(
-        "steered_car",
-        "Steered car",
-        "closed form, radius L/tan δ",
-        (
-            *(difference(f"path over 10 s, steer of {abs(steer)} rad (m)", 1e-9) for steer in _STEERS),
-            difference("heading of the same (rad)", 1e-11),
-            difference("energy gained against work", 1e-11, "work and energy"),
-        ),
-        measure_car,
-        "steered-car",
-    ),
-)
-
-CASES = (*_CAR, *_CART, *_BICYCLE, *_ROLLING)
