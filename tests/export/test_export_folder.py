@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -93,3 +94,20 @@ def test_no_language_writes_into_a_folder_of_other_things_unless_forced(
     with pytest.raises(ArmillaryError, match=r"note\.txt"):
         s.derive().export(language, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["note.txt"]
+
+
+@pytest.mark.parametrize("language", ["python", "c", "fortran", "rust", "matlab"])
+def test_the_base_of_a_power_is_computed_once(language: str, tmp_path: Path) -> None:
+    s = arm.System("spring")
+    a, b = (s.body(name, joint=arm.Prismatic("x"), mass=1, inertia=0) for name in "ab")
+    powers = {2: 3, 3: -2, 5: 1.5}
+    for factor, power in powers.items():
+        s.force(f"pull{factor}", -3 * (a.q1 + factor * b.q1) ** power, s.ground.x, at=a.com)
+    written = tmp_path / ("spring.py" if language == "python" else "spring")
+    s.derive().export(language, written)
+    files = [written] if written.is_file() else [f for f in written.rglob("*") if f.is_file()]
+    lines = [line for f in files for line in f.read_text(errors="replace").splitlines()]
+    for factor in powers:
+        sums = [line for line in lines if re.search(rf"a_q1 \+ {factor}\.0(_dp)?\*b_q1", line)]
+        assert len(sums) == 2, sums  # of rates and of outputs
+        assert all(line.count("b_q1") == 1 for line in sums), sums

@@ -123,6 +123,31 @@ def test_published_problems_end_at_their_roots(
     np.testing.assert_allclose(run.x, root, rtol=0, atol=tolerance)
 
 
+@pytest.mark.parametrize("arrays", [False, True])
+def test_chords_take_the_last_derivatives_where_little_is_left(arrays: bool) -> None:
+    """Of sin x = 0.3 from beside the root, x' = x (1 ± 10⁻⁴): the first step has derivatives of its own, even
+    if the record holds those of another problem; the second none.
+    """
+    steps = []
+    hooks = {f.__name__: f for f in HOOKS}
+
+    def differentiate_and_note(run: Problem) -> None:
+        steps.append("derivatives")
+        differentiate(run)
+
+    def chord(run: Problem) -> None:
+        steps.append("chord")
+        run.step = -run.residual / np.cos(np.arcsin(0.3))
+
+    own = {"differentiate": differentiate_and_note, "set_chord_step": chord, "CHORDS": True}
+    functions = python_functions((hooks if arrays else FACTORS | SUMS | hooks) | own)
+    start = np.arcsin(0.3) * np.array([1 - 1e-4])
+    run = Problem(lambda x: np.sin(x) - 0.3, lambda x: np.cos(x)[None], start)
+    functions["find_root"](run)
+    assert run.x[0] == pytest.approx(np.arcsin(0.3), rel=1e-12)
+    assert steps[0] == "derivatives" and set(steps[1:]) <= {"chord"}, steps
+
+
 def test_without_a_root_nearby_residuals_end_where_they_are_least(functions: dict[str, Any]) -> None:
     """Problem 2 of the same collection, of Freudenstein and Roth: a local minimum of |r|² = 48.98425… at
     (11.4128, −0.89681), where Aᵀ r vanishes.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -28,13 +27,12 @@ from armillary.llvm.jit import Compiled, Passes, engine
 from armillary.llvm.module import Module
 from armillary.llvm.sections import process_text
 from armillary.program.targets.targets import DEPENDENT_SPEEDS, INTERNAL_EVENTS
-from armillary.runtime.integrators.compiled_run import AFTER_CHANGE, CompiledRun, shared_places
+from armillary.runtime.integrators.compiled_run import AFTER_CHANGE, CompiledRun
 from armillary.runtime.integrators.settings import RunChanges
 from armillary.runtime.models.configurations import Configurations
 from armillary.runtime.models.configured_program import ConfiguredProgram
 from armillary.runtime.models.instance import ChangeCode, Instance
 from armillary.runtime.models.run_changes import known_changes
-from armillary.solver.llvm.compiled_loop import compiled_loop
 from armillary.solver.llvm.layout import FIELDS, REALS, SECTIONS, Control, LoopShape, Reason
 from armillary.solver.thresholds import CHOICE_MARGIN, FIRST_STEPS, NOWHERE, SHORT_STEPS
 
@@ -92,13 +90,11 @@ class Scalar(Engine):
             stops=plan.stops,
             changes=replace(changes.tables, start=changes.first, complete=True) if changes else None,
         )
-        methods = [self.first, self.first.alike(stiff=True)] if plan.method.begins_with else [self.first]
-        shapes = [run.shape for run in methods]
-        self.loops = [compiled_loop(shape) for shape in shapes]
+        self.loops = self.first.loops
         self.drives = np.array([loop.drive_address for loop in self.loops])
-        self.workspace = np.concatenate([run.workspace for run in methods])
-        self.shared = np.array(shared_places(*shapes) if len(shapes) > 1 else [], dtype=np.int64)
-        loop, metrics = scalar_modules(plan, shapes, LEFT_OVER, changes.first if changes else 0)
+        self.workspace = self.first.workspace
+        first = changes.first if changes else 0
+        loop, metrics = scalar_modules(plan, self.first.shape, LEFT_OVER, first)
 
         self._engine = engine(f"scalar {loop} {metrics}", lambda: [loop, metrics], 2, Passes(2))
         kind = ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * len(WHOLES), *[ctypes.c_void_p] * len(ARGUMENTS))
@@ -156,7 +152,7 @@ class ScalarVisits:
             self.controls, engine.workspace, self.rooms, parameters, state, memory, made.rows,
             made.slots, self.status, self._stops, given, out, own_slots, plan.uses,
             np.cumsum(plan.kept) - 1.0, engine.asks, engine.stopping, self._ended, engine.halt, precompute,
-            sizes, motion, engine.shared, engine.drives,
+            sizes, motion, engine.drives,
         )  # fmt: skip
         self.columns = parameters, state, memory, made.rows, made.slots, self.status, self._stops
         self._kept = constants, rows, log  # kept while their addresses are in use
@@ -164,7 +160,7 @@ class ScalarVisits:
             ctypes.addressof(fresh), *(a.ctypes.data for a in self._arrays), engine.loops[0].choice_address
         )  # fmt: skip
         self._strides = (self.controls.shape[1], self.rooms.shape[1]) if apart else (0, 0)
-        self._tables = len(precompute) // 2, len(sizes) // 2, len(engine.shared)
+        self._tables = len(precompute) // 2, len(sizes) // 2
 
     def visit(self, runs: np.ndarray, *, begins: bool = False, most: int = 1 << 62) -> None:
         """Advance given runs by the scalar loop, by at most ``most`` steps."""
@@ -190,11 +186,10 @@ class ScalarVisits:
 # count, stride, rows              numbers of runs to visit, of columns in arrays, and of rows
 # sets, sized                      numbers of functions that compute constants, and of constants that are
 #                                  sizes of states
-# shared                           number of vectors that both methods of `auto` have
 # begins, most                     whether this is the first visit; most steps of the visit
 # control_stride, room_stride      lengths of a record and of a workspace; zero if all runs share one
 WHOLES = (
-    "count", "stride", "rows", "sets", "sized", "shared", "begins", "most", "control_stride", "room_stride",
+    "count", "stride", "rows", "sets", "sized", "begins", "most", "control_stride", "room_stride",
 )  # fmt: skip
 # Addresses:
 #
@@ -208,37 +203,34 @@ WHOLES = (
 # asks, stopping                   by event: whether it may change the configuration; whether it ends the run
 # halt                             not zero: begin nothing more
 # precompute, sizes                tables of `ScalarRoom`
-# shared_places                    places of the vectors that both methods of `auto` have
 # drives, choose_start             the single run's loop by each method, and its choice of dependent speeds at
 #                                  the start
 ARGUMENTS = (
     "visited", "fresh_control", "controls", "fresh_room", "rooms", "parameters", "states", "memory", "kept",
     "slots", "status", "stops", "given", "out", "own_slots", "due", "places", "asks", "stopping", "ended",
-    "halt", "precompute", "sizes", "motion", "shared_places", "drives", "choose_start",
+    "halt", "precompute", "sizes", "motion", "drives", "choose_start",
 )  # fmt: skip
 
 
-def scalar_modules(plan: Plan, shapes: Sequence[LoopShape], again: int, first: int = 0) -> tuple[str, str]:
+def scalar_modules(plan: Plan, shape: LoopShape, again: int, first: int = 0) -> tuple[str, str]:
     """Return the modules of the loop over runs, ``runs(WHOLES…, ARGUMENTS…)``, and of the metrics.
 
-    ``shapes`` has the shape of the loop by each method, ``again`` is the status of a run that needs a change
-    of configuration or does not advance, ``first`` the number of the configuration in which runs start.
+    ``shape`` is that of the loop, ``again`` the status of a run that needs a change of configuration or does
+    not advance, ``first`` the number of the configuration in which runs start.
     """
     metrics = Module()
     metrics_function(metrics, plan.metrics)
-    return str(_Runs(plan, shapes, again, first).module), metrics.text()
+    return str(_Runs(plan, shape, again, first).module), metrics.text()
 
 
 class _Runs(Code):
     """The loop over runs, as a function under construction."""
 
-    def __init__(self, plan: Plan, shapes: Sequence[LoopShape], again: int, first: int) -> None:
+    def __init__(self, plan: Plan, shape: LoopShape, again: int, first: int) -> None:
         self.module = emitter.IRModule()
         kind = FunctionType(NOTHING, (*[WHOLE] * len(WHOLES), *[ADDRESS] * len(ARGUMENTS)))
         super().__init__(Function(self.module, kind, "runs"))
-        self.plan, self.shape, self.again, self.first = plan, shapes[0], again, first
-        self.lengths = [shape.layout()[1] for shape in shapes]  # of the workspaces, one after the other
-        self.changes_method = len(shapes) > 1
+        self.plan, self.shape, self.again, self.first = plan, shape, again, first
         self.given = {name: self.argument(i) for i, name in enumerate(WHOLES)}
         self.stride = self.given["stride"]
         self.address = {name: self.function.args[len(WHOLES) + i] for i, name in enumerate(ARGUMENTS)}
@@ -293,10 +285,10 @@ class _Runs(Code):
             else:
                 target[i] = self.array(name)[i * self.stride + run]
 
-    def copy_numbers(self, source: str, target: str, count: int, first: int = 0) -> None:
-        """Emit: copy ``count`` numbers of eight bytes, from the number ``first`` on."""
+    def copy_numbers(self, source: str, target: str, count: int) -> None:
+        """Emit: copy ``count`` numbers of eight bytes."""
         with self.each(count) as i:
-            places = [self.builder.place(self.address[a], (i + first).raw, WHOLE) for a in (source, target)]
+            places = [self.builder.place(self.address[a], i.raw, WHOLE) for a in (source, target)]
             self.builder.store(self.builder.load(places[0], WHOLE), places[1])
 
     def call_address(self, function: Raw, result: str, *arguments: Raw) -> Value:
@@ -311,7 +303,7 @@ class _Runs(Code):
 
     def prepare(self, run: Value) -> None:
         self.copy_numbers("fresh_control", "control", len(FIELDS))
-        self.copy_numbers("fresh_room", "room", sum(self.lengths))
+        self.copy_numbers("fresh_room", "room", self.shape.layout()[1])
         self.column(len(self.plan.program.state), "states", run, self.room("state"))
         self.column(self.shape.memory, "memory", run, self.room("memory"))
         for place, start in enumerate(self.plan.slots):
@@ -358,12 +350,11 @@ class _Runs(Code):
                 self.reason.set(self.whole(Reason.PAUSED))
                 loop.leave()
             self.allow_steps()
-            room = self.builder.place(self.address["room"], (stiff.get() * self.lengths[0]).raw, REAL)
             drive = self.entry(self.address["drives"], stiff.get())
-            found = self.call_address(drive, WHOLE, self.address["control"], room)
+            found = self.call_address(drive, WHOLE, self.address["control"], self.address["room"])
             self.reason.set(found)
             with self.when(found.equals(int(Reason.PAUSED))):
-                if self.changes_method:
+                if self.shape.watched:
                     with self.when(self.field("changeover", WHOLE).differs(0)):
                         self.change_method(stiff)
                 ends = (self.remaining_steps() <= 0) | (self.given["most"] < AT_ONCE)
@@ -374,33 +365,14 @@ class _Runs(Code):
                 loop.leave()
             self.set_field("firings", self.whole(0))
             self.first_event.set(self.whole(0))
-        if self.changes_method:
-            with self.when(stiff.get().equals(1)):
-                self.share_vectors(1, 0)
 
     def change_method(self, stiff: Local) -> None:
         """Emit: continue with the other method, as `CompiledRun.change_method` does."""
-        before = stiff.get()
-        with self.when(before.equals(0)):
-            self.copy_numbers("fresh_room", "room", self.lengths[1], self.lengths[0])
-            self.share_vectors(0, 1)
-        with self.when(before.equals(1)):
-            self.copy_numbers("fresh_room", "room", self.lengths[0])
-            self.share_vectors(1, 0)
+        with self.when(stiff.get().equals(1)):
             self.set_field("patience", self.field("patience") * 2.0)
-        stiff.set(1 - before)
+        stiff.set(1 - stiff.get())
         for name, value in AFTER_CHANGE.items():
             self.set_field(name, self.real(value) if name in REALS else self.whole(int(value)))
-
-    def share_vectors(self, source: int, target: int) -> None:
-        """Emit: copy the vectors that both methods have from one's workspace to the other's."""
-        table, room = self.address["shared_places"], Span(self, self.address["room"])
-        with self.each(self.given["shared"]) as n:
-            places = [self.builder.place(table, (n * 3 + k).raw, WHOLE) for k in range(3)]
-            *first, length = (Value(self, self.builder.load(place, WHOLE)) for place in places)
-            first[1] = first[1] + self.lengths[0]
-            with self.each(length) as i:
-                room[first[target] + i] = room[first[source] + i]
 
     def allow_steps(self) -> None:
         """Emit: set the number of steps after which the loop returns at the latest."""
@@ -411,7 +383,7 @@ class _Runs(Code):
         for most in (self.given["most"], self.remaining_steps()):
             with self.when(most < self.field("budget", WHOLE)):
                 self.set_field("budget", most)
-        if self.changes_method:  # the other method is to make the next step
+        if self.shape.watched:  # the other method is to make the next step
             with self.when(self.field("changeover", WHOLE).differs(0)):
                 self.set_field("budget", self.whole(0))
 

@@ -92,7 +92,7 @@ def _plan(
         changes=changes.shape if changes else None,
         general=stepping is None,
         differentiated=bool(functions.partial_rates),
-        sparse=sparse if settings.integrator.rosenbrock else None,
+        sparse=sparse if watched or settings.integrator.rosenbrock else None,
         driven=functions.driven and settings.integrator.rosenbrock is not None,
         watched=watched,
         kinks=0 < functions.n_own < functions.n_states,
@@ -152,7 +152,7 @@ _CONTROL_SIZE = sizeof(Control)
 _OWN_FIELDS = (
     *("log", "log_capacity", "sections", "figures", "configurations", "complete", "by_state", "tolerances"),
     *("n_unknowns", "n_entries", "n_factors"),
-)  # fields of Control that `take_over` leaves unchanged
+)  # fields of Control that `_take_over` leaves unchanged
 
 
 def _by_configuration(changes: RunChanges, states: int) -> np.ndarray:
@@ -188,7 +188,7 @@ def _prepare_runs(
     """Prepare runs with given settings.
 
     The functions keep the last result of each method for the next run with the same settings; equal settings
-    are one object, see `complete_settings`. A run by `auto` has two methods.
+    are one object, see `complete_settings`.
     """
     figures = None if changes is None else changes.figures
     others = machine_settings(), stops, stepping, watched
@@ -226,8 +226,7 @@ def _prepare_runs(
 class CompiledRun:
     """One run of a compiled loop; `advance` makes a number of steps at a time.
 
-    A run by `auto` has two loops, of which each continues a run of the other: the explicit method's, or the
-    ``stiff`` method's.
+    A run by `auto` begins in the loop of the explicit method, and changes to the other one and back.
     """
 
     def __init__(
@@ -241,13 +240,11 @@ class CompiledRun:
         stepping: Stepping | None = None,
         stops: np.ndarray | None = None,
         changes: RunChanges | None = None,
-        stiff: bool = False,
     ) -> None:
         begins = settings.integrator.begins_with
-        own = settings.with_method(STIFF if stiff else begins) if begins else settings
+        own = settings.with_method(begins) if begins else settings
         made = _prepare_runs(functions, own, stepping, stops is not None, changes, bool(begins))
-        self.stiff, self.method = stiff, own.integrator.name
-        plan = made.plan
+        self._first = plan = made.plan
         self.shape, self._loop, self._offsets = plan.shape, plan.loop, plan.offsets
         self._room = made.workspace.copy()
         self._at, self._length = address(self._room), made.length
@@ -300,6 +297,7 @@ class CompiledRun:
         """Restore what `keep` saved, with empty rows; the caller sets ``state``."""
         self._room[:], control = self._kept
         memmove(addressof(self.control), control, _CONTROL_SIZE)
+        self._loop = self._first.loop
         if self._times_given is None:
             self._begin()
         else:
@@ -307,12 +305,35 @@ class CompiledRun:
             self._rows = np.empty((len(self._times), self._functions.n_outputs))
             self.control.samples = address(self._rows)
 
-    def alike(self, *, stiff: bool | None = None, changes: RunChanges | None = None) -> CompiledRun:
-        """Return a new run with these settings, but the other method or other tables of configurations.
+    @property
+    def loops(self) -> list[Loop]:
+        """The loop of the method; of `auto`, the loops of both methods."""
+        if not self.shape.watched:
+            return [self._loop]
+        settings, jumps = self.settings.with_method(STIFF), self._stops is not None
+        stiff = _plan(self._functions, settings, self._stepping, jumps, self._changes, True)
+        return [self._first.loop, stiff.loop]
 
-        Its state and memory are zero until `take_over`.
-        """
-        return CompiledRun(
+    @property
+    def method(self) -> str:
+        """The name of the method of the next step."""
+        own = self.settings.integrator
+        return (own.begins_with or own.name) if self._loop is self._first.loop else STIFF
+
+    def change_method(self) -> None:
+        """Continue by the other of two methods."""
+        explicit, stiff = self.loops
+        for name, value in AFTER_CHANGE.items():
+            setattr(self.control, name, value)
+        if self._loop is stiff:
+            self.control.patience *= 2
+        self._loop = explicit if self._loop is stiff else stiff
+
+    def change_tables(self, changes: RunChanges) -> CompiledRun:
+        """Return a run with other tables of configurations that continues this one from its present state."""
+        if changes is self._changes:
+            return self
+        made = CompiledRun(
             self._functions,
             self.settings,
             state=np.zeros(self._functions.n_states),
@@ -320,44 +341,31 @@ class CompiledRun:
             constants=self._constants,
             stepping=self._stepping,
             stops=self._stops,
-            changes=changes or self._changes,
-            stiff=self.stiff if stiff is None else stiff,
+            changes=changes,
         )
+        if self._loop is not self._first.loop:
+            made._loop = made.loops[1]
+        made._take_over(self)
+        return made
 
-    def take_over(self, other: CompiledRun) -> None:
-        """Continue another run: take its numbers, rows and log, but keep this run's method and tables."""
+    def _take_over(self, other: CompiledRun) -> None:
+        """Continue another run: take its numbers, rows and log, but keep this run's tables."""
         control, before = self.control, other.control
         own = {name: getattr(control, name) for name in _OWN_FIELDS}
         memmove(addressof(control), addressof(before), _CONTROL_SIZE)
         for name, value in own.items():
             setattr(control, name, value)
-        for place, before_it, length in shared_places(self.shape, other.shape):
-            self._room[place : place + length] = other._room[before_it : before_it + length]
+        sizes, others = self.shape.sizes(), other.shape.sizes()
+        for name, size in self.shape.lengths().items():
+            if name in other._offsets:
+                place, length = other._offsets[name], min(sizes[size], others[size])
+                self._put(name, other._room[place : place + length])
         self._times_given, self._times = other._times_given, other._times
         self._rows, self._log = other._rows, None
         if before.firings:
             self._log = np.empty((before.log_capacity, 2))
             self._log[: before.firings] = other._logged_events()
             control.log, control.log_capacity = address(self._log), before.log_capacity
-
-    def change_method(self) -> CompiledRun:
-        """Return a run by the other of two methods that continues this one from its present state."""
-        made = self.alike(stiff=not self.stiff)
-        made.take_over(self)
-        self.drop_rows()
-        for name, value in AFTER_CHANGE.items():
-            setattr(made.control, name, value)
-        if self.stiff:
-            made.control.patience *= 2
-        return made
-
-    def change_tables(self, changes: RunChanges) -> CompiledRun:
-        """Return a run with other tables of configurations that continues this one from its present state."""
-        if changes is self._changes:
-            return self
-        made = self.alike(changes=changes)
-        made.take_over(self)
-        return made
 
     def choose_start(self, motion: np.ndarray) -> bool:
         """Choose the configuration that suits a motion; return False if the tables lack a needed entry."""
@@ -536,16 +544,6 @@ class CompiledRun:
 AFTER_CHANGE = {
     "changeover": 0, "stiff_steps": 0.0, "calm_steps": 0.0, "after_rejection": 0, "error_old": LEAST_ERROR,
 }  # fmt: skip
-
-
-def shared_places(shape: LoopShape, other: LoopShape) -> list[tuple[int, int, int]]:
-    """Return the vectors that both workspaces have: the offset in each, and the length."""
-    offsets, before, sizes, others = shape.layout()[0], other.layout()[0], shape.sizes(), other.sizes()
-    return [
-        (offsets[name], before[name], min(sizes[size], others[size]))
-        for name, size in shape.lengths().items()
-        if name in before
-    ]
 
 
 def _pairs(numbers: list[float]) -> list[tuple[float, float]]:

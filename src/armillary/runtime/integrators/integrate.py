@@ -120,7 +120,7 @@ def drive(
                 break
             run.try_change_again()
             continue
-        run = run.change_method()
+        run.change_method()
         taken.append((run.control.t, run.method))
     result = run.result(status)
     if taken:

@@ -349,7 +349,7 @@ def emit_install(program: LoopModule) -> LoopFunction:
     used = figure(f, "used_states", c).to_whole()
     f["used"] = used
     common = ("trial", "stage", "base", "finish", "point", "k0", "k_end", "fast", "image", "right_side")
-    there, own = shape.lengths(), [name for name in shape.tableau.vectors if not name.startswith("nest")]
+    there, own = shape.lengths(), [name for name in shape.method_vectors if not name.startswith("nest")]
     vectors = [name for name in dict.fromkeys((*common, "time_rate", "k_before", *own)) if name in there]
     with f.each(f.size("states")) as m, f.when(m >= used):
         for name in vectors:

@@ -18,12 +18,14 @@ program/formalisms/redundant.py.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import cache
 from itertools import accumulate
 
 from armillary.solver.language.translator import read_fields
+from armillary.solver.methods.registry import WATCHED_VECTORS
 from armillary.solver.methods.tableau import Rosenbrock, Tableau
 from armillary.solver.tables import ACROSS, NESTS, STAGES, TABLES
 
@@ -351,8 +353,13 @@ class LoopShape:
         return frozenset(name for name, there in having.items() if there)
 
     @property
-    def method_vectors(self) -> list[str]:
-        """The vectors of the method's stages and dense output, without the vectors common to all methods."""
+    def method_vectors(self) -> Sequence[str]:
+        """The vectors of the method's stages and dense output, without the vectors common to all methods.
+
+        Both methods of `auto` have the same vectors, so that one continues with the numbers of the other.
+        """
+        if self.watched:
+            return WATCHED_VECTORS
         return self.tableau.vectors if self.dense else self.tableau.stage_vectors
 
     def lengths(self) -> dict[str, str]:
@@ -363,7 +370,8 @@ class LoopShape:
         computes the offset of a vector as a sum over the sizes before it (with events first, rk4 of a
         slider-crank took 1.12 times as long).
         """
-        return dict(_vector_sizes(self.features, tuple(self.method_vectors)))
+        features = self.features | {"IMPLICIT"} if self.watched else self.features
+        return dict(_vector_sizes(features, tuple(self.method_vectors)))
 
     def sizes(self) -> dict[str, int]:
         """Return sizes by name."""

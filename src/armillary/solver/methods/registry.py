@@ -44,6 +44,7 @@ _METHODS = (
 )  # fmt: skip
 STIFF = "rodas5p"  # takes over while a run by "auto" is stiff
 METHODS: dict[str, Method] = {method.name: method for method in _METHODS}
+WATCHED_VECTORS = (*dop853.TABLEAU.vectors, *rodas5p.ROSENBROCK.vectors)  # of both methods of "auto"
 # Names of SciPy's solvers in versions before 0.2, and the compiled methods that replace them: with the same
 # tableau, or for the same systems. SciPy's solvers called Python at every evaluation and had their own rules
 # for events; they took 50 to 1200 times as long at equal error.
