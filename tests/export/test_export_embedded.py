@@ -14,7 +14,7 @@ import pytest
 
 import armillary as arm
 from armillary.algebra.arguments import core_of
-from armillary.export.embedded.model import TARGETS, counts_on, event_operations, parse_counts
+from armillary.export.embedded.step_cost import TARGETS, counts_on, event_operations, parse_counts
 from armillary.export.text.description import reference
 from armillary.export.text.selftest import self_test
 from armillary.export.text.source import make_source

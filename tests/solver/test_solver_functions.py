@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import armillary as arm
-from armillary.export.embedded.model import look_ahead_operations, singular_value_operations
+from armillary.export.embedded.step_cost import look_ahead_operations, singular_value_operations
 from armillary.mechanics.constraints.dependent_speeds import partition
 from armillary.program.passes.graph import Operations
 from armillary.runtime.models.derivative_legs import DerivativeLegs

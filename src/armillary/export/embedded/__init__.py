@@ -15,11 +15,10 @@ from armillary.export.embedded.model import (
     add_braces,
     assembly_files,
     checked_precision,
-    cost_table,
     loops_record,
     solver_texts,
-    step_table,
 )
+from armillary.export.embedded.step_cost import cost_table, step_table
 from armillary.export.text.files import fill, template
 from armillary.export.text.source import Source
 from armillary.mechanics.constraints.closing_thresholds import FEW_CORRECTIONS

@@ -1,0 +1,116 @@
+"""The drift of closed contacts, removed after each step as in closed loops.
+
+With gaps Φ and velocities γ of the rows that hold, q += N D λ with A λ = −Φ, and u += D λ with A λ = −γ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from armillary.algebra import functions as fn
+from armillary.algebra.calculus import directional_derivatives
+from armillary.algebra.expression import ZERO, Expr, as_expr
+from armillary.algebra.triples import Scalar, plus, times, total
+from armillary.mechanics.constraints.reduction import Reduction
+from armillary.mechanics.contact.decision import ContactRows, Loads, row_changes
+from armillary.mechanics.contact.state import (
+    DRIFT,
+    LOST,
+    SUNK,
+    ContactState,
+)
+from armillary.model.description import (
+    Description,
+)
+
+FARTHER = 100.0  # times the shift that removes drift alone: a longer shift is not made
+
+
+def remove_drift(
+    system: Description,
+    reduction: Reduction,
+    rows: ContactRows,
+    states: Sequence[ContactState],
+    velocities: Sequence[Expr],
+    change: Callable[[int, Loads], Scalar],
+    speeds: Sequence[int],
+    independent: Sequence[tuple[Expr, int]],
+) -> dict[Expr, Expr]:
+    """Return the coordinates and independent speeds after the removal of the drift of closed contacts."""
+    plain = reduction.plain
+    gaps: list[Scalar] = [0] * len(velocities)
+    on_gap: list[Scalar] = [0] * len(velocities)
+    on_speed: list[Scalar] = [0] * len(velocities)
+    far: Scalar = 0  # whether a gap, or a velocity, has drifted by more than rounding
+    fast: Scalar = 0
+    for state in states:
+        if state.normal is not None:
+            far = fn.or_(far, fn.and_(state.closed, fn.absolute(state.gap) > times(DRIFT, state.length)))
+            moves = fn.absolute(velocities[state.normal]) > state.drift
+            fast = fn.or_(fast, fn.and_(state.closed, moves))
+        for row in state.slip:
+            fast = fn.or_(fast, fn.and_(state.sticks, fn.absolute(velocities[row]) > state.drift))
+    far, fast = fn.named(far, "contact_far"), fn.named(fast, "contact_fast")
+    for state in states:
+        if state.normal is not None:
+            gaps[state.normal] = state.gap
+            near = fn.absolute(state.gap) <= times(LOST, state.length)
+            on_gap[state.normal] = fn.select(fn.and_(state.closed, near), 1, 0)
+            on_speed[state.normal] = on_gap[state.normal]
+        for row in state.slip:
+            on_speed[row] = fn.select(state.sticks, 1, 0)
+    corrected: dict[Expr, Expr] = {}
+    if any(state.normal is not None for state in states):
+        shift = rows.hold(gaps, on_gap, far)
+        shift = _keep_others_above(rows, states, gaps, on_gap, shift)
+        shifts = {plain(system.speeds[i]): as_expr(change(k, shift)) for k, i in enumerate(speeds)}
+        coordinates = reduction.coordinates(system)
+        ways = directional_derivatives([plain(system.rates[q]) for q in coordinates], shifts)
+        corrected |= {
+            plain(q): as_expr(plus(plain(q), way))
+            for q, way in zip(coordinates, ways, strict=True)
+            if way is not ZERO
+        }
+    left = rows.hold(velocities, on_speed, fast)
+    corrected |= {u: as_expr(plus(u, change(k, left))) for u, k in independent}
+    return {s: x for s, x in corrected.items() if s is not x}
+
+
+def _keep_others_above(
+    rows: ContactRows,
+    states: Sequence[ContactState],
+    gaps: Sequence[Scalar],
+    held: Sequence[Scalar],
+    shift: Loads,
+) -> Loads:
+    """Return a shift of closed contacts onto their surfaces that moves no open contact below its surface.
+
+    A contact closes up to TOUCH above its surface; levers may turn this into ten times as much elsewhere. An
+    open contact that is below already has moved there and is about to close. The shift is zero if nearly
+    dependent rows would make it more than FARTHER times as long.
+    """
+    ways = row_changes(rows, shift.changes)
+    with_others = list(held)
+    some: Scalar = 0
+    for state in states:
+        if state.normal is not None:
+            way = ways[state.normal]
+            spare = plus(state.gap, times(SUNK, state.length))
+            low = fn.and_(spare >= 0, plus(spare, way) < 0)
+            sinks = fn.named(fn.and_(state.open, low), f"{state.name}_sinks")
+            with_others[state.normal] = fn.select(sinks, 1, held[state.normal])
+            some = fn.or_(some, sinks)
+    some = fn.named(some, "contact_sinks")
+    other = rows.hold(gaps, with_others, some)
+    # g·A⁻¹ g is the square of the length of a shift in terms of the masses.
+    squares = [
+        total([times(-1, times(x, g)) for x, g in zip(loads.forces, gaps, strict=True)])
+        for loads in (other, shift)
+    ]
+    near = squares[0] <= times(FARTHER * FARTHER, squares[1])
+    share = fn.named(fn.select(some, 0, 1), "contact_shift")
+    taken = fn.named(fn.and_(some, near), "contact_beside")
+    return Loads(
+        [fn.select(taken, x, times(share, y)) for x, y in zip(other.forces, shift.forces, strict=True)],
+        [fn.select(taken, x, times(share, y)) for x, y in zip(other.changes, shift.changes, strict=True)],
+    )
