@@ -124,9 +124,8 @@ def event_operations(program: Program, precision: str, attempts: int) -> Operati
     bits = 24 if precision == "single" else 53
     events, n = len(program.events.results), len(program.state)
     turns = 3 * ceil(log2(2.0 ** (bits - 1))) + 2
-    inside = (
-        Operations(4 * n, 3 * n) + normalisation_operations(program, attempts) + program.events.operations
-    )
+    normalisation = normalisation_operations(program, attempts)
+    inside = Operations(4 * n, 3 * n) + normalisation + program.events.operations
     return _multiply_operations(inside, events * turns + 2 * bits)
 
 
