@@ -1,4 +1,4 @@
-"""Single functions of the solver of contacts, written in a part of Python, and run as Python on small records."""
+"""Single functions of the solver of contacts, written in a part of Python and run as Python."""
 
 from __future__ import annotations
 
@@ -147,8 +147,8 @@ def test_rows_that_hold_have_the_smallest_forces(
 
 @pytest.mark.parametrize("solve", [held_rows.solve_held_rows, independent_rows.solve_forces])
 def test_slides_rub_in_proportion_to_their_normals(solve: Callable[[Copies], None], make: Make) -> None:
-    """Two contacts in space and a brake: the first slides with λ = o − w λ_N, the second sticks, the brake's row
-    has a given force.
+    """Two contacts and a brake: the first slides with λ = o − w λ_N, the second sticks, and the row of
+    the brake has a given force.
     """
     rng = np.random.default_rng(8)
     J = rng.normal(size=(7, 7))
@@ -175,8 +175,8 @@ def test_slides_rub_in_proportion_to_their_normals(solve: Callable[[Copies], Non
 
 @pytest.mark.parametrize("pressed", [True, False])
 def test_a_slide_jams_at_a_multiple_of_the_force_without_friction(pressed: bool, make: Make) -> None:
-    """JAM times its acceleration without forces over its own mass; where the force is larger, at least JAM times
-    the force without friction, −b/A.
+    """JAM times the force for its acceleration without forces; where the force is larger, at least JAM times
+    the one without friction, −b/A.
     """
     J = np.array([[1.0, 0.0], [1.0, 1.0]])
     D = J / 2.0  # a mass of 2 kg
