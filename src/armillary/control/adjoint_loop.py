@@ -97,9 +97,9 @@ class _KeptSteps(StepRoutine):
     def derivatives(self, t: Value, state: Span, result: Span) -> None:
         row, k, slot = (self.argument(i) for i in (1, 2, 3))
         place, i = self.vector("place"), self.whole(self.evaluated)
-        self.move(self["states"], state, place)
+        self.copy(self["states"], state, place)
         with self.when(slot >= 0):
-            self.move(self["states"], place, _stored_state(self, slot, i))
+            self.copy(self["states"], place, _stored_state(self, slot, i))
         _hold(self, row, k, i)
         self.evaluate("rates", t, place, result)
         self.evaluated += 1
@@ -113,10 +113,10 @@ def _step(module: IRModule, method: Method) -> Routine:
     f.step(t, h, x, x)
     with f.each(f["settles"]) as i:
         with f.when(slot >= 0):
-            f.move(n, x, _stored_state(f, slot, i + f.stages))
-        f.move(n, x, place)
+            f.copy(n, x, _stored_state(f, slot, i + f.stages))
+        f.copy(n, x, place)
         f.evaluate("settle", t + h, place, f.vector("pulled"))
-        f.move(n, f.vector("pulled"), x)
+        f.copy(n, f.vector("pulled"), x)
     f.give()
     return f
 
@@ -134,14 +134,14 @@ def _step_back(module: IRModule) -> Routine:
     by_parameters = f.vector("by_parameters", row * f["parameters"])
     with f.each(settles) as i:
         first = _hold(f, row, k, s - 1)
-        f.move(n, _stored_state(f, slot, s + settles - 1 - i), place)
-        f.move(n, back, weights)
+        f.copy(n, _stored_state(f, slot, s + settles - 1 - i), place)
+        f.copy(n, back, weights)
         f.evaluate("settle_pull", t + h, place, pulled)
-        f.move(n, pulled, back)
+        f.copy(n, pulled, back)
         _add_shares(f, first, by_parameters, pulled)
     with f.each(s) as later:
         i = s - 1 - later
-        f.move(n, _stored_state(f, slot, i), place)
+        f.copy(n, _stored_state(f, slot, i), place)
         share = h * b[i]
         with f.each(n) as e:
             weights[e] = share * back[e]
@@ -180,7 +180,7 @@ def _begin(f: Routine, row: Value) -> None:
     everything, x = f.vector("all_constants"), f.vector("x")
     with f.each(f["row_constants"]) as i:
         own[i] = everything[row * f["row_constants"] + i]
-    f.move(n, f.vector("start", row * n), x)
+    f.copy(n, f.vector("start", row * n), x)
     with f.each(f["costs"]):
         x[n] = f.real(0.0)
     _sample(f, row, f.whole(0))
@@ -190,7 +190,7 @@ def _sample(f: Routine, row: Value, k: Value) -> None:
     """Emit: keep the state after k steps, if it is a sample."""
     place = f.index("kept", k)
     with f.when(place >= 0):
-        f.move(f["states"], f.vector("x"), f.vector("out", (row * f["samples"] + place) * f["states"]))
+        f.copy(f["states"], f.vector("x"), f.vector("out", (row * f["samples"] + place) * f["states"]))
 
 
 def _seed(f: Routine, row: Value, k: Value) -> None:
@@ -224,7 +224,7 @@ def _keep_run(module: IRModule, step: Routine) -> Routine:
     _begin(f, row)
     with f.each(f["segments"]) as segment:
         first = segment * length
-        f.move(width, x, Span(f, checkpoints.at(segment * width)))
+        f.copy(width, x, Span(f, checkpoints.at(segment * width)))
         with f.each(_steps_of(f, first)) as i:
             slot = Local(f, f.whole(-1))
             with f.when(segment >= last):
@@ -251,7 +251,7 @@ def _run_back(module: IRModule, step: Routine, back: Routine) -> Routine:
         first = segment * length
         count = _steps_of(f, first)
         with f.when(later > 0):
-            f.move(width, Span(f, checkpoints.at(segment * width)), x)
+            f.copy(width, Span(f, checkpoints.at(segment * width)), x)
             with f.each(count) as i:
                 f.run(step, row, first + i, i)
         with f.each(count) as e:
@@ -259,7 +259,7 @@ def _run_back(module: IRModule, step: Routine, back: Routine) -> Routine:
             _seed(f, row, first + i + 1)
             f.run(back, row, first + i, i)
     _seed(f, row, f.whole(0))
-    f.move(n, found, f.vector("by_start", row * n))
+    f.copy(n, found, f.vector("by_start", row * n))
     f.give()
     return f
 

@@ -133,7 +133,7 @@ class _DifferentiatedSteps(StepRoutine):
         n, wide = self["states"], self["states"] + self["inputs"]
         out, seed, bent = self.vector("out"), Span(self, state.at(n)), Span(self, result.at(n))
         self.evaluate("rates", t, state, out)
-        self.move(n, out, result)
+        self.copy(n, out, result)
         with self.each(n * wide) as i:
             bent[i] = 0.0
         with self.each(self["elements"]) as e:
@@ -158,14 +158,14 @@ def steps_text() -> str:
     with f.each(f["steps"]) as k:
         with f.each(m) as j:
             memory[f.index("places", j)] = f.vector("v")[k * m + j]
-        f.move(n, Span(f, f.vector("x").at(k * n)), motion)
+        f.copy(n, Span(f, f.vector("x").at(k * n)), motion)
         with f.each(n * wide) as i:
             derivatives[i] = 0.0
         with f.each(n) as i:
             derivatives[i * wide + i] = 1.0
         f.step(f.vector("t")[k], f.vector("settings")[0], motion, motion)
-        f.move(n, motion, Span(f, f.vector("ends").at(k * n)))
-        f.move(n * wide, derivatives, Span(f, f.vector("found").at(k * n * wide)))
+        f.copy(n, motion, Span(f, f.vector("ends").at(k * n)))
+        f.copy(n * wide, derivatives, Span(f, f.vector("found").at(k * n * wide)))
     f.give()
     return str(module)
 
@@ -182,7 +182,7 @@ def sweep_text() -> str:
     N, n = f["steps"], f["states"]
     x, target, P, p = f.vector("x"), f.vector("target"), f.vector("P"), f.vector("p")
     found = f.vector("found")
-    f.move(n * n, f.vector("S"), P)
+    f.copy(n * n, f.vector("S"), P)
     with f.each(n) as i:
         p[i] = f.sum(n, lambda j: P[i * n + j] * (x[N * n + j] - target[j]))
     with f.each(N) as back:
@@ -302,7 +302,7 @@ def _update(f: Routine, k: Value) -> None:
         found[1] = found[1] - Qv[i] * d[i]
         found[2] = found[2] - d[i] * slope[i] * 0.5
         slope[i] = slope[i] + Qv[i]
-    f.move(n, Qx, p)
+    f.copy(n, Qx, p)
     with f.each(m) as a:
         gain, across, pull = Span(f, K.at(a * n)), Span(f, Qvx.at(a * n)), Span(f, pulled.at(a * n))
         s, e = slope[a], d[a]
@@ -401,7 +401,7 @@ def _box_text(module: IRModule, cholesky: Routine, solve: Routine) -> Routine:
             with f.when(far & (free[i] > 0.0)):
                 moving.set(f.whole(1))
         with f.when(moving.get().equals(1)):
-            f.move(m, better, d)
+            f.copy(m, better, d)
     f.give(f.whole(1))
     return f
 

@@ -284,13 +284,14 @@ class Code:
     @contextmanager
     def each(self, count: Value | int) -> Iterator[Value]:
         """Loop over 0 … count − 1, with fused operations."""
-        index = Local(self, self.whole(0))
         outside, self.fuses = self.fuses, not quick()
+        before = self.builder.block
         with self.repeat() as loop:
-            with self.when(index.get() >= count):
+            index, arrive = self.builder.arriving(self.whole(0).raw, before)
+            with self.when(Value(self, index) >= count):
                 loop.leave()
-            yield index.get()
-            index.set(index.get() + 1)
+            yield Value(self, index)
+            arrive((Value(self, index) + 1).raw)
         self.fuses = outside
 
     @contextmanager
@@ -404,7 +405,7 @@ class Code:
             how = [Raw("i32", number) for number in ("1", "3", "1")]  # for writing, high locality, data cache
             self._call_function("llvm.prefetch.p0", NOTHING, [place, *how])
 
-    def copy(self, count: int, source: Span, target: Span) -> None:
+    def copy(self, count: Value | int, source: Span, target: Span) -> None:
         with self.each(count) as i:
             target[i] = source[i]
 

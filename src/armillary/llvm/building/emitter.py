@@ -6,7 +6,7 @@ object. Types are written with their LLVM names.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -174,6 +174,12 @@ class InstructionWriter:
         """Emit a vector with another number in one lane."""
         return self._value(a.type, f"insertelement {a.type} {a.name}, double {number.name}, i32 {index}")
 
+    def shuffle(self, a: Raw, b: Raw, order: Sequence[int]) -> Raw:
+        """Emit a vector of lanes of two vectors, by their numbers in both, one after the other."""
+        lanes = ", ".join(f"i32 {j}" for j in order)
+        what = f"shufflevector {a.type} {a.name}, {b.type} {b.name}, <{len(order)} x i32> <{lanes}>"
+        return self._value(a.type, what)
+
     # Memory
 
     def place(self, address: Raw, index: Raw, kind: str) -> Raw:
@@ -195,10 +201,10 @@ class InstructionWriter:
         yield
         self.block = here
 
-    def local(self, kind: str) -> Raw:
+    def local(self, kind: str, align: str = "") -> Raw:
         """Allocate a variable; return its address."""
         name = self.function.fresh()
-        self.function.locals.append(f"{name} = alloca {kind}")
+        self.function.locals.append(f"{name} = alloca {kind}{align}")
         return Raw(ADDRESS, name)
 
     # Calls and branches
@@ -215,6 +221,21 @@ class InstructionWriter:
         assert not self.block.ended
         self.block.lines.append(line)
         self.block.ended = True
+
+    def arriving(self, first: Raw, before: Block) -> tuple[Raw, Callable[[Raw], None]]:
+        """Emit a value at the head of a loop: ``first`` where the loop is entered from ``before``.
+
+        The result is the value, and a function to call at the end of the loop's body with the next value.
+        """
+        lines, place = self.block.lines, len(self.block.lines)
+        found = self._value(first.type, "")
+
+        def arrive(following: Raw) -> None:
+            ends = ((first, before), (following, self.block))
+            ways = ", ".join(f"[ {value.name}, {block.name} ]" for value, block in ends)
+            lines[place] = f"{found.name} = phi {first.type} {ways}"
+
+        return found, arrive
 
     def branch(self, target: Block) -> None:
         self._end(f"br label {target.name}")

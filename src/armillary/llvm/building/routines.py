@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from armillary.llvm.building.emitter import (
     ADDRESS,
     NOTHING,
     REAL,
+    TRUTH,
     WHOLE,
     Callee,
     Function,
@@ -26,7 +27,6 @@ from armillary.llvm.building.emitter import (
     Raw,
     constant,
 )
-from armillary.llvm.instructions import real
 from armillary.llvm.jit import LlvmObject, Passes, engine
 from armillary.untyped import Given
 
@@ -136,32 +136,8 @@ class RecordFunction(Code):
 
 # A function that puts the results of another one, and constant numbers, into matrices.
 
-# −0.0 + 0.0 is 0.0: zeros that users see have no sign.
-_FUNCTION = """
-@{name}_places = internal constant [{count} x i32] [{places}]
-define void @{name}(double %t, ptr %state, ptr %constants, ptr %memory, ptr %out) nounwind {{
-entry:
-  %found = alloca [{room} x double], align 64
-  call void @{source}(double %t, ptr %state, ptr %constants, ptr %memory, ptr %found)
-{numbers}
-  %any = icmp ne i64 {count}, 0
-  br i1 %any, label %next, label %end
-next:
-  %i = phi i64 [ 0, %entry ], [ %more, %next ]
-  %p = getelementptr inbounds i32, ptr @{name}_places, i64 %i
-  %place = load i32, ptr %p
-  %f = getelementptr inbounds double, ptr %found, i32 %place
-  %value = load double, ptr %f
-  %plain = fadd double %value, 0.0
-  %o = getelementptr inbounds double, ptr %out, i64 %i
-  store double %plain, ptr %o
-  %more = add nuw nsw i64 %i, 1
-  %left = icmp ult i64 %more, {count}
-  br i1 %left, label %next, label %end
-end:
-  ret void
-}}
-"""
+_SECTION = FunctionType(NOTHING, (REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS))
+_INDEX = "i32"
 
 
 @dataclass(frozen=True)
@@ -178,40 +154,28 @@ class MatrixPlacement:
 
     def text(self, name: str, length: int) -> str:
         """Return the text of function ``name``; ``length`` is the number of results of ``source``."""
-        numbers = []
+        f = _function_of(name, _SECTION)
+        found = Span(f, f.builder.local(f"[{length + len(self.numbers)} x double]", ", align 64"))
+        f.builder.call(Callee(_SECTION, f"@{self.source}"), [*f.function.args[:4], found.address])
         for j, number in enumerate(self.numbers):
-            numbers += [
-                f"  %c{j} = getelementptr inbounds double, ptr %found, i64 {length + j}",
-                f"  store double {real(number)}, ptr %c{j}",
-            ]
+            found[length + j] = number
+        table, out = Raw(ADDRESS, f"@{name}_places"), Span(f, f.argument(4).raw)
+        with f.each(len(self.places)) as i:
+            place = f.builder.load(f.builder.place(table, i.raw, _INDEX), _INDEX)
+            out[i] = found[Value(f, place)] + 0.0  # zeros that users see have no sign
+        f.give()
         places = [f"i32 {place if place >= 0 else length - 1 - place}" for place in self.places]
-        return _FUNCTION.format(
-            name=name,
-            source=self.source,
-            count=len(places),
-            places=", ".join(places),
-            room=length + len(self.numbers),
-            numbers="\n".join(numbers),
-        )
+        return f"{table.name} = internal constant [{len(places)} x i32] [{', '.join(places)}]\n{f.function}\n"
 
 
-# Loops over rows as LLVM text: a generated function for many rows in one call.
+def _function_of(name: str, kind: FunctionType, lanes: int = 1) -> Code:
+    """Return a function under construction in a text of its own."""
+    function = Function(IRModule(), kind, name)
+    function.attributes.append("nounwind")
+    return Code(function, lanes)
 
-_LOOP = """
-define void @{name}_rows({given}i64 %n, {strides}, {arrays}) nounwind {{
-start:
-  %any = icmp sgt i64 %n, 0
-  br i1 %any, label %row, label %end
-row:
-  %i = phi i64 [ 0, %start ], [ %next, %row ]
-{body}
-  %next = add nuw nsw i64 %i, 1
-  %more = icmp slt i64 %next, %n
-  br i1 %more, label %row, label %end
-end:
-  ret void
-}}
-"""
+
+# Loops over rows: a generated function for many rows in one call.
 
 _TIMED = ("times", "states", "constants", "memories", "outs")
 _CONSTANTS = ("parameters", "constants")
@@ -223,12 +187,12 @@ def function_rows(name: str) -> str:
     Its arguments: NAME_rows(n, strides of time, state, constants, memory and out, then these arrays). A
     stride is the number of reals from one row to the next, 0 for arrays that all rows share.
     """
-    return _loop(name, _TIMED, timed=True)
+    return _loop(name, _TIMED)
 
 
 def precompute_rows() -> str:
     """Return the text of precompute_rows(n, strides of parameters and constants, then these arrays)."""
-    return _loop("precompute", _CONSTANTS, timed=False)
+    return _loop("precompute", _CONSTANTS)
 
 
 def rows_by_address() -> str:
@@ -236,187 +200,118 @@ def rows_by_address() -> str:
 
     They are armillary_function_rows and armillary_precompute_rows.
     """
-    given = "ptr %function, "
-    return _loop("armillary_function", _TIMED, timed=True, given=given) + _loop(
-        "armillary_precompute", _CONSTANTS, timed=False, given=given
-    )
+    return _loop("armillary_function", _TIMED, True) + _loop("armillary_precompute", _CONSTANTS, True)
 
 
-def _loop(name: str, arrays: tuple[str, ...], *, timed: bool, given: str = "") -> str:
-    body, passed = [], []
-    for k, array in enumerate(arrays):
-        body += [
-            f"  %o{k} = mul nsw i64 %i, %s{k}",
-            f"  %p{k} = getelementptr inbounds double, ptr %{array}, i64 %o{k}",
-        ]
-        passed.append(f"ptr %p{k}")
-    if timed:
-        body.append("  %t = load double, ptr %p0")
-        passed[0] = "double %t"
-    body.append(f"  call void {'%function' if given else f'@{name}'}({', '.join(passed)})")
-    return _LOOP.format(
-        name=name,
-        given=given,
-        strides=", ".join(f"i64 %s{k}" for k in range(len(arrays))),
-        arrays=", ".join(f"ptr %{array}" for array in arrays),
-        body="\n".join(body),
-    )
+def _row_loop(name: str, arrays: Sequence[str], lanes: int = 1, first: int = 0) -> tuple[Code, _Rows]:
+    """Return NAME_rows under construction, with ``first`` further arguments before its own, and its rows."""
+    kinds = [*[ADDRESS] * first, *[WHOLE] * (1 + len(arrays)), *[ADDRESS] * len(arrays)]
+    f = _function_of(f"{name}_rows", FunctionType(NOTHING, tuple(kinds)), lanes)
+    strides = [f.argument(first + 1 + k) for k in range(len(arrays))]
+    starts = [Span(f, f.argument(first + 1 + len(arrays) + k).raw, single=True) for k in range(len(arrays))]
+    return f, _Rows(f.argument(first), strides, starts)
+
+
+class _Rows(NamedTuple):
+    """The arguments of a loop over rows: their number, strides of arrays, and the arrays."""
+
+    total: Value
+    strides: list[Value]
+    starts: list[Span]
+
+    def row(self, i: Value) -> list[Raw]:
+        """Return the addresses of row i in all arrays."""
+        return [start.at(i * stride) for start, stride in zip(self.starts, self.strides, strict=True)]
+
+
+def _loop(name: str, arrays: tuple[str, ...], by_address: bool = False) -> str:
+    f, rows = _row_loop(name, arrays, first=int(by_address))
+    function = f.argument(0).raw.name if by_address else f"@{name}"
+    with f.each(rows.total) as i:
+        given = rows.row(i)
+        if arrays is _TIMED:
+            given[0] = f.builder.load(given[0], REAL)
+        f.builder.call(Callee(FunctionType(NOTHING, tuple(a.type for a in given)), function), given)
+    f.give()
+    return f"{f.function}\n"
 
 
 # The loop for a function on vectors, `<lanes x double>` for each real, which evaluates several rows at once.
 # Rows are gathered into arrays of vectors and results are scattered to rows; the last row fills the lanes
 # without a row.
 
-_LANE_ROWS = """
-define void @{name}_rows(i64 %n, {strides}, {arrays}) nounwind {{
-start:
-  %any = icmp sgt i64 %n, 0
-  %last = sub i64 %n, 1
-{rooms}
-  br i1 %any, label %rows, label %end
-rows:
-  %i = phi i64 [ 0, %start ], [ %next, %rows ]
-  %first = icmp eq i64 %i, 0
-{body}
-  %next = add nuw nsw i64 %i, {lanes}
-  %more = icmp slt i64 %next, %n
-  br i1 %more, label %rows, label %end
-end:
-  ret void
-}}
-"""
-_GATHER = """
-define internal void @armillary_gather(i1 %first, i64 %stride, i64 %count, {rows}, ptr %to) nounwind {{
-start:
-  %moves = icmp ne i64 %stride, 0
-  %needed = or i1 %first, %moves
-  %some = icmp sgt i64 %count, 0
-  %begin = and i1 %needed, %some
-  br i1 %begin, label %step, label %end
-step:
-  %k = phi i64 [ 0, %start ], [ %next, %step ]
-{body}
-  %next = add nuw nsw i64 %k, 1
-  %more = icmp slt i64 %next, %count
-  br i1 %more, label %step, label %end
-end:
-  ret void
-}}
-"""
-_SCATTER = """
-define internal void @armillary_scatter(i64 %count, ptr %from, {rows}) nounwind {{
-start:
-  %blocks = and i64 %count, {mask}
-  %some = icmp sgt i64 %blocks, 0
-  br i1 %some, label %block, label %rest
-block:
-  %k = phi i64 [ 0, %start ], [ %next, %block ]
-{blocks}
-  %next = add nuw nsw i64 %k, {lanes}
-  %more = icmp slt i64 %next, %blocks
-  br i1 %more, label %block, label %rest
-rest:
-  %left = icmp slt i64 %blocks, %count
-  br i1 %left, label %single, label %end
-single:
-  %j = phi i64 [ %blocks, %rest ], [ %after, %single ]
-{singles}
-  %after = add nuw nsw i64 %j, 1
-  %further = icmp slt i64 %after, %count
-  br i1 %further, label %single, label %end
-end:
-  ret void
-}}
-"""
-
 
 def lane_rows(name: str, lanes: int, sizes: Mapping[str, int]) -> str:
     """Return the text of NAME_rows, as by `function_rows`, for a function on vectors; ``sizes`` by array."""
-    vector = f"<{lanes} x double>"
-    rooms = [
-        f"  %{array}_room = alloca [{max(1, sizes[array])} x {vector}], align 64" for array in _TIMED[1:]
-    ]
-    body = []
-    for lane in range(lanes):
-        body += [f"  %w{lane} = add i64 %i, {lane}", f"  %late{lane} = icmp sgt i64 %w{lane}, %last"]
-        body.append(f"  %r{lane} = select i1 %late{lane}, i64 %last, i64 %w{lane}")
-        for k, array in enumerate(_TIMED):
-            body.append(f"  %o{k}_{lane} = mul nsw i64 %r{lane}, %s{k}")
-            body.append(f"  %p{k}_{lane} = getelementptr inbounds double, ptr %{array}, i64 %o{k}_{lane}")
-    time = "poison"
-    for lane in range(lanes):
-        body.append(f"  %t{lane} = load double, ptr %p0_{lane}")
-        body.append(f"  %time{lane} = insertelement {vector} {time}, double %t{lane}, i32 {lane}")
-        time = f"%time{lane}"
-    for k, array in enumerate(_TIMED[1:-1], 1):
-        rows = ", ".join(f"ptr %p{k}_{lane}" for lane in range(lanes))
-        given = f"i1 %first, i64 %s{k}, i64 {sizes[array]}"
-        body.append(f"  call void @armillary_gather({given}, {rows}, ptr %{array}_room)")
-    passed = ", ".join(f"ptr %{array}_room" for array in _TIMED[1:])
-    body.append(f"  call void @{name}({vector} {time}, {passed})")
-    rows = ", ".join(f"ptr %p4_{lane}" for lane in range(lanes))
-    body.append(f"  call void @armillary_scatter(i64 {sizes['outs']}, ptr %outs_room, {rows})")
-    return _LANE_ROWS.format(
-        name=name, lanes=lanes, rooms="\n".join(rooms), body="\n".join(body),
-        strides=", ".join(f"i64 %s{k}" for k in range(len(_TIMED))),
-        arrays=", ".join(f"ptr %{array}" for array in _TIMED),
-    )  # fmt: skip
+    f, rows = _row_loop(name, _TIMED, lanes)
+    rooms = [f.builder.local(f"[{max(1, sizes[a])} x {f.kind}]", ", align 64") for a in _TIMED[1:]]
+    last = rows.total - 1
+    with f.each((last + lanes).whole_quotient(f.whole(lanes))) as block:
+        numbers = [block * lanes + lane for lane in range(lanes)]
+        numbers = [Value(f, f.builder.select((i < last).raw, i.raw, last.raw)) for i in numbers]
+        times, *arrays = zip(*map(rows.row, numbers), strict=True)
+        time = _gather_vector(f, times)
+        for k, (array, room, own) in enumerate(zip(_TIMED[1:-1], rooms, arrays, strict=False), 1):
+            given = [block.equals(0).raw, rows.strides[k].raw, f.whole(sizes[array]).raw, *own, room]
+            _call(f, "armillary_gather", given)
+        _call(f, name, [time, *rooms])
+        _call(f, "armillary_scatter", [f.whole(sizes["outs"]).raw, rooms[-1], *arrays[-1]])
+    f.give()
+    return f"{f.function}\n"
+
+
+def _call(f: Code, name: str, given: Sequence[Raw]) -> None:
+    f.builder.call(Callee(FunctionType(NOTHING, tuple(a.type for a in given)), f"@{name}"), given)
+
+
+def _gather_vector(f: Code, places: Sequence[Raw]) -> Raw:
+    """Return a vector of the reals at some addresses."""
+    found = Raw(f.kind, "poison")
+    for lane, place in enumerate(places):
+        found = f.builder.insert(found, f.builder.load(place, REAL), lane)
+    return found
 
 
 def gather_and_scatter(lanes: int) -> str:
     """Return the functions that `lane_rows` calls."""
-    vector, rows = f"<{lanes} x double>", ", ".join(f"ptr %r{lane}" for lane in range(lanes))
-    body, value = [], "poison"
-    for lane in range(lanes):
-        body.append(f"  %a{lane} = getelementptr inbounds double, ptr %r{lane}, i64 %k")
-        body.append(f"  %x{lane} = load double, ptr %a{lane}")
-        body.append(f"  %v{lane} = insertelement {vector} {value}, double %x{lane}, i32 {lane}")
-        value = f"%v{lane}"
-    body.append(f"  %to_k = getelementptr inbounds {vector}, ptr %to, i64 %k")
-    body.append(f"  store {vector} {value}, ptr %to_k, align 16")
-    blocks, names = [], []
-    for j in range(lanes):
-        blocks.append(f"  %k{j} = add i64 %k, {j}")
-        blocks.append(f"  %from{j} = getelementptr inbounds {vector}, ptr %from, i64 %k{j}")
-        blocks.append(f"  %l{j} = load {vector}, ptr %from{j}, align 16")
-        blocks.append(f"  %b{j} = fadd {vector} %l{j}, zeroinitializer")  # zeros get no sign
-        names.append(f"%b{j}")
-    blocks += _transpose(names, lanes, "")
-    for lane in range(lanes):
-        blocks.append(f"  %to{lane} = getelementptr inbounds double, ptr %r{lane}, i64 %k")
-        blocks.append(f"  store {vector} {names[lane]}, ptr %to{lane}, align 8")
-    singles = [
-        f"  %from_j = getelementptr inbounds {vector}, ptr %from, i64 %j",
-        f"  %loaded = load {vector}, ptr %from_j, align 16",
-        f"  %whole = fadd {vector} %loaded, zeroinitializer",
-    ]
-    for lane in range(lanes):
-        singles.append(f"  %e{lane} = extractelement {vector} %whole, i32 {lane}")
-        singles.append(f"  %to_j{lane} = getelementptr inbounds double, ptr %r{lane}, i64 %j")
-        singles.append(f"  store double %e{lane}, ptr %to_j{lane}")
-    return _GATHER.format(rows=rows, body="\n".join(body)) + _SCATTER.format(
-        rows=rows, mask=-lanes, lanes=lanes, blocks="\n".join(blocks), singles="\n".join(singles)
-    )
+    rows = (ADDRESS,) * lanes
+    f = _function_of("armillary_gather", FunctionType(NOTHING, (TRUTH, WHOLE, WHOLE, *rows, ADDRESS)), lanes)
+    given, to = f.function.args[3 : 3 + lanes], Span(f, f.function.args[-1])
+    with f.when(f.argument(0) | f.argument(1).differs(0)), f.each(f.argument(2)) as k:
+        places = [Span(f, row, single=True).at(k) for row in given]
+        to[k] = Value(f, _gather_vector(f, places))
+    f.give()
+    g = _function_of("armillary_scatter", FunctionType(NOTHING, (WHOLE, ADDRESS, *rows)), lanes)
+    count, source, targets = g.argument(0), Span(g, g.function.args[1]), g.function.args[2:]
+    blocks = count.whole_quotient(g.whole(lanes))
+    with g.each(blocks) as block:
+        k = block * lanes
+        vectors = [(source[k + j] + 0.0).raw for j in range(lanes)]  # zeros get no sign
+        for row, vector in zip(targets, _transpose(g, vectors), strict=True):
+            g.builder.store(vector, Span(g, row, single=True).at(k), ", align 8")
+    with g.each(count - blocks * lanes) as left:
+        k = blocks * lanes + left
+        whole = (source[k] + 0.0).raw
+        for lane, row in enumerate(targets):
+            g.builder.store(g.builder.lane(whole, lane), Span(g, row, single=True).at(k))
+    g.give()
+    for function in (f.function, g.function):
+        function.linkage = "internal"
+    return f"{f.function}\n{g.function}\n"
 
 
-def _transpose(names: list[str], lanes: int, label: str) -> list[str]:
-    """Return lines that transpose a square of vectors; replace their names by the results' names."""
-    lines = []
-    apart = 1
+def _transpose(f: Code, vectors: list[Raw]) -> list[Raw]:
+    """Return the columns of a square of vectors as vectors."""
+    lanes, apart = len(vectors), 1
+    found = [*vectors]
     while apart < lanes:
         for i in (i for i in range(lanes) if not i & apart):
-            a, b, made = names[i], names[i + apart], []
+            a, b = found[i], found[i + apart]
             for side in (0, apart):
-                picked = [(j & ~apart | side) + (lanes if j & apart else 0) for j in range(lanes)]
-                made.append(f"%t{label}_{apart}_{i}_{side}")
-                order = ", ".join(f"i32 {j}" for j in picked)
-                vector = f"<{lanes} x double>"
-                lines.append(
-                    f"  {made[-1]} = shufflevector {vector} {a}, {vector} {b}, <{lanes} x i32> <{order}>"
-                )
-            names[i], names[i + apart] = made
+                order = [(j & ~apart | side) + (lanes if j & apart else 0) for j in range(lanes)]
+                found[i + side] = f.builder.shuffle(a, b, order)
         apart *= 2
-    return lines
+    return found
 
 
 # Compiled methods that are the same for all systems: routines over one list of numbers and addresses.
@@ -426,7 +321,6 @@ def _transpose(names: list[str], lanes: int, label: str) -> list[str]:
 # the method with their address.
 
 _STANDARD = Passes(2)
-_SECTION = FunctionType(NOTHING, (REAL, ADDRESS, ADDRESS, ADDRESS, ADDRESS))
 
 
 @dataclass(frozen=True)
@@ -495,10 +389,6 @@ class Routine(Code):
         """Loop over first … end − 1."""
         with self.each(end - first) as i:
             yield i + first
-
-    def move(self, count: Value, source: Span, target: Span) -> None:
-        with self.each(count) as i:
-            target[i] = source[i]
 
     def run(self, other: Routine, *arguments: Value) -> Value:
         """Emit a call of another routine of the method."""

@@ -228,7 +228,7 @@ class CompiledModel(ConfiguredProgram):
         atol = self.tolerances(settings.atol)
         inside = settings if atol is settings.atol else replace(settings, atol=atol)
         with progress_line(progress, t0, settings.t_end) as report:
-            report = watch_start(report, instance, start, settings.t_end) if adaptive else report
+            report = watch_start(report, instance, lambda: start, t0, settings.t_end) if adaptive else report
             if self.changes_configuration:
                 configurations = known.configurations
                 if driven is not None:

@@ -398,17 +398,21 @@ def refuse_locked(instance: Instance, start: Place) -> None:
 
 
 def watch_start(
-    report: Callable[[float], None] | None, instance: Instance, start: Place, t_end: float
+    report: Callable[[float], None] | None,
+    instance: Instance,
+    start: Callable[[], Place],
+    t0: float,
+    t_end: float,
 ) -> Callable[[float], None]:
     """Return a function that calls ``report``; its first call also checks that the run advances.
 
-    If a motion without mass prevents this, it raises an error.
+    If a motion without mass prevents this, it raises an error. ``start`` returns the start of the run.
     """
     first = True
 
     def report_time(t: float) -> None:
         nonlocal first
-        if first and t - start.t < NOWHERE * (t_end - start.t) and (why := weak_start(instance, start)):
+        if first and t - t0 < NOWHERE * (t_end - t0) and (why := weak_start(instance, start())):
             raise SimulationError(f"simulation of '{instance.equations.system.name}' does not advance: {why}")
         first = False
         if report is not None:

@@ -21,7 +21,7 @@ from armillary.runtime.integrators.compiled_run import CompiledRun
 from armillary.runtime.integrators.integrate import drive
 from armillary.runtime.integrators.settings import Integration, IntegrationSettings
 from armillary.runtime.models.failures import watch_start
-from armillary.runtime.models.legs import ConfigurationRun, RunLegs, judged_leg
+from armillary.runtime.models.legs import ConfigurationRun, Report, RunLegs, judged_leg
 from armillary.runtime.models.run_changes import ConfigurationSupply, known_changes
 from armillary.runtime.models.run_record import (
     KnownParameters,
@@ -33,7 +33,7 @@ from armillary.runtime.progress import progress_line
 from armillary.runtime.start.assembly import Bench
 from armillary.runtime.start.initial import Place, initial_memory
 from armillary.settings import RunSettings
-from armillary.solver.thresholds import FIRST_STEPS, NOWHERE
+from armillary.solver.thresholds import FIRST_STEPS
 from armillary.untyped import Given
 
 if TYPE_CHECKING:
@@ -60,10 +60,6 @@ def keep_for_repetition(
     known.repeated[id(given)] = RepeatedRuns(model, known, given, settings)
 
 
-class _Nowhere(Exception):
-    """The first steps of an adaptive method did not advance; the general path finds the reason."""
-
-
 class _InitialNames(NamedTuple):
     """Names of given initial values, with their indices and factors to the model's units."""
 
@@ -87,6 +83,7 @@ class RepeatedRuns:
         self._model, self._known, self._settings = model, known, settings
         equations, self._instance = model.equations, known.instance
         self._adaptive = settings.integrator.adaptive
+        self._t0 = settings.t0
         self._stated = run_info(known.blank, settings.summary, model.tier)
         self._memory = initial_memory(equations, None, settings.t0)
         self._changes = known_changes(known.configurations) if model.changes_configuration else None
@@ -102,8 +99,7 @@ class RepeatedRuns:
         self._n, self._loops = n, slice(n, n + m)
         own = np.arange(n + m, len(described))
         self._state = np.concatenate((np.arange(n), n + model.independent_speeds, own))
-        self._speeds, self._angles = model.speeds, model.three_angles
-        self._report = self._note_time if settings.integrator.adaptive else None
+        self._angles = model.three_angles
         step = settings.fixed_step
         self._short = step is not None and settings.t_end - settings.t0 <= FIRST_STEPS * step
         self._free: list[_Track] = []
@@ -189,11 +185,7 @@ class RepeatedRuns:
         run.state[:] = y.take(self._state)
         result, usual = None, track.suits()
         if usual:
-            try:
-                result = self._drive(run, progress)
-            except _Nowhere:
-                self._free.append(track)
-                return None
+            result = self._drive(run, y, progress)
             run.drop_rows()
             if self._due is not None:
                 result.time = self._due[: len(result.time)]
@@ -211,24 +203,23 @@ class RepeatedRuns:
             return finished_run(known.blank, result, self._stated, legs, note)
         return recorded_run(known.blank, legs.result(), self._stated, legs, note, self._adaptive)
 
-    def _drive(self, run: CompiledRun, progress: bool) -> Integration:
+    def _drive(self, run: CompiledRun, y: np.ndarray, progress: bool) -> Integration:
         """Drive a run to its end; show a line on a terminal if it may take long."""
         settings = self._settings
-        if self._short or not progress:
-            return drive(run, settings.max_steps, self._report, supply=self._supply)
-        with progress_line(progress, settings.t0, settings.t_end) as line:
-            reports = [report for report in (self._report, line) if report is not None]
+        if self._short:
+            return drive(run, settings.max_steps, None, supply=self._supply)
+        with progress_line(progress, settings.t0, settings.t_end) as report:
+            return drive(run, settings.max_steps, self._watch(report, y), supply=self._supply)
 
-            def report_all(t: float) -> None:
-                for report in reports:
-                    report(t)
+    def _watch(self, report: Report, y: np.ndarray) -> Report:
+        """Return a function that calls ``report`` and checks that a run from a start advances."""
+        if not self._adaptive:
+            return report
+        return watch_start(report, self._instance, lambda: self._place(y), self._t0, self._settings.t_end)
 
-            return drive(run, settings.max_steps, report_all if reports else None, supply=self._supply)
-
-    def _note_time(self, t: float) -> None:
-        settings = self._settings
-        if t - settings.t0 < NOWHERE * (settings.t_end - settings.t0):
-            raise _Nowhere
+    def _place(self, y: np.ndarray, note: str = "") -> Place:
+        n, speeds = self._n, self._loops
+        return Place(self._t0, y[:n], y[speeds], self._memory, y[speeds.stop :], note, holds=self._closes)
 
     def _finish_with_legs(
         self, y: np.ndarray, result: Integration | None, note: str, progress: bool
@@ -242,14 +233,11 @@ class RepeatedRuns:
         if self._changes is None:
             assert result is not None  # one choice suits every start
             return judged_leg(self._instance, result)
-        n, speeds = self._n, self._loops
-        place = Place(settings.t0, y[:n], y[speeds], self._memory, y[speeds.stop :], note, holds=self._closes)
+        place = self._place(y, note)
         if result is not None:
             return ConfigurationRun(configurations, place, settings, None, y.take(self._state)).run(result)
         with progress_line(progress, settings.t0, settings.t_end) as report:
-            if self._adaptive:
-                report = watch_start(report, self._instance, place, settings.t_end)
-            return ConfigurationRun(configurations, place, settings, report).run()
+            return ConfigurationRun(configurations, place, settings, self._watch(report, y)).run()
 
 
 class _Track:
@@ -267,18 +255,16 @@ class _Track:
         )
         run.keep()
         self.bench: Bench | None = None
-        self._columns, self._factors, self._n = runs._speeds.columns, runs._speeds.factors, runs._n
+        self._instance, self._n = instance, runs._n
+        self._columns, self._factors = model.speeds.columns, model.speeds.factors
         self._scaled = bool(np.any(self._factors != 1.0))
-        self._instance, self._t0 = instance, runs._settings.t0
         if runs._closes:
-            self.bench = model.loops.bench(instance, self._t0, runs._memory)
-        self._weakening = model.weakening
+            self.bench = model.loops.bench(instance, runs._t0, runs._memory)
+        self._weakening, self._t0 = model.weakening, runs._t0
         if self._weakening:
-            self._memory, self._watched = runs._memory, np.zeros(len(model.equations.targets.watched))
-            self._places = (
-                address(run.state), instance.constants.ctypes.data, address(self._memory),
-                address(self._watched),
-            )  # fmt: skip
+            self._watched = np.zeros(len(model.equations.targets.watched))
+            arrays = run.state, instance.constants, runs._memory, self._watched
+            self._places = [address(array) for array in arrays]
             self._events = model.function("events")
 
     def suits(self) -> bool:
@@ -286,8 +272,7 @@ class _Track:
         if not self._weakening:
             return True
         self._events(self._t0, *self._places)
-        watched = self._watched
-        return all([watched[k] > least for k, least in self._weakening])
+        return all([self._watched[k] > least for k, least in self._weakening])
 
     def holds(self, result: Integration) -> bool:
         """Return whether all constraints hold at the end of a run."""
