@@ -13,8 +13,8 @@ from armillary.mechanics.contact.state import ContactState
 OPEN, STICKS, SLIDES, BACK, JAMS, UNDECIDED = 0.0, 1.0, 2.0, -2.0, 3.0, 9.0
 KNOWN = {
     "gap": 0.0, "closing": 0.0, "vx": 0.0, "vy": 0.0, "mu": 0.3, "mu_held": 0.5, "pressed": 4.0,
-    "length": 2.0, "slow": 1e-9, "reversal": 1e-8, "gentle": 1e-6, "turning": 0.01, "dx": 0.6, "dy": 0.8, "push": 10.0,
-    "most": 0.0, "fx": 0.0, "fy": 0.0, "size": 0.0, "status": OPEN,
+    "length": 2.0, "slow": 1e-9, "reversal": 1e-8, "gentle": 1e-6, "turning": 0.01, "dx": 0.6, "dy": 0.8,
+    "push": 10.0, "most": 0.0, "fx": 0.0, "fy": 0.0, "size": 0.0, "status": OPEN,
 }  # fmt: skip
 S = {name: symbol(name) for name in KNOWN}
 
