@@ -90,8 +90,8 @@ def test_contacts_that_nearly_hold_each_other_have_a_solution() -> None:
 
 
 def test_a_normal_and_a_slip_that_nearly_move_together_have_a_solution() -> None:
-    """The tip of two bodies that are nearly stretched: the rows differ by 1e-6, as a bouncing tip came to rest
-    there. Softness hid the motion that they leave, and no impulses were found.
+    """The tip of two bodies that are nearly stretched, where the rows differ by 1e-6: softness hid the motion
+    that they leave, and a bouncing tip found no impulses.
     """
     row = np.array([-0.05, 0.17])
     J = np.array([row, -5.7 * row + [1e-6, 1e-6]])

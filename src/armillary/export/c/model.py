@@ -156,8 +156,8 @@ class ContactPrinter(CSolverPrinter):
             if p.field == "asked"
         ]
         return "\n".join([
-            f"static void {name}(const double *given, double *found)", "{", *idle, f"    {self.record_type} run;",
-            *takes, f"    {self.source.entry(name)}(&run);", *gives, "}", "",
+            f"static void {name}(const double *given, double *found)", "{", *idle,
+            f"    {self.record_type} run;", *takes, f"    {self.source.entry(name)}(&run);", *gives, "}", "",
         ])  # fmt: skip
 
 
