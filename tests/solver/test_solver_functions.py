@@ -360,7 +360,7 @@ def test_constraints_hold_where_gaps_and_residuals_are_small(
 
 @pytest.mark.parametrize("enters", [True, False])
 def test_a_shorter_step_ends_with_the_rates_at_its_own_end(enters: bool, given: Names) -> None:
-    """From the state before the step; rates that enter the error are those before coordinates are normalised."""
+    """From the state before; rates that enter the error are those before coordinates are normalised."""
     asked: list[tuple[float, str]] = []
 
     def derivatives(t: float, state: str) -> float:

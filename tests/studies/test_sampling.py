@@ -19,8 +19,8 @@ from armillary.studies.sampling import (
     Triangular,
     Uniform,
 )
-from armillary.studies.sampling.distributions import UserDistribution
 from armillary.studies.sampling import points as sampled_points
+from armillary.studies.sampling.distributions import UserDistribution
 from armillary.studies.sampling.points import LatinHypercube, permute_range, uniform
 from tests.later import later, unit_registry
 
