@@ -244,8 +244,8 @@ def test_a_status_holds_its_rows(
 
 
 def test_rows_of_a_slip_are_turned_together_and_back(make: Make) -> None:
-    """J, columns, velocities, forces and directions turn as vectors; the sum of the angles is kept, and turning
-    back restores all.
+    """J, columns, velocities, forces and directions turn as vectors; the angles are added, and turning back
+    restores all.
     """
     rng = np.random.default_rng(9)
     J, D = rng.normal(size=(2, 3, 5))

@@ -160,3 +160,17 @@ def test_states_that_carry_little_are_left_out(
         assert pytest.approx(gains, abs=1e-9) == G
     with pytest.raises(arm.ArmillaryError, match="1 of the modes are not stable and are all kept"):
         balanced_truncation(A, B, C, 0, None)
+
+
+def test_a_transfer_function_has_only_the_modes_between_its_input_and_output() -> None:
+    """Each input moves a state of its own, and outputs show one or both: 2/(s + 1), 3/(s + 4)."""
+    plant = _plant(np.diag([-1.0, -4.0]), np.diag([2.0, 3.0]), np.array([[1.0, 1], [1, 0]]), np.zeros((2, 2)))
+    for output, name, gain, pole in (
+        *(("y0", "u0", 2.0, -1.0), ("y0", "u1", 0.75, -4.0)),
+        ("y1", "u0", 2.0, -1.0),
+    ):
+        found = plant.transfer_function(output=output, input=name)
+        assert found.poles == pytest.approx([pole]) and len(found.zeros) == 0
+        assert found(0.0) == pytest.approx(gain)
+    none = plant.transfer_function(output="y1", input="u1")
+    assert (len(none.poles), none(1.0j)) == (0, 0.0)
