@@ -334,7 +334,8 @@ def solver_kernel(
         for text in (*w.ordinary(), *w.fire(), *w.normalise(), *(w.changes() if changing else []))
     ]
     changes = tables_of([one.equations for one in configured]) if changing else None
-    solver = _needed_solver([w.program for w in writers], features)
+    contacts = bool(configured[0].equations.system.contacts)
+    solver = _needed_solver([w.program for w in writers], features, contacts)
     solver = in_single(solver) if real == "float" else solver
     printer = _KernelPrinter(solver, "model")
     code = printer.text()
@@ -366,13 +367,14 @@ def solver_kernel(
     return written_kernel("solver.cu.txt", writers, "\n".join(functions), precision, values, present)
 
 
-def _needed_solver(programs: Sequence[Program], features: Features) -> Solver:
+def _needed_solver(programs: Sequence[Program], features: Features, contacts: bool) -> Solver:
     """Return the functions of the solver that runs need."""
     method, adaptive = features.method, features.method.adaptive
     needed = {name for program in programs for name, there in has_function(program).items() if there}
     has = {
         "EVENTS": "events" in needed, "UPDATE": "update" in needed, "NORMALISE": "normalise" in needed,
         "JUMPS": features.jumps, "ADAPTIVE": adaptive, "LANDING_EVENTS": True,
+        "CONTACTS": contacts,
         **dict.fromkeys(("CONFIGURATIONS", "LOCKING_EVENTS", "SETTINGS"), len(programs) > 1),
         **dict.fromkeys(("CHOICES", "RATED"), len(programs) > 1),
         "ADJUSTING": len(programs) > 1 and "adjust" in needed,
