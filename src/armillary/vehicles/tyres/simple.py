@@ -37,10 +37,10 @@ class LinearTyre(SpringTyre):
         """Return slips that are never reached: this tyre does not slide."""
         return 1e6, 1e6
 
-    def slip_forces(
+    def _slip_forces(
         self, load: Scalar, kappa: Scalar, alpha: Scalar, gamma: Scalar, rolling: Scalar
     ) -> tuple[Scalar, Scalar, Scalar]:
-        """Return Fx, Fy, Mz; see `SpringTyre.slip_forces`."""
+        """Return Fx, Fy, Mz; see `SpringTyre._slip_forces`."""
         scale = load / self.nominal_load if self.per_load else 1
         side = self.cornering_stiffness * alpha * scale
         fy = -side - self.camber_stiffness * gamma * scale
@@ -78,10 +78,10 @@ class BrushTyre(SpringTyre):
         slip = 3 * self.friction / self.slip_stiffness
         return slip, slip
 
-    def slip_forces(
+    def _slip_forces(
         self, load: Scalar, kappa: Scalar, alpha: Scalar, gamma: Scalar, rolling: Scalar
     ) -> tuple[Scalar, Scalar, Scalar]:
-        """Return Fx, Fy, Mz; see `SpringTyre.slip_forces`."""
+        """Return Fx, Fy, Mz; see `SpringTyre._slip_forces`."""
         across = arm.tan(alpha)
         slip = arm.sqrt(kappa * kappa + across * across + TINY)
         rolled = arm.sqrt((1 + kappa) * (1 + kappa) + LOCK**2)
@@ -127,10 +127,10 @@ class FialaTyre(SpringTyre):
         grip = 3 * self.friction * arm.max(fz, 0.0)
         return arm.max(grip / self.slip_stiffness, 1e-3), arm.max(grip / self.cornering_stiffness, 1e-3)
 
-    def slip_forces(
+    def _slip_forces(
         self, load: Scalar, kappa: Scalar, alpha: Scalar, gamma: Scalar, rolling: Scalar
     ) -> tuple[Scalar, Scalar, Scalar]:
-        """Return Fx, Fy, Mz; see `SpringTyre.slip_forces`."""
+        """Return Fx, Fy, Mz; see `SpringTyre._slip_forces`."""
         across = arm.tan(alpha)
         slip = arm.min(arm.sqrt(kappa * kappa + across * across + TINY), 1.0)
         grip = (self.friction - (self.friction - self.sliding_friction) * slip) * load + 1e-9
@@ -202,10 +202,10 @@ class TMeasyTyre(SpringTyre):
         """Return the slips of the maxima at the nominal load."""
         return self.along[0].slip_max, self.across[0].slip_max
 
-    def slip_forces(
+    def _slip_forces(
         self, load: Scalar, kappa: Scalar, alpha: Scalar, gamma: Scalar, rolling: Scalar
     ) -> tuple[Scalar, Scalar, Scalar]:
-        """Return Fx, Fy, Mz; see `SpringTyre.slip_forces`."""
+        """Return Fx, Fy, Mz; see `SpringTyre._slip_forces`."""
         q = load / self.nominal_load
         rolled = arm.sqrt((1 + kappa) * (1 + kappa) + LOCK**2)
         sx, sy = kappa / rolled, arm.tan(alpha) / rolled
@@ -290,10 +290,10 @@ class TableTyre(SpringTyre):
         """Return the slips of the maxima."""
         return self.peak_kappa, arm.tan(self.peak_alpha)
 
-    def slip_forces(
+    def _slip_forces(
         self, load: Scalar, kappa: Scalar, alpha: Scalar, gamma: Scalar, rolling: Scalar
     ) -> tuple[Scalar, Scalar, Scalar]:
-        """Return Fx, Fy, Mz; see `SpringTyre.slip_forces`."""
+        """Return Fx, Fy, Mz; see `SpringTyre._slip_forces`."""
         x = kappa / self.peak_kappa
         y = arm.tan(alpha) / arm.tan(self.peak_alpha)
         slip = arm.sqrt(x * x + y * y + TINY)

@@ -199,7 +199,7 @@ class Tyre:
 
     def _numbers(self) -> dict[str, Scalar]:
         """Return the numbers of the tyre by name, those of its spring last."""
-        known = sorted(fields(self), key=lambda f: f.kw_only)  # type: ignore[arg-type]  # a dataclass
+        known = sorted(fields(self), key=lambda f: bool(f.kw_only))  # type: ignore[arg-type]  # a dataclass
         values = {f.name: getattr(self, f.name) for f in known}
         return {
             name: x for name, x in values.items() if isinstance(x, int | float) and not isinstance(x, bool)
@@ -231,7 +231,7 @@ class SpringTyre(Tyre):
     relaxation_kappa: Scalar = 0.3
     relaxation_alpha: Scalar = 0.5
 
-    def slip_forces(
+    def _slip_forces(
         self, load: Scalar, kappa: Scalar, alpha: Scalar, gamma: Scalar, rolling: Scalar
     ) -> tuple[Scalar, Scalar, Scalar]:
         """Return Fx, Fy and Mz for a load that is not negative; arguments are as for `Tyre.forces`."""
@@ -252,7 +252,7 @@ class SpringTyre(Tyre):
     ) -> Forces:
         """Return Fx, Fy, Mx, My, Mz; see `Tyre.forces`."""
         load = arm.max(fz, 0.0)
-        fx, fy, mz = self.slip_forces(load, kappa, alpha, gamma, rolling)
+        fx, fy, mz = self._slip_forces(load, kappa, alpha, gamma, rolling)
         my = -self.rolling_resistance * self.radius * load * rolling
         return Forces(fx, fy, 0.0 * fy * self.radius, my, mz)
 
