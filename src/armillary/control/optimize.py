@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.algebra.arguments import checked_names, count, from_zero, one_of, reals, several, table
+from armillary.algebra.arguments import checked_names, count, from_zero, one_of, real, reals, several, table
 from armillary.control.interior_point import InteriorPoint, Solution
 from armillary.control.nonlinear_program import Limits, NonlinearProgram, PhasedProgram
 from armillary.control.optimum import (
@@ -15,6 +15,7 @@ from armillary.control.optimum import (
     Outcome,
     PhasedOptimum,
     message_of,
+    names_at_limits,
     optimum_of,
     violations,
 )
@@ -278,7 +279,8 @@ def _search_motions(
         motions = [_refine_motion(m, e, accuracy) for m, e in zip(motions, each, strict=True)]
         warm = True
     worst = violations(problems, program, limits, solution.z)
-    return problems, program, motions, Outcome(solution, worst, used, tuple(errors), search.accuracy)
+    reached = names_at_limits(problems, program, limits, solution.z)
+    return problems, program, motions, Outcome(solution, worst, used, tuple(errors), search.accuracy, reached)
 
 
 def _motion_of(program: NonlinearProgram, z: np.ndarray) -> Motion:
@@ -308,12 +310,15 @@ def solve(
 ) -> Solution:
     """Solve a program with the chosen solver; ``warm`` starts have a small barrier parameter."""
     start = np.clip(start, limits.low, limits.high)
-    values = program.constraints(start)
-    if not np.isfinite(values).all() or not np.isfinite(program.objective(start)):
-        raise ArmillaryError(
-            "optimize: the rates, the cost or a constraint are not finite numbers at the guess; give "
-            "a guess= away from where something is divided by zero"
-        )
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        values = np.append(program.constraints(start), program.objective(start))
+        slopes = np.append(program.jacobian(start), program.gradient(start))
+    for found, what in ((values, ""), (slopes, "slopes of ")):
+        if not np.isfinite(found).all():
+            raise ArmillaryError(
+                f"optimize: {what}the rates, the cost or a constraint are not finite numbers at the guess; "
+                "give a guess= away from where something is divided by zero, or has an infinite slope"
+            )
     if search.solver == "ipopt":
         from armillary.control.ipopt import solve_by_ipopt
 
@@ -401,17 +406,28 @@ def first_motion(problem: Problem, mesh: Mesh, guess: object) -> Motion:
     points = mesh.points
     T = problem.fixed_duration
     columns: dict[str, np.ndarray] = {}
+    found_before: Mapping[str, float] = {}
     if isinstance(guess, Optimum):
-        guess = guess.run
+        guess, found_before = guess.run, guess.parameters
     if isinstance(guess, Run):
         span = float(guess.time[-1] - guess.time[0])
+        if not span > 0 or not any(p.name in guess for p in (*problem.states, *problem.inputs)):
+            raise ParameterError(
+                f"guess=: the run of '{guess.system}' has no state or input of '{problem.system}' over a time"
+            )
         T = span if T is None else T
         tau = (guess.time - guess.time[0]) / span
         columns = {p.name: np.interp(points, tau, guess[p.name]) for p in (*problem.states, *problem.inputs)
                    if p.name in guess}  # fmt: skip
+        columns |= {p.name: np.array([found_before[p.name]]) for p in problem.unknowns
+                    if p.name in found_before}  # fmt: skip
     elif guess is not None:
         given = table(guess, "guess=", ParameterError)
-        T = float(given["duration"]) if "duration" in given and T is None else T
+        if "duration" in given:
+            guessed = real(given["duration"], "guess= of 'duration'", ParameterError)
+            if not 0 < guessed < np.inf:
+                raise ParameterError(f"guess= of 'duration' must be finite, more than zero, not {guessed:g}")
+            T = guessed if T is None else T
         known = {p.name for p in (*problem.states, *problem.inputs, *problem.unknowns)} | {"duration"}
         for name, column in given.items():
             if name not in known:
@@ -434,7 +450,11 @@ def first_motion(problem: Problem, mesh: Mesh, guess: object) -> Motion:
             )
             last = _middle(problem.last.get(port.name, FREE), along, first)
             values[:, j] = first + (last - first) * points
-    p = np.array([_middle(problem.bounds[port.name], FREE) for port in problem.unknowns])
+    firsts = [problem.first_guess.get(port.name, 0.0) for port in problem.unknowns]
+    p = np.array([
+        _middle(problem.bounds[port.name], FREE, first)
+        for port, first in zip(problem.unknowns, firsts, strict=True)
+    ])  # fmt: skip
     for j, port in enumerate(problem.unknowns):
         if port.name in columns:
             p[j] = columns[port.name][0] * port.factor

@@ -490,6 +490,7 @@ class _SampleShares:
     def __init__(
         self, of: RunMap, run: _GradientRun, states: np.ndarray, grid: StepGrid, memory: np.ndarray
     ) -> None:
+        self._system = run.equations.system.name
         self._times, self._states, self._values = grid.sample_times, states, run.values
         self._memory = np.tile(memory, (len(states), 1))
         for place, port in zip(of.places, of.inputs, strict=True):
@@ -502,11 +503,18 @@ class _SampleShares:
     def add(self, functions: PlaceFunctions, chosen: slice) -> float:
         """Add the derivatives of an expression at some samples; return the sum of its values."""
         at = self._times[chosen], self._states[chosen], self._memory[chosen], self._values
+        values = functions.values(*at)
+        if not np.isfinite(values).all():
+            k = int(np.argmax(~np.isfinite(values)))
+            raise ArmillaryError(
+                f"gradient: final_cost= or sample_cost= of '{self._system}' is {values[k]} at "
+                f"t = {at[0][k]:g} s, and has no derivative there"
+            )
         by_states, by_inputs, by_parameters = functions.slopes(*at)
         self.seeds[chosen] += by_states
         self.by_inputs[chosen] += by_inputs
         self.by_parameters += by_parameters.sum(axis=0)
-        return float(np.sum(functions.values(*at)))
+        return float(np.sum(values))
 
 
 @kept_per_object
