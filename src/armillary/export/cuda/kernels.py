@@ -30,7 +30,7 @@ from armillary.algebra.block_functions import is_block
 from armillary.export.c.printer import CSolverPrinter, comment, counts
 from armillary.export.cuda.device_functions import SectionWriter, in_double, inline_functions, on_device
 from armillary.export.cuda.teams import MOST_ROOM, Team, best_team
-from armillary.export.text.configurations import ChangeTables, has_function, tables_of
+from armillary.export.text.configurations import SolverTables, has_function, tables_of
 from armillary.export.text.files import fill, template
 from armillary.export.text.printer import wrap_statement
 from armillary.program.equations import DerivedEquations
@@ -433,7 +433,7 @@ def _call_functions(code: str) -> str:
     return code.replace("DEVICE static ", "DEVICE static CALLED ")
 
 
-def _size_lines(program: Program, changes: ChangeTables | None) -> str:
+def _size_lines(program: Program, changes: SolverTables | None) -> str:
     """Return definitions of lengths of arrays, by the names of export/c/solver.py."""
     sizes = {
         "STATES": len(program.state),
@@ -452,7 +452,7 @@ def _size_lines(program: Program, changes: ChangeTables | None) -> str:
     return ",\n".join(lines)
 
 
-def _constant_tables(one: Configured, changes: ChangeTables | None) -> str:
+def _constant_tables(one: Configured, changes: SolverTables | None) -> str:
     """Return tables that the solver reads, in constant memory."""
     if changes:
         found: dict[str, Sequence[int]] = dict(changes.tables)
