@@ -60,7 +60,7 @@ def test_flexible_systems_are_pickled_with_their_arrays() -> None:
 
 def test_what_is_not_pickled_says_how_to_send_it(model: arm.CompiledModel) -> None:
     for thing in (model, model.equations):
-        with pytest.raises(arm.ArmillaryError, match="Send the System, which can be, or its file"):
+        with pytest.raises(arm.ArmillaryError, match="Send the System instead, or its file"):
             pickle.dumps(thing)
     q = pendulum().bodies["b"].q1
     with pytest.raises(arm.ArmillaryError, match=r"'b.q1' cannot be pickled"):
