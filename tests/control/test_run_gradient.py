@@ -2,6 +2,7 @@
 
 from functools import cache
 from inspect import signature
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.control.adjoint import RunMap, StepGrid, TangentMap
 from armillary.control.array_functions import ArrayFunctions
+from armillary.control.run_gradient import _step_grid
 from armillary.solver.methods.registry import METHODS
 from armillary.stages.model import Model
 from tests.control.systems import bead, cart_pole, slider
@@ -379,3 +381,13 @@ def test_every_derivative_of_runs_refuses_forces_that_jump_unless_they_are_ignor
             call()
         found = call(ignore_jumps=True)
         assert not isinstance(found, float) or found == pytest.approx(-(0.1**2) / 2, rel=1e-12)
+
+
+def test_full_steps_have_exactly_the_length_that_was_given():
+    """0.3 − 0.2 is not 0.1 in binary numbers; a sample and a jump divide two of the steps."""
+    settings = SimpleNamespace(t0=0.0, t_end=0.7, fixed_step=0.1)
+    samples, jumps = np.array([0.25, 0.7]), np.array([0.42])
+    grid = _step_grid(settings, 0.1 * np.arange(8), samples, jumps)
+    assert grid.lengths[[0, 1, 4, 7, 8]].tolist() == [0.1] * 5
+    assert grid.lengths == pytest.approx([0.1, 0.1, 0.05, 0.05, 0.1, 0.02, 0.08, 0.1, 0.1])
+    assert [grid.kept[3], grid.kept[9]] == [0, 1] and sum(k >= 0 for k in grid.kept) == 2

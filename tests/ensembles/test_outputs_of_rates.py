@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -10,9 +11,12 @@ import pytest
 
 import armillary as arm
 from armillary.algebra.arguments import core_of
-from armillary.ensembles.engines.lane_engines import LanesWithEvents
+from armillary.ensembles.engines.lane_engines import Lanes, LanesWithEvents
+from armillary.ensembles.engines.lane_steps import LaneSteps
 from armillary.ensembles.engines.scalar import Scalar
 from armillary.ensembles.plan import EVENT, FINISHED, Plan, plan, restrict_outputs
+from armillary.export.cuda import kernels
+from armillary.export.cuda.teams import Team
 from armillary.program.outputs_of_rates import with_outputs_of_rates
 from armillary.settings import RunSettings
 from armillary.stages.model import Model
@@ -23,8 +27,8 @@ SHOWN = ["last acceleration", "height"]
 
 
 @cache
-def chain() -> Model:
-    """Four links that hang from a cart on a spring; a run ends where the cart has gone far."""
+def chain(ends: bool = True) -> Model:
+    """Four links that hang from a cart on a spring; a run may end where the cart has gone far."""
     s = arm.System("chain on a cart")
     s.parameter("k", 40.0, units="N/m")
     s.gravity(9.81, -s.ground.y)
@@ -35,7 +39,8 @@ def chain() -> Model:
         parent = s.body(
             f"link{k}", parent, arm.Revolute("z"), at=at, com=(0, -0.25, 0), mass=1, inertia=(0.02, 0, 0.02)
         )
-    s.event("far", "cart.q1 - 0.6", direction=1, stop=True)
+    if ends:
+        s.event("far", "cart.q1 - 0.6", direction=1, stop=True)
     s.output("last acceleration", arm.dot(arm.acceleration(parent.com), s.ground.x), units="m/s2")
     s.output("height", arm.dot(arm.position(parent.com), s.ground.y), units="m")
     return s.derive().compile()
@@ -50,8 +55,8 @@ def batch() -> dict[str, Any]:
     }
 
 
-def planned(method: str) -> Plan:
-    return plan(core_of(chain()), RunSettings(3.0, step=0.01, sample=0.05, method=method), **batch())
+def planned(method: str, ends: bool = True) -> Plan:
+    return plan(core_of(chain(ends)), RunSettings(3.0, step=0.01, sample=0.05, method=method), **batch())
 
 
 def test_outputs_of_rates_need_a_part_of_the_operations() -> None:
@@ -82,6 +87,37 @@ def test_lanes_have_the_accelerations_of_the_scalar_loop(method: str, on_lanes: 
     for name in ("state", "rows", "slots", "t_stop"):
         np.testing.assert_allclose(getattr(lanes, name), getattr(scalar, name), rtol=1e-9, atol=1e-10)
     assert sum(on_lanes) > 100 * RUNS
+
+
+@pytest.mark.parametrize("method", ["rk4", "midpoint", "ab2"])
+def test_lanes_without_events_compute_rates_once(method: str) -> None:
+    """Numbers of the scalar loop; the loop's outputs read rates, and the step uses them once more."""
+    made = planned(method, ends=False)
+    scalar, found = (kind(made)(made.starts, 0, RUNS) for kind in (Scalar, Lanes))
+    assert {FINISHED} == set(found.status)
+    for name in ("state", "rows", "slots", "t_stop"):
+        np.testing.assert_allclose(getattr(found, name), getattr(scalar, name), rtol=1e-9, atol=1e-10)
+    rated = replace(made, program=made.program_with_rates(made.program, made.code.equations.targets))
+    calls = [LaneSteps(each, 4).texts()[0].count("call void @derivatives") for each in (made, rated)]
+    assert calls[1] - calls[0] == (2 if method == "ab2" else 1), "only those of a run's start"
+
+
+@pytest.mark.skipif(CXX is None, reason="no C++ compiler (c++)")
+@pytest.mark.parametrize("precision", ["double", "single"])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_registers_of_a_card_compute_rates_once(
+    threads: int, precision: str, card: Module, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last row has its own; the kernel with fixed steps keeps a step's first rates for its row."""
+    monkeypatch.setattr(kernels, "best_team", lambda writer, real, resident: Team.of(writer, threads))
+    given = {**batch(), "step": 0.01, "method": "midpoint", "progress": False, "sample": 0.05}
+    cpu = chain(False).simulate_batch(3.0, **given)
+    gpu = chain(False).simulate_batch(3.0, device="gpu", precision=precision, **given)
+    text = (card.folder / "1" / "kernel.cu").read_text()
+    assert "if (s > 0)" in text and ("model_rates(rate, rates)" in text) == (threads == 2)
+    close = {"rtol": 1e-9, "atol": 1e-10} if precision == "double" else {"rtol": 2e-3, "atol": 2e-3}
+    for column in (*given["metrics"], *SHOWN):
+        np.testing.assert_allclose(gpu[column], cpu[column], **close)
 
 
 @pytest.mark.skipif(CXX is None, reason="no C++ compiler (c++)")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import armillary as arm
@@ -21,6 +23,21 @@ def test_the_text_of_a_program_is_the_one_that_was_read(language: str, tmp_path:
     """After a change of a writer: ``python -m tests.export.expected_texts``, and read the difference."""
     found = exported_text(language, tmp_path / "door").splitlines()
     assert found == kept_file(language).read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.parametrize("language", ["c", "cuda", "fortran", "jax", "matlab", "python", "rust"])
+def test_numbers_of_a_table_fill_their_lines(language: str, tmp_path: Path) -> None:
+    """Coefficients of 40 points are several in each line, but for the last of an array."""
+    s = arm.System("ramp")
+    body = s.body("body", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    table = arm.Table(np.linspace(0, 1, 40), np.sin(np.arange(40)), kind="smooth", name="bump")
+    s.force("push", table(body.q1), body.x, at=body.com)
+    made = s.derive().export(language, tmp_path / "ramp")
+    lines = [line for p in made.rglob("*") if p.is_file() for line in p.read_text("utf-8").splitlines()]
+    numbers = [line for line in lines if re.search(r"\d\.\d{12}", line)]
+    assert sum(len(re.findall(r"\d\.\d{12}", line)) for line in numbers) > 100
+    alone = [line for line in numbers if re.fullmatch(r"\s*-?\d+\.[-+\de]+(_dp)?,?\s*(&|\.\.\.)?", line)]
+    assert len(alone) <= 2
 
 
 FORTRAN: dict[str, Callable[[], arm.Equations]] = {

@@ -158,6 +158,21 @@ def test_rows_with_room_from_the_start_are_those_of_a_room_that_grows(
         same(found, expected)
 
 
+def test_each_run_has_its_own_parameters_whatever_the_runs_before_had() -> None:
+    """F t²/(2 m) of 1 kg after 1 s; also with numbers of other kinds, and names in another order."""
+    s = arm.System("push")
+    body = s.body("body", joint=arm.Prismatic("x"), mass=s.parameter("m", 1.0), inertia=0)
+    s.force("push", s.parameter("F", 1.0), body.x, at=body.com)
+    model = s.derive().compile()
+    given = [None, {"F": 2.0}, {}, {"F": 2.0}, None, {"F": 3}, {"F": np.float64(2.0)}, {"F": 2.0, "m": 4.0},
+             {"m": 4.0, "F": 2.0}, {"m": 2.0, "F": 4.0}, {"F": 4.0, "m": 2.0}, {"F": 4.0}, {}]  # fmt: skip
+    for parameters in given:
+        expected = 0.5 * (parameters or {}).get("F", 1.0) / (parameters or {}).get("m", 1.0)
+        for _ in range(2):
+            run = model.simulate(1.0, step=0.5, parameters=parameters)
+            assert run["body.q1"][-1] == pytest.approx(expected, rel=1e-12), parameters
+
+
 def test_other_settings_parameters_and_names_are_noticed(made: list[bool]) -> None:
     model = pendulum_model()
     how: dict[str, Any] = {"t_end": 0.2, "step": 1e-2, "parameters": {"c": 0.0}}

@@ -18,7 +18,7 @@ from armillary.export.embedded.step_cost import look_ahead_operations, singular_
 from armillary.mechanics.constraints.dependent_speeds import partition
 from armillary.program.passes.graph import Operations
 from armillary.runtime.models.derivative_legs import DerivativeLegs
-from armillary.solver import changes, choices, events, forecasts, passages, rows
+from armillary.solver import assembly, changes, choices, events, forecasts, passages, rows
 
 Names = Callable[..., None]
 
@@ -326,3 +326,33 @@ def test_speeds_are_chosen_as_in_derivations_modes_last(small: float, all_kept: 
         assert found == partition(J, np.ones(speeds), (), (), modal)
         kept.append(modal.isdisjoint(speed for _, speed in found))
     assert all(kept) is all_kept
+
+
+def test_a_configuration_has_a_choice_if_it_has_the_same_pairs_in_the_same_order(given: Names) -> None:
+    """Rows 1 and 0 with speeds 4 and 2; the place after the last pair is empty in both."""
+    given(choices, N_ROWS=3, NONE=-1, at=lambda c, n, s: c * n + s, below=lambda i, n: i < n)
+    pairs = [(1, 4), (0, 2), (-1, -1)]
+    others = [pairs, [(1, 4), (0, 3), (-1, -1)], [(1, 4), (2, 2), (-1, -1)], [(0, 2), (1, 4), (-1, -1)],
+              [(1, 4), (0, 2), (2, 5)]]  # fmt: skip
+    steps = [pair for configuration in others for pair in configuration]
+    given(choices, ROW_OF_STEP=[row for row, _ in steps], SPEED_OF_STEP=[speed for _, speed in steps])
+    run = SimpleNamespace(pairs=2, pair_row=[1, 0, 7], pair_speed=[4, 2, 7])
+    found = [choices.has_choice(run, c) for c in range(len(others))]
+    assert found == [True, False, False, False, False]
+
+
+@pytest.mark.parametrize(("gap", "residual", "hold"), [
+    (0.9, 0.9, True), (-0.9, 0.0, True), (1.1, 0.0, False), (-1.1, 0.0, False), (math.nan, 0.0, False),
+    (0.0, 1.1, True), (0.0, 11.1, False), (0.0, -11.1, False), (0.0, math.nan, False),
+])  # fmt: skip
+def test_constraints_hold_where_gaps_and_residuals_are_small(
+    gap: float, residual: float, hold: bool, given: Names
+) -> None:
+    """In bounds: residuals of speeds are measured in the largest speed and one, 1 + 9."""
+    given(assembly, look=lambda run: None, at=lambda i, n, j: i * n + j, isnan=math.isnan)
+    given(assembly, N_SPEEDS=2, N_ROWS=2, N_GAPS=2, KNOWN_OF=[2, 3])
+    bound = assembly.BROKEN
+    numbers = [0.0, gap * bound, 0.0, -5.0 + residual * bound]
+    run = SimpleNamespace(numbers=numbers, speed=[-9.0, 5.0], change=[3.0, 3.0], broken=[0.0, 0.0])
+    run.jacobian = [0.0, 0.0, 0.0, 1.0]
+    assert assembly.constraints_hold(run) is hold

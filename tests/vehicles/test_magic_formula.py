@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -183,6 +184,58 @@ def test_turn_slip_reduces_to_the_plain_formula_and_camber_is_spin() -> None:
     strong = veh.read_tyre(data, changes={**names, "PDYP1": 1.0, "PDXP1": 1.0, "PKYP1": 1.0})
     turning = strong.evaluate(4000, 0.05, 0.05, 0, turn_slip=2.0)
     assert abs(turning.fy) < abs(plain.fy) * 3 and abs(turning.fx) < abs(strong.evaluate(4000, 0.05, 0.05).fx)
+
+
+@pytest.mark.parametrize(
+    ("given", "formula", "scaled", "figure"),
+    [
+        ({"PDXP1": 2.0, "PDXP2": 0.4, "PDXP3": 9.0},
+         lambda r, dfz, kappa, tan: 2.0 * (1 + 0.4 * dfz) / np.hypot(1, 9 * kappa) * r,
+         ("PDX1", "PDX2", "PVX1", "PVX2"), "fx"),
+        ({"PDYP1": 1.4, "PDYP2": -0.3, "PDYP3": 5.0, "PDYP4": 0.2},
+         lambda r, dfz, kappa, tan: 1.4 * (1 - 0.3 * dfz) / np.hypot(1, 5 * tan) * (r + 0.2 * np.sqrt(r)),
+         ("PDY1", "PDY2", "PVY1", "PVY2"), "fy"),
+        ({"PKYP1": 5.0}, lambda r, dfz, kappa, tan: 5.0 * r**2, ("PKY1",), "fy"),
+        ({"QDTP1": 3.0}, lambda r, dfz, kappa, tan: 3.0 * r, ("QDZ1", "QDZ2"), "mz"),
+        ({"QBRP1": -4.0}, lambda r, dfz, kappa, tan: 4.0 * r, ("QBZ9", "QBZ10"), "mz"),
+    ],
+    ids=["zeta1", "zeta2", "zeta3", "zeta5", "zeta6"],
+)  # fmt: skip
+def test_a_factor_of_turn_slip_is_a_smaller_coefficient(
+    given: dict[str, float], formula: Callable[..., float], scaled: tuple[str, ...], figure: str
+) -> None:
+    """ζ = cos atan x, equations (4.75) to (4.79), (4.91) and (4.102), in place of the coefficients that it
+    multiplies: peaks, stiffness, trail and slope of the residual moment. Spin shifts no curve and has no
+    moment of its own here (PHYP2, QCRP1, QDZ8).
+    """
+    data = DATA / "made_up_61.tir"
+    names = {"VERTICAL_STIFFNESS": 2e5, "QDRP1": 0.9, "QCRP1": 0.0, "PHYP2": 1e-12}
+    names |= dict.fromkeys(("QDZ8", "QDZ9", "QDZ10", "QDZ11"), 0.0)
+    turning = veh.read_tyre(data, changes=names | given)
+    c = turning.coefficients
+    fz, kappa, alpha, turn = 4600.0, 0.03, 0.06, -1.3
+    dfz = fz / (c["FNOMIN"] * c["LFZO"]) - 1
+    zeta = 1 / np.hypot(1, formula(abs(c["UNLOADED_RADIUS"] * turn), dfz, kappa, np.tan(alpha)))
+    assert 0.3 < zeta < 0.9
+    plain = veh.read_tyre(data, changes=names | {name: zeta * c[name] for name in scaled})
+    found = getattr(turning.evaluate(fz, kappa, alpha, turn_slip=turn), figure)
+    assert np.isclose(found, getattr(plain.evaluate(fz, kappa, alpha), figure), rtol=1e-6)
+    assert not np.isclose(found, getattr(turning.evaluate(fz, kappa, alpha), figure), rtol=1e-3)
+
+
+def test_a_turn_undoes_the_spin_of_camber() -> None:
+    """φ = φt + (1 − ε) (1 + κ) cos α sin γ/Re is zero: the factor of the longitudinal peak is one again."""
+    changes = {"VERTICAL_STIFFNESS": 2e5, "QDRP1": 0.9, "PDXP1": 0.9, "PECP1": 0.6, "PECP2": 0.5}
+    model = veh.read_tyre(DATA / "made_up_61.tir", changes=changes)
+    fz, kappa, alpha, gamma = 4600.0, 0.05, 0.04, 0.2
+    dfz = fz / (model.coefficients["FNOMIN"] * model.coefficients["LFZO"]) - 1
+    share = 0.6 * (1 + 0.5 * dfz)
+    rolled = (1 + kappa) * np.cos(alpha) * np.sin(gamma) / float(model.effective_radius(fz))
+    plain, still, turning = (
+        model.evaluate(fz, kappa, alpha, gamma, **turn).fx
+        for turn in ({}, {"turn_slip": -(1 - share) * rolled}, {"turn_slip": 0.0})
+    )
+    assert np.isclose(still, plain, rtol=1e-9) and abs(turning - plain) > 1e-4 * abs(plain)
 
 
 def test_radii_and_vertical_force_fit_together() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -115,3 +116,76 @@ def test_derivatives_are_those_of_the_forces(name: str) -> None:
         high, low = (tyre.evaluate(**{**point, by: point[by] + sign * step}) for sign in (1, -1))
         for exact, a, b in zip(slopes[by], high, low, strict=True):
             assert np.isclose(exact, (a - b) / (2 * step), rtol=1e-6, atol=1e-6)
+
+
+def changed(name: str, **numbers: object) -> veh.Tyre:
+    return replace(tyres()[name], **numbers)  # type: ignore[type-var]
+
+
+@pytest.mark.parametrize("name", ["linear", "brush", "fiala", "tmeasy", "table"])
+def test_rolling_resistance_is_a_force_at_the_radius_against_the_rolling(name: str) -> None:
+    tyre = changed(name, rolling_resistance=0.012, radius=0.31)
+    for rolling in (1.0, -1.0):
+        found = tyre.forces(LOAD, 0.02, 0.01, rolling=rolling)
+        assert np.isclose(found.my, -0.012 * 0.31 * LOAD * rolling) and found.mx == 0
+    assert tyre.forces(-LOAD, 0.02, 0.01).my == 0
+
+
+def test_linear_tyres_have_the_moments_of_slip_and_camber() -> None:
+    tyre = changed("linear", camber_moment=50.0)
+    for load, share in ((LOAD, 1.0), (2 * LOAD, 2.0)):
+        for rolling in (1.0, -1.0):
+            found = tyre.forces(load, 0.03, 0.02, 0.1, rolling=rolling)
+            moment = 0.03 * 8e4 * 0.02 * rolling - 50 * 0.1
+            assert np.allclose([found.fx, found.fy, found.mz],
+                               [share * 3e3, -share * (8e4 * 0.02 + 4e3 * 0.1), share * moment])  # fmt: skip
+    fixed = changed("linear", per_load=False)
+    assert fixed.forces(2 * LOAD, 0.03, 0.02).fy == fixed.forces(LOAD, 0.03, 0.02).fy == -8e4 * 0.02
+
+
+def test_the_trail_of_a_brush_is_a_sixth_of_its_contact() -> None:
+    """a/3 at small slip; a, half the length, goes with the root of the load."""
+    tyre = changed("brush", half_length=0.07, nominal_load=3000.0)
+    for load in (750.0, 3000.0):
+        found = tyre.forces(load, 0.0, 1e-6)
+        assert np.isclose(-found.mz / found.fy, 0.07 * np.sqrt(load / 3000) / 3, rtol=1e-4)
+
+
+def test_the_trail_of_tmeasy_goes_through_its_points() -> None:
+    """n/L is 0.15 at zero slip, zero at 0.25 and beyond 0.4, and less than zero between; L goes with √Fz."""
+    tyre = changed("tmeasy", length=0.13, offset=0.15, offset_zero=0.25, offset_end=0.4)
+
+    def offset(slip: float, load: float = 3800.0) -> float:
+        found = tyre.forces(load, 0.0, np.arctan(slip))
+        return float(-found.mz / found.fy / (0.13 * np.sqrt(load / 3800)))
+
+    assert np.allclose([offset(1e-6), offset(1e-6, 950.0), offset(0.25), offset(0.4), offset(0.7)],
+                       [0.15, 0.15, 0, 0, 0], atol=1e-5)  # fmt: skip
+    assert offset(0.3) < -1e-3 and offset(0.2) > 1e-3
+    falls = [(offset(x + 1e-5) - offset(x - 1e-5)) / 2e-5 for x in (0.25 - 2e-5, 0.25 + 2e-5)]
+    assert np.isclose(*falls, rtol=1e-2)  # without a corner where it passes zero
+
+
+def test_a_table_tyre_has_its_table_of_moments_and_its_camber() -> None:
+    slip, load = np.linspace(0, 0.6, 4), np.array([0.0, 4000.0, 8000.0])
+    table = arm.Table2(slip, load, (5 - 10 * slip)[:, None] * load / 1000)
+    tyre = changed("table", aligning=table, camber_stiffness=0.8)
+    found, back = (tyre.forces(LOAD, 0.0, 0.2, 0.05, rolling=rolling) for rolling in (1.0, -1.0))
+    assert np.isclose(found.mz, (5 - 10 * 0.2) * 4) and back.mz == -found.mz
+    assert np.isclose(found.fy, tyre.forces(LOAD, 0.0, 0.2).fy - 0.8 * LOAD * 0.05)
+
+
+@pytest.mark.parametrize(("name", "expected"), [
+    ("linear", (1e6, 1e6)), ("brush", (3 * 1.1 / 20, 3 * 1.1 / 20)),
+    ("fiala", (3 * LOAD / 1e5, 3 * LOAD / 8e4)), ("tmeasy", (0.11, 0.18)), ("table", (0.15, np.tan(0.18))),
+])  # fmt: skip
+def test_tyres_say_where_they_slide(name: str, expected: tuple[float, float]) -> None:
+    assert np.allclose(tyres()[name].sliding_slips(LOAD), expected)
+
+
+@pytest.mark.parametrize("name", ["brush", "fiala"])
+def test_sliding_tyres_have_a_share_of_their_force_on_a_smoother_road(name: str) -> None:
+    tyre = tyres()[name]
+    for kappa, alpha in ((5.0, 0.0), (0.0, 0.7)):
+        full, half = tyre.forces(LOAD, kappa, alpha), tyre.with_friction(0.5).forces(LOAD, kappa, alpha)
+        assert np.allclose([half.fx, half.fy], [full.fx / 2, full.fy / 2], rtol=2e-3)

@@ -116,7 +116,7 @@ def test_poses_read_back_are_those_of_the_process(run, scene) -> None:
 
 
 def test_the_root_turns_upwards_to_y(scene) -> None:
-    (root,) = scene.json["scenes"][0]["nodes"]
+    (root,) = scene.json["scenes"][scene.json["scene"]]["nodes"]
     node = scene.json["nodes"][root]
     assert Rotation.from_quat(node["rotation"]).apply([0, 0, 1]) == pytest.approx([0, 1, 0], abs=1e-12)
     assert {scene.json["nodes"][i]["name"] for i in node["children"]} >= {"boom", "load", "spring", "rope"}

@@ -20,7 +20,9 @@ from armillary.ensembles.metrics import Metric, Metrics, read_metrics
 from armillary.ensembles.starts import Starts
 from armillary.errors import ArmillaryError, nearest
 from armillary.model.units import in_seconds
+from armillary.program.outputs_of_rates import with_outputs_of_rates
 from armillary.program.program import Program, section
+from armillary.program.targets.targets import Targets
 from armillary.runtime.integrators.settings import ROWS, IntegrationSettings, SampleTimes, complete_settings
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import RunSettings
@@ -97,6 +99,14 @@ class Plan:
         """The time of the first row for metrics."""
         seen = self.times[self.measured]
         return float(seen[0]) if seen.size else self.settings.t0
+
+    def program_with_rates(self, program: Program, targets: Targets) -> Program:
+        """Return a configuration's program whose outputs, those of the plan, read rates of the state if that
+        pays: an engine with fixed steps knows these rates at a row, unless a step begins with other memory.
+        """
+        if self.method.adaptive or program.update.results:
+            return program
+        return with_outputs_of_rates(program, targets, self.columns)
 
     @property
     def slots(self) -> np.ndarray:

@@ -45,6 +45,7 @@ from armillary.solver.step_control import squares
 from armillary.solver.thresholds import (
     CALM_EDGE,
     CALM_STEPS,
+    LEAST_ERROR,
     NO_DIAGONAL,
     STABLE_EDGE,
     STIFF_STEPS,
@@ -338,4 +339,9 @@ def watch_stiffness(run: RunRecord, h: real) -> None:
             run.stiff_steps = 0.0
         run.changeover = run.stiff_steps >= STIFF_STEPS
     if run.changeover:
-        run.budget = 0
+        run.stiff_steps = 0.0
+        run.calm_steps = 0.0
+        run.after_rejection = False
+        run.error_old = LEAST_ERROR
+        if IMPLICIT:
+            run.patience = 2.0 * run.patience

@@ -293,7 +293,7 @@ def turn(run: RunRecord) -> whole:
         if not shows:
             if ended:
                 return END
-            if PROCESS and run.budget <= 0:
+            if PROCESS and (run.budget <= 0 or (WATCHED and run.changeover)):
                 return PAUSE
             if PROCESS:
                 run.due = due
@@ -318,6 +318,9 @@ def drive(run: RunRecord) -> whole:
         if found == ROW:
             continue
         if found == PAUSE:
+            if WATCHED and run.changeover:
+                run.changeover = False
+                return OTHER_METHOD
             return PAUSED
         if found == END:
             if PASSING and ends_near_place(run):

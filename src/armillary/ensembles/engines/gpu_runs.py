@@ -36,7 +36,6 @@ from armillary.export.cuda.kernels import Configured, Features, Kernel, MetricsC
 from armillary.export.text.body import Namer, section_text
 from armillary.export.text.printer import LOGIC, Operand
 from armillary.program.configurations import configurations_of, with_changes
-from armillary.program.outputs_of_rates import with_outputs_of_rates
 from armillary.program.program import Program, section
 from armillary.program.targets.targets import DEPENDENT_SPEEDS, INTERNAL_EVENTS
 from armillary.runtime.models.configured_program import ConfiguredProgram
@@ -221,8 +220,7 @@ def _with_batch_outputs(model: ConfiguredProgram, plan: Plan, program: Program) 
     changing = model.may_change_configuration
     ends = [e.stop and not changes for e, changes in zip(watched, changing, strict=True)]
     program = restrict_outputs(program, model.output_names, plan.columns)
-    if not plan.method.adaptive and not program.update.results:
-        program = with_outputs_of_rates(program, equations.targets, plan.columns)
+    program = plan.program_with_rates(program, equations.targets)
     return Configured(equations, program, stops, ends)
 
 
@@ -275,8 +273,9 @@ class FixedSteps(CardEngine):
         plan = self.plan
         metrics, stages = metric_text(plan.metrics), self._tableau.stages
         choice = plan.code.watched_index.get(DEPENDENT_SPEEDS)
+        program = plan.program_with_rates(plan.program, plan.code.equations.targets)
         return kernel(
-            plan.program, plan.starts.varying, stages, self.precision, plan.history, metrics, choice,
+            program, plan.starts.varying, stages, self.precision, plan.history, metrics, choice,
             most_room=self.device.room,
         )  # fmt: skip
 

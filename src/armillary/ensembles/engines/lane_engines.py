@@ -25,7 +25,6 @@ from armillary.llvm.jit import (
     register_doubles,
 )
 from armillary.llvm.module import IMPLEMENTATIONS
-from armillary.program.outputs_of_rates import with_outputs_of_rates
 from armillary.program.targets.targets import CONSTRAINT_RANK, INTERNAL_EVENTS
 from armillary.runtime.models.compiled_program import processors
 from armillary.solver.llvm.layout import FIELDS
@@ -135,7 +134,8 @@ class Lanes(Engine):
         self.width = width or register_doubles()
         self.name = f"lanes of {self.width}"
         made = AdaptiveSteps if plan.method.adaptive else LaneSteps
-        self._loop = _lane_loop(plan.code, plan, self.width, made)
+        program = plan.program_with_rates(plan.program, plan.code.equations.targets)
+        self._loop = _lane_loop(plan.code, replace(plan, program=program), self.width, made)
         self._given = *_settings(plan, plan.settings.max_step, len(plan.program.state)), self.halt
 
     def __call__(self, starts: Starts, i0: int, i1: int) -> Outcome:
@@ -264,8 +264,7 @@ class LanesWithEvents(Scalar):
         models = self.changes.models if self.changes is not None else (plan.code,)
         for c, model in enumerate(models):
             program = restrict_outputs(model.equations.program, model.output_names, plan.columns)
-            if plan.steps is not None:  # all rows are at the ends of steps
-                program = with_outputs_of_rates(program, model.equations.targets, plan.columns)
+            program = plan.program_with_rates(program, model.equations.targets)
             rank = model.watched_index.get(CONSTRAINT_RANK) if self.changes is not None else None
             own, shape = replace(plan, program=program), self.first.shape
             more = (shape, c, model.equations, rank)

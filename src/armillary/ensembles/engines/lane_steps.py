@@ -109,7 +109,7 @@ class LaneFunction(Stepper):
         state: str | Span,
         memory: str | Span = "memory",
         result: str | Span = "out",
-        rates: str = "k0",
+        rates: str = "k_end",
     ) -> None:
         """Emit: compute the outputs; ``rates`` are the rates of the state, if outputs read them."""
         if self.program.row_rates:
@@ -235,6 +235,9 @@ class LaneSteps(LaneFrame):
         if tableau.multistep:
             rooms |= {"k_before": rooms["state"], "h_before": 1, "restart": 1}
             kept += ["trial", "k_before"]
+        self.rated = bool(program.row_rates)
+        if self.rated:
+            rooms |= {"k_end": rooms["state"], "rated": rooms["state"] + len(program.row_rates)}
         # With near sines, eight runs at once take 0.97 to 1.23 of the time on an x86-64 processor with
         # AVX-512.
         if encodes() == "arm64" and tableau.stages > 1 and not tableau.multistep:
@@ -243,13 +246,16 @@ class LaneSteps(LaneFrame):
             rooms |= {"sines": len(self.near.sines), "turned": 1, "near_trial": rooms["state"]}
         super().__init__(plan, lanes, rooms)
         self.places["row"] = self.places["out"]
+        if self.rated:  # of a dense step only the rates at its end are used
+            self.places |= dict.fromkeys(("base", "finish"), self.places["state"])
         parts = {"NORMALISE": program.normalises, "UPDATE": program.update.results}
         self.solver = LaneSolver(
             self,
             plan.method,
             WANTED,
             features=[name for name, there in parts.items() if there],
-            facts={"dense": False, "at_grid": True, "every_step": False},
+            facts={"dense": self.rated, "at_grid": True, "every_step": False}
+            | ({} if tableau.multistep else {"restart": False}),
             kept=kept,
             sizes=dict.fromkeys(("Memory", "N_MEMORY"), rooms["memory"]),
             given={} if self.near is None else {"stages": stages_with_sines},
@@ -297,6 +303,8 @@ class LaneSteps(LaneFrame):
             self["restart"], self["h_before"] = 1.0, 0.0
         self.stop = Local(self, self.of_kind(self.kind, float("nan")))
         self.turning = Local(self, self.of_kind(self.kind, 0.0))
+        if self.rated:
+            self.derivatives(self.spread(self["t"]), self.vector("state"), self.vector("k_end"))
         with self.repeat() as loop:
             with self.when(self.outside("halt")[0].differs(0.0)):
                 loop.leave()

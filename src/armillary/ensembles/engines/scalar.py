@@ -27,13 +27,13 @@ from armillary.llvm.jit import Compiled, Passes, engine
 from armillary.llvm.module import Module
 from armillary.llvm.sections import process_text
 from armillary.program.targets.targets import DEPENDENT_SPEEDS, INTERNAL_EVENTS
-from armillary.runtime.integrators.compiled_run import AFTER_CHANGE, CompiledRun
+from armillary.runtime.integrators.compiled_run import CompiledRun
 from armillary.runtime.integrators.settings import RunChanges
 from armillary.runtime.models.configurations import Configurations
 from armillary.runtime.models.configured_program import ConfiguredProgram
 from armillary.runtime.models.instance import ChangeCode, Instance
 from armillary.runtime.models.run_changes import known_changes
-from armillary.solver.llvm.layout import FIELDS, REALS, SECTIONS, Control, LoopShape, Reason
+from armillary.solver.llvm.layout import FIELDS, SECTIONS, Control, LoopShape, Reason
 from armillary.solver.thresholds import CHOICE_MARGIN, FIRST_STEPS, NOWHERE, SHORT_STEPS
 
 _LOG = 256  # room for recorded events, besides those of one step
@@ -354,25 +354,17 @@ class _Runs(Code):
             found = self.call_address(drive, WHOLE, self.address["control"], self.address["room"])
             self.reason.set(found)
             with self.when(found.equals(int(Reason.PAUSED))):
-                if self.shape.watched:
-                    with self.when(self.field("changeover", WHOLE).differs(0)):
-                        self.change_method(stiff)
                 ends = (self.remaining_steps() <= 0) | (self.given["most"] < AT_ONCE)
                 with self.when(ends | self.is_halted()):
                     loop.leave()
+                loop.again()
+            with self.when(found.equals(int(Reason.OTHER_METHOD))):
+                stiff.set(1 - stiff.get())
                 loop.again()
             with self.when(found.differs(int(Reason.FULL))):
                 loop.leave()
             self.set_field("firings", self.whole(0))
             self.first_event.set(self.whole(0))
-
-    def change_method(self, stiff: Local) -> None:
-        """Emit: continue with the other method, as `CompiledRun.change_method` does."""
-        with self.when(stiff.get().equals(1)):
-            self.set_field("patience", self.field("patience") * 2.0)
-        stiff.set(1 - stiff.get())
-        for name, value in AFTER_CHANGE.items():
-            self.set_field(name, self.real(value) if name in REALS else self.whole(int(value)))
 
     def allow_steps(self) -> None:
         """Emit: set the number of steps after which the loop returns at the latest."""
@@ -383,9 +375,6 @@ class _Runs(Code):
         for most in (self.given["most"], self.remaining_steps()):
             with self.when(most < self.field("budget", WHOLE)):
                 self.set_field("budget", most)
-        if self.shape.watched:  # the other method is to make the next step
-            with self.when(self.field("changeover", WHOLE).differs(0)):
-                self.set_field("budget", self.whole(0))
 
     def is_over(self) -> Value:
         """Return whether the run has ended, not only this visit."""

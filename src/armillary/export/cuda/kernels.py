@@ -195,14 +195,18 @@ class _KernelWriter(SectionWriter):
             "loops": "2" if angles else "1",
             **team.values(bool(room)),
             "held": str(len(team.held)),
-            "remains": ", remains[HELD]" if real == "float" and not based else "",
         }
+        if angles:
+            values["more"] = ", &near, how"
+        values["rates"] = f"{values['rates']}, " if program.row_rates else ""
         features = {
             "based": based,
             "team": team.threads > 1,
             "alone": team.threads == 1,
             "room": bool(room),
             "near": bool(angles),
+            "remains": real == "float" and not based,
+            "rated": bool(program.row_rates),
             "own": bool(self.own),
             "slots": bool(metrics.places),
             "update": bool(program.update.results),

@@ -248,7 +248,7 @@ LONGEST = 8000  # most nodes of an evaluation in one function: nvcc takes 20 s f
 # Texts of a kernel in which one thread makes a run by itself.
 _ALONE = {
     "at": "i", "place": "i", "whole": "y", "time": "grid[n]", "running": "", "finished": "FINISHED",
-    "lane": "", "teams": "",
+    "more": "", "rates": "rate", "teams": "",
 }  # fmt: skip
 
 
@@ -330,6 +330,7 @@ class Team:
                 "places": "\n".join(wrap_statement(", ".join(map(str, places)), 100, "    ", "    ")),
                 "needed": self._gathering(needed, stride),
                 "whole": self._gathering({*program.state}, stride),
+                "rates": self._gathering({program.state[i] for i, _ in program.row_rates}, ""),
                 "part": self._shared_out(changed, stride),
             },
         )
@@ -340,7 +341,8 @@ class Team:
             "time": "ended == RUNNING ? grid[n] : t",
             "running": " && ended == RUNNING",
             "finished": "ended == RUNNING ? FINISHED : ended",
-            "lane": ", lane",
+            "more": ", lane",
+            "rates": "rates",
             "teams": teams,
         }
 

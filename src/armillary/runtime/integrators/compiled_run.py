@@ -34,7 +34,7 @@ from armillary.solver.llvm.layout import (
     Reason,
 )
 from armillary.solver.methods.registry import STIFF
-from armillary.solver.thresholds import FIRST_PATIENCE, LEAST_ERROR
+from armillary.solver.thresholds import FIRST_PATIENCE
 from armillary.untyped import Given
 
 if TYPE_CHECKING:
@@ -323,10 +323,6 @@ class CompiledRun:
     def change_method(self) -> None:
         """Continue by the other of two methods."""
         explicit, stiff = self.loops
-        for name, value in AFTER_CHANGE.items():
-            setattr(self.control, name, value)
-        if self._loop is stiff:
-            self.control.patience *= 2
         self._loop = explicit if self._loop is stiff else stiff
 
     def change_tables(self, changes: RunChanges) -> CompiledRun:
@@ -464,7 +460,7 @@ class CompiledRun:
 
         FULL is an end if no more room can be made.
         """
-        self.control.budget = 0 if self.control.changeover else steps
+        self.control.budget = steps
         while (reason := self._loop(self.control, self._at)) is Reason.FULL:
             if not self._make_room():
                 break
@@ -538,12 +534,6 @@ class CompiledRun:
             if status == "event" and self._near_place()
             else None,
         )
-
-
-# Fields of the record with which the other of two methods goes on.
-AFTER_CHANGE = {
-    "changeover": 0, "stiff_steps": 0.0, "calm_steps": 0.0, "after_rejection": 0, "error_old": LEAST_ERROR,
-}  # fmt: skip
 
 
 def _pairs(numbers: list[float]) -> list[tuple[float, float]]:

@@ -27,7 +27,8 @@ from armillary.solver.thresholds import FIRST_STEPS
 Lasts = Callable[[float, np.ndarray, np.ndarray], bool]  # a function of time, state and memory
 Supply = Callable[[CompiledRun], RunChanges]  # returns tables with the entry that a run lacks
 CHUNK_SECONDS = 0.1
-_LACKING, _PAUSED = Reason.LACKING, Reason.PAUSED  # constants, since each access to a member takes time
+# Constants, since each access to a member takes time.
+_LACKING, _PAUSED, _OTHER_METHOD = Reason.LACKING, Reason.PAUSED, Reason.OTHER_METHOD
 _STATUS: dict[Reason, IntegrationStatus] = {
     Reason.FINISHED: "finished",
     Reason.EVENT: "event",
@@ -148,9 +149,9 @@ def _advance_to_end(
             reason = run.advance(min(chunk, max_steps - run.tried))
             # without the time of reports, so that slow ones do not shorten chunks
             seconds = max(time.perf_counter() - began, 1e-6)
-            if reason is _LACKING and supply:
+            if reason is _OTHER_METHOD or (reason is _LACKING and supply):
                 return None
-            if progress and not run.control.changeover:
+            if progress:
                 progress(run.control.t)
             if reason is not _PAUSED:
                 return _STATUS[reason]
@@ -158,8 +159,6 @@ def _advance_to_end(
                 chunk = max(1, int(chunk * min(max(CHUNK_SECONDS / seconds, 0.1), 10.0)))
             elif not lasts(*run.reached):
                 run.control.t_end = min(run.control.t_end, run.control.t + run.control.h)
-            if run.control.changeover:
-                return None
     except KeyboardInterrupt:
         return "interrupted"
     return "too many steps"

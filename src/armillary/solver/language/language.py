@@ -244,7 +244,9 @@ NONE = -1  # stands for no event or state
 
 # The status of a run, the phase of its loop, and the result of a turn of the loop.
 RUNNING, FINISHED, EVENT, DIVERGED, TOO_SMALL, ACCUMULATES, TOO_MANY, SINGULAR, LACKING = range(9)
-PAUSED, FULL = 6, 7  # status of a call in this process: its steps are used up, or there is no room for a row
+# Status of a call in this process: its steps are used up; there is no room for a row; the other method of
+# `auto` must make the next step.
+PAUSED, FULL, OTHER_METHOD = 6, 7, 9
 LOGGED = 3  # most log entries of a turn beside events: a change of configuration, a step across (two)
 READY, SETTLED, ARRIVED = range(3)
 STEP, ROW, END, PAUSE = range(4)

@@ -128,6 +128,7 @@ class Reason(IntEnum):
     PAUSED = 6  # the budget of steps is spent
     FULL = 7  # no room for another row, or for another set of events
     LACKING = 8  # a change of configuration needs entries that the tables lack: see solver/changes.py
+    OTHER_METHOD = 9  # the other method of `auto` must make the next step: see solver/linearly_implicit.py
 
 
 class Phase(IntEnum):
