@@ -549,7 +549,7 @@ class DisplayedNode(Node):
     def __reduce__(self) -> NoReturn:
         raise ExpressionError(
             f"'{short(self)}' cannot be pickled: an expression belongs to its system in this process; "
-            "send the system, or the expression as text, str(expression)"
+            "pickle the system instead, or the expression as text, str(expression)"
         )
 
     def _repr_latex_(self) -> str | None:

@@ -125,9 +125,7 @@ def _check_variables(value: Expr, where: str) -> None:
     if "acceleration" in roles:
         raise ModelError(f"{where}: '{value}' holds an acceleration; give its position or speed form")
     if not roles & {"coordinate", "speed"}:
-        raise ModelError(
-            f"{where}: '{value}' holds no coordinate and no speed, so it cannot be kept at zero"
-        )
+        raise ModelError(f"{where}: '{value}' holds no coordinate and no speed, so it cannot be kept at zero")
 
 
 def constraint_name(system: Description, name: str | None, kind: str) -> str:

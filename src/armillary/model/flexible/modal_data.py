@@ -305,7 +305,7 @@ def complex_modes(matrices: SpinningMatrices, where: str) -> ComplexModes:
     L = _cholesky(M, f"{where}: its mass matrix is not positive: every displacement needs mass")
     U = _cholesky(
         _symmetric_part(K),
-        f"{where}: at the nominal spin its stiffness is not positive; it has no steady state to vibrate about",
+        f"{where}: at the nominal spin its stiffness is not positive; it has no state to vibrate about",
     )
     coupling = U.T @ np.linalg.inv(L).T
     zero = np.zeros_like(M)
@@ -473,9 +473,7 @@ def flexible_part(where: str, source: object = None, **options: object) -> Flexi
     if isinstance(source, FlexiblePart):
         part = source
         for name in options:
-            raise ModelError(
-                f"{where}: {name}= does not go with a FlexiblePart; only spin= and held= do"
-            )
+            raise ModelError(f"{where}: {name}= does not go with a FlexiblePart; only spin= and held= do")
     elif source is not None:
         if not hasattr(source, "flexible_part"):  # as a Beam and a Plate have
             raise ModelError(

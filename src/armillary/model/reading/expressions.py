@@ -255,7 +255,7 @@ def check_new_name(system: Description, name: str, kind: str) -> None:
         if name in table:
             late = what == "parameter" and kind in ("parameter", "memory", "state")
             hint = "declare it before the first text that uses it, or " if late else ""
-            raise ModelError(f"{kind} '{name}': a {what} has this name already; {hint}choose another")
+            raise ModelError(f"{kind} '{name}': the name is taken by a {what} already; {hint}choose another")
     if name in {"t", "pi", "ground", *RESERVED, *MODEL_FUNCTIONS} or keyword.iskeyword(name):
         raise ModelError(f"{kind} '{name}': the name is reserved; choose another")
     if name in system.attractors:
@@ -478,7 +478,7 @@ def lookup(system: Description, name: str) -> Given:
             named = [*system.parameters, *system.bodies, *system.memories, *system.states]
             named += [*system.loads, *system.definitions]
             hint = nearest(name, named) or "; declare it in [parameters]"
-            raise ModelError(f"the name '{name}' is not known{hint}")
+            raise ModelError(f"there is nothing called '{name}'{hint}")
         return declare_parameter(system, name, None, "")
     if name in system.parameters:
         return system.parameters[name]

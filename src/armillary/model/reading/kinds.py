@@ -299,7 +299,7 @@ class KeyedTable(Kind):
 def argument_kinds(function: AnyFunction) -> dict[str, Kind]:
     """Return the kinds in the annotations of a function or class, by argument."""
     own = getattr(inspect.unwrap(function), "__globals__", None) or vars(sys.modules[function.__module__])
-    # Names that are imported only for type checkers are unknown here; they count as ``Given``, without a kind.
+    # Names that are imported only for type checkers are unknown here; they count as ``Given``, with no kind.
     names = ChainMap(own, vars(builtins), defaultdict(lambda: Given))
     found: dict[str, Kind] = {}
     given = {p.name: p.annotation for p in inspect.signature(function).parameters.values()}
