@@ -202,3 +202,20 @@ def test_redundant_friction_is_soft_where_its_limit_is_small(make: Make) -> None
     assert run.softness / SOFT == pytest.approx([0, 3, 3, 0, 6, 6, 0, 150, 150])
     run.static, run.static_capacity = np.zeros(3), np.zeros(3)
     assert not held_rows.share_friction(run, 3.0, 50.0)
+
+
+def test_a_row_that_moves_nothing_has_no_force(make: Make) -> None:
+    """Of a contact between bodies without freedom: the others have the forces that they have alone."""
+    rng = np.random.default_rng(5)
+    J = rng.normal(size=(3, 4))
+    J[1] = 0.0
+    D = masses(J, rng)
+    free = np.array([0.3, 0.7, -0.2])
+    for solve in (held_rows.solve_held_rows, independent_rows.solve_forces):
+        run = make(J, D, [(i, range(0)) for i in range(3)], free=free)
+        problem.measure_rows(run)
+        solve(run)
+        kept = [0, 2]
+        expected = np.linalg.solve((J @ D.T)[np.ix_(kept, kept)], -free[kept])
+        assert run.force[kept] == pytest.approx(expected) and run.force[1] == 0
+        assert run.held[:3].tolist() == [1, 0, 1]

@@ -157,6 +157,7 @@ def solve_independent_rows(run: Contacts, shared: truth) -> truth:
                         term: real = run.jacobian[at(i, N_CONTACT_SPEEDS, s)] * run.moved[s]
                         left = left + term
                         entering = entering + abs(term)
+                    run.size[i] = entering
                     # Without a load along its slip only rounding enters that row of a contact.
                     run.side[c] = max(run.side[c], entering)
                     quiet: truth = abs(left) <= NO_REST * max(entering, 0.1 * run.side[c])
@@ -173,9 +174,9 @@ def solve_independent_rows(run: Contacts, shared: truth) -> truth:
                         # Rounding of a fast row reaches slow ones, as in `measure_motion`.
                         room: real = 10.0 * PRECISE * ROUNDING_SHARE * sqrt(energy * run.own[i])
                         if run.known[i] > 0.5 and run.place[i] == NONE:
-                            # No force changes a redundant row; a row that others nearly contain keeps
-                            # all digits that they have lost.
-                            room = max(room, HOLDS * entering)
+                            # No force changes a redundant row. It has the rounding of the rows that it
+                            # combines: of large terms that cancel in it, if two feet hold a turn.
+                            room = max(room, HOLDS * combined_size(run, i, rank, rubs))
                         holds = holds and abs(left) <= room
                     if is_new:
                         found: whole = 0
@@ -221,6 +222,16 @@ def solve_independent_rows(run: Contacts, shared: truth) -> truth:
             rest: real = run.free[base] + row_product(run, base)
             push_row(run, FIRST + b, -rest * run.inverse[b], True)
     return True
+
+
+def combined_size(run: Contacts, row: whole, rank: whole, rubs: truth) -> real:
+    """Return the size of a redundant row, or of its combination of independent rows if this is larger."""
+    total: real = 0.0
+    for b in range(rank):
+        k: whole = at(row, N_CONTACT_SPEEDS, b)
+        part: real = run.row_parts[k] if rubs else run.lower[k]
+        total = total + abs(part) * run.size[run.base[b]]
+    return max(total, run.size[row])
 
 
 def begin_forces(run: Contacts) -> truth:

@@ -292,7 +292,7 @@ def factorise(run: Contacts, count: whole, by_speeds: truth, symmetric: truth) -
     """
     size: whole = count
     in_order: truth = False
-    if by_speeds:
+    if by_speeds and N_CONTACT_ROWS > N_CONTACT_SPEEDS:  # fewer rows have no such matrix, as compilers see
         set_matrix_of_speeds(run, count)
         size = N_CONTACT_SPEEDS
     else:

@@ -15,7 +15,7 @@ import builtins
 import inspect
 import sys
 from collections import ChainMap, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import SimpleNamespace
 from typing import Annotated, SupportsFloat, TypeAlias, get_args, get_type_hints
@@ -86,55 +86,26 @@ class Described(Kind):
         return {**self.of.schema(), "description": self.about, **examples, **self.bounds}
 
 
-class TableKind(Kind):
-    """A table with any keys and values."""
+class Tested(Kind):
+    """Values that pass a test, with its words and its JSON schema."""
 
-    words = "a table"
-
-    def fits(self, value: object) -> bool:
-        return isinstance(value, Mapping)
-
-    def schema(self) -> Schema:
-        return {"type": "object"}
-
-
-class FileName(Kind):
-    """The name of a file or folder, not empty."""
-
-    def __init__(self, words: str) -> None:
-        self.words = words
+    def __init__(self, words: str, fits: Callable[[Given], bool], schema: Schema) -> None:
+        self.words, self._fits, self._schema = words, fits, schema
 
     def fits(self, value: object) -> bool:
-        return isinstance(value, str) and bool(value.strip()) and "\0" not in value
+        return self._fits(value)
 
     def schema(self) -> Schema:
-        return {"type": "string"}
+        return dict(self._schema)
 
 
-class PositiveNumber(Kind):
-    """A number above zero."""
+def whole_number(least: int) -> Tested:
+    """Return the kind of whole numbers with a lower bound."""
 
-    def __init__(self, words: str) -> None:
-        self.words = words
+    def fits(value: object) -> bool:
+        return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
-    def fits(self, value: object) -> bool:
-        return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
-
-    def schema(self) -> Schema:
-        return {"type": "number", "exclusiveMinimum": 0}
-
-
-class WholeNumber(Kind):
-    """A whole number with a lower bound."""
-
-    def __init__(self, least: int) -> None:
-        self.least, self.words = least, f"a whole number, at least {least}"
-
-    def fits(self, value: object) -> bool:
-        return isinstance(value, int) and not isinstance(value, bool) and value >= self.least
-
-    def schema(self) -> Schema:
-        return {"type": "integer", "minimum": self.least}
+    return Tested(f"a whole number, at least {least}", fits, {"type": "integer", "minimum": least})
 
 
 class Written(Kind):
@@ -413,6 +384,7 @@ def tuples(value: object) -> Given:
 NUMBER = Plain("a number", (int, float))
 QUANTITY = Plain('a number, or a text with units such as "25 mm"', (int, float, str))
 COUNT = Plain("a whole number", (int,))
+ANY_TABLE = Tested("a table", lambda value: isinstance(value, Mapping), {"type": "object"})
 FLAG = Plain("true or false", (bool,))
 WORDS = Plain("a text", (str,))
 UNITS = Plain('units such as "N*m/rad"', (str,))
