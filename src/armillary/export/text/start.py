@@ -61,7 +61,7 @@ def start_source(equations: DerivedEquations) -> StartSource | None:
     """Return the start of a system; `None` if it begins with the given values."""
     system, program, targets = equations.system, equations.program, equations.targets
     conversion = equations.conversion
-    plain = equations.reduction.given_reader() if conversion else equations.reduction.plain
+    plain = equations.reduction.given_converter() if conversion else equations.reduction.plain
     known: dict[Expr, Expr] = {}
     bodies: dict[Expr, str] = {}
     for start in mass_centre_starts(system):
