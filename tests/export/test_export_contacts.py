@@ -219,9 +219,9 @@ def test_batches_on_a_card_have_the_same_runs(card: Module) -> None:
 
 @pytest.mark.skipif(shutil.which("gfortran") is None, reason="gfortran is not installed")
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
-@pytest.mark.parametrize("name", ["plank", "clutch", "puck"])
+@pytest.mark.parametrize("name", ["plank", "clutch", "puck", "bench"])
 def test_fortran_programs_have_the_same_run(name: str, tmp_path: Path) -> None:
-    """Indices from 1 on: the puck has a slip in a plane."""
+    """Indices from 1 on: the puck has a slip in a plane, the bench redundant rows."""
     case = CONTACT_CASES[name]
     contact_equations(name).export("fortran", tmp_path)
     made = make(tmp_path)
@@ -249,7 +249,7 @@ def test_modules_for_browsers_have_the_same_run(name: str) -> None:
 
 
 @pytest.mark.skipif(OCTAVE is None, reason="octave is not installed")
-@pytest.mark.parametrize("name", ["clutch", "puck"])
+@pytest.mark.parametrize("name", ["clutch", "puck", "bench"])
 def test_matlab_functions_have_the_same_run(name: str, tmp_path: Path) -> None:
     case, run = CONTACT_CASES[name], contact_run(name)
     contact_equations(name).export("matlab", tmp_path)

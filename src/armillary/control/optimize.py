@@ -27,7 +27,7 @@ from armillary.control.shooting import ShootingProgram, make_program, run_errors
 from armillary.errors import ArmillaryError, ParameterError, shown
 from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel, compiled_model
-from armillary.untyped import DataMapping, DataTable, Given
+from armillary.untyped import DataMapping, DataTable
 
 SOLVERS = ("embedded", "ipopt")
 _PLACES = (  # nodes and weights of Gauss quadrature with 4 points, on [0, 1]
@@ -119,15 +119,58 @@ class Search:
 
 
 def optimize(
-    model: CompiledModel, cost: object, search: Search, *, periodic: object = (), **phase: Given
+    model: CompiledModel,
+    cost: object = None,
+    *,
+    duration: object,
+    inputs: Sequence[str] | Mapping[str, object],
+    initial: Mapping[str, object] | None = None,
+    final: Mapping[str, object] | None = None,
+    bounds: Mapping[str, object] | None = None,
+    path: Mapping[str, object] | None = None,
+    final_cost: object = None,
+    free: Mapping[str, object] | None = None,
+    periodic: Sequence[str] | Mapping[str, str] = (),
+    guess: object = None,
+    intervals: int = 20,
+    method: str = "hermite-simpson",
+    tolerance: float = 1e-8,
+    accuracy: float | None = 1e-6,
+    refinements: int = 5,
+    iterations: int = 500,
+    solver: str = "embedded",
+    parameters: DataMapping | None = None,
+    t0: float = 0.0,
 ) -> Optimum:
-    """Return the best motion; arguments as for ``ModelControl.optimize``."""
+    """Return the motion that minimises ∫ ``cost`` dt + ``final_cost``, by collocation or shooting.
+
+    Costs are texts or expressions of states, inputs, parameters and t; ``cost=1`` is the time.
+    ``duration`` is a number or (low, high). ``inputs`` are names, or names with limits. ``initial`` and
+    ``final`` have values or limits of states, inputs and expressions at both ends; values that
+    ``initial`` does not name are as for ``simulate``, and None leaves one free. ``bounds`` hold for
+    states along the motion, ``path`` for expressions, ``free`` for parameters that are unknowns too.
+    States of ``periodic`` end as they begin; as a mapping it gives values at the beginning as expressions
+    of the end, such as those after an impact. Limits are pairs, None for no limit.
+    ``control.optimize_phases`` joins phases.
+
+    ``guess`` is a run, an earlier optimum, or columns by name over equal times, "duration" among them.
+    ``method`` is "hermite-simpson" or "radau" (collocation), or "multiple shooting": RK4 steps
+    integrate over intervals, in which inputs are linear. The mesh is refined until the error
+    of the states is estimated below ``accuracy`` of their sizes (None: not at all). ``solver`` "ipopt"
+    needs CasADi.
+    Interrupted by Ctrl-C it returns the best point so far.
+    """
+    search = Search(method, tolerance, accuracy, refinements, iterations, solver)
     if not isinstance(periodic, Mapping):
         names = [str(name) for name in several(periodic, "periodic=")]
         states = [p.name for p in state_ports(model.equations)]
         checked_names(names, states, "periodic= there is no state", ParameterError)
         periodic = {name: name for name in names}
-    only = Phase(model=model, cost=cost, link=periodic or None, **phase)
+    only = Phase(
+        model=model, cost=cost, duration=duration, inputs=inputs, initial=initial, final=final, bounds=bounds,
+        path=path, final_cost=final_cost, free=free, link=periodic or None, guess=guess, intervals=intervals,
+        parameters=parameters, t0=t0,
+    )  # fmt: skip
     problems, program, motions, how = _search_motions([only], search)
     return optimum_of(model, problems[0], program.phases[0], motions[0], how)
 

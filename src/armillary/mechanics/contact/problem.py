@@ -109,7 +109,6 @@ class Contacts:
     push: ContactSpeeds  # along their directions
     gain: ContactSpeeds  # speeds that the last corrections change
     upper: ContactTerms  # columns in terms of their directions
-    own: ContactRows  # the diagonal
     lower: ContactTerms  # L: the columns of all rows in terms of the directions
     row_parts: ContactTerms  # R: all rows in terms of the directions
     ease: ContactRows  # Σ⁻¹
