@@ -3,10 +3,12 @@
     python -m benchmarks.optimal [--problems NAME;NAME] [--models NAME;NAME]
 
 Problems: those of `examples/optimal_motions.py`, collocated by Hermite and Simpson on the documented mesh,
-from the documented start, by our solver; and the same nonlinear program stated in CasADi, with derivatives by
-CasADi and solved by IPOPT (with its default linear solver), to the same tolerance. Told apart: preparation
-(expressions, derivatives, compilation), evaluation of functions, and linear algebra (CasADi's: the rest). All
-are seconds of processor time, the least of some rounds, so that other work on the machine does not count.
+from the documented start, to the same tolerance, in three ways: by our solver; by IPOPT with our derivatives;
+and the same nonlinear program stated in CasADi, with derivatives by CasADi, solved by IPOPT (with its default
+linear solver). Told apart: preparation (expressions, derivatives, compilation), evaluation of functions, and
+linear algebra (IPOPT's: the rest). All are seconds of processor time, the least of some rounds, so that other
+work on the machine does not count. Each preparation of ours runs in a process of its own without kept code,
+after an unlike problem, whose time counts the import of libraries.
 
 Models: one evaluation of the rates with their Jacobian by states and inputs, our machine code against the C
 that CasADi generates, compiled by cc -O3, at 200 places one after the other; and the processor time that it
@@ -20,9 +22,11 @@ from __future__ import annotations
 import argparse
 import ctypes
 import json
+import os
 import resource
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -37,7 +41,7 @@ from scipy.sparse import csc_matrix
 import armillary as arm
 import armillary.vehicles as veh
 from armillary.algebra.arguments import core_of
-from armillary.control import optimize, scaled_program
+from armillary.control import ipopt, optimize, scaled_program
 from armillary.control.knot_functions import KnotFunctions, Knots
 from armillary.control.nonlinear_program import NonlinearProgram, PhasedProgram
 from armillary.control.optimize import first_motion, program_limits, uniform_mesh
@@ -90,33 +94,55 @@ def clocked(where: Any, names: tuple[str, ...]) -> Iterator[dict[str, float]]:
             setattr(where, name, plain[name])
 
 
-def measure_ours(problem: Problem, rounds: int = 3) -> dict[str, Any]:
-    """Preparation, and the quickest of some solutions with its shares."""
-    begin = time.process_time()
-    with clocked(optimize.InteriorPoint, ("solve",)) as solution:
-        found = problem.solve(accuracy=None, tolerance=TOLERANCE)
-    first = time.process_time() - begin - solution["seconds"]  # a solution may still compile derivatives
+def measure_ours(problem: Problem, solver: str, rounds: int = 3) -> dict[str, Any]:
+    """Return the least time of some solutions, with its shares."""
+    where: Any
+    where, name = (optimize.InteriorPoint, "solve") if solver == "embedded" else (ipopt, "solve_by_ipopt")
     best = dict.fromkeys(("seconds", "evaluation", "linear algebra"), np.inf)
     for _ in range(rounds):
-        with clocked(optimize.InteriorPoint, ("solve",)) as whole:
-            problem.solve(accuracy=None, tolerance=TOLERANCE)
-        with clocked_shares() as (evaluation, algebra):
-            found = problem.solve(accuracy=None, tolerance=TOLERANCE)
-        spent = (whole, evaluation, algebra)
-        best = {name: min(best[name], clock["seconds"]) for name, clock in zip(best, spent, strict=True)}
-    return {
-        "preparation": first, **best, "iterations": found.iterations, "cost": found.cost,
-        "solved": found.solved,
-    }  # fmt: skip
+        with clocked(where, (name,)) as whole:
+            problem.solve(accuracy=None, tolerance=TOLERANCE, solver=solver)
+        with clocked_shares(where, name) as shares:
+            found = problem.solve(accuracy=None, tolerance=TOLERANCE, solver=solver)
+        spent = (whole, *shares)
+        best = {key: min(best[key], clock["seconds"]) for key, clock in zip(best, spent, strict=True)}
+    if solver == "ipopt":
+        best["linear algebra"] = best["seconds"] - best["evaluation"]
+    return {**best, "iterations": found.iterations, "cost": found.cost, "solved": found.solved}
+
+
+def measure_preparation(name: str) -> float:
+    """Return the seconds before the first solution of a problem, in a new process without kept code."""
+    command = [sys.executable, "-m", "benchmarks.optimal", "--prepare", name]
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "ARMILLARY_CACHE": folder}
+        run = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+    return float(run.stdout)
+
+
+def prepare(name: str) -> float:
+    """Return the seconds before the first solution of a problem whose model is compiled.
+
+    Derivatives that a solution compiles when it first needs them count, the solution itself does not.
+    """
+    PROBLEMS["cart-pole, effort" if name.startswith("brach") else "brachistochrone"].solve(accuracy=None)
+    problem = PROBLEMS[name]
+    assert problem.model is not None
+    begin = time.process_time()
+    problem.solve(accuracy=None, tolerance=TOLERANCE)
+    first = time.process_time() - begin
+    begin = time.process_time()
+    problem.solve(accuracy=None, tolerance=TOLERANCE)
+    return first - (time.process_time() - begin)
 
 
 @contextmanager
-def clocked_shares() -> Iterator[tuple[dict[str, float], dict[str, float]]]:
+def clocked_shares(where: Any, name: str) -> Iterator[tuple[dict[str, float], dict[str, float]]]:
     """Seconds of evaluation and of linear algebra within a solution. The clocks take a tenth of the time of
     small problems, so whole solutions are measured without them.
     """
     evaluation, algebra = {"seconds": 0.0}, {"seconds": 0.0}
-    plain = optimize.InteriorPoint.solve
+    plain = getattr(where, name)
 
     def solve(*args: Any) -> Any:
         values = ("objective", "gradient", "constraints", "jacobian", "hessian")
@@ -129,11 +155,11 @@ def clocked_shares() -> Iterator[tuple[dict[str, float], dict[str, float]]]:
         algebra["seconds"] += other["seconds"]
         return found
 
-    optimize.InteriorPoint.solve = solve  # type: ignore[method-assign]
+    setattr(where, name, solve)
     try:
         yield evaluation, algebra
     finally:
-        optimize.InteriorPoint.solve = plain  # type: ignore[method-assign]
+        setattr(where, name, plain)
 
 
 def measure_casadi(casadi: Any, problem: Problem, rounds: int = 3) -> dict[str, Any]:
@@ -356,29 +382,40 @@ def _casadi_model(
 # ---------------------------------------------------------------------------------------- command line
 
 
+WAYS = ("ours", "ours by IPOPT", "CasADi")
+
+
 def problem_rows(casadi: Any, reason: str, names: list[str]) -> list[dict[str, Any]]:
-    """One record for each problem; CasADi's part has the reason where it is missing."""
+    """One record for each problem; those of CasADi and IPOPT have the reason where they are missing."""
     found = []
     for name in names:
-        record: dict[str, Any] = {"problem": name, "ours": measure_ours(PROBLEMS[name])}
-        record["casadi"] = (
-            measure_casadi(casadi, PROBLEMS[name]) if casadi is not None else {"missing": reason}
-        )
+        record: dict[str, Any] = {"problem": name, **{way: {"missing": reason} for way in WAYS}}
+        problem, preparation = PROBLEMS[name], measure_preparation(name)
+        record["ours"] = {"preparation": preparation, **measure_ours(problem, "embedded")}
+        if casadi is not None:
+            record["ours by IPOPT"] = {"preparation": preparation, **measure_ours(problem, "ipopt")}
+            record["CasADi"] = measure_casadi(casadi, problem)
+            record["ratio"] = record["ours"]["seconds"] / record["CasADi"]["seconds"]
+            costs = [record[way]["cost"] for way in WAYS]
+            record["costs differ by"] = (max(costs) - min(costs)) / abs(min(costs))
         found.append(record)
-        print(_problem_line(record), flush=True)
+        print(_problem_lines(record), flush=True)
     return found
 
 
-def _problem_line(record: dict[str, Any]) -> str:
+def _problem_lines(record: dict[str, Any]) -> str:
     def told(part: dict[str, Any]) -> str:
         if "missing" in part:
             return str(part["missing"])
         shares = f"{part['evaluation']:.3f} + {part['linear algebra']:.3f}"
         state = "" if part["solved"] else " not solved"
         spent = f"{part['preparation']:6.2f} s, {part['seconds']:.3f} s ({shares})"
-        return f"{spent}, {part['iterations']} it., {part['cost']:.8g}{state}"
+        return f"{spent}, {part['iterations']} it., {part['cost']:.9g}{state}"
 
-    return f"{record['problem']:25s} ours {told(record['ours'])} | CasADi {told(record['casadi'])}"
+    lines = [f"{record['problem']:25s} {way:14s} {told(record[way])}" for way in WAYS]
+    if "ratio" in record:
+        lines[0] += f"; {record['ratio']:.2f} of CasADi's, costs differ by {record['costs differ by']:.0e}"
+    return "\n".join(lines)
 
 
 def main() -> None:
@@ -389,7 +426,11 @@ def main() -> None:
     parser.add_argument("--problems", default=";".join(PROBLEMS))
     parser.add_argument("--models", default=";".join(MODELS))
     parser.add_argument("--json", default="")
+    parser.add_argument("--prepare", default="", help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.prepare:
+        print(prepare(given.prepare))
+        return
     casadi, reason = casadi_or_reason()
     print("preparation, solution (evaluation + linear algebra), iterations, cost")
     problems = problem_rows(casadi, reason, [n for n in given.problems.split(";") if n])

@@ -605,16 +605,19 @@ def test_refusals_name_the_argument_and_what_it_must_be(things: Things) -> None:
             r"^force\(\) takes no 'att'; did you mean 'at'",
         ),
         (lambda: things.run.plot("x", title=3), "title must be a text, not 3"),
-        (lambda: arm.System("x\ud800"), r"the name of a system has half of a pair .* hold: 'x\\ud800'"),
-        (lambda: described().output("x\ud800", 1), "the name of an output has half of a pair of characters"),
+        (
+            lambda: arm.System("x\ud800"),
+            r"the name of a system has a single surrogate .* written: 'x\\ud800'",
+        ),
+        (lambda: described().output("x\ud800", 1), "the name of an output has a single surrogate character"),
         (
             lambda: described().constrain("b.q1", name="x\ud800"),
-            "constraint: its name has half of a pair of characters",
+            "constraint: its name has a single surrogate character",
         ),
         (lambda: arm.load(3), "the model must be the path of a file or folder, not 3"),
         (
             lambda: arm.load("folder/x\ud800.toml"),
-            r"'folder/x\\ud800.toml' has a character that names of files cannot have, '\\ud800'",
+            r"'folder/x\\ud800.toml' has the character '\\ud800', which file names cannot have",
         ),
     ):
         with pytest.raises(arm.ArmillaryError, match=message):

@@ -20,7 +20,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from armillary.algebra.arguments import count, from_zero, one_of
+from armillary.algebra.arguments import count, one_of
 from armillary.algebra.calculus import evaluator
 from armillary.control.environment_loop import (
     ROUNDING,
@@ -28,6 +28,7 @@ from armillary.control.environment_loop import (
     EnvironmentLoop,
     EnvironmentTerms,
     environment_program,
+    read_times,
 )
 from armillary.errors import ParameterError, require
 from armillary.llvm.building.routines import real_array
@@ -74,7 +75,7 @@ class ModelEnvironments(gymnasium.vector.VectorEnv):  # type: ignore[misc]  # th
     ) -> None:
         model = compiled_model(model)
         terms = EnvironmentTerms(model, inputs, observations, reward, within, initial, parameters)
-        self.num_envs, self.h = count(envs, "envs"), from_zero(step, "step")
+        self.num_envs, (self.h, time_limit) = count(envs, "envs"), read_times(step, time_limit)
         self.parts, self.threads = count(parts, "parts"), count(threads, "threads")
         self.metadata = {"autoreset_mode": _AUTORESET[one_of(autoreset, _AUTORESET, "autoreset=")]}
         self._same_step, self._seen = autoreset == "same step", terms.seen
@@ -90,6 +91,7 @@ class ModelEnvironments(gymnasium.vector.VectorEnv):  # type: ignore[misc]  # th
 
     def _spaces(self, limits: np.ndarray, dtype: np.dtype) -> None:
         Box, self._dtype = gymnasium.spaces.Box, dtype
+        self._limits = limits
         low, high = limits[:, 0].astype(dtype), limits[:, 1].astype(dtype)
         self.single_observation_space = Box(-np.inf, np.inf, (self._seen,), dtype)
         self.single_action_space = Box(low, high, dtype=dtype)
@@ -147,7 +149,7 @@ class ModelEnvironments(gymnasium.vector.VectorEnv):  # type: ignore[misc]  # th
     # ------------------------------------------------------------ inside
 
     def _read_actions(self, actions: np.ndarray) -> np.ndarray:
-        """Return actions as a row for each copy and a column for each input."""
+        """Return actions within their limits, a row for each copy and a column for each input."""
         found, copies, inputs = np.asarray(actions, dtype=float), self.num_envs, len(self._factor)
         if found.size != copies * inputs or (found.ndim and len(found) != copies):
             raise ParameterError(
@@ -157,7 +159,8 @@ class ModelEnvironments(gymnasium.vector.VectorEnv):  # type: ignore[misc]  # th
         if not np.isfinite(found).all():
             copy = int(np.flatnonzero(~np.isfinite(found.reshape(copies, inputs)).all(axis=1))[0])
             raise ParameterError(f"the action of copy {copy} is not finite; is the policy still finite?")
-        return found.reshape(copies, inputs)
+        low, high = self._limits.T
+        return np.asarray(np.clip(found.reshape(copies, inputs), low, high))
 
     def _advance(self, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Observations and rewards of the next step; new draws for what began anew."""

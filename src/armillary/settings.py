@@ -29,7 +29,7 @@ from armillary.model.reading.kinds import (
     Either,
     Kind,
     ListOf,
-    WholeNumber,
+    whole_number,
 )
 from armillary.model.units import BadValueError, check_finite, in_seconds, read_seconds
 from armillary.untyped import DataMapping, DataTable, Given
@@ -159,7 +159,7 @@ class RunSettings:
         "Largest step of an adaptive method.", QUANTITY, _largest_step, units="s", examples=_TIMES,
     ))  # fmt: skip
     max_steps: int = field(default=1_000_000_000, metadata=_setting(
-        "Number of steps after which the run ends.", WholeNumber(1), _read_count,
+        "Number of steps after which the run ends.", whole_number(1), _read_count,
     ))  # fmt: skip
 
     def __post_init__(self) -> None:

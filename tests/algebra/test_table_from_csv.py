@@ -54,7 +54,7 @@ def test_separators_decimal_commas_and_files_without_headings(text: str, tmp_pat
         (DATA.replace("11.5", "n/a"), {}, r"line 5, column 'torque': 'n/a' is not a finite number"),
         (DATA.replace("1000, 11.5,2", "1000, 11.5"), {}, r"line 5: 2 values, but 3 columns"),
         (DATA.replace("3000", "500"), {}, r"x must increase"),
-        ("1,2\n3,4\n", {"x": "a"}, r"no column 'a'; there are none: give numbers"),
+        ("1,2\n3,4\n", {"x": "a"}, r"no column 'a'; its headings are none: give numbers"),
         ("a,b\n1,1_000\n2,3\n", {}, r"line 2, column 'b': '1_000' is not a finite number"),
         ("nan,1\n2,3\n", {}, r"line 1, column 1: 'nan' is not a finite number"),
         ("a;b\n1;-inf\n2;3\n", {}, r"line 2, column 'b': '-inf' is not a finite number"),

@@ -129,9 +129,9 @@ def test_factor_and_dimension(text, scale, dimension):
         ("m/", "a unit is missing at its end"),
         ("(m", "'\\)' is missing"),
         ("m)", "'\\)' is not expected"),
-        ("m//s", "'/' is in the place of a unit"),
-        ("N/m-s", "read both ways"),
-        ("N/m s", "read both ways"),
+        ("m//s", "'/' stands where a unit should be"),
+        ("N/m-s", "is ambiguous"),
+        ("N/m s", "is ambiguous"),
         ("m^(1/0)", "divided by zero"),
         ("km^999999999", "beyond 24"),
         ("1e300 km^24", "beyond the range"),
@@ -217,7 +217,7 @@ class TestPint:
 
 @pytest.mark.parametrize("text", ["N/m s", "N/m*s kg", "N/m/s kg", "N/m*s-kg"])
 def test_a_space_or_dash_anywhere_after_a_slash_is_read_both_ways_and_refused(text: str) -> None:
-    with pytest.raises(UnitsError, match=r"after a slash is read both ways"):
+    with pytest.raises(UnitsError, match=r"after a slash is ambiguous"):
         parse_unit(text)
 
 

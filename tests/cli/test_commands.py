@@ -22,7 +22,7 @@ from armillary.cli import bench
 from armillary.cli.app import COMMANDS, app
 from armillary.cli.options import ModelType
 from armillary.run_files.resolve import example_names
-from armillary.run_files.run_file import ANALYSES, OUTPUT_KEYS, RUN_KEYS, TABLES
+from armillary.run_files.run_file import ANALYSES, FIXED, TABLES
 from examples import car
 from tests.run_files.swing import write_swing
 
@@ -333,8 +333,8 @@ def test_schema_completion_info(command: Command) -> None:
     assert json.loads(command("schema").stdout)["properties"]["bodies"]
     runs = json.loads(command("schema", "run").stdout)["properties"]
     assert set(runs) == {"model", "title", *TABLES, *ANALYSES}
-    assert set(runs["run"]["properties"]) == set(RUN_KEYS)
-    assert set(runs["output"]["properties"]) == set(OUTPUT_KEYS)
+    assert set(runs["run"]["properties"]) == set(FIXED["run"])
+    assert set(runs["output"]["properties"]) == set(FIXED["output"])
     for shell in ("bash", "zsh", "fish"):
         assert "_ARMILLARY_COMPLETE" in command("completion", shell).stdout
     told = json.loads(command("info", "--json").stdout)

@@ -178,6 +178,15 @@ def test_stable_baselines_takes_copies():
         gym.stable_baselines(_environments(2))
 
 
+def test_actions_beyond_their_limits_are_held_at_them():
+    beyond, at = _environments(1), _environments(1)
+    seen = []
+    for env, action in ((beyond, 1000.0), (at, 10.0)):
+        env.reset(seed=1)
+        seen.append(env.step(np.array([[action]]))[:2])
+    assert np.array_equal(seen[0][0], seen[1][0]) and np.array_equal(seen[0][1], seen[1][1])
+
+
 def test_a_step_needs_a_reset():
     import gymnasium
 
@@ -194,6 +203,10 @@ def test_a_step_needs_a_reset():
         ({"parameters": {"M": 1.0}}, "parameters= there is no parameter 'M'"),
         ({"within": {"cart.q1": (1, -1)}}, "above the upper one"),
         ({"autoreset": "never"}, "autoreset="),
+        ({"inputs": ["F"]}, "inputs= must hold values by name"),
+        ({"observations": []}, "observations= is empty"),
+        ({"step": 0.0}, "step must be more than zero"),
+        ({"time_limit": 0.0}, "time_limit must be more than zero"),
     ],
 )
 def test_wrong_arguments_are_named(changed, words):

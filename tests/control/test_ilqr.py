@@ -52,6 +52,8 @@ def test_the_cart_pole_swings_up_within_its_limits():
         ({"step": 0.0}, "at least one step"),
         ({"guess": [1.0, 2.0]}, "guess= must be inputs for 20 steps"),
         ({"target": {"pole": 1}}, "target=: there is no 'pole'"),
+        ({"target": {"pole.q1": np.nan}}, "target= of 'pole.q1' is nan"),
+        ({"guess": ["a"] * 20}, "guess= must be a number or an array of numbers"),
     ],
 )
 def test_wrong_arguments_are_named(changed, words):

@@ -326,6 +326,11 @@ def test_a_search_that_is_interrupted_between_its_meshes_keeps_its_motion(monkey
         ({"t0": np.nan}, "t0= must be finite"),
         ({"guess": {"b.q1": []}}, "at least one number"),
         ({"guess": {"b.q1": [[0, 1]]}}, "must be a number or a column"),
+        ({"guess": {"duration": "long"}}, "guess= of 'duration' must be a number"),
+        ({"guess": {"duration": -4}}, "guess= of 'duration' must be finite, more than zero, not -4"),
+        ({"final": {"b.q1": np.inf}}, "must be finite, not inf; leave it out"),
+        ({"inputs": {"F": (np.inf, np.inf)}}, "no number is between the limits inf and inf"),
+        ({"cost": "sqrt(F)"}, "slopes of the rates, the cost or a constraint are not finite"),
     ],
 )
 def test_wrong_problems_are_named(changed, words):
@@ -353,6 +358,70 @@ def test_a_force_that_jumps_is_named_where_no_motion_is_found():
     how = dict(duration=1.0, inputs=["F"], final=end, intervals=8, accuracy=None, iterations=3)
     found = s.derive().compile().optimize("F^2", **how)
     assert not found.solved and "may jump at >, select: make them smooth" in found.message
+
+
+def test_a_run_that_shares_no_name_is_no_guess():
+    s = arm.System("wheel")
+    s.body("wheel", joint=arm.Revolute("z"), mass=1.0, inertia=(1, 1, 1))
+    run = s.derive().compile().simulate(0.1)
+    with pytest.raises(arm.ParameterError, match="the run of 'wheel' has no state or input of 'slider'"):
+        slider().optimize("F^2", duration=1.0, inputs=["F"], guess=run)
+
+
+def test_what_reaches_a_limit_is_named_where_no_motion_is_found():
+    """From rest to rest over 1 m in 1 s takes a force of 4 N at least."""
+    how = dict(duration=1.0, final={"b.q1": 1.0, "b.u1": 0.0}, intervals=6, accuracy=None)
+    weak = slider().optimize("F^2", inputs={"F": (-2, 2)}, **how)
+    assert weak.status == "infeasible" and "There 'F' reached a limit." in weak.message
+    slow = slider().optimize("F^2", inputs=["F"], bounds={"b.u1": (-0.5, 0.5)}, **how)
+    assert slow.status == "infeasible" and "There 'b.u1' reached a limit." in slow.message
+    moved = slider().optimize("F^2", inputs=["F"], path={"b.q1^2": (None, 0.25)}, **how)
+    assert moved.violations["path constraint 'b.q1^2' at t = 1 s"] == pytest.approx(0.75, abs=1e-6)
+    assert "reached a limit" not in moved.message
+
+
+def test_a_kink_of_the_cost_and_a_tolerance_below_rounding_are_no_impossible_motions():
+    how = dict(duration=1.0, final={"b.q1": 1.0, "b.u1": 0.0}, intervals=6, accuracy=None)
+    kinked = slider().optimize("abs(F)", inputs={"F": (-10, 10)}, **how)
+    assert kinked.solved or "may have a kink at abs: make them smooth" in kinked.message
+    exact = slider().optimize("F^2", inputs=["F"], tolerance=1e-30, **how)
+    assert exact.status == "no progress" and exact.cost == pytest.approx(12.0, rel=1e-12)
+
+
+def test_a_parameter_without_limits_begins_at_its_value_and_a_warm_start_at_what_was_found():
+    """∫ F² dt = 12 m² and 100 (m − 2)² are least together at m = 25/14."""
+    s = arm.System("slider of some mass")
+    mass = s.parameter("m", 1.0, units="kg")
+    body = s.body("b", joint=arm.Prismatic("x"), mass=mass, inertia=0)
+    s.input("F", units="N")
+    s.force("push", "F", s.ground.x, at=body.com)
+    model = s.derive().compile()
+    how = dict(
+        duration=1.0, inputs=["F"], final={"b.q1": 1.0, "b.u1": 0.0}, free={"m": (None, None)}, intervals=4,
+        accuracy=None, final_cost="100*(m - 2)^2",
+    )  # fmt: skip
+    found = model.optimize("F^2", **how)
+    assert found.solved and found.parameters["m"] == pytest.approx(25 / 14)
+    first = model.optimize("F^2", **how, iterations=0)
+    again = model.optimize("F^2", **how, iterations=0, guess=found)
+    assert first.parameters["m"] == 1.0 and again.parameters["m"] == pytest.approx(25 / 14)
+
+
+def test_ipopt_returns_its_best_point_when_it_is_interrupted(monkeypatch):
+    pytest.importorskip("casadi", reason="CasADi, which has IPOPT, is not installed")
+    plain, made = PhasedProgram.hessian, []
+
+    def interrupted(self, *given):
+        made.append(given)
+        if len(made) == 3:
+            raise KeyboardInterrupt
+        return plain(self, *given)
+
+    monkeypatch.setattr(PhasedProgram, "hessian", interrupted)
+    found = cart_pole().optimize(
+        "F^2", duration=2.0, inputs={"F": (-20, 20)}, final=STAND, intervals=10, accuracy=None, solver="ipopt"
+    )
+    assert found.status == "interrupted" and np.isfinite(found.cost) and found.iterations > 0
 
 
 def test_ipopt_finds_the_same_motion():

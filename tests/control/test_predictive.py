@@ -106,6 +106,8 @@ def test_wrong_problems_are_named(how, words):
 def test_states_are_named_or_counted():
     with pytest.raises(arm.ParameterError, match="a state has 4 numbers"):
         law().input([1.0])
+    with pytest.raises(arm.ParameterError, match="state has an element that is not a finite number"):
+        law().input([0.0, np.nan, 0.0, 0.0])
     with pytest.raises(arm.ParameterError, match="there is no state 'pole'"):
         law().input({"pole": 1.0})
     assert law().input({"pole.q1": 0.01}) == pytest.approx(law().input([0, 0.01, 0, 0]))

@@ -137,6 +137,7 @@ def test_a_tracked_swing_returns_to_its_reference_in_compiled_code():
         ([1, 2, 3], 1.0, r"Q must be a number, 2 numbers or a 2 × 2 matrix, for b.q1, b.u1"),
         ({"b.q2": 1}, 1.0, "Q: there is no 'b.q2'"),
         (np.nan, 1.0, "not a finite number"),
+        (np.inf, 1.0, "not a finite number"),
         (0.0, 1.0, "the cost ignores the mode with eigenvalue"),
     ],
 )

@@ -329,6 +329,7 @@ def test_events_and_memories_are_named():
         ([], {"final_cost": "tip"}, "to= is empty"),
         (["L"], {"final_cost": "tipp"}, "final_cost= 'tipp' cannot be read"),
         (["L"], {"final_cost": "tip", "method": "rodas5p", "step": None}, "'rodas5p' is not one"),
+        (["L"], {"final_cost": "sqrt(cart.q1 - 1)"}, "'cart and pole' is nan at t = 10 s"),
         (["L"], {"final_cost": "tip", "step": 2.0, "initial": {"pole.u1": 1e200}}, "diverges"),
         (
             ["F"],

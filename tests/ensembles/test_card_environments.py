@@ -28,6 +28,15 @@ def test_steps_are_those_of_a_run(card, precision, error):
     assert np.allclose(reward, 0.96) and not ended.any() and not cut.any()
 
 
+def test_actions_beyond_their_limits_are_held_at_them(card):
+    seen = []
+    for action in (1000.0, 10.0):
+        env = CardEnvironments(cart_pole(), 5, **{**HOW, "inputs": {"F": (-10, 10)}})
+        env.reset()
+        seen.append([np.array(a) for a in env.step(np.full((5, 1), action))[:2]])
+    assert all(np.array_equal(a, b) for a, b in zip(*seen, strict=True))
+
+
 def test_arrays_go_to_and_from_the_kernel_without_a_copy(card, monkeypatch):
     """The kernel reads the caller's actions, and DLPack hands over the observations that it fills."""
     env = CardEnvironments(cart_pole(), 5, **HOW)

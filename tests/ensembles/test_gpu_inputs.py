@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from armillary.algebra.arguments import core_of
 from armillary.ensembles.engines.gpu_runs import FixedSteps
 from armillary.ensembles.plan import plan
 from armillary.settings import RunSettings
+from armillary.solver.methods.registry import METHODS
 from tests.ensembles.fake_cupy import CXX, Module
 from tests.systems.driven_mass import DATA, RUNS, STIFFNESS, T_END, TIMES, made
 
@@ -135,3 +137,33 @@ def test_events_keep_the_data_of_their_run(card: Module) -> None:
     )
     for name in ("A.q1", "B.u1", "u"):
         np.testing.assert_allclose(gpu[name], cpu[name], rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({}, ""),
+        ({"stops": [0.1], "updates": 1}, "inputs jump, and 'p' has memories"),
+        ({"stops": [0.1]}, ""),
+        ({"updates": 1}, ""),
+        ({"method": "dopri5"}, "method 'dopri5' chooses its own steps"),
+        ({"row_at": None}, "samples lie inside steps"),
+        ({"events": 64}, ""),
+        ({"events": 65}, "'p' has more than 64 constraints"),
+        ({"watched": ["hit"]}, "'p' has the event 'hit'"),
+    ],
+)
+def test_the_quickest_kernel_is_for_fixed_steps_without_events(given: dict[str, Any], words: str) -> None:
+    program = SimpleNamespace(
+        name="p",
+        events=SimpleNamespace(results=[0] * given.get("events", 0)),
+        update=SimpleNamespace(results=[0] * given.get("updates", 0)),
+    )
+    watched = [SimpleNamespace(name=name) for name in given.get("watched", ())]
+    model = SimpleNamespace(equations=SimpleNamespace(targets=SimpleNamespace(watched=watched)))
+    plan: Any = SimpleNamespace(
+        program=program, model=model, method=METHODS[given.get("method", "rk4")], stops=given.get("stops"),
+        row_at=given.get("row_at", 10),
+    )  # fmt: skip
+    found = FixedSteps.refusal(plan)
+    assert found.startswith(words) if words else found == ""

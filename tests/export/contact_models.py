@@ -69,6 +69,19 @@ def puck() -> arm.System:
     return s
 
 
+def bench() -> arm.System:
+    """A bench on three feet with redundant rows, pulled until its feet slide."""
+    s = arm.System("bench")
+    body = s.body("bench", joint=arm.Joint(translate=["x", "y"], rotate=["z"]), mass=2.0, inertia=(0.2,) * 3)
+    s.gravity(9.81, -s.ground.y)
+    s.force("pull", "20*t", s.ground.x, at=body.com)
+    for name, x in (("left", -0.5), ("middle", 0.1), ("right", 0.5)):
+        foot = body.point(name, (x, -0.1, 0))
+        s.contact(name, foot, plane=(s.ground, s.ground.y), friction=0.3, static=0.4)
+    s.start({"bench.q2": 0.1})
+    return s
+
+
 def box() -> arm.System:
     """A box with eight corners, thrown onto a floor."""
     s = arm.System("thrown box")
@@ -86,6 +99,7 @@ CONTACT_CASES = {
     "plank": ContactCase(plank, 1.0, 0.01, 20),
     "clutch": ContactCase(coupled, 4.0, 0.02, 2),
     "puck": ContactCase(puck, 1.0, 0.01, 3),
+    "bench": ContactCase(bench, 0.6, 0.01, 1),
     "box": ContactCase(box, 0.5, 0.01, 10),
 }
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.export.text.source import blocks_of, make_source
 from armillary.export.wasm.module import WasmModule
@@ -49,6 +50,17 @@ def test_c_programs_have_the_same_run(name: str, tmp_path: Path) -> None:
     subprocess.run(["cc", *FLAGS, *names, "-o", "program", "-lm"], cwd=tmp_path, check=True)
     subprocess.run(["./program", "now.toml", "now.csv"], cwd=tmp_path, check=True)
     assert largest_difference(name, written_rows(tmp_path / "now.csv")) < CLOSE
+
+
+@needs_c
+def test_c_programs_with_fewer_rows_than_speeds_compile_without_warnings(tmp_path: Path) -> None:
+    """A method for many rows has indices beyond such arrays, and calls without a problem had no results."""
+    s = arm.System("hopping box")
+    body = s.body("box", joint=arm.Free(), mass=0.4, inertia=(1, 1, 1))
+    s.gravity(9.81, -s.ground.y)
+    s.contact("corner", body.point("p", (0.1, 0.2, 0.3)), plane=(s.ground, s.ground.y), friction=0.3)
+    s.derive().export("c", tmp_path)
+    subprocess.run(["cc", *FLAGS, "-O3", "-c", "hopping_box.c"], cwd=tmp_path, check=True)
 
 
 @pytest.mark.parametrize("name", ["ball", "plank", "clutch"])
@@ -207,9 +219,9 @@ def test_batches_on_a_card_have_the_same_runs(card: Module) -> None:
 
 @pytest.mark.skipif(shutil.which("gfortran") is None, reason="gfortran is not installed")
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
-@pytest.mark.parametrize("name", ["plank", "clutch", "puck"])
+@pytest.mark.parametrize("name", ["plank", "clutch", "puck", "bench"])
 def test_fortran_programs_have_the_same_run(name: str, tmp_path: Path) -> None:
-    """Indices from 1 on: the puck has a slip in a plane."""
+    """Indices from 1 on: the puck has a slip in a plane, the bench redundant rows."""
     case = CONTACT_CASES[name]
     contact_equations(name).export("fortran", tmp_path)
     made = make(tmp_path)
@@ -237,7 +249,7 @@ def test_modules_for_browsers_have_the_same_run(name: str) -> None:
 
 
 @pytest.mark.skipif(OCTAVE is None, reason="octave is not installed")
-@pytest.mark.parametrize("name", ["clutch", "puck"])
+@pytest.mark.parametrize("name", ["clutch", "puck", "bench"])
 def test_matlab_functions_have_the_same_run(name: str, tmp_path: Path) -> None:
     case, run = CONTACT_CASES[name], contact_run(name)
     contact_equations(name).export("matlab", tmp_path)

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from armillary.llvm import module
+from armillary.llvm.building.emitter import IRModule
+from armillary.llvm.building.routines import routine_function
 from armillary.runtime.addresses import kept_with_owner
 from armillary.solver.llvm import closing_code as loop_code
 
@@ -64,3 +66,11 @@ def test_threads_have_one_array_whose_address_they_use() -> None:
     owner = Owner()
     together(lambda: found.append(owner.constants))
     assert {id(one) for one in found} == {id(owner.constants)}
+
+
+def test_only_public_routines_can_be_called_from_outside() -> None:
+    """Others are internal: they are inlined, and no symbol of theirs is kept."""
+    code = IRModule()
+    own, public = (routine_function(code, name, public=name == "public") for name in ("own", "public"))
+    assert (own.linkage, public.linkage) == ("internal", "")
+    assert list(code.functions) == ["armillary_own", "armillary_public"]

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
-from armillary.mechanics.contact import held_rows, independent_rows, problem, status_search
+from armillary.mechanics.contact import held_rows, independent_rows, problem, status_search, statuses
 from armillary.mechanics.contact.contact_thresholds import JAM, ROUNDING_SHARE, SOFT
 
 
@@ -94,7 +95,7 @@ def make(monkeypatch: pytest.MonkeyPatch) -> Make:
             "NORMAL_ROW": [n for n, _ in contacts], "SLIP_ROW": [k.start if k else -1 for _, k in contacts],
             "SLIP_END": [k.stop if k else -1 for _, k in contacts],
         }  # fmt: skip
-        for module in (problem, held_rows, independent_rows):
+        for module in (problem, held_rows, independent_rows, statuses, status_search):
             for name, value in names.items():
                 monkeypatch.setattr(module, name, value)
         most = max(rows, speeds)
@@ -202,3 +203,152 @@ def test_redundant_friction_is_soft_where_its_limit_is_small(make: Make) -> None
     assert run.softness / SOFT == pytest.approx([0, 3, 3, 0, 6, 6, 0, 150, 150])
     run.static, run.static_capacity = np.zeros(3), np.zeros(3)
     assert not held_rows.share_friction(run, 3.0, 50.0)
+
+
+def test_a_row_that_moves_nothing_has_no_force(make: Make) -> None:
+    """Of a contact between bodies without freedom: the others have the forces that they have alone."""
+    rng = np.random.default_rng(5)
+    J = rng.normal(size=(3, 4))
+    J[1] = 0.0
+    D = masses(J, rng)
+    free = np.array([0.3, 0.7, -0.2])
+    for solve in (held_rows.solve_held_rows, independent_rows.solve_forces):
+        run = make(J, D, [(i, range(0)) for i in range(3)], free=free)
+        problem.measure_rows(run)
+        solve(run)
+        kept = [0, 2]
+        expected = np.linalg.solve((J @ D.T)[np.ix_(kept, kept)], -free[kept])
+        assert run.force[kept] == pytest.approx(expected) and run.force[1] == 0
+        assert run.held[:3].tolist() == [1, 0, 1]
+
+
+ONE = [(0, range(1, 3))]  # a contact in space: its normal, and two slips
+
+
+@pytest.mark.parametrize(
+    ("status", "active", "held", "rubs"),
+    [(0, 1, (0, 0, 0), False), (1, 1, (1, 1, 1), False), (2, 1, (1, 0, 0), True), (1, 2, (1, 0, 0), False),
+     (1, 3, (1, 1, 1), False)],
+)  # fmt: skip
+def test_a_status_holds_its_rows(
+    status: float, active: float, held: tuple[int, ...], rubs: bool, make: Make
+) -> None:
+    """A slide has the friction μ N + c along −e; one whose normal alone is held slips freely."""
+    run = make(np.eye(3), np.eye(3), ONE, held=np.zeros(3), slack=np.ones(3), weight=np.ones(3),
+               offset=np.ones(3), friction=[0.5], capacity=[0.2], direction=[0.0, 0.6, -0.8])  # fmt: skip
+    run.status, run.active = np.array([float(status)]), np.array([float(active)])
+    statuses.set_rows(run, 0)
+    assert tuple(run.held) == held and not run.slack.any()
+    assert run.weight == pytest.approx([0, 0.3, -0.4] if rubs else [0, 0, 0])
+    assert run.offset == pytest.approx([0, -0.12, 0.16] if rubs else [0, 0, 0])
+
+
+def test_rows_of_a_slip_are_turned_together_and_back(make: Make) -> None:
+    """J, columns, velocities, forces and directions turn as vectors; the angles are added, and turning back
+    restores all.
+    """
+    rng = np.random.default_rng(9)
+    J, D = rng.normal(size=(2, 3, 5))
+    vectors = {name: rng.normal(size=3) for name in ("free", "force", "best", "direction")}
+    run = make(J, D, ONE, **vectors)
+    run.cosine, run.sine = np.ones(3), np.zeros(3)
+    total = 0.4 + 1.1
+    for angle in (0.4, 1.1):
+        statuses.turn_rows(run, 0, math.cos(angle), math.sin(angle))
+    Q = np.eye(3)
+    Q[1:, 1:] = [[math.cos(total), math.sin(total)], [-math.sin(total), math.cos(total)]]
+    assert run.jacobian.reshape(3, 5) == pytest.approx(Q @ J)
+    assert run.columns.reshape(3, 5) == pytest.approx(Q @ D)
+    for name, given in vectors.items():
+        assert getattr(run, name)[:3] == pytest.approx(Q @ given), name
+    assert (run.cosine[0], run.sine[0]) == pytest.approx((math.cos(total), math.sin(total)))
+    statuses.turn_back(run)
+    assert run.jacobian.reshape(3, 5) == pytest.approx(J)
+    assert run.force[:3] == pytest.approx(vectors["force"]) and run.sine[0] == pytest.approx(0)
+
+
+@pytest.mark.parametrize(
+    ("given", "worst", "wanted"),
+    [
+        ({"status": 0, "motion": (-0.5, 0, 0)}, 0.05, 1),  # open, and it approaches
+        ({"status": 0, "motion": (0.5, 0, 0)}, -0.05, 1),
+        ({"status": 0, "motion": (-0.5, 0, 0), "active": 0}, 0.0, 0),
+        ({"status": 1, "force": (-0.5, 0, 0)}, 0.1, 0),  # closed, and it pulls: times its diagonal, 2
+        ({"status": 1, "force": (-0.5, 0, 0), "active": 2}, 0.0, 1),
+        ({"status": 1, "force": (4, 3, 4)}, 4 * (5 - 3.0) / 10, 2),  # sticks, beyond 0.6 · 4 + 0.6
+        ({"status": 1, "force": (4, 1, 2)}, 4 * (5**0.5 - 3.0) / 10, 2),  # it does not contradict
+        ({"status": 2, "force": (4, 0, 0), "motion": (0, -0.6, -0.8)}, 0.1, 1),  # slides backwards
+        ({"status": 2, "force": (4, 0, 0), "motion": (0, 0.6, 0.8)}, -0.1, 1),
+        ({"status": 2, "force": (4, 0, 0), "motion": (0, -0.6, -0.8), "rests": 0}, -0.8, 0),
+    ],
+)
+def test_a_contradiction_is_a_share_of_the_size_of_its_rows(
+    given: dict[str, Any], worst: float, wanted: int, make: Make
+) -> None:
+    own = {
+        "friction": [0.5],
+        "capacity": [0.2],
+        "static": [0.6],
+        "static_capacity": [0.6],
+        "size": [10.0] * 3,
+        "direction": [0, 0.6, 0.8],
+        "force": np.zeros(3),
+        "motion": np.zeros(3),
+        "active": 1,
+        "rests": 1,
+    }
+    run = make(np.eye(3), 2 * np.eye(3), ONE, **{
+        name: np.atleast_1d(x) if name in ("status", "active", "rests") else x
+        for name, x in (own | given).items()
+    })  # fmt: skip
+    problem.measure_rows(run)
+    found = statuses.contradiction(run, 0)
+    assert (found, run.wanted[0]) == (pytest.approx(worst, abs=1e-12), wanted)
+    before = run.status[0]
+    statuses.change_status(run, 0)
+    assert run.status[0] == wanted
+    if wanted == 2 and before == 1:
+        friction = np.array(given["force"][1:], float)
+        assert run.direction[1:] == pytest.approx(-friction / np.linalg.norm(friction))
+
+
+@pytest.mark.parametrize(
+    ("best", "force", "share", "wanted"),
+    [
+        ((4, 0, 0), (5, 1, 0), 1.0, 1),
+        ((4, 0, 0), (-2, 0, 0), 4 / 6, 0),  # the normal is zero
+        ((4, 0.5, 0.2), (3, 4, 1), None, 2),  # the limit of friction is reached
+        ((4, 1, -0.5), (9, -6, 5), None, 2),
+        ((4, 2.4, 0), (4, 3, 0), 0.0, 2),  # it is at its limit from the start
+    ],
+)
+def test_forces_change_up_to_the_first_limit(
+    best: tuple[float, ...], force: tuple[float, ...], share: float | None, wanted: int, make: Make
+) -> None:
+    """|T| = μ N along the straight line between the forces, by a root finder."""
+    run = make(np.eye(3), np.eye(3), ONE, best=best, force=force, status=[1.0], wanted=[1.0], active=[1.0],
+               static=[0.6], size=np.ones(3))  # fmt: skip
+    problem.measure_rows(run)
+    if share is None:
+        start, end = np.array(best, float), np.array(force, float)
+
+        def beyond(x: float) -> float:
+            at = start + x * (end - start)
+            return float(np.hypot(at[1], at[2]) - 0.6 * at[0])
+
+        share = float(brentq(beyond, 0, 1, xtol=1e-15))
+    assert status_search.admissible_share(run, 0) == pytest.approx(share, abs=1e-12)
+    assert run.wanted[0] == wanted
+
+
+@pytest.mark.parametrize(("lever", "doubt"), [(0.5, 0), (1.9, 0), (2.1, 1), (5.0, 1)])
+def test_a_normal_force_that_grows_with_its_own_friction_is_in_doubt(
+    lever: float, doubt: int, make: Make
+) -> None:
+    """A_NN − μ A_NT ≤ 0, with μ = 0.5 and A_NN = 1: from A_NT = 2 on (Painlevé)."""
+    J, D = np.eye(2), np.array([[1.0, lever], [lever, 30.0]])
+    run = make(J, D, [(0, range(1, 2))], friction=[0.5], direction=[0.0, 1.0], status=[2.0], active=[1.0])
+    problem.measure_rows(run)
+    assert bool(status_search.find_doubt(run)) == bool(doubt) and run.doubt[0] == doubt
+    run.direction[1] = -1.0  # the other way it presses less
+    assert not status_search.find_doubt(run)

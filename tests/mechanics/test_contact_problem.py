@@ -89,6 +89,19 @@ def test_contacts_that_nearly_hold_each_other_have_a_solution() -> None:
     assert largest_violation(J, free, rows, friction, found["force"]) < 1e-9
 
 
+def test_a_normal_and_a_slip_that_nearly_move_together_have_a_solution() -> None:
+    """The tip of two bodies that are nearly stretched, where the rows differ by 1e-6: softness hid the motion
+    that they leave, and a bouncing tip found no impulses.
+    """
+    row = np.array([-0.05, 0.17])
+    J = np.array([row, -5.7 * row + [1e-6, 1e-6]])
+    found = solve(J, J @ np.array([-1.0, -1.0]), [(0, (1,))], [0.7])
+    assert found["failed"][0] == 0 and found["status"][0] == 1
+    # A = J Jᵀ has pivots of 1e-12, so 4 of 16 digits may remain; twice as many do.
+    assert found["force"] == pytest.approx([5.7e6, 1e6], rel=1e-7)
+    assert found["loaded"] == pytest.approx([1.0, 1.0], rel=1e-7)
+
+
 def test_forces_that_grow_without_end_are_no_solution() -> None:
     """A wall on each side, both approached: b is that of no motion, and relaxation diverges."""
     J = np.array([[1.0], [-1.0]])

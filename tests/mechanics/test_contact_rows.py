@@ -126,6 +126,24 @@ def test_friction_bears_nothing_that_its_own_normal_can() -> None:
         assert rates["loaded"] == pytest.approx(J.T @ found["force"], abs=1e-13)
 
 
+def test_rounding_of_accelerations_does_not_change_how_redundant_rows_share() -> None:
+    """A body on two feet, one of which slides, with a brake that holds its turn: the feet fall at the same
+    rate up to rounding, which was all that entered the row of the brake. It contradicted the feet then, and
+    another method gave the brake most of the load.
+    """
+    shape = ContactShape([(0, ()), (1, (2,)), (None, (3,))], 3)
+    J = np.array([[0, 1, 0.6], [0, 1, -0.1], [1, 0, -0.3], [0, 0, 1.0]])
+    D = J / [2.0, 2.0, 0.05]
+    given = {"held": [1, 1, 0, 1], "weight": [0, 0, 0.1, 0], "static_capacity": [0, 0, 40.0], "shape": shape}
+    falls = np.array([-9.81, -9.81, 0.2, 0.0])
+    expected = _solve("contact_forces", J, D, falls, **given)["force"]
+    assert abs(expected[3]) < 1e-2 * abs(expected[0])  # normals can hold the turn
+    rounding = np.array([np.spacing(9.81), 0, 0, 0])
+    for bits in (1, 2, -3):
+        found = _solve("contact_forces", J, D, falls + bits * rounding, **given)["force"]
+        assert found == pytest.approx(expected, rel=1e-9, abs=1e-9)
+
+
 def test_slides_with_redundant_normals_share_the_load_as_compliant_rows_do() -> None:
     """Five feet of a body in space, of which two slide: seven rows of rank five hold, and the motion depends
     on how they share the load: as springs do, λ = Σ⁻¹ J y for a small motion y."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from armillary.mechanics.constraints.dependent_speeds import partition
+from armillary.mechanics.constraints.dependent_speeds import _exchange_pair, partition
 
 SEEDS = range(40)
 
@@ -134,3 +134,23 @@ def test_speeds_kept_free_are_never_dependent(seed: int) -> None:
 
 def test_nothing_is_dependent_where_all_are_kept_free() -> None:
     assert partition(np.ones((1, 2)), np.ones(2), {0, 1}, ()) == []
+
+
+@pytest.mark.parametrize(
+    ("J", "pairs", "allowed", "expected"),
+    [
+        ([[0.1, 1.0, 0.3]], [(0, 0)], (0, 1, 2), (0, 1)),  # u₀ = −10 u₁ − 3 u₂
+        ([[0.1, 0.2, 1.0]], [(0, 0)], (0, 1, 2), (0, 2)),
+        ([[0.1, 0.19, 1.0]], [(0, 0)], (0, 1), None),  # 1.9 is little, and u₂ may not be taken
+        ([[0.6, 1.0, 0.3]], [(0, 0)], (0, 1, 2), None),  # 1.7 is little
+        ([[1.0, 0.0, 2.0], [0.0, 0.1, 1.0]], [(0, 0), (1, 1)], (0, 1, 2), (1, 2)),
+        ([[1.0, 0.0, 2.0], [0.0, 0.1, 1.0]], [(0, 0), (1, 1)], (0, 1), None),  # no other speed
+        ([[1.0, 9.0]], [], (0, 1), None),
+    ],
+)
+def test_the_pair_is_exchanged_that_would_run_away_fastest(
+    J: list[list[float]], pairs: list[tuple[int, int]], allowed: tuple[int, ...],
+    expected: tuple[int, int] | None,
+) -> None:  # fmt: skip
+    """The largest factor by which an independent speed moves a dependent one, where it is above 2."""
+    assert _exchange_pair(np.array(J), pairs, allowed) == expected

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import armillary as arm
 from armillary.algebra import functions as fn
 from armillary.algebra.arguments import core_of
 from armillary.algebra.calculus import evaluate
 from armillary.algebra.expression import as_expr, symbol
+from armillary.algebra.triples import joined
 from armillary.mechanics.constraints.reduction import Configuration
 from armillary.mechanics.contact.state import term_sizes
+from armillary.mechanics.tree.tree import AxisRotation, MatrixRotation, NoRotation, RotationChain
 
 
 @pytest.mark.parametrize("formalism", ["kane", "recursive"])
@@ -76,3 +80,34 @@ def test_sizes_of_terms_are_those_that_they_would_have_if_nothing_cancelled() ->
         assert evaluate(as_expr(term_sizes(expression)), at) == pytest.approx(size, rel=1e-15), str(
             expression
         )
+
+
+@pytest.mark.parametrize("kind", ["none", "x", "y", "z", "matrix", "chain", "two chains"])
+def test_rotations_turn_vectors_and_matrices(kind: str) -> None:
+    """v → R v and back, A → R A Rᵀ, with R of SciPy: numbers here, expressions in a tree."""
+    rng = np.random.default_rng(4)
+
+    def axis(i: int, angle: float) -> tuple[AxisRotation, np.ndarray]:
+        turn = Rotation.from_rotvec(angle * np.eye(3)[i]).as_matrix()
+        return AxisRotation(i, math.cos(angle), math.sin(angle)), turn
+
+    about, R1 = axis(1, 0.7)
+    whole = Rotation.from_rotvec([0.3, -0.5, 0.9]).as_matrix()
+    matrix = MatrixRotation(joined(joined(row) for row in whole.tolist()))
+    made: dict[str, tuple[Any, np.ndarray]] = {
+        "none": (NoRotation(), np.eye(3)), **{name: axis(i, 0.4 + i) for i, name in enumerate("xyz")},
+        "matrix": (matrix, whole), "chain": (RotationChain(matrix, about), whole @ R1),
+        "two chains": (RotationChain(RotationChain(matrix, about), axis(2, -1.1)[0]),
+                       whole @ R1 @ axis(2, -1.1)[1]),
+    }  # fmt: skip
+    rotation, R = made[kind]
+    v, A = rng.normal(size=3), rng.normal(size=(3, 3))
+
+    def numbers(found: Any) -> np.ndarray:
+        return np.array([arm.evaluate(as_expr(x), {}) for x in np.ravel(np.array(found, dtype=object))])
+
+    assert numbers(rotation.to_parent(joined(v.tolist()))) == pytest.approx(R @ v)
+    assert numbers(rotation.to_child(joined(v.tolist()))) == pytest.approx(R.T @ v)
+    for whole_matrix, turn in ((A, rotation.general_to_parent), (A + A.T, rotation.symmetric_to_parent)):
+        rows = joined(joined(row) for row in whole_matrix.tolist())
+        assert numbers(turn(rows, "turned")) == pytest.approx((R @ whole_matrix @ R.T).ravel())

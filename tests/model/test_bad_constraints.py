@@ -120,7 +120,7 @@ LOOPS: Table = [
     (
         "that can never close",
         lambda m: m.s.close_loop(m.A.origin, m.s.ground.point((0, 0, 1)), name="gap"),
-        "'gap.*whatever moves",
+        "'gap.*in every position",
     ),
     ("along letters", lambda m: m.s.close_loop(m.S, m.C, "xy"), "'xy' is not a vector"),
     ("along a number", lambda m: m.s.close_loop(m.S, m.C, 3), "3 is not a vector"),

@@ -272,3 +272,28 @@ def test_a_feedback_s_description_is_part_of_those_of_its_gains() -> None:
     s.feedback("hold", [[3.0, 4.0]], ["A.q1", "A.u1"], units=["N*m"], about="holds the arm")
     found = [s.parameters[name].data.about for name in ("hold_k1", "hold_k2")]
     assert found == ["gain of hold for A.q1: holds the arm", "gain of hold for A.u1: holds the arm"]
+
+
+def test_matrices_that_are_left_out_and_leading_zeros_change_nothing() -> None:
+    """Without B and D the states decay alone, and without C all of them are outputs. A controller with an
+    integral of 2 N adds half of an error to it; polynomials may begin with zeros.
+    """
+    s = arm.System("parts")
+    s.body("b", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.input("u", 3.0)
+    for k, y in enumerate(s.linear_model("decay", ["u"], [[-1.0, 2.0], [0.0, -3.0]], initial=[1.0, 0.5])):
+        s.output(f"decay {k}", y)
+    s.linear_model("driven", ["u"], [[-1.0, 2.0], [0.0, -3.0]], [4.0, 5.0], [0.5, 1.0])
+    s.transfer_function("padded", "u", [0, 0, 2.0], [0, 0.5, 1.0])
+    s.output("controlled", s.pid("control", "u - 1", 0.5, 2.0, initial=2.0))
+    model = s.derive().compile()
+    names = ["b.q1", "b.u1", *model.state_names]
+    state = dict(zip(names, model.state(), strict=True))
+    rates = dict(zip(names, model.derivatives(0.0, model.state()), strict=True))
+    assert (state["decay_x1"], state["decay_x2"], state["control_integral"]) == (1.0, 0.5, 2.0)
+    assert (rates["decay_x1"], rates["decay_x2"]) == (0.0, -1.5)
+    assert (rates["driven_x1"], rates["driven_x2"]) == (12.0, 15.0)
+    assert rates["padded_x1"] == 12.0 and [n for n in rates if n.startswith("padded")] == ["padded_x1"]
+    assert rates["control_integral"] == 4.0
+    out = model.outputs(0.0, model.state())
+    assert [out[name] for name in ("decay 0", "decay 1", "controlled")] == [1.0, 0.5, 3.0]

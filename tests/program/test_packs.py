@@ -200,8 +200,8 @@ def twice(section: ProgramSection) -> ProgramSection:
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        (of_other_operands, "its pack holds other operands than it has"),
-        (apart, "do not stand side by side"),
+        (of_other_operands, "the columns of its pack are not its operands"),
+        (apart, "are not adjacent"),
         (of_different_operations, "the nodes of its pack are different operations"),
         (twice, "it is in two packs"),
     ],

@@ -108,7 +108,7 @@ def test_own_symbols_fractions_and_the_order_of_textbooks() -> None:
     ("symbols", "message"),
     [
         ({"pole.q2": "x"}, "did you mean 'pole.q1'"),
-        ({"pole.q1": "m"}, "is the symbol of something else"),
+        ({"pole.q1": "m"}, "is the symbol of another quantity"),
         ({"pole.q1": "a b"}, "is no symbol"),
         ({"pole.q1": "x", "cart.q1": "x"}, "the same symbol"),
         (["x"], "symbols= must hold"),

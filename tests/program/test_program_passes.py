@@ -118,14 +118,14 @@ def derived(seed: int, formalism: str) -> tuple[Equations, dict[str, Any]]:
 def test_passes_name_all_nodes_that_they_change(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     equations, _ = derived(seed, "recursive")
     quick, gains = improve(core_of(equations).targets.rates, Constants())
-    remade, changed = Graph.remade, []
+    original, changed = Graph.rebuild_nodes, []
 
     def of_all_nodes(graph: Graph, make: Callable[[Expr, list[Expr]], Expr | None], among: Any) -> Graph:
-        made = remade(graph, make, set(graph.order))
+        made = original(graph, make, set(graph.order))
         changed.append(made is not graph)
         return made
 
-    monkeypatch.setattr(Graph, "remade", of_all_nodes)
+    monkeypatch.setattr(Graph, "rebuild_nodes", of_all_nodes)
     slow, same_gains = improve(core_of(equations).targets.rates, Constants())
     assert sum(changed) >= 3
     assert [settle(r).digest for r in quick.roots] == [settle(r).digest for r in slow.roots]

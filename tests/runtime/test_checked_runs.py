@@ -278,7 +278,7 @@ def test_a_third_crank_is_redundant_only_while_it_is_as_long_as_the_others() -> 
     assert run["E.q1"] == pytest.approx(run["K.q1"], abs=1e-9)
     both = model.simulate(0.5, sample=0.01, parameters={"L": 1.05, "M": 1.05})
     assert both["E.q1"] == pytest.approx(both["K.q1"], abs=1e-9)
-    with pytest.raises(ParameterError, match="is redundant at the default parameters, but not at these"):
+    with pytest.raises(ParameterError, match="is redundant with the default parameters, but not with these"):
         model.simulate(0.5, parameters={"M": 1.05})
 
 

@@ -155,7 +155,7 @@ def test_a_hinge_in_a_planar_loop_has_redundant_rows_which_are_named() -> None:
 
 
 def test_a_free_body_that_is_fixed_to_the_ground_has_no_freedom() -> None:
-    with pytest.raises(ModelError, match=r"over-constrained: 6 constraints take all of its 6 speeds"):
+    with pytest.raises(ModelError, match=r"over-constrained: 6 constraints determine all of its 6 speeds"):
         hung(arm.Free(), "fixed").derive()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.errors import ModelError, ParameterError, UnitsError
-from armillary.runtime.inputs.reading import driven_inputs
+from armillary.runtime.inputs.reading import _sample_function, driven_inputs
 
 OMEGA = 3.0
 RNG = np.random.default_rng(7)
@@ -349,3 +350,36 @@ def test_stops_that_rounding_alone_keeps_apart_are_one() -> None:
     assert stops(4e-16) == stops(4e-15) == pytest.approx([1.0]) and len(stops(4e-15)) == 1
     assert stops(1e-3) == pytest.approx([1.0, 1.001])
     assert stops(0.0, t_end=0.5) == []
+
+
+@pytest.mark.parametrize(
+    ("step", "every"), [(1.0, 0.5), (3.0, 1.5), (9.0, 2.0), (None, 2.0), (0.02, 2.0)]
+)  # a run of 20,000 s: 10,000 intervals, but the stages of fixed steps while these are fewer than a million
+def test_a_function_is_sampled_at_the_stages_of_fixed_steps(step: float | None, every: float) -> None:
+    settings: Any = SimpleNamespace(t0=5.0, t_end=20_005.0, step=step)
+    signal = _sample_function("u", np.sqrt, settings)
+    assert (signal.time[0], signal.time[-1]) == (5.0, 20_005.0)
+    assert np.diff(signal.time) == pytest.approx(every, rel=1e-3)
+    assert np.array_equal(signal.values, np.sqrt(signal.time))
+
+
+def test_signals_keep_their_units_and_interpolation(tmp_path: Path) -> None:
+    """Times in ms; between instants a held signal has the value of the one before, a spline that of SciPy."""
+    file = tmp_path / "given.csv"
+    file.write_text("t [ms],u [cm],v\n0,1,5\n200,4,7\n500,2,6\n")
+    plain, held = (
+        arm.Signal.from_csv(file),
+        arm.Signal.from_csv(file, 1, "v", interpolation="hold", units="mm"),
+    )
+    assert (plain.units, plain.interpolation, plain.name) == ("cm", None, "u")
+    assert np.allclose(plain.time, [0, 0.2, 0.5]) and np.allclose(plain([0.1, 0.35]), [2.5, 3.0])
+    late = arm.Signal(held.time, [held.values, 2 * held.values], interpolation="hold", units="mm", name="v")
+    for signal in (held, held.delayed(0.0), late.of_run(0), held.of_run(3)):
+        assert (signal.units, signal.interpolation, signal.name) == ("mm", "hold", "v")
+        assert np.allclose(signal([-1.0, 0.1, 0.2, 0.49, 9.0]), [5, 5, 7, 7, 6])
+    assert (late.runs, held.runs, len(late)) == (2, None, 3)
+    assert np.allclose(late.delayed("100 ms")(0.25), [5, 10])
+    line = arm.Signal.sampled(lambda t: t**3, 1.0, every=0.25, t0=0.5, interpolation="linear", units="m")
+    assert np.allclose(line.time, [0.5, 0.75, 1.0]) and line.units == "m"
+    assert np.isclose(line(0.6), 0.125 + 0.4 * (0.421875 - 0.125))
+    assert np.isclose(arm.Signal.sampled(lambda t: t**3, 1.0, every=0.2)(0.33), 0.33**3, rtol=1e-12)

@@ -155,7 +155,7 @@ def test_lock_and_release_at_once_are_refused() -> None:
 def test_what_was_never_locked_is_not_released() -> None:
     s = spacecraft()
     s.event("let go", "t - 0.5", unlock="arm.u1")
-    with pytest.raises(ModelError, match=r"event 'let go'.*'arm\.u1', but nothing ever locks it"):
+    with pytest.raises(ModelError, match=r"event 'let go'.*'arm\.u1', but it is never locked"):
         s.derive()
 
 

@@ -305,7 +305,7 @@ def two_hinges() -> arm.System:
 def test_release_of_what_was_never_locked_is_an_error() -> None:
     s = two_hinges()
     s.event("free", "t - 0.5", unlock="b.u1")
-    with pytest.raises(arm.ModelError, match=r"event 'free' unlocks 'b\.u1', but nothing ever locks it"):
+    with pytest.raises(arm.ModelError, match=r"event 'free' unlocks 'b\.u1', but it is never locked"):
         s.derive()
 
 

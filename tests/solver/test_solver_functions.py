@@ -356,3 +356,29 @@ def test_constraints_hold_where_gaps_and_residuals_are_small(
     run = SimpleNamespace(numbers=numbers, speed=[-9.0, 5.0], change=[3.0, 3.0], broken=[0.0, 0.0])
     run.jacobian = [0.0, 0.0, 0.0, 1.0]
     assert assembly.constraints_hold(run) is hold
+
+
+@pytest.mark.parametrize("enters", [True, False])
+def test_a_shorter_step_ends_with_the_rates_at_its_own_end(enters: bool, given: Names) -> None:
+    """From the state before; rates that enter the error are those before coordinates are normalised."""
+    asked: list[tuple[float, str]] = []
+
+    def derivatives(t: float, state: str) -> float:
+        asked.append((t, state))
+        return t
+
+    def stages(run: Any, t: float, h: float) -> None:
+        assert (run.state, t, h) == ("base", 2.0, 0.25)
+        run.trial = "reached"
+
+    def normalise(t: float, state: str) -> str:
+        assert t == 2.25
+        return f"normalised {state}"
+
+    given(events, stages=stages, derivatives=derivatives, normalise=normalise)
+    given(events, end_enters_error=lambda run: enters)
+    run = SimpleNamespace(state="end", base="base", t_old=2.0, h_taken=1.0, prepared=True)
+    events.land(run, 0.25)
+    assert asked == [(2.25, "reached" if enters else "normalised reached")]
+    assert (run.k_end, run.h_taken, run.prepared) == (2.25, 0.25, False)
+    assert run.state == run.finish == "normalised reached"

@@ -19,8 +19,9 @@ from armillary.studies.sampling import (
     Triangular,
     Uniform,
 )
+from armillary.studies.sampling import points as sampled_points
 from armillary.studies.sampling.distributions import UserDistribution
-from armillary.studies.sampling.points import permute_range, uniform
+from armillary.studies.sampling.points import LatinHypercube, permute_range, uniform
 from tests.later import later, unit_registry
 
 stats = later("scipy.stats")
@@ -245,6 +246,13 @@ def test_latin_hypercubes_place_their_points_anywhere_in_a_slice():
     for inside in (a, b):
         assert stats.kstest(inside, "uniform").pvalue > 1e-3
     assert abs(np.corrcoef(a, b)[0, 1]) < 4 / np.sqrt(5000)  # four deviations
+
+
+def test_latin_hypercubes_stay_below_one(monkeypatch):
+    """(2 + (1 − 2⁻⁵³))/3 is rounded to 1, where quantiles of many distributions are infinite."""
+    monkeypatch.setattr(sampled_points, "uniform", lambda seed, name, i0, i1: np.full(i1 - i0, 1 - 2.0**-53))
+    [found] = LatinHypercube(("a",), 3, 1)(0, 3)
+    assert sorted(found) == [1 / 3, 2 / 3, 1 - 2.0**-53]
 
 
 def test_sobol_points_are_scipys_and_as_even_as_they_should_be():

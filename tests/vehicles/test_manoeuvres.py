@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
@@ -207,6 +208,15 @@ def test_the_command_prints_the_figures_of_a_text_model(tmp_path: Path) -> None:
     (tmp_path / "ball.toml").write_text('name = "ball"\n[bodies.b]\nmass = 1\ninertia = 0\n')
     with pytest.raises(arm.ModelError, match="is no car for manoeuvres"):
         veh.Car.load(tmp_path / "ball.toml")
+
+
+def test_the_command_has_the_defaults_of_the_function() -> None:
+    from armillary.cli.app import app
+
+    made = {option.name: option.default for option in app.get_command(None, "maneuver").params}
+    own = signature(veh.run_manoeuvre).parameters
+    assert (made["brake"], made["speed"]) == (own["brake"].default, "80 km/h")
+    assert own["speed"].default == 80 / 3.6
 
 
 def test_a_report_has_figures_and_plots(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import ctypes
 import json
 import math
 import re
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.cli.app import app
 from armillary.runtime.models.compilation import compile_equations
-from armillary.viewer.live import hand_names, live_page, with_hand
+from armillary.viewer.live import hand_names, with_hand
 from tests.browser import dragged, touching, wait_for_pictures
 
 HOSTILE = "</script><img src=x onerror=window.struck=1>"
@@ -34,6 +35,12 @@ def _system(name: str = "swing") -> arm.System:
     return s
 
 
+def live_page(model: arm.stages.Model, **options: object) -> str:
+    """Return the text of the page of a model."""
+    with tempfile.TemporaryDirectory() as folder:
+        return model.live(Path(folder) / "page.html", **options).read_text(encoding="utf-8")
+
+
 @pytest.fixture(scope="module")
 def model() -> arm.stages.Model:
     return _system().derive().compile()
@@ -42,7 +49,7 @@ def model() -> arm.stages.Model:
 @pytest.fixture(scope="module")
 def page(model) -> str:
     return live_page(
-        core_of(model),
+        model,
         sliders=[("L", 0.2, 1.0), "bob.q1", "g"],
         inputs=[("torque", -5, 5)],
         initial={"bob.q1": 0.8},
@@ -78,7 +85,7 @@ def test_sliders_of_inputs_begin_at_their_values_in_stated_units() -> None:
     s = arm.System("press")
     ram = s.body("ram", joint=arm.Prismatic("x"), mass=2.0, inertia=0)
     s.force("press", s.input("load", 2.5, units="kN"), s.ground.x, at=ram.com)
-    (slider,) = _data(live_page(core_of(s.derive().compile()), inputs=["load"]))["live"]["inputs"]
+    (slider,) = _data(live_page(s.derive().compile(), inputs=["load"]))["live"]["inputs"]
     assert {name: slider[name] for name in ("value", "low", "high", "units")} == pytest.approx(
         {"value": 2.5, "low": 0.0, "high": 5.0, "units": "kN"}
     )
@@ -123,7 +130,7 @@ def test_the_hand_pulls_as_a_force_on_a_point_does(model) -> None:
 )
 def test_what_a_page_cannot_show_is_refused(model, options: dict, words: str) -> None:
     with pytest.raises(arm.ArmillaryError, match=re.escape(words)):
-        live_page(core_of(model), grab=False, **options)
+        live_page(model, grab=False, **options)
 
 
 def test_a_model_that_calls_outside_is_refused(tmp_path: Path) -> None:
@@ -332,7 +339,7 @@ def test_a_predictive_controller_balances_the_cart_pole_in_a_browser(open_page) 
     plant = _balanced().derive().compile()
     law = plant.mpc({"F": (-8, 8)}, Q=[1.0, 1.0, 0.1, 0.1], R=0.01, step=0.05, horizon=5, passes=4)
     closed = _balanced(law).derive().compile()
-    text = live_page(core_of(closed), sliders=[("pole.q1", -0.4, 0.4)], plots=["pole.q1", "force"])
+    text = live_page(closed, sliders=[("pole.q1", -0.4, 0.4)], plots=["pole.q1", "force"])
     seen = open_page(text).evaluate(BALANCE)
     settings = {"method": "dopri5", "rtol": 1e-6, "atol": 1e-8, "max_step": 1 / 60}
     run = closed.simulate(5.0, sample=1 / 60, initial={"pole.q1": 0.3}, **settings)

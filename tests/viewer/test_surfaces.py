@@ -269,3 +269,13 @@ def test_bent_parts_move_with_their_points() -> None:
     up = np.array([-0.5, 0.0, 1.0]) / np.sqrt(1.25)
     assert np.allclose(found.normals, np.repeat([up, -up], 6, axis=0)) and len(found.faces) == 8
     check_normals(found, 1 - 1e-9)
+
+
+def test_surfaces_are_joined_with_their_own_faces() -> None:
+    """No surface is one without vertices; the volume of two boxes is the sum of theirs."""
+    none = surfaces.join_surfaces([])
+    assert (none.vertices.shape, none.normals.shape, none.faces.shape) == ((0, 3), (0, 3), (0, 3))
+    one, two = surfaces.box((1.0, 2.0, 3.0)), surfaces.box((0.5, 0.5, 2.0)).move(np.eye(3), (4.0, 0, 0))
+    both = surfaces.join_surfaces([one, none, two])
+    assert volume(both) == pytest.approx(6.5) and len(both.faces) == len(one.faces) + len(two.faces)
+    assert open_edges(both) == 0

@@ -1,6 +1,6 @@
-"""Arguments of public calls: checked, refused with an error that names them, and recorded for saving.
+"""Checks of arguments of public calls, and records of arguments for saving.
 
-``what`` is the noun phrase by which an error names the argument.
+A check raises an error that names the argument by the noun phrase ``what``.
 """
 
 from __future__ import annotations
@@ -71,11 +71,11 @@ def index(value: Given, length: int, what: str, error: Error = ArmillaryError) -
 
 
 def text(value: object, what: str, error: Error = ArmillaryError) -> str:
-    """Return the value if it is a text that a file can hold."""
+    """Return the value if it is a text that can be written to a file."""
     if not isinstance(value, str):
         raise error(f"{what} must be a text, not {shown(value)}")
     if not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
-        raise error(f"{what} has half of a pair of characters, which no file can hold: {shown(value)}")
+        raise error(f"{what} has a single surrogate character, which cannot be written: {shown(value)}")
     return value
 
 
@@ -126,9 +126,8 @@ def checked_names(
 ) -> DataTable:
     """Return the given values by name, after checking that every name is known.
 
-    ``given`` is a mapping, or the names or symbols themselves. The error about an unknown name has
-    ``missing`` before it and ``after`` behind it, then the nearest known name and, if ``listed``, all known
-    names.
+    ``given`` is a mapping, or the names or symbols themselves. The error about an unknown name consists of
+    ``missing``, the name, ``after``, the nearest known name and, if ``listed``, all known names.
     """
     found = {str(key): given[key] if isinstance(given, Mapping) else key for key in given}
     for name in found:
@@ -146,7 +145,7 @@ def check_keywords(verb: AnyFunction, given: Iterable[str], error: Error = Armil
 
 
 class NamedTable(dict[str, Item]):
-    """Objects of one kind by name; the error about an unknown name suggests a known one."""
+    """Objects of one kind by name; the error about an unknown name suggests a known name."""
 
     def __init__(self, kind: str, things: Mapping[str, Item] | None = None) -> None:
         super().__init__(things or {})
@@ -160,23 +159,21 @@ class NamedTable(dict[str, Item]):
 
 
 def table(value: object, what: str, error: Error = ArmillaryError) -> DataTable:
-    """Return values by name; keys may be symbols, and None gives an empty table."""
+    """Return a mapping with its keys, names or symbols, as text; an empty table for None."""
     if value is not None and not isinstance(value, Mapping):
         raise error(f"{what} must hold values by name, {{'name': value, …}}, not {shown(value)}")
     return {str(name): item for name, item in (value or {}).items()}
 
 
 def names_by_number(value: object) -> Mapping[int, Given]:
-    """Return the value if it is a mapping, of numbers to names."""
+    """Return the value if it is a mapping, as of numbers to names."""
     if not isinstance(value, Mapping):
         raise ArmillaryError(f"a mapping of numbers to names, {{0: 'weave'}}, is needed, not {shown(value)}")
     return value
 
 
 def item_count(value: Given) -> int:
-    """Return the number of items of a list, tuple or array; −1 for a text, and for an object
-    without items.
-    """
+    """Return the number of items of a list, tuple or array; −1 for a text or an object without items."""
     if isinstance(value, str):
         return -1
     try:
@@ -186,7 +183,7 @@ def item_count(value: Given) -> int:
 
 
 def several(value: object, what: str, error: Error = ArmillaryError) -> list[Given]:
-    """Return a list of things; a text alone is a list of one."""
+    """Return the items of any iterable as a list; a single text becomes a list of one item."""
     if isinstance(value, str):
         return [value]
     if not isinstance(value, Iterable):
@@ -195,7 +192,7 @@ def several(value: object, what: str, error: Error = ArmillaryError) -> list[Giv
 
 
 def pair(value: object, what: str) -> tuple[Given, Given]:
-    """Return the value if it is a tuple of two names, of a row and a column of a table."""
+    """Return the value if it is a tuple of two items, such as the names of a row and a column."""
     if not isinstance(value, tuple) or len(value) != 2:
         raise ArmillaryError(f"{what} are given by two names, ['of', 'by'], not by {shown(value)}")
     return value
@@ -207,7 +204,7 @@ def core_of(given: Given) -> Given:
 
 
 def instance(value: object, kind: type[Kind], what: str, error: Error = ArmillaryError) -> Kind:
-    """Return an object of a class; ``what`` describes the need in errors."""
+    """Return the value if it is an object of the class ``kind``."""
     if not isinstance(value, kind):
         raise error(f"{what} is needed, not {shown(value)}")
     return value
@@ -235,7 +232,7 @@ def file_path(value: Given, what: str, error: Error = ArmillaryError) -> Path:
     except UnicodeEncodeError as problem:
         strange = shown(problem.object[problem.start])
         raise error(
-            f"{what}: {shown(name)} has a character that names of files cannot have, {strange}"
+            f"{what}: {shown(name)} has the character {strange}, which file names cannot have"
         ) from None
     if longest > _LONGEST:
         raise error(f"{what}: {shown(name)} has a name of more than {_LONGEST} bytes, too long for a file")
@@ -243,19 +240,19 @@ def file_path(value: Given, what: str, error: Error = ArmillaryError) -> Path:
 
 
 def read_only(values: object) -> np.ndarray:
-    """Return a copy of an array that cannot be written."""
+    """Return a read-only copy of an array."""
     found = np.array(values)
     found.setflags(write=False)
     return found
 
 
-# Objects that record the arguments they were made with, so that a description is saved as it was given.
+# Objects that record their arguments, so that a description is saved as the user gave it.
 
 Class = TypeVar("Class", bound=type)
 
 
 def records_arguments(cls: Class) -> Class:
-    """Return a class whose objects keep the arguments of their outermost ``__init__``."""
+    """Change a class so that its objects keep the arguments of their outermost ``__init__``."""
     # mypy: the initialiser of a class is replaced by one that records.
     make = cls.__init__  # type: ignore[misc]
 
@@ -269,7 +266,7 @@ def records_arguments(cls: Class) -> Class:
 
 
 def arguments_of(made: object) -> DataTable | None:
-    """Return the arguments that an object was made with, by name; None if it does not record them."""
+    """Return, by name, the arguments from which an object was made; None if it does not record them."""
     if is_dataclass(made) and not isinstance(made, type):
         return {f.name: getattr(made, f.name) for f in fields(made)}
     given = getattr(made, "__dict__", {}).get("_given")

@@ -1,4 +1,4 @@
-"""Functions that generated code calls: blocks with many results, and compiled functions from outside."""
+"""Functions that generated code calls: blocks with many results, and a user's compiled functions."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from armillary.untyped import Given
 
 # Functions of many numbers with many results, such as the solution of linear equations.
 #
-# A block is a call node of such a function (in this process compiled code called by address, in exported
-# programs a function of their language). Its value is a vector: only calls of `BlockPart`, which take one
-# number out of it, have it as an operand.
+# A block is a node that calls such a function. In this process the function is compiled code, called by its
+# address; in exported programs it is a function of their language. The value of a block is a vector: only
+# calls of `BlockPart`, which take one number out of the vector, have a block as their operand.
 
 
 class BlockFunction(ABC):
-    """A function of numbers with many results, which works on named vectors.
+    """A function of many numbers with many results; arguments and results are grouped in named vectors.
 
     ``vectors`` are the vectors' lengths by name. ``takes`` names the vectors of arguments and ``gives`` the
     vectors of results, in order; the first ``smooth`` results have derivatives, the others are piecewise
     constant. If the first number of the vector ``condition`` is zero, the results are not used, and the call
-    may be left out. ``sizes`` are whole numbers and ``tables`` lists of whole numbers, by their names in the
-    implementation.
+    may be left out. ``sizes`` are constant whole numbers and ``tables`` constant lists of whole numbers, by
+    their names in the code of the function.
     """
 
     dimension = None
@@ -131,7 +131,7 @@ def is_block_part(node: Expr) -> bool:
     return node.kind == "call" and isinstance(node.data, BlockPart)
 
 
-# Compiled functions from outside: C functions or Numba cfuncs, which generated code calls by address.
+# A user's compiled functions: C functions or Numba cfuncs, which generated code calls by their addresses.
 
 
 class ForeignFunction:
@@ -203,7 +203,7 @@ def _function_address(name: str, source: object) -> int:
     found: Given = getattr(source, "address", source)
     if not isinstance(found, int):
         try:
-            if isinstance(found, str | bytes):  # which ctypes would take as data
+            if isinstance(found, str | bytes):  # ctypes would use the address of the text
                 raise TypeError
             found = ctypes.cast(found, ctypes.c_void_p).value
         except (ctypes.ArgumentError, TypeError) as error:

@@ -1,7 +1,7 @@
 """Derivatives and values of expressions, without recursion.
 
-Differentiation is forward over the graph: each node's derivative once, from its operands' derivatives. It
-sees through ``let`` nodes, so the derivative of an intermediate value is exact too.
+Forward differentiation computes the derivative of each node once, from the derivatives of its operands. It
+differentiates the definitions of ``let`` nodes, so derivatives through intermediate values are exact.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ NumericValue: TypeAlias = Any  # a number or an array, like the given values
 Values: TypeAlias = Mapping[Any, Any]  # numbers or arrays by symbol or by name
 ValueTable: TypeAlias = dict[Any, Any]  # like Values, but still being filled
 
-# A derivative with more factors becomes an intermediate value. By the chain rule f(f(…f(x))), n deep, has a
-# derivative of n factors, and each of its n parts one factor fewer: n² in all without this.
+# A derivative with more factors becomes an intermediate value. The derivative of f(f(…f(x))), n deep, has n
+# factors by the chain rule, and that of each inner part one factor fewer: without this, n² factors in all.
 _LARGE = 32
 
 
@@ -174,9 +174,9 @@ def evaluate_all(roots: Iterable[Expr], values: Values) -> list[NumericValue]:
 
 
 def evaluator(roots: Iterable[Expr]) -> Callable[[Values], list[NumericValue]]:
-    """Return a function from values, by symbol or by name, to several expressions' values.
+    """Return a function that computes the values of several expressions from values by symbol or by name.
 
-    It walks their graph once, here, not at every call.
+    The graph of the expressions is walked once, here, and not at every call of the function.
     """
     roots = list(roots)
     order = operands_first(roots)
@@ -273,11 +273,11 @@ def solve_for(expression: Expr, unknown: Expr) -> Expr:
 
 # Tangents: derivatives along a direction that are finite wherever the result has a derivative.
 #
-# The chain rule multiplies: at rest the slope of √(v²) is infinite and the rate of v² is zero, and the
-# product of the two is not a number, although a result that uses it (a drag −c |v| v) has a derivative.
-# So 0·∞ counts as 0 in tangents, and only the side of a choice that is taken counts. Otherwise tangents equal
-# ``directional_derivatives``: the test for zero asks for an infinite slope too, not only for a zero rate, so
-# that a tangent can be differentiated again by its rates, at rest too.
+# The chain rule multiplies slopes by rates. At rest the slope of √(v²) is infinite and the rate of v² is 0.
+# Their product is not a number, although a drag −c |v| v, which uses √(v²), has a derivative there.
+# So 0·∞ is 0 in tangents, and a choice has the derivative of the side that is taken. Otherwise tangents equal
+# ``directional_derivatives``. A product is replaced by 0 only if the rate is zero and the slope is infinite,
+# so that a tangent can be differentiated again by its rates, also at rest.
 
 
 def tangents(roots: Iterable[Expr], rates: Mapping[Expr, Expr]) -> list[Expr]:
@@ -285,7 +285,7 @@ def tangents(roots: Iterable[Expr], rates: Mapping[Expr, Expr]) -> list[Expr]:
     return directional_derivatives(roots, rates, node_tangent)
 
 
-_STEEPEST = 1e300  # slopes above are infinite
+_STEEPEST = 1e300  # larger slopes count as infinite
 
 
 def partial_derivative(node: Expr, by: Expr) -> Expr:
@@ -310,8 +310,8 @@ def finite_or_zero(slope: Expr) -> Expr:
 def pullback(roots: Sequence[Expr], weights: Sequence[Expr], by: Sequence[Expr]) -> list[Expr]:
     """Σ weight · ∂root/∂s over all roots, for each of several symbols: ``tangents`` in reverse mode.
 
-    Finite wherever the tangents are finite: an infinite slope with a zero weight, or in the side of a choice
-    that is not taken, counts as zero.
+    The result is finite wherever the tangents are finite: an infinite slope counts as zero if its weight is
+    zero, or in the side of a choice that is not taken.
     """
     chosen = below_choices(roots)
 

@@ -1,12 +1,12 @@
-"""Unknown dimensions, deduced from where quantities stand.
+"""Unknown dimensions, deduced from the terms and functions in which quantities occur.
 
 In ``-k*(x - x0) - c*v``, a force, with a length x and a speed v, the sum makes x0 a length, and both terms
 must be forces: k is a force per length, c a force per speed (as AUTOSIM does: Sayers 1990, section 9.1).
 
 The dimension of a node is a product of a known dimension and powers of unknown ones, one unknown per symbol
 without a dimension. Each sum, comparison or dimensionless argument gives an equation between two such
-products. For the exponents of mass, length and time in the unknown dimensions these equations are three
-linear systems with the same coefficients, so one sparse elimination over exact fractions solves all.
+products. For the exponents of the base dimensions (mass, length, time, …) these equations are linear systems
+with the same coefficients, so one sparse elimination over exact fractions solves all of them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Monomial:
 
 @dataclass(frozen=True)
 class Demand:
-    """An expression and another one, or a dimension, that must agree; ``where`` names the place in errors."""
+    """The demand that ``left`` has the dimension of ``right``; errors name the user's text ``where``."""
 
     left: Expr
     right: Expr | Dimension
@@ -58,26 +58,26 @@ _MINUS_ONE = Fraction(-1)
 
 
 def deduce(equations: Sequence[tuple[Expr, Dimension | None, str]]) -> dict[Expr, Dimension]:
-    """Return the dimensions of symbols that have none, as far as the expressions determine them.
+    """Return the dimensions of symbols without a stated dimension, as far as the expressions determine them.
 
-    Each entry is an expression, the dimension it must have (None: not known) and where it stands, for
-    messages. Symbols that nothing determines are left out. A contradiction is an error that names both terms.
-    Numbers fit anywhere a term may stand: ``x + 1`` does not determine x. A bare number as a coefficient may
-    have unstated units (``-3*q - 5*u``): such a term determines only dimensions that nothing else
-    determines, and never raises an error.
+    Each entry of ``equations`` is an expression, its required dimension (None if not known) and a name of its
+    origin for errors. Symbols whose dimension remains unknown are left out. A contradiction is an error that
+    names both terms. A number may be a term of any dimension: ``x + 1`` does not determine x. A bare number
+    as a coefficient may have unstated units (``-3*q - 5*u``): such a term determines only dimensions that
+    nothing else determines, and never raises an error.
     """
     system = _System()
     forms: dict[Expr, Monomial] = {}
-    place = 0  # first equation whose expression is not reached yet: nodes come root by root
+    reached = 0  # index of the first equation whose expression has not come yet: nodes come root by root
     opaque: set[Expr] = set()
     for node in operands_first([expression for expression, _, _ in equations]):
         if _is_amplitude(node) or any([a in opaque for a in node.args]):
             opaque.add(node)
             forms[node] = _bare(node)
         else:
-            forms[node] = _form(node, forms, system, equations[place][2])
-        while place < len(equations) and equations[place][0] in forms:
-            place += 1
+            forms[node] = _form(node, forms, system, equations[reached][2])
+        while reached < len(equations) and equations[reached][0] in forms:
+            reached += 1
     for expression, required, where in equations:
         if required is not None and expression.kind != "number":
             demand = Demand(expression, required, where)
@@ -118,7 +118,7 @@ def holds_bare_numbers(node: Expr) -> bool:
 
 
 def _form(node: Expr, forms: dict[Expr, Monomial], system: _System, where: str) -> Monomial:
-    """Return a node's dimension from its operands' dimensions; add its conditions on them to the system."""
+    """Return a node's dimension from its operands' dimensions; add conditions on these to the system."""
     if node.kind in ("symbol", "number"):
         return (
             Monomial(node.dimension, {}) if node.dimension is not None else Monomial(ONE, {node: Fraction(1)})
@@ -143,8 +143,8 @@ def _form(node: Expr, forms: dict[Expr, Monomial], system: _System, where: str) 
 def _may_be_bare_number(node: Expr) -> bool:
     """Return whether the number of a product may have unstated units.
 
-    The node does not show this if the dimension of the product is unknown and no factor holds an undeclared
-    symbol: the products with a bare number and with a dimensionless one are the same node.
+    If the dimension of the product is unknown and no factor holds an undeclared symbol, a product with a bare
+    number and one with a dimensionless number are the same node, and the number may be either.
     """
     bare = node.unit is ONE and node.dimension is None and abs(node.data[0]) != 1
     return bare and not any([base.undeclared for base in node.args])
@@ -163,7 +163,7 @@ def _sum_form(node: Expr, forms: dict[Expr, Monomial], system: _System, where: s
 
 def _call_form(node: Expr, forms: dict[Expr, Monomial], system: _System, where: str) -> Monomial:
     name = node.data
-    if not isinstance(name, str):  # a table or a foreign function, which may state what it takes and gives
+    if not isinstance(name, str):  # a table or foreign function, which may state dimensions
         wanted = getattr(name, "argument_dimensions", (None,) * len(node.args))
         for argument, dimension in zip(node.args, wanted, strict=True):
             if dimension is not None and argument.kind != "number":
@@ -182,7 +182,7 @@ def _call_form(node: Expr, forms: dict[Expr, Monomial], system: _System, where: 
     if name in _EQUATE_ALL:
         shared = _equal_terms(node.args, forms, system, where, node)
         return shared if name in ("min", "max", "mod") else _NUMBER if name == "atan2" else _bare(node)
-    return _bare(node)  # 'sign', 'and', 'or' and 'not' give bare numbers, which may stand for anything
+    return _bare(node)  # 'sign', 'and', 'or' and 'not' give bare numbers, which may have any dimension
 
 
 def _bare(node: Expr) -> Monomial:
@@ -193,7 +193,7 @@ def _bare(node: Expr) -> Monomial:
 def _equal_terms(
     terms: Sequence[Expr], forms: dict[Expr, Monomial], system: _System, where: str, node: Expr
 ) -> Monomial:
-    """Return the dimension that all terms of a node share; bare numbers and their products take any.
+    """Return the dimension that all terms of a node share, without bare numbers and their products.
 
     Products with a bare number are left out: all uses of such a product share one node, though the number may
     be a length in one use and a weight in another.
@@ -221,10 +221,10 @@ def _replace_unknown(form: Monomial, symbol: Expr, value: Monomial) -> Monomial:
 
 
 class _System:
-    """Solved equations: some unknowns as products of the free ones, kept fully substituted.
+    """Solved equations: each solved unknown is a product of powers of free unknowns.
 
     A new equation is solved for the unknown on which the fewest others depend. So a sum of n unknown terms
-    costs n steps: each new term is expressed by the first, and no earlier solution changes.
+    takes n steps: each new term is expressed by the first, and no earlier solution changes.
     """
 
     def __init__(self) -> None:

@@ -1,6 +1,6 @@
 """Interned scalar expressions that simplify on construction.
 
-Equal expressions are one object, so common subexpressions share themselves and comparison is ``is``.
+Equal expressions are one object, so common subexpressions exist once and are compared by ``is``.
 Six kinds of node, all immutable:
 
     number   a float or int                                    data = value
@@ -15,9 +15,10 @@ their dimension when they are folded into c. Bare numbers, which may have any un
 unknown, even if c becomes 1, as 0.1·10 does. So no dimension depends on the values of numbers.
 
 Simplifications at construction follow Sayers (1990), Table 5.3.1 and the rules for ``add`` and ``mul`` of
-section 5.3: zero and one rules, folding of numbers, nested sums and products opened, like terms and powers
-collected, greatest common factors taken out, canonical order and sign, sin² + cos² = 1. Products of sums stay
-factored. A ``let`` is opaque to all this: the mechanics uses it where AUTOSIM introduced a Z variable.
+section 5.3: terms 0 and factors 0 or 1 vanish, numbers are folded, nested sums and products are opened, like
+terms and powers are collected, greatest common factors are taken out, order and sign are canonical, and
+sin² + cos² = 1. Products of sums stay factored. No rule looks inside a ``let``: the mechanics uses it where
+AUTOSIM introduced a Z variable.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
 
 
 class Expr(DisplayedNode):
-    """A scalar expression. Built with operators and functions, never by its constructor."""
+    """A scalar expression. Make it with operators and functions, never by its constructor."""
 
     __slots__ = ()
     args: tuple[Expr, ...]
@@ -128,8 +129,8 @@ class Expr(DisplayedNode):
         return compare("ge", self, other)
 
     def __eq__(self, other: object) -> bool:
-        # The result of object.__eq__, in 116 ns in place of 320 for two nodes, since Python does not try both
-        # operands. It counts in comparisons of tuples of nodes and in searches for a node in a tuple.
+        # The result of object.__eq__, in 116 ns instead of 320 for two nodes, since Python does not try both
+        # operands. Comparing tuples of nodes and searching a tuple for a node take noticeable time.
         return self is other if type(other) is Expr else NotImplemented
 
     __hash__ = DisplayedNode.__hash__
@@ -177,8 +178,8 @@ def symbol(
 ) -> Expr:
     """Return a named quantity. The same name, role, owner and description give the same node.
 
-    ``undeclared``: a description has not stated the dimension, unlike symbols of derivations, which need
-    none. The node holds its owner, so an owner should be a small object without a reference to the model.
+    ``undeclared`` marks a symbol of a description without a stated dimension; symbols of derivations need no
+    dimension. The node holds its owner, so this should be a small object without a reference to the model.
     Owners are distinguished by their ids, which Python does not reuse while one of their nodes lives.
     """
     key = ("symbol", name, role, id(owner), dimension, smallness, units, about, default, undeclared)
@@ -187,7 +188,7 @@ def symbol(
 
 
 def _operand(value: object) -> Expr | None:
-    """Return an operand that a user wrote as an expression; `None` if it is not a scalar.
+    """Return a user's operand as an expression; `None` if it is not a scalar.
 
     A bare number has no known dimension: in −3*q − 5*u it is a gain with unstated units, so the dimensions of
     its products are not checked.
@@ -203,7 +204,7 @@ def _operand(value: object) -> Expr | None:
 
 
 def as_expr(value: object) -> Expr:
-    """Return a number or expression as an expression; an error for anything else."""
+    """Return a number or expression as an expression; raise ExpressionError for anything else."""
     node = _operand(value)
     if node is None:
         raise ExpressionError(f"{value!r} is not a scalar: expected a number or an expression")
@@ -217,10 +218,10 @@ HALF = number(0.5)
 
 
 def total(pairs: Iterable[tuple[float, Expr]], *, checked: bool = False) -> Expr:
-    """Σ c·e, opened, collected, freed of common factors and put in canonical order and sign.
+    """Σ c·e with nested sums opened, terms collected, common factors taken out, canonical order and sign.
 
-    If ``checked``, terms of different dimensions are an error: for sums that users write, not for derived
-    ones.
+    If ``checked``, terms of different dimensions are an error. Sums that users write are checked, derived
+    sums are not.
     """
     terms = list(pairs)
     if len(terms) == 2 and (made := sum_of_two(*terms[0], *terms[1])) is not None:
@@ -318,7 +319,7 @@ def _canonical_sum(terms: list[tuple[Expr, float]], constant: float, dimension: 
 
 
 def _split_constant(e: Expr) -> tuple[Expr, Expr] | None:
-    """Return (constant part, variable part) of a product; None if it lacks one."""
+    """Return (constant part, variable part) of a product; None if it lacks one of them."""
     if e.kind != "product" or e.constant:
         return None
     fixed = [(b, n) for b, n in zip(e.args, e.data[1], strict=True) if b.constant]
@@ -435,7 +436,7 @@ def _times_number(e: Expr, value: Expr) -> Expr:
 
 
 def with_unit(e: Expr, unit: Dimension | None) -> Expr:
-    """Return the expression times a number 1 of this dimension; `None` stands for an unknown dimension."""
+    """Return the expression times the number 1 with this dimension, or with an unknown one for `None`."""
     if e.kind == "number":
         return number(e.data, dimension_product(e.dimension, unit))
     if e.kind != "product":
@@ -453,7 +454,7 @@ def _coefficient_node(
         if d is None:
             dimension = None
             if unit is None and not any([b.undeclared for b in args]):
-                unit = ONE  # in derivations, where nothing has a dimension, these are one node
+                unit = ONE  # derivations have no dimensions: unknown and ONE must give one node there
             break
         if d is not ONE and dimension is not None:
             dimension = dimension * (d if n == 1 else dimension_power(d, n))
@@ -502,7 +503,7 @@ def _without_coefficient(e: Expr) -> Expr:
 def _product(coefficient: float, factors: list[tuple[Expr, float]], unit: Dimension | None = ONE) -> Expr:
     """c · Π bᵢ^nᵢ for distinct bases and nonzero exponents; ``unit`` is the dimension of c."""
     opened = [f for f in factors if (f[0].kind == "product" and f[1] == int(f[1])) or f[0].kind == "number"]
-    if opened:  # (x·y)^½ squared: the root is gone, open it
+    if opened:  # such as (x·y)^½ squared, which is the product x·y
         result = number(coefficient, unit)
         for base, n in factors:
             result = multiply(result, power(base, n))
@@ -577,9 +578,7 @@ def general_power(base: Expr, exponent: Expr) -> Expr:
 
 
 def call(function: object, args: tuple[Expr, ...], dimension: Dimension | None = ONE) -> Expr:
-    """Return a function of arguments as a node, without simplification: use the functions of
-    ``functions.py``.
-    """
+    """Return the node of a function call, not simplified; the functions of ``functions.py`` simplify."""
     args = tuple([number(a.data) if a.kind == "number" and a.dimension is None else a for a in args])
     return intern(Expr, "call", args, function, dimension, ("call", function, args, dimension))
 
@@ -594,6 +593,6 @@ def compare(relation: str, a: object, b: object) -> Expr:
     if left.kind != "number" and right.kind != "number":
         common_dimension([left, right])
     truncation = TRUNCATION.get()
-    if truncation is not None and relation == "lt" and truncation.below(left, right):
+    if truncation is not None and relation == "lt" and truncation.is_below(left, right):
         return number(1)
     return call(relation, (left, right), None)

@@ -1,9 +1,10 @@
 """Mathematical functions of any scalar: expressions, numbers or arrays.
 
-On expressions they simplify (Sayers 1990, Table 5.3.1): numbers are evaluated, sin(−x) = −sin x, a function
-of its inverse gives the argument back, atan2 loses common factors. On numbers and arrays they are NumPy's.
+For expressions they simplify (Sayers 1990, Table 5.3.1): numbers are evaluated, sin(−x) = −sin x, f(f⁻¹(x))
+becomes x, and common factors of the arguments of atan2 cancel. For numbers and arrays they are NumPy's.
 
-Intermediate values (``let`` and others) are made here too: named, computed once, opaque to simplification.
+This file also makes intermediate values (``let`` and others), which have a name, are computed once and are
+opaque to simplification.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from armillary.algebra.units import ONE, TIME, Dimension
 from armillary.errors import ArmillaryError, ExpressionError, UnitsError
 from armillary.errors import shown as shown_value
 
-_LONG = 24  # terms of a constant sum
+_LONG = 24  # constant sums of more terms become intermediate values
 _TRIVIAL = frozenset(("number", "symbol", "let", "call"))
 
 
@@ -46,8 +47,8 @@ class Signed(str):
 
 
 def let(definition: Expr, name: str = "z") -> Expr:
-    """Return an intermediate value: opaque to simplification, computed once. Trivial definitions pass
-    through.
+    """Return an intermediate value: opaque to simplification, computed once. Trivial definitions are
+    returned unchanged.
 
     A negative product becomes the negated value of the positive product, unless its name is ``Signed``.
     """
@@ -71,14 +72,14 @@ def with_smallness(definition: Expr, smallness: float, name: str = "z") -> Expr:
 
 
 # Within one derivation a value keeps the first name that it is given. Names of other derivations are not
-# used: a result must not depend on derivations made before it.
+# used: a result must not depend on earlier derivations.
 _Names = dict[Any, "Expr"]  # by definition, or by (definition, declared order of smallness)
 _INTERMEDIATES: ContextVar[_Names | None] = ContextVar("intermediates", default=None)
 
 
 @contextmanager
 def own_intermediates(known: _Names | None = None) -> Iterator[None]:
-    """Within this context, every intermediate value keeps the first name that it is given."""
+    """Keep the first name of every intermediate value while this context lasts."""
     before = _INTERMEDIATES.set(known or {})
     try:
         yield
@@ -134,15 +135,15 @@ def with_stated_dimension(x: Expr | float, dimension: Dimension, name: str) -> E
 
 
 def freeze_long_sum(definition: Expr, name: str = "k") -> Expr:
-    """Return a long constant sum as an intermediate value, which later sums do not open and copy again; any
-    other expression unchanged.
+    """Return a long constant sum as an intermediate value, so that later sums do not copy its terms; return
+    any other expression unchanged.
     """
     if definition.kind != "sum" or len(definition.args) <= _LONG:
         return definition
     return _intermediate(definition, name, None)
 
 
-# An expression, a number, an array or a quantity with units; the result is of the kind of the arguments.
+# An expression, a number, an array or a quantity with units; the result has the type of the arguments.
 Operand: TypeAlias = Any
 Numeric = TypeVar("Numeric")
 
@@ -166,14 +167,14 @@ _NUMBERS = "an expression, a number or an array of numbers"
 _ANY_DIMENSION = ("abs", "sign")
 
 
-def _dimensionless(name: str, x: Expr) -> Expr:
+def _require_dimensionless(name: str, x: Expr) -> Expr:
     """Return a function's argument if it is dimensionless; raise UnitsError if it is not.
 
-    A function of time alone is allowed: sin(t) means sin(1*t) with 1 rad/s, just as sin(2*t) has a bare 2.
+    A function of time alone is allowed: sin(t) means sin(1 rad/s · t), as the 2 of sin(2*t) means 2 rad/s.
     """
     if x.dimension is None or x.dimension is ONE:
         return x
-    if x.dimension is TIME and _of_time(x):
+    if x.dimension is TIME and _depends_on_time_alone(x):
         return with_unit(x, None)
     hint = f"; write {name}(w*({x})) with w in rad/s" if x.dimension is TIME else ""
     raise UnitsError(
@@ -181,8 +182,8 @@ def _dimensionless(name: str, x: Expr) -> Expr:
     )
 
 
-def _of_time(x: Expr) -> bool:
-    """Return whether an expression holds no symbol but the time."""
+def _depends_on_time_alone(x: Expr) -> bool:
+    """Return whether the time is the only symbol of an expression."""
     stack, seen = [x], {x}
     while stack:
         node = stack.pop()
@@ -207,7 +208,7 @@ def _of_numbers(name: str, numeric: Callable[..., Operand], *given: Operand) -> 
 
 
 def _numeric(x: Operand) -> bool:
-    """Return whether NumPy's functions take a value: numbers, arrays of numbers or objects, quantities."""
+    """Return whether NumPy's functions accept a value: numbers, arrays of numbers or objects, quantities."""
     if type(x) is float:
         return True
     if isinstance(x, complex | float | int | np.ndarray | np.generic | list | tuple):
@@ -230,7 +231,7 @@ def _unary(name: str, x: Operand) -> Operand:
     if not isinstance(x, Expr):
         return _of_numbers(name, numeric, x)
     if name not in _ANY_DIMENSION:
-        x = _dimensionless(name, x)
+        x = _require_dimensionless(name, x)
     if x.kind == "number":
         with np.errstate(all="ignore"):
             value = float(numeric(float(x.data)))
@@ -324,7 +325,7 @@ def ceil(x: Operand) -> Operand:
 
 
 def mod(x: Operand, y: Operand) -> Operand:
-    """x − y·⌊x/y⌋, with the sign of y: the rest of x beyond a whole multiple of y."""
+    """x − y·⌊x/y⌋: the remainder of x divided by y, with the sign of y."""
     if not isinstance(x, Expr) and not isinstance(y, Expr):
         return _of_numbers("mod", np.mod, x, y)
     x, y = as_expr(x), as_expr(y)
@@ -336,7 +337,7 @@ def mod(x: Operand, y: Operand) -> Operand:
 
 
 def hypot(x: Operand, y: Operand) -> Operand:
-    """√(x² + y²); of expressions within the range of the squares, |x| and |y| from 1.5e-154 to 9e153."""
+    """√(x² + y²); for expressions, |x| and |y| must be within 1.5e-154 and 9e153, the range of squares."""
     if not isinstance(x, Expr) and not isinstance(y, Expr):
         return _of_numbers("hypot", np.hypot, x, y)
     x, y = as_expr(x), as_expr(y)
@@ -367,13 +368,13 @@ def atan2(y: Operand, x: Operand) -> Operand:
         if factor is not None and _positive(factor):
             return atan2(divide_exactly(y, factor), divide_exactly(x, factor))
     truncation = TRUNCATION.get()
-    if truncation is not None and truncation.flat(y, x):
+    if truncation is not None and truncation.is_small_angle(y, x):
         return atan(y / x)
     return call("atan2", (y, x), ONE)
 
 
 def _positive(x: Expr) -> bool:
-    """Return whether x is certainly not negative: an absolute value, a root or an even power."""
+    """Return whether x is certainly not negative: an absolute value, exponential, root or even power."""
     if x.kind == "call":
         return x.data in ("abs", "exp")
     if x.kind == "product":
@@ -416,7 +417,7 @@ def _shared_dimension(a: Expr, b: Expr) -> Dimension | None:
 
 
 def _stated_dimension(a: Expr, b: Expr) -> Dimension | None:
-    """Return the common dimension of the numbers that have one, as a model's data have; else ``ONE``."""
+    """Return the common dimension of the numbers that have one; ``ONE`` if both are dimensionless."""
     stated = [x for x in (a, b) if x.dimension is not ONE]
     return common_dimension(stated) if stated else ONE
 
@@ -509,7 +510,7 @@ _BUILDERS: dict[str, Callable[..., Operand]] = {
 
 
 def rebuild_call(node: Expr, args: Sequence[Expr]) -> Expr | None:
-    """Return a call's function at other arguments, simplified; None if this file has no rule for it."""
+    """Return the function of a call at other arguments, simplified; None if it is not made in this file."""
     builder = _BUILDERS.get(node.data) if isinstance(node.data, str) else None
     return builder(*args) if builder else None
 

@@ -6,13 +6,13 @@ factor ∂v/∂a. Eliminating a node v puts the paths through it on edges from i
     c(p → s) += c(v → s) · c(p → v)        for all p before v and all s after it
 
 and when only variables and results are left, the factors are the elements of the Jacobian. Forward mode
-eliminates operands first, reverse mode users first. Here the node that takes the fewest products and makes
-the fewest edges more than it removes is next.
+eliminates operands first, reverse mode users first. Here the next node is the one with the lowest sum of
+products needed and edges gained.
 
-Source: Griewank and Reese, On the calculation of Jacobian matrices by the Markowitz rule (1991); that counts
-products alone.
-Measure: products of the rates of an arm with six axes 3,100 (columns forward: 7,000), of a quadruped
-14,700 (33,000), of a car with 14 freedoms 5,700 (14,300).
+Source: Griewank and Reese, On the calculation of Jacobian matrices by the Markowitz rule (1991); that rule
+counts products alone.
+Measured: the Jacobian of the rates takes 3,100 products for an arm with six axes (in forward mode 7,000),
+14,700 for a quadruped (33,000), 5,700 for a car with 14 degrees of freedom (14,300).
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def columns_forward(results: Sequence[Expr], by: Sequence[Expr]) -> dict[Element
 def nest_products(results: Sequence[Expr], by: Sequence[Expr]) -> list[Expr]:
     """Return expressions with products of many factors nested as products of two.
 
-    Factors that depend on the fewest variables are multiplied first. The slopes of a product of n factors
-    take n (n − 2) products, of a nested one 2 (n − 2).
+    Factors that depend on the fewest variables are multiplied first. The partial derivatives of a product of
+    n factors take n (n − 2) products, those of a nested product 2 (n − 2).
     """
     known: dict[Expr, Expr] = {}
     held: dict[Expr, int] = {s: 1 << j for j, s in enumerate(by)}  # sets of variables, as bits
@@ -93,9 +93,9 @@ def _nest(product: Expr, held: dict[Expr, int]) -> Expr:
 class _Network:
     """Nodes by index: variables first, then nodes that depend on them, then one node for each result.
 
-    Roots and other functions whose slope may be infinite need the rate of their operand, not its factor, so
-    edges to them have no factor until the operand is eliminated; ``_ruled`` has, for each node, the operands
-    with such edges.
+    The rule for square roots and other functions whose slope may be infinite needs the rate of the operand,
+    so an edge to such a node has no factor until the operand is eliminated. ``_ruled`` has, for each node,
+    the operands with such edges.
     """
 
     def __init__(self, results: Sequence[Expr], by: Sequence[Expr]) -> None:
@@ -157,7 +157,7 @@ class _Network:
         return found
 
     def _rate(self, v: int, a: int, rate: Expr) -> Expr:
-        """Return the rate of a node if one of its operands has this rate and the others none."""
+        """Return the rate of a node if one of its operands has this rate and the others have rate zero."""
         return node_tangent(self._nodes[v], [rate if b == a else ZERO for b in self._operands[v]])
 
     def elements(self) -> dict[Element, Expr]:
@@ -175,7 +175,7 @@ class _Network:
             v = -price[-1]
             if v in gone:
                 continue
-            if price < (present := self._price(v)):  # edges that others made have changed it
+            if price < (present := self._price(v)):  # elimination of other nodes has made edges
                 heappush(waiting, present)
                 continue
             gone.add(v)
@@ -184,12 +184,11 @@ class _Network:
                     heappush(waiting, self._price(w))
 
     def _price(self, v: int) -> tuple[bool, int, int]:
-        """Return the sort key for elimination: products of two varying factors and the growth of the number
-        of edges; of equal nodes the one nearest to the results.
+        """Return the sort key for elimination: products of two varying factors plus the gain in edges.
 
-        Edges cost products later: with products alone, a car with 14 freedoms takes 11,400 operations in
-        place of 10,400, and its lane change 15,600 in place of 14,200. Nodes with edges that have no factor
-        yet come last.
+        Of equal nodes the one nearest to the results comes first, and nodes with edges that have no factor
+        yet come last. Edges cost products later: if products alone count, a car with 14 degrees of freedom
+        takes 11,400 operations instead of 10,400, and its lane change 15,600 instead of 14,200.
         """
         before, users = self._before[v], self._after[v]
         rows = [self._before[s] for s in users]

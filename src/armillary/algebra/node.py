@@ -1,8 +1,8 @@
 """Interned nodes: the storage behind expressions.
 
 The same key gives the same node as long as there is a reference to it; nodes without references are freed.
-Every node has, from its creation, a flag for constants, its dimension, its order of smallness, and its place
-in canonical order, which is the same in every process.
+At its creation a node gets a flag for constants, its dimension, its order of smallness, and its sort key in
+canonical order, which is the same in every process.
 
 ``text`` prints an expression as one line of mathematics, the same in every process, so that tests and people
 can compare it. It needs only ``kind``, ``args`` and ``data`` of nodes, and uses an explicit stack, so depth
@@ -26,15 +26,15 @@ from armillary.algebra.units import ONE, Dimension
 from armillary.errors import ExpressionError
 from armillary.untyped import Given
 
-# Numbers inside expressions: finite, and whole numbers as ints where a double holds them exactly.
+# Numbers inside expressions are finite; whole numbers are ints if a double represents them exactly.
 
 NUMBERS = (int, float)  # for isinstance; `int | float` would be built anew at every call
-# Whole numbers below this are exact as doubles; beyond, Python's integers would grow without end.
+# Whole numbers below this are exact as doubles. Larger ones become floats: ints would grow without limit.
 _EXACT = 2**53
 
 
 def whole(value: float) -> float:
-    """Return the same value, as an int where that is exact, so that 2 and 2.0 are one node and print as 2."""
+    """Return the value, as an int if that is exact, so that 2 and 2.0 are one node and print as 2."""
     if isinstance(value, int) and -_EXACT < value < _EXACT:
         return value
     try:
@@ -87,18 +87,18 @@ class TruncationRule(Protocol[_Expression]):
     ) -> tuple[list[tuple[_Expression, float]], float]: ...
     def power(self, base: _Expression, exponent: float) -> _Expression | None: ...
     def function(self, name: str, x: _Expression) -> _Expression | None: ...
-    def flat(self, y: _Expression, x: _Expression) -> bool: ...
-    def below(self, x: _Expression, limit: _Expression) -> bool: ...
+    def is_small_angle(self, y: _Expression, x: _Expression) -> bool: ...
+    def is_below(self, x: _Expression, limit: _Expression) -> bool: ...
 
 
-# The rule in force; None except in derivations with small variables. Its type argument is open because
-# expressions are defined in a module above this one.
+# The rule in force; None except in derivations with small variables. Its type argument is Any because
+# expressions are defined in a module that imports this one.
 TRUNCATION: ContextVar[TruncationRule[Any] | None] = ContextVar("truncation", default=None)
 
 
 @contextmanager
 def truncate_new_nodes(truncation: TruncationRule[Any] | None) -> Iterator[None]:  # of expressions, as above
-    """Truncate expressions made meanwhile by this rule; `None` truncates nothing."""
+    """Truncate by this rule all expressions that are made in the context; `None` truncates nothing."""
     token = TRUNCATION.set(truncation)
     try:
         yield
@@ -106,13 +106,13 @@ def truncate_new_nodes(truncation: TruncationRule[Any] | None) -> Iterator[None]
         TRUNCATION.reset(token)
 
 
-# Order of roles in sorted sums and products: constants first, so that they gather.
+# Order of roles in sorted sums and products: constants first, so that they are adjacent.
 ROLES = ("parameter", "time", "coordinate", "speed", "acceleration", "memory", "state", "variable")
 
 
 @dataclass(frozen=True, eq=False)
 class Symbol:
-    """The meaning of a symbol node. Its owner keeps equal names of different systems apart."""
+    """The meaning of a symbol node. The owner distinguishes equal names of different systems."""
 
     name: str
     role: str = "variable"
@@ -154,15 +154,15 @@ class Node:
 
     @property
     def undeclared(self) -> bool:
-        """Whether it holds a symbol without a stated dimension."""
+        """Whether the node holds a symbol without a stated dimension."""
         return bool(self.traits & _UNDECLARED)
 
 
 NodeType = TypeVar("NodeType", bound=Node)
 
 
-class _Entry(ref[Any]):  # to a node of the class that `intern` returns
-    """A weak reference with its key, so that a freed node leaves the table."""
+class _Entry(ref[Any]):  # refers to a node of the class that `intern` returns
+    """A weak reference to a node with its key, by which a freed node is removed from the table."""
 
     __slots__ = ("key",)
     key: tuple[object, ...]
@@ -284,7 +284,7 @@ def intern(
 
 
 def negate(node: NodeType) -> NodeType:
-    """Return −node, a product that the node keeps as its ``opposite``; the node must not be a number.
+    """Return −node, a product whose ``opposite`` is the node; the node must not be a number.
 
     The product is not in the table of interned nodes, and ``settle`` computes its digest and order when they
     are needed: most opposites become terms or factors of other nodes, which take the sign into their
@@ -350,11 +350,11 @@ def _forget(entry: _Entry, table: dict[tuple[object, ...], _Entry] = _table) -> 
     """Remove a freed node. The table is a default argument: globals may be gone when the process ends."""
     found = table.pop(entry.key, entry)
     if found is not entry:
-        table[entry.key] = found  # made again before the old one was forgotten
+        table[entry.key] = found  # the node was made again before the old node was removed
 
 
 def _stable(data: object) -> object:
-    """Return a node's data for its digest: equal in every process, unlike the hash of a string."""
+    """Return the data of a node as its digest uses them: equal in every process, unlike hashes of strings."""
     if isinstance(data, str):
         return _checksum(data)
     if isinstance(data, tuple | int | float):
@@ -367,7 +367,7 @@ def _checksum(name: str) -> int:
 
 
 class _Rounding(dict[float, float]):
-    """Numbers rounded to nine digits, kept because the same coefficients come again and again.
+    """Numbers rounded to nine digits, kept because the same coefficients occur again and again.
 
     The order of terms must not depend on the last bits of a coefficient: they differ between
     processors, versions of LAPACK and of Python (whose ``sum`` is compensated from 3.12 on).
@@ -388,18 +388,18 @@ def _nine_digits(value: object) -> object:
 
 
 def _readable_order(args: tuple[Node, ...]) -> str:
-    """Return the first sort key of a call: the symbol if it is the only argument, as readers expect."""
+    """Return the first sort key of a call: the name of its argument if that is one symbol, else "~"."""
     simple = len(args) == 1 and args[0].kind == "symbol"
     return _natural(args[0].data.name) if simple else "~"
 
 
 @lru_cache(4096)
 def _natural(name: str) -> str:
-    """Return the name with numbers of six digits, so that 2 comes before 10."""
+    """Return the name with its numbers padded to six digits, so that 2 comes before 10."""
     return re.sub(r"\d+", lambda m: m.group().zfill(6), name)
 
 
-# Binding strength: a looser expression inside a tighter place gets parentheses.
+# Binding strength: an expression that binds more loosely than its surroundings gets parentheses.
 SUM, PRODUCT, UNARY, POWER, ATOM = range(5)
 
 OPERATORS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=", "and": "and", "or": "or"}
@@ -439,22 +439,22 @@ def text(expression: Node, names: Names | None = None, limit: int | None = None)
     return "".join(out)
 
 
-def _pieces(node: Node, place: int, names: Names) -> Pieces:
+def _pieces(node: Node, binding: int, names: Names) -> Pieces:
     if node in names:
         return [names[node]]
     kind = node.kind
     if kind == "number":
         shown = number_text(node.data)
-        return [f"({shown})"] if node.data < 0 and place > SUM else [shown]
+        return [f"({shown})"] if node.data < 0 and binding > SUM else [shown]
     if kind == "symbol":
         return [node.data.name]
     if kind == "let":
-        return [(node.args[0], place)]
+        return [(node.args[0], binding)]
     if kind == "sum":
-        return _add_parentheses(_sum_pieces(node), place > SUM)
+        return _add_parentheses(_sum_pieces(node), binding > SUM)
     if kind == "product":
-        return _product_pieces(node, place)
-    return _call_pieces(node, place)
+        return _product_pieces(node, binding)
+    return _call_pieces(node, binding)
 
 
 def _add_parentheses(pieces: Pieces, needed: bool) -> Pieces:
@@ -477,7 +477,7 @@ def _sum_pieces(node: Node) -> Pieces:
     return pieces
 
 
-def _product_pieces(node: Node, place: int) -> Pieces:
+def _product_pieces(node: Node, binding: int) -> Pieces:
     coefficient, exponents = node.data
     above: list[Pieces] = []
     below: list[Pieces] = []
@@ -495,7 +495,7 @@ def _product_pieces(node: Node, place: int) -> Pieces:
         for i, factor in enumerate(below):
             inside += (["*"] if i else []) + factor
         pieces += _add_parentheses(inside, len(below) > 1)
-    return _add_parentheses(pieces, place > PRODUCT or (coefficient < 0 and place == PRODUCT))
+    return _add_parentheses(pieces, binding > PRODUCT or (coefficient < 0 and binding == PRODUCT))
 
 
 def _power_pieces(base: Node, exponent: float) -> Pieces:
@@ -507,16 +507,16 @@ def _power_pieces(base: Node, exponent: float) -> Pieces:
     return [(base, ATOM), "^" + (shown if float(exponent).is_integer() else f"({shown})")]
 
 
-def _call_pieces(node: Node, place: int) -> Pieces:
+def _call_pieces(node: Node, binding: int) -> Pieces:
     name = node.data if isinstance(node.data, str) else node.data.name
     if name in OPERATORS:
         left, right = node.args
         pieces: Pieces = [(left, UNARY), f" {OPERATORS[name]} ", (right, UNARY)]
-        return _add_parentheses(pieces, place > SUM or name in ("and", "or"))
+        return _add_parentheses(pieces, binding > SUM or name in ("and", "or"))
     if name == "not":
-        return _add_parentheses(["not ", (node.args[0], UNARY)], place > SUM)
+        return _add_parentheses(["not ", (node.args[0], UNARY)], binding > SUM)
     if name == "pow":
-        return _add_parentheses([(node.args[0], ATOM), "^", (node.args[1], ATOM)], place == ATOM)
+        return _add_parentheses([(node.args[0], ATOM), "^", (node.args[1], ATOM)], binding == ATOM)
     pieces = [name + "("]
     for i, argument in enumerate(node.args):
         pieces += ([", "] if i else []) + [(argument, SUM)]

@@ -1,4 +1,4 @@
-"""Text to expressions and vectors, without ``eval`` and without recursion.
+"""The parser of text that means expressions and vectors, without ``eval`` and without recursion.
 
     loosest   or
               and
@@ -9,13 +9,13 @@
               -x  +x
     tightest  ^  **                           from the right; -x^2 is -(x^2), and x^-2 is allowed
 
-Operands are numbers, names (dotted ones too: ``A.q1``, ``N.x``; a name with other characters stands between
-back quotes), calls ``f(a, b)`` and parentheses. Operator precedence parsing with two explicit stacks reads
-any depth in linear time. Long sums and products are collected and made at once, since adding one term after
-another would copy the sum each time.
+Operands are numbers, names, calls ``f(a, b)`` and parentheses. Names may have dots, as ``A.q1`` and ``N.x``;
+a name with other characters is written between back quotes. Operator precedence parsing with two explicit
+stacks reads any depth in linear time. Long sums and products are collected and made at once, since adding
+one term after another would copy the sum each time.
 
-The caller gives the meaning of names and the functions. Values are combined by Python's own operators, so
-vectors work as scalars do. Every error points at a character of the text.
+The caller provides the objects behind names, and the functions. Values are combined by Python's own
+operators, so the same code handles scalars and vectors. Every error names its column in the text.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _ARITHMETIC: dict[str, tuple[Callable[[Parsed, Parsed], Parsed], str]] = {
 }
 _HINTS = {"=": "; write == to compare", "&": "; write and", "|": "; write or", "!": "; write not or !="}
 
-LONGEST = 2_000_000  # characters of one text, which take seconds to read and a gigabyte of nodes
+LONGEST = 2_000_000  # most characters of one text: reading them takes seconds and a gigabyte of nodes
 
 # Chains up to this length are combined one by one, so that errors are found where they arise.
 _SHORT = 8
@@ -162,7 +162,7 @@ class _Parser:
         if kind == "call":
             if word not in self.functions:
                 product = f"; for a product write {word}*(…)"
-                dotted = "; texts call functions by one word, such as dot(a, b), and none of a body"
+                dotted = "; functions have names without dots, such as dot(a, b)"
                 remedy = dotted if "." in word else nearest(word, self.functions) or product
                 self._fail(f"unknown function '{word}'{remedy}", column)
             self.stack.append(_Open(column + len(word), word, column))
@@ -204,13 +204,13 @@ class _Parser:
         if word == ",":
             opened = self._enclosing()
             if opened is None or not opened.function:
-                self._fail("',' stands outside the arguments of a function", column)
+                self._fail("',' is outside the arguments of a function", column)
             opened.arguments.append(self._finish_chain(self.operands.pop()))
             return True
         if word == ")":
             opened = self._enclosing()
             if opened is None:
-                self._fail("')' closes nothing", column)
+                self._fail("')' has no matching '('", column)
             self.stack.pop()
             value = self._finish_chain(self.operands.pop())
             if opened.function:
@@ -271,7 +271,7 @@ class _Parser:
 
     def _apply_prefix(self, sign: _Waiting, value: object) -> Parsed:
         if sign.symbol == "not":
-            self._scalar(value, sign)
+            self._require_scalar(value, sign)
             return not_(value)
         if sign.symbol == "+":
             return value
@@ -288,12 +288,12 @@ class _Parser:
             return _Chain(waiting.level, [(first, self._finish_chain(left), column), (symbol, right, column)])
         left = self._finish_chain(left)
         if waiting.level != _POWER:
-            self._scalar(left, waiting)
-            self._scalar(right, waiting)
+            self._require_scalar(left, waiting)
+            self._require_scalar(right, waiting)
             return self._call_foreign_code(column, "", _RELATIONS[symbol], left, right)
         return self._apply_operator(symbol, left, right, column)
 
-    def _scalar(self, value: object, waiting: _Waiting) -> None:
+    def _require_scalar(self, value: object, waiting: _Waiting) -> None:
         if not isinstance(value, Expr):
             self._fail(f"'{waiting.symbol}' needs scalars, not {_describe_kind(value)}", waiting.column)
 
@@ -320,7 +320,7 @@ class _Parser:
             raise self._locate_error(error, odd[0] if odd else items[0][2]) from error
 
     def _balance_chain(self, chain: _Chain) -> Parsed:
-        """Return a long product of scalars, or sum of vectors, in pairs of pairs: n log n instead of n²."""
+        """Return a long product of scalars or sum of vectors, combined in pairs: n log n instead of n²."""
         parts: list[tuple[Parsed, int]] = []
         for symbol, v, column in chain.items:
             if symbol == "-":
@@ -351,7 +351,7 @@ class _Parser:
     ) -> Parsed:
         """Call a function from outside the parser; raise its errors with the column in the text.
 
-        ``what`` names the attempt in an error, e.g. "negate a vector".
+        ``what`` says in the error what was attempted, e.g. "negate a vector".
         """
         try:
             return function(*arguments)

@@ -1,6 +1,6 @@
 """Lookup tables in one and two variables: piecewise polynomials through points.
 
-Their layout, which generated code relies on, for k = 1 or 2 arguments:
+Generated code relies on this layout of the tables, for k = 1 or 2 arguments:
 
     breaks         k arrays, increasing; axis a has n_a = len(breaks[a]) − 1 intervals
     coefficients   shape (n_1, …, n_k, d_1, …, d_k):
@@ -8,16 +8,16 @@ Their layout, which generated code relies on, for k = 1 or 2 arguments:
     outside        per axis, the continuation beyond the first and last break:
                    "clamp"   x_a is moved to the nearer end
                    "extend"  the polynomial of the end interval continues
-                   "zero"    the value is 0 (the derivative of a clamped axis); the ends themselves are inside
+                   "zero"    the value is 0 outside, but not at the ends: the derivative of a "clamp" axis
 
-An interval holds its left break: i_a is found by bisection, then Horner's rule gives the value. Derivatives
-are tables too, with exact polynomials, so a table is differentiated as often as one likes.
+The left break belongs to its interval: i_a is found by bisection, then Horner's rule gives the value.
+Derivatives are tables too, with exact polynomials, so a table has derivatives of any order.
 
-``read_columns`` reads a file of separated values, whose columns have a number and may have a heading.
+``read_columns`` reads a text file of separated columns, which are numbered and may have headings.
 
-Separators are commas, semicolons or tabs, the most frequent one in the first line; between semicolons a
-decimal comma is read too. Blank lines and lines that begin with "#" are skipped. The first line holds
-headings if one of its cells is not a number: "speed", "speed [rpm]" or "speed (rpm)".
+The separator is the comma, semicolon or tab, whichever is most frequent in the first line; with semicolons,
+numbers may have a decimal comma. Blank lines and lines that begin with "#" are skipped. The first line
+contains headings if one of its cells is not a number: "speed", "speed [rpm]" or "speed (rpm)".
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ OUTSIDE = ("clamp", "extend")
 class Piecewise:
     """A piecewise polynomial of one or two arguments.
 
-    Objects of equal content are equal, so that equal calls of them are one node.
+    Objects with equal content are equal, so that their calls with equal arguments are one node.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Piecewise:
 
     def _content_digest(self) -> int:
         """Return a checksum of the content, the same in every process."""
-        import hashlib  # here, since it loads OpenSSL, which models without tables do not need
+        import hashlib  # imported here because it loads OpenSSL, which models without tables do not need
 
         head = repr((self.name, self.outside, self.coefficients.shape))
         digest = hashlib.blake2b(head.encode(), digest_size=7)
@@ -166,14 +166,14 @@ class Piecewise:
         return [self.derivative(axis)(*args) for axis in range(self.arity)]
 
 
-@cache  # compiled at the first use: `import armillary` does little
+@cache  # compiled at the first use, to keep `import armillary` quick
 def derivative_name() -> re.Pattern[str]:
     """Return the pattern of a name such as bump_dx, with the groups "bump" and "_dx"."""
     return re.compile(r"([^\W\d]\w*?)((?:_d[xy])+)\b")
 
 
 def derivatives_in(text: str, tables: Callable[[str], Piecewise | None]) -> dict[str, Piecewise]:
-    """Return the derivatives of tables that a text names, by name.
+    """Return, by name, the derivatives of tables that occur in a text.
 
     ``bump_dx`` is the derivative of the table ``bump``, ``bump_dx_dx`` the second one, and ``map_dy`` the
     derivative by the second argument. ``tables`` returns the table of a name, or None.
@@ -203,9 +203,9 @@ class Table(Piecewise):
     """A function of one variable through the points (x, y).
 
     ``kind="linear"`` joins them by straight lines. ``kind="smooth"`` is a cubic in each interval with
-    continuous slope (C¹), slopes chosen by Fritsch and Carlson's rule (PCHIP): where the data rise, so does
-    the curve, and it never overshoots. A C² spline would overshoot beside steps, which gives measured
-    forces a wrong sign and a spurious stiffness.
+    continuous slope (C¹), with slopes by Fritsch and Carlson's rule (PCHIP): the curve rises where the data
+    rise, and never overshoots. A C² spline would overshoot beside steps, which gives measured forces a wrong
+    sign and a spurious stiffness.
 
     ``outside="clamp"`` holds the end values (the slope then jumps to 0 at the ends); ``"extend"`` continues
     the end pieces. Units describe the data; arguments and values of the table are in SI. Without units,
@@ -247,8 +247,9 @@ class Table(Piecewise):
     ) -> Table:
         """Return a table of two columns of a file, each given by its heading or its number from 1.
 
-        Given units replace those in the headings, "speed [rpm]". The default name is the file's without its
-        ending. Separators may be commas, semicolons (decimal commas too) or tabs.
+        ``x_units`` and ``y_units`` replace the units in headings such as "speed [rpm]". The default name is
+        the file name without its ending. Separators may be commas, semicolons (then with decimal commas, too)
+        or tabs.
         """
 
         found = read_columns(path)
@@ -335,7 +336,7 @@ def _slopes(x: np.ndarray, y: np.ndarray) -> np.ndarray:
             return found
         except ValueError as error:
             raise ExpressionError(
-                f"a smooth table cannot be made of numbers of such sizes ({error})"
+                f"a smooth table cannot be made: the numbers are too large or too close ({error})"
             ) from None
 
 
@@ -381,15 +382,15 @@ _MOST = 2**28  # most bytes of a file
 
 
 class CsvColumns:
-    """The columns of a file; ``units`` is "" for a column whose heading has none."""
+    """The columns of a file; ``units`` has "" for each column without units in its heading."""
 
     def __init__(
         self, path: Path, headings: tuple[str, ...], units: tuple[str, ...], values: np.ndarray
     ) -> None:
         self.path = path
-        self.headings = headings  # as in the file, without units; "" if the file has none
+        self.headings = headings  # as in the file, without units; all "" if the file has none
         self.units = units
-        self.values = values  # a row per line
+        self.values = values  # one row for each line
 
     def place(self, column: str | int) -> int:
         """Return the index of a column from its heading or its number from 1."""
@@ -397,7 +398,7 @@ class CsvColumns:
             if column in self.headings:
                 return self.headings.index(column)
             there = ", ".join(repr(h) for h in self.headings if h) or "none: give numbers of columns from 1"
-            hint = nearest(column, self.headings) or f"; there are {there}"
+            hint = nearest(column, self.headings) or f"; its headings are {there}"
             raise ExpressionError(f"file '{self.path}' has no column '{column}'{hint}")
         count = len(self.headings)
         if isinstance(column, bool) or not isinstance(column, int | np.integer) or not 1 <= column <= count:
@@ -442,7 +443,7 @@ def read_columns(path: str | os.PathLike[str], finite: bool = True) -> CsvColumn
 
 
 def _plain_values(lines: list[str], separator: str) -> np.ndarray | None:
-    """Return the values if all cells are plain numbers, else None: NumPy takes an eighth of Python's time."""
+    """Return the values if NumPy can read all cells, else None: it takes an eighth of Python's time."""
     if not lines:
         return None
     texts = [line.replace(",", ".") for line in lines] if separator == ";" else lines
@@ -475,7 +476,7 @@ def _cells(file: Path, n: int, line: str, separator: str) -> list[str]:
 
 
 def _cell_number(cell: str, decimal: bool, finite: bool) -> float | None:
-    """Return the number in a cell; None for anything else, also for 1_000, which only Python reads."""
+    """Return the number in a cell; None for anything else, also for 1_000, which only Python accepts."""
     value = None if "_" in cell else _parse_cell(cell, decimal)
     return value if value is not None and (math.isfinite(value) or not finite) else None
 
@@ -489,7 +490,7 @@ def _parse_cell(cell: str, decimal: bool) -> float | None:
 
 
 def _heading(cell: str) -> tuple[str, str]:
-    """Return the name and the units in brackets after it; brackets without a unit belong to the name."""
+    """Split a heading into its name and the unit in brackets; other words in brackets belong to the name."""
     found = re.match(_HEADING, cell)
     if found is None:
         return cell, ""

@@ -45,7 +45,7 @@ def dimension_product(a: Dimension | None, b: Dimension | None) -> Dimension | N
     return None if a is None or b is None else a * b
 
 
-SortKey: TypeAlias = tuple[Any, ...]  # of numbers, texts and such keys
+SortKey: TypeAlias = tuple[Any, ...]  # of numbers, texts and nested keys
 
 
 def term_order(term: tuple[Node, float]) -> SortKey:
@@ -62,7 +62,7 @@ def factors(e: AnyNode) -> Iterable[tuple[AnyNode, float]]:
 
 
 def unlike(terms: Sequence[tuple[Node, float]]) -> bool:
-    """Return whether all terms differ in more than constant factors, as they usually do; make no node."""
+    """Return whether all terms differ in more than constant factors, which is the usual case."""
     return len({_variable_factors(e) for e, _ in terms}) == len(terms)
 
 
@@ -99,14 +99,14 @@ def factor_order(factor: tuple[Node, float]) -> SortKey:
     return (not factor[0].constant, settle(factor[0]).order)
 
 
-# ±a ± b of terms that have nothing in common: the commonest sum, made in fewer steps than others.
+# ±a ± b of terms without a common factor: the most frequent sum, made in fewer steps than others.
 
 
 def sum_of_two(c: float, a: NodeType, d: float, b: NodeType) -> NodeType | None:
-    """c·a + d·b as ``total`` makes it; `None` if more than ordering the two terms is needed.
+    """c·a + d·b as ``total`` makes it; `None` if ``total`` would do more than order the two terms.
 
-    More is needed if there are sums to open, like terms, constants or common factors, or if terms are
-    truncated or differ in dimension.
+    It does more if a term is a sum, or if there are like terms, constants, common factors, truncation, or
+    terms of different dimensions.
     """
     p, q = a.kind, b.kind
     if p == "number" or q == "number" or (c != 1 and c != -1) or (d != 1 and d != -1):
@@ -168,7 +168,7 @@ def pair_node(args: tuple[NodeType, NodeType], sign: int, dimension: Dimension |
     return intern(type(args[0]), "sum", args, data, dimension, (*args, sign))
 
 
-# NumPy operations on expressions: NumPy's scalars are taken as numbers; for its functions and for arrays, an
+# NumPy operations on expressions: NumPy's scalars count as numbers; for NumPy's functions and for arrays, an
 # error names the alternative.
 
 _OPERATIONS = {
@@ -182,7 +182,7 @@ _OPERATIONS = {
     "greater": operator.gt,
     "greater_equal": operator.ge,
 }
-# NumPy's names of functions that Armillary has, with the names here where they differ.
+# Armillary's names of NumPy's functions.
 _OUR_NAMES = {
     **{n: n for n in ("ceil", "cos", "equal", "exp", "floor", "hypot", "log", "not_equal", "sign", "sin")},
     **{n: n for n in ("sqrt", "tan", "tanh")},

@@ -1,13 +1,14 @@
 """Expressions written out as in a textbook: multiplied out, with the fewest products of sines and cosines.
 
 An expression becomes a polynomial, Σ c Π a^n, whose atoms a are symbols, sines and cosines of single angles
-and other factors that cannot be multiplied out. Of several forms the one with the fewest terms is kept:
+and other factors that cannot be multiplied out. These identities give other forms of the polynomial, and the
+form with the fewest terms is kept:
 
     sin² x = 1 − cos² x,     cos² x = 1 − sin² x,
-    or products as sums,     cos x cos y = ½ cos(x + y) + ½ cos(x − y)
+    cos x cos y = ½ cos(x + y) + ½ cos(x − y), and the same for the other products of sines and cosines
 
-and its terms are collected by their sines and cosines. This is for small systems: expressions with many terms
-are refused.
+Terms with the same sines and cosines are then collected. This is for small systems: expressions with many
+terms are refused.
 
 ``ExpressionVector`` and ``ExpressionMatrix`` hold expressions by the names of rows and columns.
 """
@@ -33,11 +34,11 @@ Monomial = frozenset[tuple[Expr, float]]
 Polynomial = dict[Monomial, float]
 
 _ONE: Monomial = frozenset()
-_NOISE = 1e-13  # coefficients below this share of the largest are rounding of terms that cancel
-_DIGITS = 12  # of printed numbers: 0.3, not 0.30000000000000004
-MOST_TERMS = 120  # of an expression that people can read
-_MOST_WAVES = 800  # most terms of an expression for which other ways to write it are tried
-_MOST_PRODUCTS = 20_000  # of terms, of all expressions together: a tenth of a second
+_NOISE = 1e-13  # smaller coefficients, relative to the largest, are rounding errors of terms that cancel
+_DIGITS = 12  # significant digits of printed numbers: 0.3, not 0.30000000000000004
+MOST_TERMS = 120  # most terms of an expression that people can read
+_MOST_WAVES = 800  # most terms of an expression for which other forms are tried
+_MOST_PRODUCTS = 20_000  # most products of two terms, for all expressions together: a tenth of a second
 
 
 class TooLong(Exception):
@@ -45,7 +46,7 @@ class TooLong(Exception):
 
 
 def collect_textbook_terms(roots: Iterable[Expr]) -> list[Expr] | None:
-    """Return the roots written out, each in the shortest way; `None` if one has too many terms to be read."""
+    """Return the roots multiplied out, each in its shortest form; `None` if one has too many terms."""
     try:
         return [_shortest(p) for p in _Expansion().polynomials(list(roots))]
     except TooLong:
@@ -53,12 +54,12 @@ def collect_textbook_terms(roots: Iterable[Expr]) -> list[Expr] | None:
 
 
 def _shortest(p: Polynomial) -> Expr:
-    ways = [p]
+    forms = [p]
     if len(p) <= _MOST_WAVES:
-        ways += [_without_squares(p, "sin"), _without_squares(p, "cos")]
+        forms += [_without_squares(p, "sin"), _without_squares(p, "cos")]
     if sum(2 ** sum(n for a, n in m if _is_trig(a)) for m in p) <= _MOST_WAVES:
-        ways.append(_as_sums(p))
-    best = min(ways, key=_length)
+        forms.append(_trig_products_as_sums(p))
+    best = min(forms, key=_length)
     return _group_by_trig({monomial: float(f"{c:.{_DIGITS}g}") for monomial, c in best.items()})
 
 
@@ -70,7 +71,7 @@ def _length(p: Polynomial) -> tuple[int, int]:
 
 
 class _Expansion:
-    """Expressions multiplied out, as long as that takes few products of terms."""
+    """A converter of expressions to polynomials; too many products of terms raise ``TooLong``."""
 
     def __init__(self) -> None:
         self._products = 0
@@ -99,7 +100,7 @@ class _Expansion:
                 result = self._multiply(result, self._power(known[argument], argument, n))
             return result
         if node.kind == "call" and node.data in ("sin", "cos"):
-            return self._of_sum(node.data, node.args[0])
+            return self._trig_of_sum(node.data, node.args[0])
         if node.kind == "call":
             return _atom(rebuild(node, [_group_by_trig(known[a]) for a in node.args]))
         return _atom(node)
@@ -116,8 +117,12 @@ class _Expansion:
                 return {frozenset((atom, m * n) for atom, m in monomial): c**n}
         return _atom(_group_by_trig(p), n)
 
-    def _of_sum(self, function: str, angle: Expr) -> Polynomial:
-        """Return sin or cos of c + Σ n x with whole n, in sines and cosines of x: parts of Π e^(i n x)."""
+    def _trig_of_sum(self, function: str, angle: Expr) -> Polynomial:
+        """Return the sine or cosine of an angle c + Σ n x as a polynomial in sin x and cos x.
+
+        They are the imaginary and the real part of e^(i c) Π e^(i n x). If an n is not whole or is above 4,
+        the angle is not expanded.
+        """
         constant, parts = _angles(angle)
         if not all(n == int(n) and abs(n) <= 4 for n in parts.values()):
             constant, parts = 0.0, {angle: 1}
@@ -216,8 +221,8 @@ def _without_squares(p: Polynomial, function: str) -> Polynomial:
             return result
 
 
-def _as_sums(p: Polynomial) -> Polynomial:
-    """Return the polynomial with products of sines and cosines as sums, of sums of angles: cos(x + y)."""
+def _trig_products_as_sums(p: Polynomial) -> Polynomial:
+    """Replace products of sines and cosines by sums of sines and cosines, such as cos(x + y)."""
     result: Polynomial = {}
     for monomial, c in p.items():
         trig = [(a, int(n)) for a, n in monomial if _is_trig(a) and n == int(n) and n > 0]
@@ -263,7 +268,7 @@ def _multiply_waves(
 
 
 def _signed_angle(angles: frozenset[tuple[Expr, float]]) -> tuple[float, Expr]:
-    """Return (sign, angle) with the first angle by name positive."""
+    """Return (sign, angle) such that the coefficient of the first angle by name is positive."""
     ordered = sorted(angles, key=lambda pair: str(pair[0]))
     sign = 1.0 if ordered[0][1] > 0 else -1.0
     return sign, total([(sign * n, x) for x, n in ordered])
@@ -290,7 +295,7 @@ def _monomial_product(monomial: Monomial) -> Expr:
     return product_of([number(1), *(power(atom, n) for atom, n in ordered)])
 
 
-_SHOWN = 2000  # characters of an element in a table
+_SHOWN = 2000  # most characters of an element in a table
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -311,11 +316,14 @@ class ExpressionVector:
         return iter(self.elements)
 
     def evaluate(self, values: Values) -> np.ndarray:
-        """Return numbers for values by symbol or name, in the model's units; arrays become leading axes."""
+        """Return the elements as an array, for values by symbol or name in the model's units.
+
+        The axes of values that are arrays come first.
+        """
         return _evaluate_elements(self.elements, values, (len(self.names),))
 
     def collected(self) -> ExpressionVector:
-        """Return the vector with every element multiplied out and collected; itself if that is too long."""
+        """Return the vector with every element multiplied out and collected; unchanged if too long."""
         found = collect_textbook_terms(self.elements)
         return self if found is None else replace(self, elements=tuple(found))
 
@@ -359,11 +367,14 @@ class ExpressionMatrix:
         return iter(self.elements)
 
     def evaluate(self, values: Values) -> np.ndarray:
-        """Return numbers for values by symbol or name, in the model's units; arrays become leading axes."""
+        """Return the elements as an array, for values by symbol or name in the model's units.
+
+        The axes of values that are arrays come first.
+        """
         return _evaluate_elements([e for row in self.elements for e in row], values, self.shape)
 
     def collected(self) -> ExpressionMatrix:
-        """Return the matrix with every element multiplied out and collected; itself if that is too long."""
+        """Return the matrix with every element multiplied out and collected; unchanged if too long."""
         found = collect_textbook_terms([e for row in self.elements for e in row])
         if found is None:
             return self
@@ -386,7 +397,7 @@ class ExpressionMatrix:
 
 
 def typeset(expression: Expr) -> str:
-    """Return an expression as MathML for a cell, or as a cut text if it is long."""
+    """Return an expression as MathML for a table cell, or as shortened text if it is long."""
     from armillary.algebra.typesetting import mathml
 
     shown = mathml(expression, limit=20 * _SHOWN)

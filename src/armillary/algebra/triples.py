@@ -1,4 +1,4 @@
-"""Arithmetic on any scalar, on triples and on 3×3 matrices, leaving out known zeros."""
+"""Arithmetic on any scalar, on triples and on 3×3 matrices; known zeros are left out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from armillary.algebra.expression import total as sum_of_terms
 from armillary.algebra.node import NUMBERS
 from armillary.algebra.terms import sum_of_two
 
-# Sums and products of any scalar (expressions, numbers, arrays), leaving out known zeros.
+# Sums and products of scalars of any type: expressions, numbers or arrays.
 
 Scalar = Expr | float  # NumPy's numbers and arrays are accepted, too
 ScalarMap = Callable[[Scalar], Scalar]
@@ -26,13 +26,13 @@ def is_zero(x: Scalar) -> bool:
 
 
 def is_constant(x: Scalar) -> bool:
-    """Return whether a scalar is the same throughout a run: a number, or an expression of parameters."""
+    """Return whether a scalar is constant throughout a run: a number, or an expression of parameters."""
     return not isinstance(x, Expr) or x.constant
 
 
 def magnitude(x: Scalar) -> Scalar:
     """|x|."""
-    if isinstance(x, Expr):  # mypy finds no type for the absolute value of either
+    if isinstance(x, Expr):  # mypy finds no type for abs() of the union
         return abs(x)
     return abs(x)
 
@@ -48,7 +48,7 @@ def plus(a: Scalar, b: Scalar) -> Scalar:
 
 
 def minus(a: Scalar, b: Scalar) -> Scalar:
-    """a − b; a known zero leaves the other term unchanged, apart from its sign. Otherwise as ``plus``."""
+    """a − b; a known zero gives a or −b, and dimensions are not compared."""
     if type(a) is Expr and type(b) is Expr and a is not ZERO and b is not ZERO:  # most often
         made = sum_of_two(1, a, -1, b)
         return collect_terms([(1, a), (-1, b)]) if made is None else made
@@ -63,7 +63,7 @@ def times(a: Scalar, b: Scalar) -> Scalar:
 
 
 def product(a: Scalar, b: Scalar) -> Scalar:
-    """a·b; plain numbers are taken as dimensionless, such as components of unit vectors."""
+    """a·b; plain numbers, such as components of unit vectors, count as dimensionless."""
     if isinstance(a, Expr):
         if isinstance(b, Expr):
             return multiply(a, b)
@@ -75,7 +75,7 @@ def product(a: Scalar, b: Scalar) -> Scalar:
 
 
 def total(values: Sequence[Scalar]) -> Scalar:
-    """Σ, leaving out known zeros."""
+    """Σ of scalars, leaving out known zeros."""
     result: Scalar = 0
     for value in values:
         result = plus(result, value)
@@ -111,7 +111,7 @@ def inner(a: Sequence[Scalar], b: Sequence[Scalar]) -> Scalar:
 
 
 def combination(coefficients: Sequence[Scalar], values: Sequence[Scalar]) -> Scalar:
-    """Σ c·v over any scalars, as one sum node instead of a chain of additions."""
+    """Σ c·v over scalars of any type, as one sum node instead of a chain of additions."""
     pairs = [(c, v) for c, v in zip(coefficients, values, strict=True) if not is_zero(c) and not is_zero(v)]
     if not any(isinstance(x, Expr) for pair in pairs for x in pair):
         return sum(c * v for c, v in pairs) if pairs else 0
@@ -136,7 +136,7 @@ _UNITS: tuple[Triple, Triple, Triple] = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
 
 
 def joined(components: Iterable[Component]) -> tuple[Component, Component, Component]:
-    """Return three components as a triple, three triples as a matrix."""
+    """Return three components as a triple, or three triples as a matrix."""
     x, y, z = components
     return x, y, z
 
@@ -200,7 +200,8 @@ def double_cross(w: Triple, r: Triple) -> Triple:
 Matrix = tuple[Triple, Triple, Triple]
 ExprMatrix = tuple[ExprTriple, ExprTriple, ExprTriple]
 
-SIX = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))  # of a symmetric matrix: xx, yy, zz, xy, xz, yz
+# Indices of the six elements of a symmetric matrix: xx, yy, zz, xy, xz, yz.
+SIX = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
 ZERO_MATRIX: Matrix = (ZEROS, ZEROS, ZEROS)
 IDENTITY: Matrix = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
 

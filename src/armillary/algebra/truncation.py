@@ -1,4 +1,4 @@
-"""Small and large quantities: negligible terms are dropped while expressions are made, and recorded."""
+"""Small and large quantities: sums drop negligible terms as they are made, and record them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WIDTH = 72  # most characters of a term
 
 @dataclass(frozen=True)
 class Neglected:
-    """A term that sums left out: its order, the order of the sums' leading terms, and how often."""
+    """A term that sums left out: its order, the order of the leading terms, the number of occurrences."""
 
     term: str
     order: float
@@ -108,8 +108,8 @@ class NeglectedTerms:
 # is the total of its factors' orders, a sum's the lowest of its terms' orders. In a sum, terms that stand
 # ``keep`` + 1 or more orders above the lowest are dropped; functions of small arguments become series, cut by
 # the same rule (Sayers 1990, section 5.3). An intermediate value counts with its lowest order, so a sum that
-# uses it keeps the value's terms of higher order too. ``drop_small_terms`` removes these later: it walks from
-# the results backwards, where the highest order needed of each value is known.
+# uses it keeps the value's terms of higher order too. ``drop_small_terms`` removes these later: it walks
+# backwards from the results, so that it finds the highest order to which each value is needed.
 
 Terms = list[tuple[Expr, float]]
 
@@ -122,7 +122,7 @@ class Truncation:
         self.neglected = NeglectedTerms()
 
     def sum(self, terms: Terms, constant: float) -> tuple[Terms, float]:
-        """Return the terms and the constant of a sum, without the negligible ones."""
+        """Return the terms and the constant of a sum without those that are negligible."""
         orders = [e.smallness for e, _ in terms]
         if not any(orders):
             return terms, constant
@@ -139,7 +139,7 @@ class Truncation:
         return [(e, c) for e, c in terms if e.smallness <= last], constant
 
     def power(self, base: Expr, exponent: float) -> Expr | None:
-        """(L + x)^p = L^p Σ C(p, k) (x/L)^k for constant L and small x; `None` if it stays a power."""
+        """(L + x)^p = L^p Σ C(p, k) (x/L)^k for constant L and small x; `None` if the rule does not apply."""
         if exponent > 0 and exponent == int(exponent):
             return None
         parts = _constant_and_rest(base)
@@ -153,7 +153,7 @@ class Truncation:
         return multiply(power(leading, exponent), self._series(binomials, ratio))
 
     def function(self, name: str, x: Expr) -> Expr | None:
-        """f(a + x) as a series in the small part of its argument; `None` if it stays a function."""
+        """f(a + x) = Σ cₖ xᵏ for constant a and small x; `None` if the rule does not apply."""
         if name not in _COEFFICIENTS:
             return None
         parts = _constant_and_rest(x)
@@ -166,16 +166,16 @@ class Truncation:
             return None
         return self._series(found, rest)
 
-    def flat(self, y: Expr, x: Expr) -> bool:
+    def is_small_angle(self, y: Expr, x: Expr) -> bool:
         """Return whether atan2(y, x) is a small angle: y is of higher order than x, and x is positive."""
         return y.smallness > x.smallness and _positive(x)
 
-    def below(self, x: Expr, limit: Expr) -> bool:
-        """Return whether x < limit is decided: a small quantity without units lies below 1."""
+    def is_below(self, x: Expr, limit: Expr) -> bool:
+        """Return whether x < limit holds by declaration: a small dimensionless quantity is below 1."""
         return x.smallness > 0 and x.dimension is ONE and limit.kind == "number" and limit.data >= 1
 
     def _length(self, order: float) -> int:
-        """Return a number of terms that suffices for a series in a quantity of this order."""
+        """Return a sufficient number of terms for a series in a quantity of this order."""
         return int(self.keep / order) + 4
 
     def _series(self, coefficients: list[Expr], x: Expr) -> Expr:
@@ -195,7 +195,7 @@ class Truncation:
 
         A value that is needed up to some order needs its operands as follows. A sum needs its terms up to the
         same order. A product needed to n orders above its leading order needs each factor to n orders above
-        the factor's leading order. A value with several users is made to the highest order of all.
+        the factor's leading order. A value with several users is made to the highest order that any needs.
         """
         while True:
             order = operands_first(roots)
@@ -216,7 +216,7 @@ class Truncation:
         for node in reversed(order):
             slack = need[node] - node.smallness
             if slack < 0:
-                continue  # all its users drop it
+                continue  # all users of this node drop it
             inherits = node.kind == "product" or (
                 node.kind == "let" and node.smallness == node.args[0].smallness
             )
@@ -228,7 +228,7 @@ class Truncation:
         return need
 
     def _within(self, node: Expr, args: list[Expr], last: float) -> Expr:
-        """Return a node on new operands; of a sum, drop the terms of orders above ``last``."""
+        """Return a node with new operands; a sum loses its terms of orders above ``last``."""
         if last < node.smallness:
             return node
         if node.kind == "sum" and not node.constant and any([a.smallness > last for a in node.args]):
@@ -246,10 +246,9 @@ class Truncation:
 
 
 def _constant_and_rest(x: Expr) -> tuple[Expr, Expr] | None:
-    """Return (L, r) with x = L + r, where L is constant and r of higher order; `None` if x does not have that
-    form.
+    """Return (L, r) with x = L + r, where L is constant and r of higher order; `None` if x has no such form.
 
-    A small x has L = 0. Definitions of intermediate values are read.
+    A small x has L = 0. An intermediate value is split by its definition.
     """
     if x.smallness > 0:
         return ZERO, x

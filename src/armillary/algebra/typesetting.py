@@ -32,9 +32,9 @@ GREEK = {
 _ABBREVIATED = r"[sc]_\d[\d_]*"  # s_1 for sin q₁, of textbook.py
 _BELOW = (1, 2, 3, 4, 6, 8, 12)  # denominators of printed fractions
 _MOST_ABOVE = 99  # largest numerator
-_EXACT = 1e-11  # numbers of collected terms have twelve digits
-# Places of parameters in a product, by their usual letters in textbooks: symbols of a derived program have no
-# units by which to place them.
+_EXACT = 1e-11  # largest relative error of a fraction: numbers of collected terms have twelve digits
+# Positions of parameters in a product, by the letters that textbooks use for them: symbols of a derived
+# program have no units that could decide the position.
 _RANKS = {
     **dict.fromkeys(("m", "M", "I", "J"), 0),
     "g": 1,
@@ -67,7 +67,7 @@ def name_parts(name: str) -> NameParts:
 def fraction_of(value: float) -> tuple[int, int] | None:
     """Return a number as a simple fraction, 5/4 for 1.25 and 1/3 for 0.333333333333.
 
-    None for whole numbers and for numbers that are no simple fraction.
+    Return None for whole numbers and for numbers that are not simple fractions.
     """
     for below in _BELOW:
         above = round(value * below)
@@ -77,13 +77,13 @@ def fraction_of(value: float) -> tuple[int, int] | None:
 
 
 def _readable_number(value: float) -> str:
-    """Return a number without the digits that rounding left: 1.45 for 1.4500000000000002."""
+    """Return a number as text without rounding errors in the last digits: 1.45 for 1.4500000000000002."""
     exact, short = number_text(value), f"{value:.15g}"
     return number_text(float(short)) if len(short) + 3 <= len(exact) else exact
 
 
 def _rank(factor: Node) -> int:
-    """Return the place of a factor in a product as textbooks write it: m g l θ̇ cos θ.
+    """Return the position of a factor in a product as textbooks order it: m g l θ̇ cos θ.
 
     The order is: masses and inertias, gravity, other constants, lengths, variables, sums in parentheses,
     rates, functions.
@@ -109,7 +109,7 @@ class Notation(ABC):
 
     @abstractmethod
     def word(self, word: str) -> str:
-        """Return a word of a name, or a whole number in it."""
+        """Return a word or whole number that is part of a name."""
 
     @abstractmethod
     def name(self, name: str) -> str:
@@ -121,7 +121,7 @@ class Notation(ABC):
 
     @abstractmethod
     def ten(self, mantissa: str, exponent: int) -> str:
-        """Return a number with a power of ten; the mantissa may be empty, or a sign."""
+        """Return a number with a power of ten; the mantissa may be empty or only a sign."""
 
     @abstractmethod
     def function(self, name: str) -> str:
@@ -147,7 +147,7 @@ class Notation(ABC):
     @abstractmethod
     def cases(self, condition: Pieces, then: Pieces, otherwise: Pieces) -> Pieces: ...
 
-    # ------------------------------------------------------- equations, of parts that are typeset already
+    # ------------------------------------------------------- equations, from parts that are already typeset
 
     equals: str
 
@@ -189,25 +189,25 @@ class Notation(ABC):
                 return ""
         return "".join(out)
 
-    def _pieces(self, node: Node, place: int) -> Pieces:
+    def _pieces(self, node: Node, binding: int) -> Pieces:
         kind = node.kind
         if kind == "number":
             power = "e" in _readable_number(node.data)
             return self._wrap(
-                [self._number(node.data)], (node.data < 0 and place > SUM) or (place == ATOM and power)
+                [self._number(node.data)], (node.data < 0 and binding > SUM) or (binding == ATOM and power)
             )
         if kind == "symbol":
             name = node.data.name
-            return self._wrap([self.name(name)], place == ATOM and "." in name)
+            return self._wrap([self.name(name)], binding == ATOM and "." in name)
         if kind == "let":
-            return [(node.args[0], place)]
+            return [(node.args[0], binding)]
         if kind == "sum":
-            return self._wrap(self._sum(node), place > SUM)
+            return self._wrap(self._sum(node), binding > SUM)
         if kind == "product":
-            if place == SUM and node.data == (-1, (1,)) and node.args[0].kind == "sum":
+            if binding == SUM and node.data == (-1, (1,)) and node.args[0].kind == "sum":
                 return self.group(self._sum(node.args[0], -1))  # −a + b, not −(a − b)
-            return self._product(node, place)
-        return self._call(node, place)
+            return self._product(node, binding)
+        return self._call(node, binding)
 
     def _wrap(self, pieces: Pieces, needed: bool) -> Pieces:
         return self.put_in_brackets(pieces) if needed else self.group(pieces)
@@ -239,7 +239,7 @@ class Notation(ABC):
             pieces += [self.minus if constant < 0 else self.plus, self._number(abs(constant))]
         return pieces
 
-    def _product(self, node: Node, place: int) -> Pieces:
+    def _product(self, node: Node, binding: int) -> Pieces:
         coefficient, exponents = node.data
         factors = list(zip(node.args, exponents, strict=True))
         above, below = ([(b, abs(n)) for b, n in factors if (n < 0) == under] for under in (False, True))
@@ -257,14 +257,14 @@ class Notation(ABC):
             pieces = self.fraction(pieces, self._join_factors(under))
         if coefficient < 0:
             pieces = [self.negative, *pieces]
-        return self._wrap(pieces, place > PRODUCT or (coefficient < 0 and place == PRODUCT))
+        return self._wrap(pieces, binding > PRODUCT or (coefficient < 0 and binding == PRODUCT))
 
     def _join_factors(self, factors: list[Pieces]) -> Pieces:
         return [piece for i, factor in enumerate(factors) for piece in ([self.space] if i else []) + factor]
 
-    def _power(self, base: Node, exponent: float, place: int) -> Pieces:
+    def _power(self, base: Node, exponent: float, binding: int) -> Pieces:
         if exponent == 1:
-            return [(base, place)]
+            return [(base, binding)]
         if exponent == 0.5:
             return self.root([(base, SUM)])
         number = [self._number(exponent)]
@@ -275,15 +275,15 @@ class Notation(ABC):
             ]
         return self.raise_to([(base, ATOM)], number)
 
-    def _call(self, node: Node, place: int) -> Pieces:
+    def _call(self, node: Node, binding: int) -> Pieces:
         name = node.data if isinstance(node.data, str) else None
         args = node.args
         if name in self.operators:
-            return self._wrap([(args[0], UNARY), self.operators[name], (args[1], UNARY)], place > SUM)
+            return self._wrap([(args[0], UNARY), self.operators[name], (args[1], UNARY)], binding > SUM)
         if name == "not":
-            return self._wrap([self.lnot, (args[0], UNARY)], place > SUM)
+            return self._wrap([self.lnot, (args[0], UNARY)], binding > SUM)
         if name == "pow":
-            return self._wrap(self.raise_to([(args[0], ATOM)], [(args[1], SUM)]), place >= POWER)
+            return self._wrap(self.raise_to([(args[0], ATOM)], [(args[1], SUM)]), binding >= POWER)
         if name == "abs":
             return self.put_in_brackets([(args[0], SUM)], bars=True)
         if name == "select":
@@ -526,7 +526,7 @@ def name_mathml(name: str) -> str:
     return MATHML.name(name)
 
 
-# Most characters that a notebook or debugger shows of an expression; str() gives all.
+# Most characters that a notebook or debugger shows of an expression; str() returns all.
 _SHOWN = 5000
 
 
@@ -549,7 +549,7 @@ class DisplayedNode(Node):
     def __reduce__(self) -> NoReturn:
         raise ExpressionError(
             f"'{short(self)}' cannot be pickled: an expression belongs to its system in this process; "
-            "send the system, or the expression as text, str(expression)"
+            "pickle the system instead, or the expression as text, str(expression)"
         )
 
     def _repr_latex_(self) -> str | None:

@@ -99,15 +99,15 @@ INERTIA = MASS * LENGTH * LENGTH
 #     power    digits after the name (m2, s-1), ^ or ** and a number, (1/2), or superscripts (m², s⁻¹)
 #
 # A dash before a letter is a product (``in-lb-s2``), as engineers write it. After a slash neither dash nor
-# space may follow, since ``a/b-c`` is read both ways: write ``a/(b-c)``. Angles have no dimension.
+# space may follow, since ``a/b-c`` is ambiguous: write ``a/(b-c)``. Angles have no dimension.
 #
-# ``lb`` is a pound of force and ``lbm`` one of mass, as in Sayers (1990), Table 9.1.4, where inertias are in
-# in-lb-s2. ``g`` is a gram; standard gravity is ``gee`` or ``g0``. The common units may be spelled out.
+# ``lb`` is a pound of force and ``lbm`` a pound of mass, as in Sayers (1990), Table 9.1.4, where inertias
+# are in in-lb-s2. ``g`` is a gram; standard gravity is ``gee`` or ``g0``. Common units may be spelled out.
 
 
 @dataclass(frozen=True)
 class Unit:
-    """A unit as written: a value in it times ``scale`` is in SI."""
+    """A unit as written: a value in this unit times ``scale`` is the value in SI."""
 
     text: str
     scale: float
@@ -115,7 +115,7 @@ class Unit:
 
 
 class Magnitude(NamedTuple):
-    """A number (or array) in SI base units and the dimension it has."""
+    """A number (or array) in SI base units and its dimension."""
 
     value: Given
     dimension: Dimension
@@ -238,24 +238,24 @@ def _parse_unit(text: str) -> Unit:
     scale, dimension = 1.0, ONE
     outer: list[tuple[float, Dimension, int, bool]] = []  # the state before each open parenthesis
     sign, after_slash = 1, False
-    place, expect_factor = 0, True
-    while place < len(plain):
-        if expect_factor and plain[place] == "(":
+    position, expect_factor = 0, True
+    while position < len(plain):
+        if expect_factor and plain[position] == "(":
             outer.append((scale, dimension, sign, after_slash))
             scale, dimension, sign, after_slash = 1.0, ONE, 1, False
-            place += 1
+            position += 1
             continue
         if expect_factor:
-            factor, kind, place = _read_factor(text, plain, place)
-        elif plain[place] == ")" and outer:
+            factor, kind, position = _read_factor(text, plain, position)
+        elif plain[position] == ")" and outer:
             factor, kind = scale, dimension
             scale, dimension, sign, after_slash = outer.pop()
-            place += 1
+            position += 1
         else:
-            sign, after_slash, place = _read_link(text, plain, place, after_slash)
+            sign, after_slash, position = _read_link(text, plain, position, after_slash)
             expect_factor = True
             continue
-        exponent, place = _read_exponent(text, plain, place)
+        exponent, position = _read_exponent(text, plain, position)
         scale = scale * _scale_power(text, factor, sign * exponent)
         dimension = dimension * kind ** (sign * exponent)
         expect_factor = False
@@ -266,13 +266,13 @@ def _parse_unit(text: str) -> Unit:
     return Unit(text, scale, dimension)
 
 
-def _read_factor(text: str, plain: str, place: int) -> tuple[float, Dimension, int]:
-    found = _NUMBER.match(plain, place)
+def _read_factor(text: str, plain: str, position: int) -> tuple[float, Dimension, int]:
+    found = _NUMBER.match(plain, position)
     if found:
         return float(found.group()), ONE, found.end()
-    found = _NAME.match(plain, place)
+    found = _NAME.match(plain, position)
     if not found:
-        raise _unreadable(text, f"{plain[place]!r} is in the place of a unit")
+        raise _unreadable(text, f"{plain[position]!r} stands where a unit should be")
     known = _known_unit(found.group())
     if known is None:
         where = "" if found.group() == text else f" in '{text}'"
@@ -286,10 +286,10 @@ def _similar(name: str) -> str:
     return nearest(name, [known for known in names if known[0].casefold() == name[0].casefold()])
 
 
-def _read_exponent(text: str, plain: str, place: int) -> tuple[Fraction, int]:
-    found = _EXPONENT.match(plain, place)
+def _read_exponent(text: str, plain: str, position: int) -> tuple[Fraction, int]:
+    found = _EXPONENT.match(plain, position)
     if not found:
-        return Fraction(1), place
+        return Fraction(1), position
     above, below, bare, glued = found.groups()
     if len(found.group()) > _LONGEST_POWER:  # before it is read: Python refuses whole numbers of 4300 digits
         raise _unreadable(text, f"a power has more than {_LONGEST_POWER} characters")
@@ -301,14 +301,14 @@ def _read_exponent(text: str, plain: str, place: int) -> tuple[Fraction, int]:
     return exponent, found.end()
 
 
-def _read_link(text: str, plain: str, place: int, after_slash: bool) -> tuple[int, bool, int]:
+def _read_link(text: str, plain: str, position: int, after_slash: bool) -> tuple[int, bool, int]:
     """Return (1 or −1 for the next factor, whether a slash has been read, next position)."""
-    found = _LINK.match(plain, place)
+    found = _LINK.match(plain, position)
     if not found:
-        raise _unreadable(text, f"{plain[place]!r} is not expected")
+        raise _unreadable(text, f"{plain[position]!r} is not expected")
     link = found.group(1)
     if after_slash and link in ("-", None):
-        raise _unreadable(text, "a dash or space after a slash is read both ways: write a/(b*c)")
+        raise _unreadable(text, "a dash or space after a slash is ambiguous: write a/(b*c)")
     return (-1 if link == "/" else 1), after_slash or link == "/", found.end()
 
 
@@ -328,20 +328,21 @@ def _unreadable(text: str, why: str) -> UnitsError:
 
 
 def to_si(value: Given, unit: str | Unit) -> Given:
-    """Return a number or array given in ``unit``, in SI."""
+    """Convert a number or array from ``unit`` to SI."""
     return value * (parse_unit(unit) if isinstance(unit, str) else unit).scale
 
 
 def is_quantity(value: object) -> bool:
-    """Return whether the value brings its own units, as Pint's quantities do."""
+    """Return whether the value has units of its own, as Pint's quantities have."""
     # Pint need not be installed.
     return hasattr(value, "magnitude") and hasattr(value, "units") and hasattr(value, "to_base_units")
 
 
 def magnitude_in_si(quantity: Given) -> Magnitude:
-    """Return the value in SI and the dimension of a quantity of Pint, or of an object like it. The quantity's
-    own library converts it to base units; ``parse_unit`` converts these to SI, so that a registry whose base
-    system is not SI works too, and Pint is never imported here.
+    """Return the value in SI and the dimension of a quantity of Pint, or of an object with the same methods.
+
+    The library of the quantity converts it to base units, and ``parse_unit`` converts these to SI. So a
+    registry whose base system is not SI works too, and Pint is never imported here.
     """
     if not is_quantity(quantity):
         raise UnitsError(f"{quantity!r} is not a quantity: it has no magnitude and units")
@@ -362,7 +363,7 @@ _NAMED = {ONE: "1", _PRESSURE: "Pa", _POWER: "W", _VOLTAGE: "V", _VOLTAGE / _CUR
 
 
 def si_text(dimension: Dimension) -> str:
-    """Return the customary SI text of a dimension, e.g. N, N*m, N/m, N*s/m, kg*m^2, or else base units.
+    """Return the usual SI unit of a dimension as text, e.g. N, N*m, N/m, N*s/m, kg*m^2, else base units.
 
     Mass^±1 with an opposite power of time is written with a newton (kg/s is N*s/m, a damping rate, not a mass
     flow).

@@ -1,9 +1,9 @@
 """Vectors and dyadics without a chosen frame: sums of scalars times unit vectors of any frames.
 
-A vector keeps each term in the frame where it arose. Dot and cross products climb the tree of frames from the
-deeper one towards the other, so that no more rotations enter than lie between the two, and trigonometric
-simplification is hardly ever needed (Sayers 1990, section 5.3). Direction cosines met on the way are
-remembered. Coefficients may be expressions, numbers or arrays.
+A vector keeps each term in the frame where it was formed. Dot and cross products use only the rotations
+between the frames of a pair of terms, along the tree of frames, so trigonometric simplification is hardly
+ever needed (Sayers 1990, section 5.3). Direction cosines computed on the way are kept. Coefficients may be
+expressions, numbers or arrays.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ from armillary.algebra.triples import (
 )
 from armillary.errors import ExpressionError, shown
 
-# Above these many frames between two, or terms of a dot product, the work is arranged so that long chains
-# stay linear.
+# Above this number of frames between two frames, or of terms of a dot product, other algorithms keep the cost
+# of long chains linear.
 _FAR = 16
 
 
 _OF_SYSTEM = (
-    "it belongs to its system in this process; send the system, which can be, and make it again there"
+    "it belongs to its system in this process; pickle the system instead, and make it again from the copy"
 )
 
 
 class Frame:
     """Three unit vectors x, y, z, turning in a parent frame.
 
-    ``rotation`` R_PF turns components: v_P = R_PF v_F. ``rate`` is the angular velocity of this frame in its
-    parent. The constructor takes ``rate`` as a function of the frame, since the rate may be simplest in the
-    frame's own axes.
+    ``rotation`` R_PF transforms components: v_P = R_PF v_F. ``rate`` is the angular velocity of this frame in
+    its parent. The constructor takes ``rate`` as a function of the frame, since the rate may be simplest in
+    the frame's own axes.
     """
 
     __slots__ = ("__weakref__", "_cosines", "depth", "name", "parent", "rate", "rotation", "x", "y", "z")
@@ -105,7 +105,7 @@ def path(a: Frame, b: Frame) -> list[Frame]:
 
 
 def direction_cosines(a: Frame, b: Frame) -> Matrix:
-    """R_AB, with v_A = R_AB v_B; the matrices from a to every frame on the way are kept."""
+    """R_AB, with v_A = R_AB v_B; the matrices for all frames between a and b are kept."""
     known = a._cosines.get(b)
     if known is not None:
         return known
@@ -127,7 +127,7 @@ def direction_cosines(a: Frame, b: Frame) -> Matrix:
 
 
 class Combination:
-    """Σ c·e over keys e, here unit vectors or pairs of them. Immutable."""
+    """Σ c·e over keys e, which are unit vectors or pairs of unit vectors. Immutable."""
 
     __slots__ = ("__weakref__", "terms")
     __array_ufunc__ = None
@@ -298,8 +298,8 @@ def cross(a: Vector, b: Vector) -> Vector:
 def magnitude(a: Vector) -> fn.Operand:
     """Return the length of the vector.
 
-    If terms in several frames nearly cancel, half of the digits are lost; then take the root of the squared
-    components in one frame.
+    If terms in several frames nearly cancel, half of the digits are lost; then compute the root of the sum of
+    squared components in one frame.
     """
     _check_vector(a, "magnitude")
     # With terms in several frames, the square is a sum of products that rounding may leave below zero.
@@ -340,8 +340,8 @@ def angle(a: Vector, b: Vector, about: Vector | None = None) -> fn.Operand:
 
         θ = atan2(|a × b|, a·b) · sign(about·(a × b))            Sayers 1990, eqs. 5.3.3 to 5.3.5
 
-    If a × b is parallel to ``about`` in every position, θ = atan2((a × b)·n, a·b) without a kink at zero, and
-    the angle of a hinge simplifies to its coordinate, without jumps of 2π.
+    If a × b is parallel to ``about`` in every position, θ = atan2((a × b)·n, a·b) with n along ``about``,
+    without a kink at zero, and the angle of a hinge simplifies to its coordinate, without jumps of 2π.
     """
     normal = cross(a, b)
     cosine = dot(a, b)

@@ -1,4 +1,4 @@
-"""Walks over expression graphs: each node once, operands first, no recursion however deep the graph."""
+"""Walks over expression graphs: each node once, after its operands, without recursion at any depth."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def operands_first(roots: Iterable[Expr], ends: Container[Expr] = ()) -> list[Ex
         if node in done:
             continue
         above: list[tuple[Expr, Iterator[Expr]]] = []
-        # An iterator keeps its place, so that a wide node is scanned once.
+        # An iterator continues where it stopped, so that a node with many operands is scanned once.
         rest = iter(() if node in ends else node.args)
         while True:
             for a in rest:
@@ -77,7 +77,7 @@ def held_indices(roots: Sequence[Expr], of: Sequence[Expr]) -> list[list[int]]:
 
 
 def rebuild(node: Expr, args: list[Expr]) -> Expr:
-    """Return a node's operation on other operands, simplified again."""
+    """Return a node with the same operation and other operands, simplified again."""
     if node.kind == "sum":
         constant, coefficients = node.data
         terms = list(zip(coefficients, args, strict=True))
@@ -101,7 +101,7 @@ def rebuild(node: Expr, args: list[Expr]) -> Expr:
 
 
 def product_of(factors: Sequence[Expr]) -> Expr:
-    """Π fᵢ; many factors in pairs of pairs, since one by one would copy the growing product each time."""
+    """Π fᵢ; many factors are multiplied in pairs, since one by one would copy the product each time."""
     if len(factors) <= 8:
         return reduce(times, factors)
     middle = len(factors) // 2
@@ -109,7 +109,7 @@ def product_of(factors: Sequence[Expr]) -> Expr:
 
 
 def transform(roots: Iterable[Expr], replace: Callable[[Expr], Expr | None]) -> list[Expr]:
-    """Return the roots with each node replaced for which ``replace`` gives another expression."""
+    """Return the roots with nodes replaced by the expressions that ``replace`` returns, unless it is None."""
     roots = list(roots)
     new: dict[Expr, Expr] = {}
     for node in operands_first(roots):
@@ -123,7 +123,7 @@ def transform(roots: Iterable[Expr], replace: Callable[[Expr], Expr | None]) -> 
 
 
 def release_signs(roots: Iterable[Expr]) -> list[Expr]:
-    """Return the roots with plain names in place of ``Signed`` ones, whose values keep a minus inside."""
+    """Return the roots with ordinary names in place of ``Signed`` ones, which keep a minus inside."""
     roots = list(roots)
     new: dict[Expr, Expr] = {}
     for node in operands_first(roots):
@@ -244,10 +244,10 @@ class Undimensioned:
 
 
 def rebuild_simply(node: Expr, args: list[Expr]) -> Expr | None:
-    """Rebuild a sum or product whose operands were only renamed or negated; `None` if it is less simple.
+    """Rebuild a sum or product whose operands were only renamed or negated; `None` if ``rebuild`` is needed.
 
-    The new operands must be distinct if the node's own are: there are no terms to collect and no factors to
-    take out, only a new order.
+    New operands of different old operands must differ: then only the order changes, and there are no terms
+    to collect and no factors to take out.
     """
     if node.data is PRODUCT_OF_TWO:  # most often
         x, y = args

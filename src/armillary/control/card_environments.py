@@ -12,9 +12,14 @@ from textwrap import indent
 
 import numpy as np
 
-from armillary.algebra.arguments import count, from_zero, one_of
+from armillary.algebra.arguments import count, one_of
 from armillary.algebra.calculus import evaluator
-from armillary.control.environment_loop import ROUNDING, EnvironmentTerms, environment_program
+from armillary.control.environment_loop import (
+    ROUNDING,
+    EnvironmentTerms,
+    environment_program,
+    read_times,
+)
 from armillary.ensembles.engines.gpu_engine import Device
 from armillary.errors import ArmillaryError
 from armillary.export.cuda.device_functions import SectionWriter, chained_step
@@ -51,11 +56,8 @@ class CardEnvironments:
     ) -> None:
         model = compiled_model(model)
         terms = EnvironmentTerms(model, inputs, observations, reward, within, initial, parameters)
-        self.num_envs, self.h, self.parts = (
-            count(envs, "envs"),
-            from_zero(step, "step"),
-            count(parts, "parts"),
-        )
+        self.num_envs, self.parts = count(envs, "envs"), count(parts, "parts")
+        self.h, time_limit = read_times(step, time_limit)
         real = PRECISIONS[one_of(precision, PRECISIONS, "precision=")]  # a type of C
         self._real = np.dtype(np.float64 if real == "double" else np.float32)
         program = environment_program(model.equations, terms.results)
@@ -114,7 +116,7 @@ def environment_kernel(program: Program, terms: EnvironmentTerms, precision: str
     rates, *others = writer.ordinary()
     functions = "\n".join([rates, *others, *writer.normalise()])
     held = [
-        f"    stored[{place}] = (real)(settings[FACTORS + {j}] * (double)actions[run * INPUTS + {j}]);"
+        f"    stored[{place}] = held_action(settings, {j}, (double)actions[run * INPUTS + {j}]);"
         for j, place in enumerate(terms.places)
     ]
     values = {

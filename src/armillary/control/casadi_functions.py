@@ -56,10 +56,19 @@ def to_casadi(
     equations: DerivedEquations,
     inputs: Sequence[str] | None = None,
     outputs: Sequence[str] | None = None,
+    *,
     kind: str = "expressions",
     parameters: Sequence[str] | None = None,
 ) -> CasadiFunctions:
-    """Return the equations in CasADi; see ``stages/analyses.py``, whose verb it is."""
+    """Return CasADi functions of (t, x, v, p): the states' rates and the outputs.
+
+    ``inputs`` names the inputs of ``s.input`` in v (left out: all; others keep their defaults),
+    ``outputs`` as for ``with_sensitivities``. Numbers are in the model's own units.
+
+    ``kind``: "expressions" (SX), which CasADi differentiates; or "external", which call our compiled code
+    and have its exact Jacobians, adjoints and Hessians. The latter have the parameters named by
+    ``parameters`` in p, the others at their defaults, and may hold tables and functions of your own.
+    """
     one_of(kind, KINDS, "kind=")
     casadi = require("casadi", extra="casadi", purpose="to make functions of CasADi")
     check_smooth(equations)

@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from armillary.algebra.arguments import checked_names, real, several, table
+from armillary.algebra.arguments import checked_names, from_zero, real, several, table
 from armillary.algebra.expression import Expr
 from armillary.control.plant import check_smooth, input_ports, state_ports
 from armillary.control.problem import ExpressionReader, limit_pair
@@ -60,6 +60,7 @@ class EnvironmentTerms:
     ) -> None:
         equations = model.equations
         check_smooth(equations, may_stop=False)  # environments ignore events
+        inputs = table(inputs, "inputs=", ParameterError)
         self.table, self.described = model.parameter_table, model.state()
         self.states, self.ports = state_ports(equations), input_ports(equations, list(inputs))
         memories = list(equations.system.memories)
@@ -76,6 +77,8 @@ class EnvironmentTerms:
         checked_names(self.drawn, list(model.parameters), "parameters= there is no parameter", ParameterError)
         reader = ExpressionReader(equations, {}, None)
         shown = [reader.read(text, "observations=") for text in several(observations, "observations=")]
+        if not shown:
+            raise ParameterError("observations= is empty; name at least one value that a policy sees")
         limits = _ranges(table(within, "within="), "within=")
         self.bounds = np.array(list(limits.values()), dtype=float).reshape(-1, 2)
         self.seen = len(shown)
@@ -108,9 +111,18 @@ class EnvironmentTerms:
         """Return the tables that a kernel reads, one after another."""
         start, drawn = self.start_limits, np.array(list(self.drawn_limits(program).values())).reshape(-1, 2)
         parts = [
-            [h, limit], self.factors, *start.T, *drawn.T, *self.bounds.T, self.memory,
+            [h, limit], self.factors, *self.action_limits.T, *start.T, *drawn.T, *self.bounds.T, self.memory,
         ]  # fmt: skip
         return np.concatenate([np.asarray(part, dtype=float) for part in parts])
+
+
+def read_times(step: object, time_limit: object) -> tuple[float, float]:
+    """Return the seconds of a step and of an episode, both more than zero."""
+    found = from_zero(step, "step"), from_zero(time_limit, "time_limit")
+    for value, what in zip(found, ("step", "time_limit"), strict=True):
+        if not value:
+            raise ParameterError(f"{what} must be more than zero")
+    return found
 
 
 def _ranges(given: DataMapping | None, what: str) -> dict[str, Range]:

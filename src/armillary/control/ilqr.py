@@ -247,7 +247,7 @@ def _guess(motion: Plant, guess: object, N: int, fv: np.ndarray) -> np.ndarray:
     m = len(motion.inputs)
     if guess is None:
         return np.zeros((N, m))
-    found = np.array(guess, dtype=float)
+    found = reals(guess, "guess=", ParameterError)
     if found.ndim == 1 and m == 1 and len(found) == N:
         found = found[:, None]
     if found.shape not in ((N, m), (m,)):

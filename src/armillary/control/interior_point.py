@@ -30,6 +30,7 @@ _FRACTION = 0.99  # longest step, relative to the distance from a bound
 _TINY = 1e-4  # factor of the least step size, below which restoration begins
 _SIGMA = 1e10  # bound on the ratio of duals to those of the central path
 _COLD = 0.1  # barrier parameter; at larger ones the duals begin with 1, since the start is far from optimal
+_ROUNDING = 1e-12  # violation of scaled rows that may be rounding
 _CORRECTIONS = 4  # most second-order corrections of a refused step
 _FAR = 1e10  # size of a scaled variable beyond which the cost falls without limit
 
@@ -156,7 +157,7 @@ class InteriorPoint:
                     self.filter = []
                 if not self._iterate():
                     violation = float(np.max(np.abs(v.c), initial=0.0))
-                    status = "infeasible" if violation > self.tolerance else "no progress"
+                    status = "infeasible" if violation > max(self.tolerance, _ROUNDING) else "no progress"
                     break
         except KeyboardInterrupt:
             status = "interrupted"
@@ -338,7 +339,8 @@ class InteriorPoint:
                 reach = v.longest(gaps, d, 0.99)
                 trial = point.x + reach * d
                 found = self._at(trial, v.gaps_at(trial))
-                if np.isfinite(found.c).all() and float(found.c @ found.c) < (1 - 1e-4 * reach) * size:
+                less = float(found.c @ found.c) < (1 - 1e-4 * reach) * size  # false if it is not finite
+                if less and np.isfinite(found.phi):
                     point, moved = found, True
                     damping = max(damping / 5, 1e-12)
                     break

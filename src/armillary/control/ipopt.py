@@ -32,8 +32,17 @@ def solve_by_ipopt(
     hessian = casadi.Sparsity.triplet(n, n, columns.tolist(), rows.tolist())  # the upper triangle
     order = np.lexsort((columns, rows))  # by columns of the upper triangle
 
+    interrupted: list[bool] = []
+
     def add_callback(label: str, given: Ports, results: Ports, call: Call) -> LibraryObject:
-        kept.append(make_callback(casadi, label, given, results, call))
+        def watched(arguments: list[np.ndarray]) -> list[object]:
+            try:
+                return call(arguments)
+            except KeyboardInterrupt:  # CasADi does not pass it on
+                interrupted.append(True)
+                raise
+
+        kept.append(make_callback(casadi, label, given, results, watched))
         return kept[-1]
 
     z, one, row = dense(n, 1), dense(1, 1), dense(m, 1)
@@ -65,7 +74,8 @@ def solve_by_ipopt(
     report = solver.stats()
     status = report["return_status"]
     name = (
-        "solved" if status in _SOLVED
+        "interrupted" if interrupted or status == "User_Requested_Stop"
+        else "solved" if status in _SOLVED
         else "infeasible" if status in _INFEASIBLE
         else "unbounded" if status == "Diverging_Iterates"
         else "iterations" if status == "Maximum_Iterations_Exceeded"

@@ -8,7 +8,7 @@ functions run on the CPU.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -22,6 +22,7 @@ from armillary.control.array_functions import (
     fill_library_functions,
 )
 from armillary.errors import require
+from armillary.runtime.models.compiled import CompiledModel
 from armillary.untyped import LibraryObject
 
 
@@ -33,8 +34,25 @@ class JaxFunctions(LibraryFunctions):
     """
 
 
-def to_jax(functions: ArrayFunctions) -> JaxFunctions:
-    """Return functions of JAX; arguments as for ``ModelControl.to_jax``."""
+def to_jax(
+    model: CompiledModel,
+    inputs: Sequence[str] | None = None,
+    parameters: Sequence[str] | None = None,
+    outputs: Sequence[str] | None = None,
+    *,
+    step: float | None = None,
+    method: str = "rk4",
+    parts: int = 1,
+    ignore_jumps: bool = False,
+) -> JaxFunctions:
+    """Return rates, outputs, a step and a whole run as functions of JAX that it differentiates both ways.
+
+    ``inputs`` are names of inputs v (left out: all), ``parameters`` of parameters p (left out: none),
+    ``outputs`` as for ``with_sensitivities``. Inputs are held for a ``step``, which is made of ``parts``
+    equal steps of an explicit ``method``. `jax.jit`, `grad`, `jvp` and `vmap` work; the code runs on the
+    CPU.
+    """
+    functions = ArrayFunctions(model, inputs, parameters, outputs, step, method, parts, ignore_jumps)
     jax = require("jax", extra="jax", purpose="to make functions of JAX")
     return fill_library_functions(
         JaxFunctions, functions, lambda name, function: _bridge(jax, name, function, functions)

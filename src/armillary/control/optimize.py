@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from armillary.algebra.arguments import checked_names, count, from_zero, one_of, reals, several, table
+from armillary.algebra.arguments import checked_names, count, from_zero, one_of, real, reals, several, table
 from armillary.control.interior_point import InteriorPoint, Solution
 from armillary.control.nonlinear_program import Limits, NonlinearProgram, PhasedProgram
 from armillary.control.optimum import (
@@ -15,6 +15,7 @@ from armillary.control.optimum import (
     Outcome,
     PhasedOptimum,
     message_of,
+    names_at_limits,
     optimum_of,
     violations,
 )
@@ -26,7 +27,7 @@ from armillary.control.shooting import ShootingProgram, make_program, run_errors
 from armillary.errors import ArmillaryError, ParameterError, shown
 from armillary.results import Run
 from armillary.runtime.models.compiled import CompiledModel, compiled_model
-from armillary.untyped import DataMapping, DataTable, Given
+from armillary.untyped import DataMapping, DataTable
 
 SOLVERS = ("embedded", "ipopt")
 _PLACES = (  # nodes and weights of Gauss quadrature with 4 points, on [0, 1]
@@ -118,15 +119,58 @@ class Search:
 
 
 def optimize(
-    model: CompiledModel, cost: object, search: Search, *, periodic: object = (), **phase: Given
+    model: CompiledModel,
+    cost: object = None,
+    *,
+    duration: object,
+    inputs: Sequence[str] | Mapping[str, object],
+    initial: Mapping[str, object] | None = None,
+    final: Mapping[str, object] | None = None,
+    bounds: Mapping[str, object] | None = None,
+    path: Mapping[str, object] | None = None,
+    final_cost: object = None,
+    free: Mapping[str, object] | None = None,
+    periodic: Sequence[str] | Mapping[str, str] = (),
+    guess: object = None,
+    intervals: int = 20,
+    method: str = "hermite-simpson",
+    tolerance: float = 1e-8,
+    accuracy: float | None = 1e-6,
+    refinements: int = 5,
+    iterations: int = 500,
+    solver: str = "embedded",
+    parameters: DataMapping | None = None,
+    t0: float = 0.0,
 ) -> Optimum:
-    """Return the best motion; arguments as for ``ModelControl.optimize``."""
+    """Return the motion that minimises ∫ ``cost`` dt + ``final_cost``, by collocation or shooting.
+
+    Costs are texts or expressions of states, inputs, parameters and t; ``cost=1`` is the time.
+    ``duration`` is a number or (low, high). ``inputs`` are names, or names with limits. ``initial`` and
+    ``final`` have values or limits of states, inputs and expressions at both ends; values that
+    ``initial`` does not name are as for ``simulate``, and None leaves one free. ``bounds`` hold for
+    states along the motion, ``path`` for expressions, ``free`` for parameters that are unknowns too.
+    States of ``periodic`` end as they begin; as a mapping it gives values at the beginning as expressions
+    of the end, such as those after an impact. Limits are pairs, None for no limit.
+    ``control.optimize_phases`` joins phases.
+
+    ``guess`` is a run, an earlier optimum, or columns by name over equal times, "duration" among them.
+    ``method`` is "hermite-simpson" or "radau" (collocation), or "multiple shooting": RK4 steps
+    integrate over intervals, in which inputs are linear. The mesh is refined until the error
+    of the states is estimated below ``accuracy`` of their sizes (None: not at all). ``solver`` "ipopt"
+    needs CasADi.
+    Interrupted by Ctrl-C it returns the best point so far.
+    """
+    search = Search(method, tolerance, accuracy, refinements, iterations, solver)
     if not isinstance(periodic, Mapping):
         names = [str(name) for name in several(periodic, "periodic=")]
         states = [p.name for p in state_ports(model.equations)]
         checked_names(names, states, "periodic= there is no state", ParameterError)
         periodic = {name: name for name in names}
-    only = Phase(model=model, cost=cost, link=periodic or None, **phase)
+    only = Phase(
+        model=model, cost=cost, duration=duration, inputs=inputs, initial=initial, final=final, bounds=bounds,
+        path=path, final_cost=final_cost, free=free, link=periodic or None, guess=guess, intervals=intervals,
+        parameters=parameters, t0=t0,
+    )  # fmt: skip
     problems, program, motions, how = _search_motions([only], search)
     return optimum_of(model, problems[0], program.phases[0], motions[0], how)
 
@@ -235,7 +279,8 @@ def _search_motions(
         motions = [_refine_motion(m, e, accuracy) for m, e in zip(motions, each, strict=True)]
         warm = True
     worst = violations(problems, program, limits, solution.z)
-    return problems, program, motions, Outcome(solution, worst, used, tuple(errors), search.accuracy)
+    reached = names_at_limits(problems, program, limits, solution.z)
+    return problems, program, motions, Outcome(solution, worst, used, tuple(errors), search.accuracy, reached)
 
 
 def _motion_of(program: NonlinearProgram, z: np.ndarray) -> Motion:
@@ -265,12 +310,15 @@ def solve(
 ) -> Solution:
     """Solve a program with the chosen solver; ``warm`` starts have a small barrier parameter."""
     start = np.clip(start, limits.low, limits.high)
-    values = program.constraints(start)
-    if not np.isfinite(values).all() or not np.isfinite(program.objective(start)):
-        raise ArmillaryError(
-            "optimize: the rates, the cost or a constraint are not finite numbers at the guess; give "
-            "a guess= away from where something is divided by zero"
-        )
+    with np.errstate(invalid="ignore", over="ignore", divide="ignore"):
+        values = np.append(program.constraints(start), program.objective(start))
+        slopes = np.append(program.jacobian(start), program.gradient(start))
+    for found, what in ((values, ""), (slopes, "slopes of ")):
+        if not np.isfinite(found).all():
+            raise ArmillaryError(
+                f"optimize: {what}the rates, the cost or a constraint are not finite numbers at the guess; "
+                "give a guess= away from where something is divided by zero, or has an infinite slope"
+            )
     if search.solver == "ipopt":
         from armillary.control.ipopt import solve_by_ipopt
 
@@ -358,17 +406,28 @@ def first_motion(problem: Problem, mesh: Mesh, guess: object) -> Motion:
     points = mesh.points
     T = problem.fixed_duration
     columns: dict[str, np.ndarray] = {}
+    found_before: Mapping[str, float] = {}
     if isinstance(guess, Optimum):
-        guess = guess.run
+        guess, found_before = guess.run, guess.parameters
     if isinstance(guess, Run):
         span = float(guess.time[-1] - guess.time[0])
+        if not span > 0 or not any(p.name in guess for p in (*problem.states, *problem.inputs)):
+            raise ParameterError(
+                f"guess=: the run of '{guess.system}' has no state or input of '{problem.system}' over a time"
+            )
         T = span if T is None else T
         tau = (guess.time - guess.time[0]) / span
         columns = {p.name: np.interp(points, tau, guess[p.name]) for p in (*problem.states, *problem.inputs)
                    if p.name in guess}  # fmt: skip
+        columns |= {p.name: np.array([found_before[p.name]]) for p in problem.unknowns
+                    if p.name in found_before}  # fmt: skip
     elif guess is not None:
         given = table(guess, "guess=", ParameterError)
-        T = float(given["duration"]) if "duration" in given and T is None else T
+        if "duration" in given:
+            guessed = real(given["duration"], "guess= of 'duration'", ParameterError)
+            if not 0 < guessed < np.inf:
+                raise ParameterError(f"guess= of 'duration' must be finite, more than zero, not {guessed:g}")
+            T = guessed if T is None else T
         known = {p.name for p in (*problem.states, *problem.inputs, *problem.unknowns)} | {"duration"}
         for name, column in given.items():
             if name not in known:
@@ -391,7 +450,11 @@ def first_motion(problem: Problem, mesh: Mesh, guess: object) -> Motion:
             )
             last = _middle(problem.last.get(port.name, FREE), along, first)
             values[:, j] = first + (last - first) * points
-    p = np.array([_middle(problem.bounds[port.name], FREE) for port in problem.unknowns])
+    firsts = [problem.first_guess.get(port.name, 0.0) for port in problem.unknowns]
+    p = np.array([
+        _middle(problem.bounds[port.name], FREE, first)
+        for port, first in zip(problem.unknowns, firsts, strict=True)
+    ])  # fmt: skip
     for j, port in enumerate(problem.unknowns):
         if port.name in columns:
             p[j] = columns[port.name][0] * port.factor

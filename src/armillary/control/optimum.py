@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from armillary.control.optimize import Motion
 
 _SHOWN = 3  # most constraints that a message names
+_NEAR = 0.02  # distance from a limit, relative to that between both, at which it counts as reached
 _SEEN = 1e-6  # least violation that a message names
 _JUMPING = {name: name for name in ("select", "sign", "floor", "ceil", "mod")}
 _JUMPING |= {"gt": ">", "ge": ">=", "lt": "<", "le": "<="}
+_BENDING = {name: name for name in ("abs", "min", "max")}
 _BETWEEN = np.array([0.0, 0.25, 0.5, 0.75])  # times of the run's samples in each interval
 
 
@@ -101,6 +103,7 @@ class Outcome:
     iterations: int
     errors: tuple[float, ...]
     accuracy: float | None
+    at_limits: tuple[str, ...] = ()  # states, inputs and unknowns that reach a limit
 
 
 def optimum_of(
@@ -143,6 +146,21 @@ def violations(
         for value, condition in zip(links, problem.arrivals, strict=True):
             found[f"the link to '{condition.name}' at the beginning{where}"] = float(value)
     return dict(sorted(((k, v) for k, v in found.items() if v > 0), key=lambda item: -item[1]))
+
+
+def names_at_limits(
+    problems: Sequence[Problem], program: PhasedProgram, limits: Limits, z: np.ndarray
+) -> tuple[str, ...]:
+    """Return the names of states, inputs and unknowns that reach a limit somewhere along the motion."""
+    width = np.where(np.isfinite(limits.high - limits.low), limits.high - limits.low, 1 + np.abs(z))
+    near = np.minimum(z - limits.low, limits.high - z) < _NEAR * width  # false where both limits are equal
+    found: list[str] = []
+    for problem, phase, own in zip(problems, program.phases, program.parts(near), strict=True):
+        x, v, p = phase.split(own)
+        for values, ports in ((x, problem.states), (v, problem.inputs), (p[None], problem.unknowns)):
+            found += [f"'{port.name}'" for j, port in enumerate(ports) if np.any(values[:, j])]
+        found += ["the duration"] * bool(phase.fixed is None and own[phase.last])
+    return tuple(dict.fromkeys(found))
 
 
 def _phase_violations(
@@ -189,9 +207,11 @@ def message_of(problems: Sequence[Problem], how: Outcome) -> str:
             "grows with the inputs"
         )
     if solution.status == "infeasible":
+        reached = f". There {', '.join(how.at_limits)} reached a limit" if how.at_limits else ""
+        advice = f"Relax a bound, give more time, or another guess={_jumps(problems)}"
         return (
             f"no motion of {systems} that obeys all constraints was found; at the best point "
-            f"violated by: {named}. Relax a bound, give more time, or another guess={_jumps(problems)}"
+            f"violated by: {named}{reached}. {advice}"
         )
     reason = {
         "iterations": "not converged in so many iterations=",
@@ -203,12 +223,16 @@ def message_of(problems: Sequence[Problem], how: Outcome) -> str:
 
 
 def _jumps(problems: Sequence[Problem]) -> str:
-    """Return the warning about functions of the rates, the cost or the path that may jump."""
+    """Return the warning about functions of the rates, the cost or the path that may jump or bend."""
     nodes = operands_first([r for p in problems for r in p.functions.inside.results])
-    found = sorted({_JUMPING[n.data] for n in nodes if n.kind == "call" and n.data in _JUMPING})
-    if not found:
+    called = {n.data for n in nodes if n.kind == "call"}
+    jumps, bends = (
+        ", ".join(sorted(names[name] for name in names if name in called)) for names in (_JUMPING, _BENDING)
+    )
+    if not jumps and not bends:
         return ""
+    what = [f"jump at {jumps}"] * bool(jumps) + [f"have a kink at {bends}"] * bool(bends)
     return (
-        f". The rates, the cost or a path constraint may jump at {', '.join(found)}: make them smooth, or "
+        f". The rates, the cost or a path constraint may {' and '.join(what)}: make them smooth, or "
         "make phases of the sides (control.optimize_phases)"
     )

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from armillary.algebra.arguments import checked_names, several
+from armillary.algebra.arguments import checked_names, real, several
 from armillary.algebra.expression import Expr
 from armillary.analysis.linear.matrices import Linearization, linearization
 from armillary.analysis.linear.points import operating_points
@@ -234,7 +234,11 @@ def own_values(ports: Sequence[Port], given: DataMapping, what: str) -> dict[str
     """Return values by the name of a port, converted to the model's own units."""
     factors = {p.name: p.factor for p in ports}
     checked_names(given, list(factors), f"{what}: there is no", ParameterError)
-    return {name: float(value) * factors[name] for name, value in given.items()}
+    found = {name: real(value, f"{what} of '{name}'", ParameterError) for name, value in given.items()}
+    for name, value in found.items():
+        if not np.isfinite(value):
+            raise ParameterError(f"{what} of '{name}' is {value}; give a finite number")
+    return {name: value * factors[name] for name, value in found.items()}
 
 
 # ---------------------------------------------------------------------------------------- second derivatives

@@ -100,9 +100,10 @@ class PredictiveRegulator:
     def _deviation(self, state: object) -> np.ndarray:
         if isinstance(state, Mapping):
             checked_names(state, self.states, "there is no state", ParameterError)
-            whole = [state.get(n, o) for n, o in zip(self.states, self.offset, strict=True)]
-            return np.asarray(reals(whole, "state") - self.offset)
-        found = reals(state, "state")
+            state = [state.get(n, o) for n, o in zip(self.states, self.offset, strict=True)]
+        found = reals(state, "state", ParameterError)
+        if not np.isfinite(found).all():
+            raise ParameterError("state has an element that is not a finite number")
         if found.shape != (len(self.states),):
             raise ParameterError(f"a state has {len(self.states)} numbers: {', '.join(self.states)}")
         return np.asarray(found - self.offset)

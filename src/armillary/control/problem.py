@@ -9,6 +9,7 @@ import numpy as np
 
 from armillary.algebra.arguments import checked_names, real, several, table
 from armillary.algebra.expression import Expr, as_expr, symbol
+from armillary.algebra.node import plain_float
 from armillary.algebra.walk import symbols, transform
 from armillary.control.knot_functions import KnotFunctions, knot_functions
 from armillary.control.nonlinear_program import Functions
@@ -53,7 +54,7 @@ class Problem:
     start_time: float
     duration: Range
     functions: Functions
-    first_guess: dict[str, float]  # first values of states that closed loops determine
+    first_guess: dict[str, float]  # of states that closed loops determine, and of unknowns
 
     @property
     def fixed_duration(self) -> float | None:
@@ -127,8 +128,16 @@ def read_problem(
     )  # fmt: skip
     return Problem(
         equations.system.name, states, steered, reader.ports, along, first, last, conditions,
-        first_conditions, last_conditions, arriving, began, _duration(duration), functions, closed.unknown,
+        first_conditions, last_conditions, arriving, began, _duration(duration), functions,
+        closed.unknown | _first_values(model, reader.ports, reader.parameters),
     )  # fmt: skip
+
+
+def _first_values(model: CompiledModel, unknowns: Sequence[Port], given: DataTable) -> dict[str, float]:
+    """Return the values of unknown parameters with which a search begins if their limits have no middle."""
+    values = {**model.parameters, **given}
+    known = {p: plain_float(values.get(p.name)) for p in unknowns}
+    return {p.name: value * p.factor for p, value in known.items() if value is not None}
 
 
 def several_names(inputs: object) -> list[str]:
@@ -268,6 +277,8 @@ def _range(given: object, factor: float, what: str) -> Range:
     """Return (low, high) times a factor; a number is both, None is no limit."""
     if given is not None and np.array(given, dtype=object).ndim == 0:
         value = _number(given, what) * factor
+        if not np.isfinite(value):
+            raise ParameterError(f"{what} must be finite, not {shown(given)}; leave it out if it is free")
         return value, value
     low, high = limit_pair(given, what)
     found = (
@@ -276,6 +287,8 @@ def _range(given: object, factor: float, what: str) -> Range:
     )
     if not found[0] <= found[1]:
         raise ParameterError(f"{what}: the lower limit {low!r} is above the upper one, {high!r}")
+    if found[0] == np.inf or found[1] == -np.inf:
+        raise ParameterError(f"{what}: no number is between the limits {low!r} and {high!r}")
     return found
 
 

@@ -333,7 +333,8 @@ def weight_matrix(given: object, names: Sequence[str], what: str, *, positive: b
             array = np.array(given, dtype=float)
         except (TypeError, ValueError):
             raise ParameterError(f"{what} must be numbers, not {shown(given)}") from None
-        matrix = array * np.eye(n) if array.ndim == 0 else np.diag(array) if array.ndim == 1 else array
+        array = np.full(n, array) if array.ndim == 0 else array
+        matrix = np.diag(array) if array.ndim == 1 else array
     if matrix.shape != (n, n):
         raise ParameterError(
             f"{what} must be a number, {n} numbers or a {n} × {n} matrix, for {', '.join(names)}"

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
@@ -32,7 +32,14 @@ from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.instance import Instance
 from armillary.runtime.start.derivatives import StartDerivatives
 from armillary.runtime.start.initial import initial_memory
-from armillary.settings import KEPT, Initial, RunSettings
+from armillary.settings import (
+    KEPT,
+    Initial,
+    RunSettings,
+    SettingOptions,
+    expanded_signature,
+    run_settings,
+)
 from armillary.solver.methods.tableau import Method, Tableau
 from armillary.text_tables import aligned
 from armillary.untyped import DataMapping, Given
@@ -81,27 +88,40 @@ class RunGradient(Mapping[str, Given]):
         return "\n".join([head, *(f"  {line}" for line in aligned(rows, "<><"))])
 
 
-def run_gradient(
+def gradient(
     model: CompiledModel,
-    settings: RunSettings,
+    t_end: float | str,
     to: Sequence[object],
+    *,
     cost: object = None,
     final_cost: object = None,
     sample_cost: object = None,
-    *,
     initial: Initial = None,
     parameters: DataMapping | None = None,
     memory: Mapping[str, float] | None = None,
     inputs: object = None,
     ignore_jumps: bool = False,
+    **settings: Unpack[SettingOptions],
 ) -> RunGradient:
-    """Return the gradient of a run; arguments as for ``ModelControl.gradient``."""
+    """Return the derivatives of ∫ ``cost`` dt + Σ ``sample_cost`` + ``final_cost`` of a run, by the
+    adjoint.
+
+    This takes one run and one backward pass, however many names ``to`` has: parameters, initial values
+    and inputs. An input with data in ``inputs`` gives a derivative by each of its values. Costs are texts
+    or expressions as for ``optimize``; ``sample_cost`` is summed over the rows of the run. Derivatives
+    are exact for the steps taken, by methods "rk4", "midpoint", "dopri5" and "dop853". Other arguments
+    are as in ``simulate``, ``ignore_jumps`` as in ``with_sensitivities``. Events and contacts are
+    refused.
+    """
     flag(ignore_jumps, "ignore_jumps=")
     if cost is None and final_cost is None and sample_cost is None:
         raise ArmillaryError("gradient: give cost=, final_cost= or sample_cost=, the scalar to differentiate")
+    made = run_settings(gradient, t_end, **settings)
     scalar = _read_scalar(model, tuple(map(str, several(to, "to="))), (cost, sample_cost, final_cost))
-    made = _GradientRun(model, settings, scalar, initial, parameters, memory, inputs, ignore_jumps)
-    return made.gradient()
+    return _GradientRun(model, made, scalar, initial, parameters, memory, inputs, ignore_jumps).gradient()
+
+
+expanded_signature(SettingOptions)(gradient)  # as a decorator it hides the type from mypy in stages
 
 
 class _Scalar:
@@ -470,6 +490,7 @@ class _SampleShares:
     def __init__(
         self, of: RunMap, run: _GradientRun, states: np.ndarray, grid: StepGrid, memory: np.ndarray
     ) -> None:
+        self._system = run.equations.system.name
         self._times, self._states, self._values = grid.sample_times, states, run.values
         self._memory = np.tile(memory, (len(states), 1))
         for place, port in zip(of.places, of.inputs, strict=True):
@@ -482,11 +503,18 @@ class _SampleShares:
     def add(self, functions: PlaceFunctions, chosen: slice) -> float:
         """Add the derivatives of an expression at some samples; return the sum of its values."""
         at = self._times[chosen], self._states[chosen], self._memory[chosen], self._values
+        values = functions.values(*at)
+        if not np.isfinite(values).all():
+            k = int(np.argmax(~np.isfinite(values)))
+            raise ArmillaryError(
+                f"gradient: final_cost= or sample_cost= of '{self._system}' is {values[k]} at "
+                f"t = {at[0][k]:g} s, and has no derivative there"
+            )
         by_states, by_inputs, by_parameters = functions.slopes(*at)
         self.seeds[chosen] += by_states
         self.by_inputs[chosen] += by_inputs
         self.by_parameters += by_parameters.sum(axis=0)
-        return float(np.sum(functions.values(*at)))
+        return float(np.sum(values))
 
 
 @kept_per_object

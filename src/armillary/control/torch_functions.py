@@ -6,7 +6,7 @@ is shared (DLPack); leading axes, and axes of `torch.func.vmap`, are rows of one
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,7 @@ from armillary.control.array_functions import (
     fill_library_functions,
 )
 from armillary.errors import ArmillaryError, require
+from armillary.runtime.models.compiled import CompiledModel
 from armillary.untyped import LibraryObject
 
 
@@ -30,8 +31,24 @@ class TorchFunctions(LibraryFunctions):
     """
 
 
-def to_torch(functions: ArrayFunctions) -> TorchFunctions:
-    """Return functions of PyTorch; arguments as for ``ModelControl.to_torch``."""
+def to_torch(
+    model: CompiledModel,
+    inputs: Sequence[str] | None = None,
+    parameters: Sequence[str] | None = None,
+    outputs: Sequence[str] | None = None,
+    *,
+    step: float | None = None,
+    method: str = "rk4",
+    parts: int = 1,
+    ignore_jumps: bool = False,
+) -> TorchFunctions:
+    """Return rates, outputs, a step and a whole run as functions of PyTorch that it differentiates both
+    ways.
+
+    Arguments are as for ``to_jax``. Tensors must be on the CPU, and their memory is not copied;
+    `torch.func.vmap` and leading axes become runs of one compiled loop.
+    """
+    functions = ArrayFunctions(model, inputs, parameters, outputs, step, method, parts, ignore_jumps)
     torch = require("torch", extra="torch", purpose="to make functions of PyTorch")
     return fill_library_functions(
         TorchFunctions, functions, lambda name, function: _bridge(torch, name, function, functions)

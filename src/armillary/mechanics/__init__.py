@@ -1,12 +1,12 @@
 """Kinematics, inertia, loads and constraints of a system, written once over any scalar.
 
-Enters: a ``System``. Leaves: the terms from which the formalisms (program/formalisms) make the rates of its
+Enters: a ``System``. Leaves: the terms from which the formalisms (program/formalisms) make the rates of the
 speeds, as expressions (for a program) or as numbers (for one state).
 
     tree/         links of a system, their kinematics, inertia and loads
     constraints/  rows, dependent speeds, reduced equations, closing of loops, reactions
     massless.py   motions that move no mass, from the pivots of mass_sweep.py
-    contact/      contacts without compliance: which of them hold, slide or open
+    contact/      contacts without compliance: the decision which of them stick, slide or open
 
 Each folder imports from those above it. Read ``tree/tree.py`` first, then ``tree/build.py``,
 ``tree/regroup.py``, ``tree/kinematics.py`` and ``tree/mass_matrix.py``.

@@ -1,4 +1,4 @@
-"""Pivots of a tree's mass matrix by numbers, joint by joint, at one or several places at once."""
+"""Numerical pivots of a tree's mass matrix, joint by joint, at one or several places at once."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from armillary.mechanics.tree.tree import Freedom, Link, Tree, deformed_link
 
 # Inertia and geometry of a tree's links as arrays, at one or several places at once.
 #
-# A twist is (ω, v of the link's origin), in the link's axes. A flexible link's twist goes on with its modal
-# speeds ξ, and its inertia matrix has rows and columns for them:
+# A twist is (ω, v of the link's origin), in the link's axes. For a flexible link the modal speeds ξ follow
+# the twist, and the inertia matrix has rows and columns for them:
 #
 #     [ J   h̃   H  ]
 #     [ h̃ᵀ  m1  P  ]        h̃ v = h × v
@@ -44,12 +44,12 @@ class LinkInertias:
 
     @cached_property
     def constant(self) -> bool:
-        """Whether all links are rigid and their inertias made of parameters alone."""
+        """Whether all links are rigid and their inertias depend on parameters alone."""
         return all(link.modes is None for link in self.links) and self._own.made_of("parameter")
 
     @cached_property
     def constant_lengths(self) -> bool:
-        """Whether no link slides along another one: all offsets are made of parameters alone."""
+        """Whether no link slides along another one, so that all offsets depend on parameters alone."""
         return _Table([link.offset for link in self.links if link.parent >= 0]).made_of("parameter")
 
     def own_inertias(self, values: Values) -> list[np.ndarray]:
@@ -107,7 +107,7 @@ class _Table:
         self._symbols = symbols(*nodes)
 
     def made_of(self, role: str) -> bool:
-        """Return whether all symbols have a role."""
+        """Return whether all symbols have this role."""
         return all(s.data.role == role for s in self._symbols)
 
     def at(self, values: Values) -> list[np.ndarray]:
@@ -127,7 +127,7 @@ class _Table:
 
 
 def _own_entries(link: Link) -> list[Scalar]:
-    """Return m, h, J; then (H, P) and M of the modes; then the armatures."""
+    """Return the numbers m, h, J of a link, then (H, P) and M of its modes, then the armatures."""
     shape = deformed_link(link)
     entries = [shape.mass, *shape.first, *(x for row in shape.inertia for x in row)]
     if link.modes is not None:
@@ -138,7 +138,7 @@ def _own_entries(link: Link) -> list[Scalar]:
 
 
 def _geometry_entries(link: Link) -> list[Scalar]:
-    """Return the rotation from the parent's to the link's axes by rows; the offset; the modes' columns."""
+    """Return the rotation from the parent's to the link's axes, row by row; the offset; the modal columns."""
     turned = [link.rotation.to_parent(unit(i)) for i in range(3)]
     entries = [x for column in turned for x in column]  # the transpose of v_parent = R v_link
     entries += link.offset
@@ -158,13 +158,13 @@ def _spatial(entries: np.ndarray) -> np.ndarray:
 
 
 def _tilde(a: np.ndarray) -> np.ndarray:
-    """Return the matrices of a ×."""
+    """Return ã for each a, with ã v = a × v."""
     out = np.zeros((len(a), 3, 3))
     out[:, 0, 1], out[:, 0, 2], out[:, 1, 2] = -a[:, 2], a[:, 1], -a[:, 0]
     return out - out.transpose(0, 2, 1)
 
 
-# Pivots of a tree's mass matrix by numbers, joint by joint, and the motions that move no mass.
+# Numerical pivots of a tree's mass matrix, joint by joint, and the motions that move no mass.
 #
 # Leaves first, the degrees of freedom of a link (its joint's and its modes') are eliminated from its
 # articulated inertia E as one block, with S the columns of their directions:
@@ -173,26 +173,27 @@ def _tilde(a: np.ndarray) -> np.ndarray:
 #
 # with A the armatures of the joint.
 #
-# M is singular where some G is. Null directions of G are not eliminated (they carry no momentum), so that all
-# singular joints of a tree are found in one sweep, at a cost linear in the number of links. A null direction,
+# M is singular where one of the G is. Null directions of G are not eliminated, since they carry no momentum.
+# So one sweep finds all singular joints of a tree, at a cost linear in the number of links. A null direction,
 # with the motion of the links beyond it that keeps all mass at rest, is a null vector of M.
 #
 # G counts as singular if an eigenvalue is within the rounding errors of its computation: SINGULAR times the
-# sum of the inertias that were added and subtracted on the way ("made_of"). No units or sizes enter.
+# sum of the inertias that were added and subtracted to compute it (``made_of``). The criterion is independent
+# of units.
 #
 # Source: Featherstone (1983) for the recursion.
 
-SINGULAR = 1e-13  # share of the inertias that a pivot was made of, below which it counts as zero
+SINGULAR = 1e-13  # share of the inertias in a pivot, below which the pivot counts as zero
 
 
 @dataclass(frozen=True, eq=False)
 class Pivot:
-    """A link's eliminated freedoms; the first axis of the arrays runs over places."""
+    """The pivot of a link's eliminated freedoms; the first axis of the arrays runs over places."""
 
     freedoms: tuple[Freedom, ...]
     indices: list[int]  # of the freedoms' directions in the link's twist
     signs: np.ndarray
-    sizes: np.ndarray  # square roots of the inertias that each diagonal element of G was made of
+    sizes: np.ndarray  # square roots of the sums of inertias (``made_of``) in the diagonal elements of G
     eigenvalues: np.ndarray  # of G in units of these sizes: small where G is singular
     vectors: np.ndarray
     coupling: np.ndarray  # SᵀE
@@ -200,12 +201,12 @@ class Pivot:
 
     @property
     def share(self) -> np.ndarray:
-        """The weakest direction's inertia at each place, as a share of the inertias it was made of."""
+        """The inertia of the weakest direction at each place, as a share of the inertias in the pivot."""
         found: np.ndarray = np.min(np.abs(self.eigenvalues), axis=1, initial=1.0)
         return found
 
     def response(self, place: int, twist: np.ndarray) -> np.ndarray:
-        """Return the rates of the freedoms that keep the momentum along them zero, for a parent's twist."""
+        """Return the rates of the freedoms with which, for a parent's twist, their momentum is zero."""
         values, vectors = self.eigenvalues[place], self.vectors[place]
         inverse = np.divide(1.0, values, where=np.abs(values) >= SINGULAR, out=np.zeros_like(values))
         right = -(self.coupling[place][:, :6] @ twist) / self.sizes[place]
@@ -213,7 +214,7 @@ class Pivot:
         return found
 
     def null_directions(self, place: int) -> list[np.ndarray]:
-        """Return the rates of the freedoms, one array for each motion without inertia."""
+        """Return an array of rates of the freedoms for each motion without inertia."""
         loose = self.vectors[place][:, np.abs(self.eigenvalues[place]) < SINGULAR].T
         return [v / self.sizes[place] for v in sparse_basis(loose)]
 
@@ -226,7 +227,7 @@ class Pivot:
 
 
 def sparse_basis(vectors: np.ndarray) -> np.ndarray:
-    """Return rows that span the same space, each with a one where the others have zeros (Gauss–Jordan)."""
+    """Return rows that span the same space, each with a 1 where the other rows have 0 (Gauss–Jordan)."""
     rows = np.array(vectors)
     for k in range(len(rows)):
         left = np.abs(rows[k:])
@@ -267,7 +268,7 @@ def sweep(links: LinkInertias, values: Values) -> list[Pivot]:
 def least_share(links: LinkInertias, values: Values) -> float:
     """Return the least share of all pivots at one place, from each link's own inertia alone.
 
-    0 if an inertia is not positive, since links beyond may then reduce a pivot.
+    Return 0 if an inertia is not positive, since links beyond may then reduce a pivot.
     """
     places = links.at(values)
     made_of = [_diagonal(p.inertia) for p in places]
@@ -308,8 +309,9 @@ def _eliminate_freedoms(
 
 
 def _diagonal(E: np.ndarray) -> np.ndarray:
-    """Return the sizes of the diagonal: for angular and for linear elements the sum of all three, since
-    rotations mix the axes.
+    """Return the magnitudes of the diagonal elements, with sums of three in place of single elements.
+
+    Angular and linear elements are summed over the axes, since rotations mix the axes.
     """
     out: np.ndarray = np.abs(np.diagonal(E, axis1=1, axis2=2)).copy()
     out[:, :3], out[:, 3:6] = out[:, :3].sum(axis=1, keepdims=True), out[:, 3:6].sum(axis=1, keepdims=True)
@@ -331,10 +333,9 @@ def _sizes_at_parent(made_of: np.ndarray, place: LinkArrays, width: int) -> np.n
 def null_motion(
     links: LinkInertias, pivots: list[Pivot], first: int, rates: np.ndarray, place: int
 ) -> tuple[dict[int, float], dict[int, np.ndarray]]:
-    """Return (speeds by index, twists by link) of a motion in which the freedoms of link ``first`` have these
-    rates.
+    """Return (speeds by index, twists by link) of a motion with these rates of link ``first``'s freedoms.
 
-    All links before it rest, and links beyond it move so that there is no momentum along their freedoms.
+    All links before this link rest, and links beyond it move so that the momentum along their freedoms is 0.
     """
     speeds: dict[int, float] = {}
     twists: dict[int, np.ndarray] = {}

@@ -37,11 +37,12 @@ from armillary.model.units import default_value
 
 # Joints with three angles. The mass matrix is singular where their axes lie in a plane.
 #
-# Turns about a₁, a₂ and a₃, each in the frame left by those before it, have the determinant
+# The axes a₁, a₂ and a₃ of three successive turns, each in the frame rotated by the turns before, have the
+# determinant
 #
 #     a₁ · (a₂ × R₂ a₃) = cos q₂ a₁·(a₂ × a₃) + sin q₂ a₁·(a₂ × (a₂ × a₃))
 #
-# with the second angle q₂. Where it vanishes, the first and the third angle turn the body alike.
+# with the second angle q₂. Where it vanishes, the three axes span only a plane of rotations.
 
 _IN_A_PLANE = 1e-7  # determinant of unit axes that counts as zero; its square is the share of the inertia
 
@@ -60,9 +61,9 @@ class ThreeAngles(NamedTuple):
 
 
 def joints_of_three_angles(system: Description, coordinates: Sequence[str]) -> tuple[ThreeAngles, ...]:
-    """Return the joints of a system whose three axes may come to lie in a plane, if the axes are numbers.
+    """Return the joints with three turns, whose axes may come to lie in a plane, if the axes are numbers.
 
-    Indices refer to ``coordinates``: the state's, without prescribed ones.
+    Indices refer to ``coordinates``, the names of the coordinates in the state, without prescribed ones.
     """
     number = {q: i for i, q in enumerate(coordinates)}
     found = []
@@ -84,17 +85,17 @@ def joints_of_three_angles(system: Description, coordinates: Sequence[str]) -> t
 # Whether every motion of a system moves some mass: one check before all formalisms.
 #
 # The pivots of the mass matrix are evaluated at places away from special positions, with the defaults of the
-# parameters (random values for parameters without one). A motion of the tree that moves no mass may still be
-# held by constraints: with N the null vectors of M and J the constraints, M is regular on the admissible
-# speeds if J N has full rank.
+# parameters (random values for parameters without a default). Constraints may prevent a motion that moves no
+# mass: with N the null vectors of M and J the constraints, M is regular on the admissible speeds if J N has
+# full rank.
 #
 # Modal coordinates have their values at the start of runs: the inertia of a slender boom about its own axis
 # is zero while it is straight, which a check of the bent boom would miss.
 
 _TIMES = (0.37, 1.13, 2.9)
-CLEAR = 1e-6  # share of a link's own inertia, above which it certainly suffices
-_REST = 1e-3  # share of a joint's speeds, up to which its body is at rest
-_SAME = 1e-8  # share of the largest value, up to which a value is rounding
+CLEAR = 1e-6  # share of a link's own inertia in a freedom, above which the inertia certainly suffices
+_REST = 1e-3  # share of the speeds of joints, up to which a body counts as at rest
+_SAME = 1e-8  # share of the largest value, up to which a value is a rounding error
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +184,7 @@ class Masses:
     def own_inertia_suffices(self, values: Values) -> bool:
         """Return whether each link's own inertia resists each of its freedoms.
 
-        Other links only add to a pivot, so no sweep is needed then, at this place or any other.
+        Other links only add to a pivot, so then no sweep is needed at any place.
         """
         if any(link.modes is not None for link in self.tree.links):
             return False
@@ -196,28 +197,26 @@ class Masses:
         )
 
     def least_share(self, values: Values) -> float:
-        """Return a lower bound of all pivots' shares, at any place with these distances between links.
+        """Return a lower bound of the shares of all pivots, for places with these distances between links.
 
-        Links beyond a link only add to its pivot, so that G ≥ SᵀE S + A with its own inertia E; the share is
-        relative to all inertias that the pivot is made of. The bound is 0 if inertias depend on more than
-        parameters or are not positive.
+        Links beyond a link only add to its pivot, so that G ≥ SᵀE S + A with the link's own inertia E; the
+        share is relative to all inertias in the pivot. The bound is 0 if inertias are not functions of the
+        parameters alone or are not positive.
         """
         if not self.links.constant:
             return 0.0
         return least_share(self.links, values)
 
     def shares(self, values: Values) -> np.ndarray:
-        """Return ``Pivot.share`` of each link, as links × places.
-
-        Infinite for links without freedoms.
-        """
+        """Return ``Pivot.share`` as links × places; it is infinite for links without freedoms."""
         return _shares(sweep(self.links, values))
 
     def weakest(
         self, values: Values, usual: np.ndarray
     ) -> tuple[float, float, int, MotionWithoutMass] | None:
-        """Return (share, share / usual share, index of the place, motion) of the pivot and place with the
-        least share / usual share; ``usual`` has the usual share of each link.
+        """Return (share, ratio, index of the place, motion) of the pivot and place with the least ratio.
+
+        The ratio is share / usual share; ``usual`` has the usual share of each link.
         """
         pivots = sweep(self.links, values)
         shares = _shares(pivots)
@@ -237,7 +236,7 @@ class Masses:
     def massless_motions(
         self, values: Values, found: Sequence[ConstraintRow] = ()
     ) -> list[MotionWithoutMass]:
-        """Return the massless motions that constraints leave: none if a place has none, else the fewest."""
+        """Return the motions without mass that the constraints ``found`` allow, where these are fewest."""
         pivots = sweep(self.links, values)
         with np.errstate(invalid="ignore"):
             weak = np.min([p.share for p in pivots], axis=0) < SINGULAR
@@ -269,7 +268,7 @@ class Masses:
         values: Values,
         at: int,
     ) -> MotionWithoutMass:
-        """Return a motion with its words: it begins with the freedoms of link ``first``, at place ``at``."""
+        """Return a motion with its words; ``first`` is the first moving link, ``at`` an index of a place."""
         own = [d for d in pivots[first].freedoms if abs(speeds[d.index]) > 0.0]
         body = self.bodies[self.system.speeds[own[0].index]]
         vector = np.zeros(len(self.system.speeds))
@@ -359,7 +358,7 @@ def _combine_motions(z: np.ndarray, motions: Sequence[MotionWithoutMass]) -> Mot
 
 
 def _axis(v: np.ndarray) -> str:
-    """Return a direction as text, with its largest component positive."""
+    """Return a direction as text, with the sign that makes its first largest component positive."""
     v = v / np.linalg.norm(v)
     v = v * (1.0 if v[np.argmax(np.abs(v) > np.max(np.abs(v)) * (1 - 1e-9))] > 0 else -1.0)
     return f"({', '.join(f'{round(x, 4) + 0.0:.4g}' for x in v)})"
@@ -371,12 +370,12 @@ def at_place(values: Values, place: int) -> dict[Expr, NumericValue]:
 
 
 def _without_start(values: Values) -> dict[Expr, NumericValue]:
-    """Return the places of a sample but the first, where joints and constraints may be singular."""
+    """Return the values without the first place, where joints and constraints may be singular."""
     return {s: x[1:] if np.ndim(x) else x for s, x in values.items()}
 
 
 def places(system: Description, plain: Undimensioned) -> dict[Expr, NumericValue]:
-    """Return numbers for all symbols at places near the start of runs, with flexible bodies as they start."""
+    """Return numbers for all symbols at places near the start of runs; modal coordinates do not vary."""
     chance = np.random.default_rng(1975)
     values: dict[Expr, NumericValue] = {system.time: np.array(_TIMES)}
     for parameter in system.parameters.values():
@@ -401,14 +400,14 @@ def places(system: Description, plain: Undimensioned) -> dict[Expr, NumericValue
 #
 # A sum of masses or inertias may vanish at any values (1 − k at k = 1), so each set of values that the
 # derivation did not use is checked numerically. The tree is built once. Many sets are checked together at one
-# place: a set with which M is regular there passes. Only the others are checked one by one, as in the
-# derivation, at several places and with the constraints.
+# place: a set with which M is regular at this place passes. Only the other sets are checked one by one, as in
+# the derivation, at several places and with the constraints.
 
 _AT_ONCE = 4096  # sets of values in one sweep
-_MOST = 2**17  # largest batch that is checked in full, in seconds; of larger ones, sets with a zero
-_SINGLE = 100  # sets of a batch that are checked one by one
-_KEPT = 256  # results of single sets that are kept
-_NEARER = (1e-3, 1e-6, 1e-9)  # factors of distances, for models of small things in large units
+_MOST = 2**17  # most sets that are all checked, in seconds; of more sets, only those with a zero are checked
+_SINGLE = 100  # most sets of a batch that are checked one by one
+_KEPT = 256  # most results of single sets that are kept
+_NEARER = (1e-3, 1e-6, 1e-9)  # factors of distances, for models of small objects in large units
 
 
 class RunMasses:
@@ -437,12 +436,12 @@ class RunMasses:
         return rows(self.system, self._tree[1])
 
     def why_singular(self, values: Mapping[str, float]) -> str:
-        """Return the joints that can move without moving any mass, in words; "" if there are none.
+        """Return the text of an error that lists the motions without mass; "" if there are none.
 
-        Loops are not closed for this: near a closed position, constraints have the same rank or a higher one.
+        Loops are not closed for this: near a closed position, constraints have the same or a higher rank.
         """
         if all(values[name] == default for name, default in self.defaults.items() if name in values):
-            return ""  # seen by the derivation
+            return ""  # the derivation has checked these values
         key = tuple(values.items())
         if key not in self._known:
             if len(self._known) >= _KEPT:
@@ -455,7 +454,7 @@ class RunMasses:
         numbers = self._places | self._name_motions(values)
         if masses.own_inertia_suffices(numbers) or not (left := masses.massless_motions(numbers, self._rows)):
             return ""
-        # Bodies that slide may be far away compared with their sizes: their inertia is lost beside m r².
+        # Bodies that slide may be far away, so that their inertia is lost in the rounding of m r².
         plain = self._tree[1]
         slides = [plain(q) for q in self.system.coordinates if q.dimension == LENGTH and plain(q) in numbers]
         for nearness in _NEARER if slides else ():
@@ -470,8 +469,9 @@ class RunMasses:
     def all_singular(self, values: Mapping[str, NumericValue], runs: int) -> dict[int, str]:
         """Return the results of ``why_singular`` by run number; values that differ between runs are arrays.
 
-        After _SINGLE suspects, later ones get the text of the first; with constraints, which may hold the
-        massless motions of all suspects, later ones are checked only if a parameter is zero.
+        Suspects after the first _SINGLE get the text of the first faulty set. With constraints, which may
+        prevent the massless motions of all suspects, these later ones are checked, if a parameter is zero, or
+        pass.
         """
         varied = [name for name in self.defaults if np.ndim(values.get(name, 0.0))]
         fixed = {name: value for name, value in values.items() if not np.ndim(value)}
@@ -501,7 +501,7 @@ class RunMasses:
     def _suspects(
         self, fixed: Mapping[str, NumericValue], own: Mapping[str, np.ndarray], looked: np.ndarray
     ) -> np.ndarray:
-        """Return the indices of the sets with which M is singular, or not a number, at one place."""
+        """Return the indices of the sets with which M is singular or not finite at one place."""
         found = [np.empty(0, dtype=int)]
         here = at_place(self._places, 0) | self._name_motions(fixed)
         masses = self._tree[0]

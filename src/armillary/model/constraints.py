@@ -1,9 +1,9 @@
 """Constraints and given motion: equations, closed loops, initial values, prescribed motion and locks.
 
-A constraint is an equation between coordinates or speeds (``constrain``), two points that stay together
-(``close_loop``) or a whole joint (``close_joint``). It is kept in its position form, if it has one, its speed
-form, which is linear in the speeds, and its acceleration form. For points that coincide in all directions the
-terms that vanish with their distance are left out (Sayers 1990, section 8.3, "no-movement").
+A constraint is an equation between coordinates or speeds (``constrain``), two points that remain together
+(``close_loop``) or a complete joint (``close_joint``). Its record has the position form, if there is one, the
+speed form, which is linear in the speeds, and the acceleration form. For points that coincide in all
+directions, terms that vanish with their distance are left out (Sayers 1990, section 8.3, "no-movement").
 """
 
 from __future__ import annotations
@@ -67,16 +67,16 @@ def constrain(
     on: BodyLike | None = None,
     about: Words = "",
 ) -> Constraint:
-    """Add a constraint: an expression of coordinates (and time), or linear in the speeds, that stays zero.
+    """Add a constraint: an expression of coordinates (and time), or linear in the speeds, that remains zero.
 
     The derivation chooses the speed that each constraint eliminates, unless ``eliminate`` names it. Reactions
-    at joints need the line of the constraint's force: give a point of it, ``at``, and its direction,
-    ``along``. The force acts on the body of that point, or on the body ``on``; for instance on a wheel, at a
-    point of its carrier.
+    at joints need the line of action of the constraint's force: give a point on it, ``at``, and its
+    direction, ``along``. The force acts on the body of this point, or on the body ``on``; for instance on a
+    wheel, at a point of its carrier.
     """
     label = constraint_name(system, name, "constraint")
     where = f"constraint '{label}'"
-    refuse_equation(expression, where, "give what stays zero")
+    refuse_equation(expression, where, "give the expression that remains zero")
     value = read_expression(system, expression, where)
     _check_variables(value, where)
     moving = any(s.data.role == "speed" for s in symbols(value))
@@ -105,12 +105,12 @@ def constrain(
 def _check_variables(value: Expr, where: str) -> None:
     if value.kind == "call" and value.data in CONDITIONS:
         raise ModelError(
-            f"{where}: '{value}' is a condition; give an expression that stays zero, e.g. 'A.q1 - 0.5'"
+            f"{where}: '{value}' is a condition; give an expression that remains zero, e.g. 'A.q1 - 0.5'"
         )
     roles = {s.data.role for s in symbols(value)}
     for table in _straight_tables(value):
         raise ModelError(
-            f"{where}: table '{table}' is made of straight pieces; speeds would jump with its slope; "
+            f"{where}: table '{table}' is piecewise linear, so speeds would jump with its slope; "
             "give the table kind='smooth'"
         )
     if "variable" in roles:
@@ -125,13 +125,11 @@ def _check_variables(value: Expr, where: str) -> None:
     if "acceleration" in roles:
         raise ModelError(f"{where}: '{value}' holds an acceleration; give its position or speed form")
     if not roles & {"coordinate", "speed"}:
-        raise ModelError(
-            f"{where}: '{value}' holds no coordinate and no speed, so nothing can keep it at zero"
-        )
+        raise ModelError(f"{where}: '{value}' holds no coordinate and no speed, so it cannot be kept at zero")
 
 
 def constraint_name(system: Description, name: str | None, kind: str) -> str:
-    """Return the name that a user gives a constraint, or a new one after its kind."""
+    """Return the user's name of a constraint, checked, or a new name: the kind with a number."""
     if name is None:
         count = 1
         while any(known.split(" ")[0] == f"{kind}{count}" for known in system.constraints):
@@ -174,7 +172,7 @@ def add_constraint(
 
 
 def _straight_tables(value: Expr) -> list[str]:
-    """Return the names of lookup tables of straight pieces in an expression."""
+    """Return the names of piecewise linear lookup tables in an expression."""
     tables = [n.data for n in operands_first([value]) if n.kind == "call" and not isinstance(n.data, str)]
     return [t.name for t in tables if getattr(t, "kind", "") == "linear"]
 
@@ -190,9 +188,10 @@ def _check_linear(speed: Expr, where: str) -> None:
 
 @verb(PairForm("start"))
 def start(system: Description, values: Annotated[GivenValues, TableOf(EXPRESSION)]) -> None:
-    """Set coordinates and speeds at the start of runs, unless a run gives others.
+    """Set initial values of coordinates and speeds, which a run may replace.
 
-    Loops are closed from these coordinates, and dependent speeds are changed to satisfy the constraints.
+    Loops are closed starting from these coordinates, and dependent speeds are changed to satisfy the
+    constraints.
     """
     if not isinstance(values, Mapping):
         raise ModelError(f"start: {values!r} is not a table of values by name, e.g. {{'A.q1': 0.3}}")
@@ -259,8 +258,8 @@ def lock(system: Description, *variables: VariableLike) -> None:
 
 
 _ROUNDING = 1e-12
-# Bodies deeper in the tree than this have their velocities computed along the chain. On a ring of 64 bodies
-# that saves two thirds of the operations; on a Bricard mechanism (6 bodies) it would cost 6 % more.
+# Velocities of bodies at a larger depth of the tree are computed along the chain. On a ring of 64 bodies this
+# saves two thirds of the operations; on a Bricard mechanism (6 bodies) it would cost 6 % more.
 _LONG = 10
 JOINTS = ("revolute", "spherical", "universal", "prismatic", "cylindrical", "distance", "fixed")
 AXES = Either((AXIS, ListOf(AXIS, 2)))  # "z" or three values, or two of these
@@ -278,8 +277,8 @@ def close_loop(
 ) -> tuple[Constraint, ...]:
     """Keep two points together along each direction; along all three if none is given.
 
-    A direction is a vector fixed in a body, such as ``B.x``. ``eliminate`` names the coordinates or
-    speeds to give up, one per direction.
+    A direction is a vector fixed in a body, such as ``B.x``. ``eliminate`` names the coordinates or speeds
+    that become dependent, one per direction.
     """
     label = constraint_name(system, name, "loop")
     where = f"loop '{label}'"
@@ -304,7 +303,7 @@ def close_loop(
     if not any(_is_moving(c.speed) for c in made):
         raise ModelError(
             f"{where}: {_point_text(first)} and {_point_text(second)} stay together along "
-            f"{', '.join(_axis_text(a) for a in axes)} already, whatever moves; there is nothing to close"
+            f"{', '.join(_axis_text(a) for a in axes)} in every position already; there is nothing to close"
         )
     return tuple(made)
 
@@ -320,12 +319,12 @@ def close_joint(
     length: ExpressionLike | None = None,
     name: str | None = None,
 ) -> tuple[Constraint, ...]:
-    """Close a loop with a whole joint between a point of one body and a point of another.
+    """Close a loop with a joint between a point of one body and a point of another.
 
     ``kind``: "spherical", "revolute", "universal", "prismatic", "cylindrical", "fixed" or "distance".
-    ``axis`` is a letter or three numbers if it has the same components in both bodies, or a pair, one in
-    the axes of each body; a universal joint takes the two axes of its cross. ``length`` is the length of a
-    rod between the points ("distance"), whose force is positive where it pushes them apart.
+    ``axis`` is a letter or three numbers if the axis has the same components in both bodies, or a pair with
+    the axis in each body; for a universal joint the pair are the two axes of its cross. ``length`` is the
+    length of a rod between the points ("distance"), whose force is positive if it pushes them apart.
     """
     one_of(kind, JOINTS, "close_joint: there is no joint ", ModelError)
     label = constraint_name(system, name, kind)
@@ -380,13 +379,14 @@ def _loop_ends(system: Description, p: object, q: object, where: str) -> tuple[P
 
 
 def _outer(p: Point, q: Point) -> Body:
-    """Return the body further from the ground: along its axes the speeds of its joint have simple factors."""
+    """Return the body further from the ground: along its axes the factors of its speeds are simple."""
     return max(p.body, q.body, key=lambda b: sum(1 for _ in motion.lineage(b)))
 
 
 def _coincide(system: Description, p: Point, q: Point, axes: Sequence[Vector]) -> bool:
-    """Return whether the held directions make the points coincide: three directions, or two that span a plane
-    which always contains the line between the points.
+    """Return whether the held directions make the points coincide.
+
+    They do if there are three, or two that span a plane which always contains the line between the points.
     """
     if len(axes) == 3:
         return True
@@ -405,11 +405,11 @@ def _hold(
     line, rate = motion.position(p, q), _velocity(p, base) - _velocity(q, base)
     position = as_expr(dot(line, axis))
     if position.kind == "number" and abs(position.data) <= _ROUNDING:
-        position = as_expr(0)  # they meet; the rest is rounding of the given numbers
+        position = as_expr(0)  # the points meet; the small number is the rounding error of the given data
     if position.kind == "number" and position.data != 0:
         raise ModelError(
             f"loop '{name}': {_point_text(p)} and {_point_text(q)} are {position.data:g} apart along "
-            f"{_axis_text(axis)}, whatever moves; place them where they can meet"
+            f"{_axis_text(axis)} in every position; place them where they can meet"
         )
     if together:
         speed = as_expr(dot(rate, axis))
@@ -447,7 +447,7 @@ def _keep_across(
 
 
 def _rod(system: Description, label: str, p: Point, q: Point, length: object, where: str) -> Constraint:
-    """Add (r·r − L²)/2L = 0 for the line r between the points: a gap in units of length without a root."""
+    """Add (r·r − L²)/2L = 0 for the line r between the points: a gap in units of length, without √."""
     if length is None:
         raise ModelError(f"{where} needs length=, the distance to be kept")
     L = constant_reader(system, f"length of {where}", LENGTH)(length)
@@ -467,10 +467,10 @@ def _rod(system: Description, label: str, p: Point, q: Point, length: object, wh
 
 
 def _common_base(p: Point, q: Point) -> Body | None:
-    """Return the last body that is before both points in the tree; None for the ground.
+    """Return the last common body on the paths from the ground to both points; None for the ground.
 
-    Seen from it, the rates of a loop do not contain the speeds of the bodies that carry the loop: a car with
-    four suspensions takes 0.6 of the operations.
+    Relative to this body, the rates of a loop do not contain the speeds of the bodies that carry the loop: a
+    car with four suspensions takes 0.6 of the operations.
     """
     before = list(motion.lineage(q.body))
     base = next((body for body in motion.lineage(p.body) if body in before), None)
@@ -488,7 +488,7 @@ def _is_moving(speed: Expr) -> bool:
 
 
 def _rigid_root(body: Body) -> Body:
-    """Return the body nearest to the ground to which a body is rigidly fixed."""
+    """Return the first body, from the ground, of the rigid group that a body belongs to."""
     while body.parent is not None and not body.assembly.steps:
         body = body.parent
     return body
@@ -501,7 +501,7 @@ def _check_independent(axes: Sequence[Vector], where: str) -> None:
     if flat or any(not cross(a, b).terms for a, b in pairs):
         raise ModelError(
             f"{where}: its directions {', '.join(_axis_text(a) for a in axes)} are not independent; give "
-            "directions that span the space in which the points are to be held, such as the axes of one body"
+            "directions that span the space in which the points are held, such as the axes of one body"
         )
 
 
@@ -510,7 +510,7 @@ def _unit_force(name: str, axis: Vector, p: Point, q: Point | None) -> Load:
 
 
 def _perpendicular_axis(axis: Given) -> Triple:
-    """Return a unit triple across a unit axis: a coordinate axis if the given axis is one."""
+    """Return a unit triple perpendicular to a unit axis: a coordinate axis if the given axis is one."""
     for i in range(3):
         if axis[i] in (1, -1) and isinstance(axis[i], int | float):
             return UNIT_AXES["yzx"[i]]
@@ -518,7 +518,7 @@ def _perpendicular_axis(axis: Given) -> Triple:
 
 
 def _axis_text(axis: Vector) -> str:
-    """Return a direction in words: the name of an axis, or else its components, rounded."""
+    """Return a direction as text: the name of an axis, else its components, rounded."""
     parts = []
     for (frame, i), c in axis.terms.items():
         value = (

@@ -1,6 +1,6 @@
-"""The description of a system: its records besides bodies, and the symbols of its motion.
+"""The description of a system: its records other than bodies, and the symbols of its motion.
 
-Functions that add to a description are in other files, one per idea; ``stages.System`` lists them.
+Functions that add to a description are in other files, one for each topic; ``stages.System`` lists them.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Gravity:
 
 @dataclass(frozen=True, eq=False)
 class Load:
-    """A force at points, or a moment on bodies: positive on the first, opposite on the second, if any.
+    """A force at points, or a moment on bodies, with the opposite reaction on a second body, if there is one.
 
-    ``vector`` is the whole force or moment. A force acts at ``at`` on its body and, reversed, at
-    ``reaction_at``, or, if that is `None`, along the same line of action. ``axis`` is the direction, if
-    ``vector`` is ``magnitude`` along one.
+    ``vector`` is the force or moment as a vector. A force acts at ``at`` on its body; its reaction acts at
+    ``reaction_at``, or along the same line of action if that is `None`. ``axis`` is the unit vector if
+    ``vector`` is ``magnitude`` times a unit vector.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Load:
 
     @property
     def balanced(self) -> bool:
-        """Whether force and reaction cancel in moment too; one off the line of action leaves a couple."""
+        """Whether force and reaction have no resultant moment, as they have off a common line of action."""
         return self.kind == "moment" or self.reaction_at is None or self.collinear
 
 
@@ -73,7 +73,7 @@ class OutputRecord:
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """A discrete state: kept between steps, changed once per step or by events."""
+    """A discrete state, which is constant during steps and is changed once per step or by events."""
 
     symbol: Expr
     initial: float  # in the model's units
@@ -81,16 +81,16 @@ class Memory:
     about: str
     period: float | None = None  # of a periodic update; the first is one period after the start of a run
     start: Expr | None = None  # value at the start of a run that does not set it
-    input: bool = False  # a signal from outside, which nothing in the model renews
+    input: bool = False  # a signal from outside, which the model does not change
     factor: float = 1.0  # from the stated units to the model's
-    hidden: bool = False  # the handle of something outside: no column of a run
+    hidden: bool = False  # a handle of an external object: not a column of a run
     interpolation: str = "linear"  # of data that drive an input
-    rate_of: str = ""  # the input of which this one is the rate
+    rate_of: str = ""  # the input whose rate this input is
 
 
 @dataclass(frozen=True, eq=False)
 class StateRecord:
-    """A continuous state of the user's own; ``rate`` is None until it is given."""
+    """A continuous state of the user's own; ``rate`` is None until the user gives it."""
 
     symbol: Expr
     rate: Expr | None
@@ -98,12 +98,12 @@ class StateRecord:
 
 
 ENDS_STATUS = -2  # direction of events that end a status: their expression is positive before
-FINDS_LOWEST = 2  # direction of rates of gaps: these events find where a gap is lowest, but never happen
+FINDS_LOWEST = 2  # direction of rates of gaps: these events find the lowest gap, but never occur
 
 
 @dataclass(frozen=True, eq=False)
 class EventRecord:
-    """Something that happens when an expression passes zero."""
+    """An event: the changes that occur when an expression passes zero."""
 
     name: str
     expression: Expr
@@ -112,18 +112,18 @@ class EventRecord:
     stop: bool
     about: str
     hidden: bool = False  # the clock of a periodic update: not among the events of a run
-    lock: tuple[Expr, ...] = ()  # speeds that become zero and stay so
-    unlock: tuple[Expr, ...] = ()  # speeds that are free again
+    lock: tuple[Expr, ...] = ()  # speeds that become zero and remain zero
+    unlock: tuple[Expr, ...] = ()  # speeds that become free again
 
 
 @dataclass(frozen=True, eq=False)
 class Constraint:
-    """An expression that stays zero: ``speed``, linear in the speeds, and ``position`` if there is one.
+    """An expression that remains zero: ``speed``, linear in the speeds, and ``position`` if there is one.
 
     ``speed`` is the rate of ``position``, and ``acceleration`` the rate of ``speed``, where these are zero.
-    ``eliminate`` is the speed that the user wants to give up, None to leave the choice to the derivation.
-    ``force`` stands for the force that keeps the constraint, in outputs; ``load`` is a unit of that force, at
-    its points.
+    ``eliminate`` is the speed that the user chooses as dependent, None to leave the choice to the derivation.
+    ``force`` is the symbol, in outputs, of the force that maintains the constraint; ``load`` is a unit of
+    this force.
     """
 
     name: str
@@ -138,9 +138,9 @@ class Constraint:
 
 @dataclass(frozen=True, eq=False)
 class Prescription:
-    """A speed given as a function of time and constants: its equation disappears.
+    """A speed given as a function of time and constants, so that it has no equation of motion.
 
-    If a coordinate is given, the speed is its rate.
+    If ``coordinate`` is not None, it is given as ``position``, and the speed is its rate.
     """
 
     speed: Expr
@@ -160,11 +160,11 @@ JAMMED, WITHOUT_REBOUND = "contacts_jammed", "contacts_without_rebound"
 class RigidContact:
     """A one-sided contact without compliance, or with ``gap`` None a brake or clutch that locks.
 
-    ``closing`` is the rate of the gap, and ``sliding`` are the velocities of the slip, along no direction,
-    one or two; all are linear in the speeds. ``push`` and ``drag`` stand for the forces that do work on them;
-    the derivation replaces them. ``friction`` is the coefficient while sliding (of a brake, the greatest
-    force), ``held`` the same at rest, ``radius`` the radius of a ball or disc. ``place`` are expressions of
-    coordinates with the rates ``sliding``, if there are any.
+    ``closing`` is the rate of the gap, and ``sliding`` are the velocities of the slip along zero, one or two
+    directions; all are linear in the speeds. ``push`` and ``drag`` are symbols of the forces that do work on
+    these velocities; the derivation replaces them. ``friction`` is the coefficient while sliding (for a brake
+    the greatest force), ``held`` the same at rest, ``radius`` the radius of a ball or disc. ``place`` are
+    expressions of coordinates whose rates are ``sliding``, if these exist.
     """
 
     name: str
@@ -193,7 +193,7 @@ class RigidContact:
 
 @dataclass(frozen=True, eq=False)
 class Flexible:
-    """A flexible part as it sits on a body: its numbers, and the symbols of its modes."""
+    """A flexible part on a body: the numbers of the part, and the symbols of its modes."""
 
     part: FlexiblePart
     coordinates: tuple[Expr, ...]
@@ -202,12 +202,12 @@ class Flexible:
     nodes: dict[Any, Body] = field(default_factory=dict)  # nodes in use, by `FlexibleNode.key`
     places: dict[str, FlexibleNode] = field(
         default_factory=dict
-    )  # the same nodes as places of the part, by the names of their bodies
+    )  # the same nodes as nodes of the part, by the names of their bodies
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """A figure on a body, with its kind, sizes, centre and axes in the body; or a figure between points."""
+    """A figure in pictures, with its kind, sizes, centre and axes in the body; or a figure between points."""
 
     name: str
     body: Body
@@ -225,7 +225,7 @@ class Shape:
 class Description:
     """The description of a mechanical system. SI units unless ``units`` names another system."""
 
-    # Functions from files above this one, for methods of bodies; ``stages.System`` sets them.
+    # Functions from modules that import this one, for methods of bodies; ``stages.System`` sets them.
     _triple: ClassVar[Callable[..., ExprTriple]]
     shape: ClassVar[Callable[..., Shape]]
     _make_flexible: ClassVar[Callable[..., FlexiblePart]]
@@ -268,14 +268,14 @@ class Description:
         self.speeds: list[Expr] = []
         self.initial: dict[Expr, float] = {}
         self.rates: dict[Expr, Expr] = {self.time: UNIT}
-        self.input_rates: dict[Expr, Memory] = {}  # of inputs; memories once a time derivative holds them
+        self.input_rates: dict[Expr, Memory] = {}  # of inputs; they become memories when used in derivatives
         self.accelerations: dict[Expr, Expr] = {}
         self.ground = make_ground(self)
         register_ground(self.ground.frame, self)
 
     @contextmanager
     def declared_names(self) -> Iterator[None]:
-        """Within this context an unknown name in a text is an error, as in text models."""
+        """Treat unknown names in texts as errors while this context lasts, as in text models."""
         before, self.declared_only = self.declared_only, True
         try:
             yield
@@ -302,7 +302,7 @@ SystemType = TypeVar("SystemType", bound=Description)  # the class that a reader
 
 
 def variables(system: Description) -> list[Expr]:
-    """Return the symbols of quantities of the motion, reactions of all joints included."""
+    """Return the symbols of all quantities of the motion, including reactions of all joints."""
     forces = [c.force for c in system.constraints.values()]
     joints = [s for body in system.bodies.values() for s in reaction_symbols(system, body)]
     efforts = [effort_symbol(system, u) for u in system.speeds]
@@ -311,7 +311,7 @@ def variables(system: Description) -> list[Expr]:
 
 
 def reaction_symbols(system: Description, body: Body) -> tuple[Expr, ...]:
-    """Return the components of the force and the moment of a body's joint on the body, in its axes."""
+    """Return the symbols of the force and moment of a body's joint on the body, in body axes."""
     if body.name not in system.reactions:
         system.reactions[body.name] = tuple(
             symbol(f"{body.name} joint {what} {axis}", "variable", dimension=dimension, owner=system.identity)

@@ -1,9 +1,10 @@
 """Square linear equations by Gauss's elimination, in the small language of language.py.
 
-`system` is stored column by column with a stride, so that all inner loops go through memory in order. Its
-factors replace it, and the solution replaces the right side in `solved`. A pivot is the largest element of
-its column, or, with COMPLETE, of all remaining columns. Then, once no element is larger than LEAST_PIVOT
-times the first pivot, the remaining unknowns are zero, so that redundant equations need no special case.
+`system` is stored column by column with a stride, so that all inner loops go through memory in order. The
+factors replace the matrix, and the solution replaces the right side in `solved`. A pivot is the largest
+element of its column, or, with COMPLETE, of all remaining columns. With COMPLETE, if no remaining element is
+larger than LEAST_PIVOT times the largest pivot, the remaining unknowns are set to zero, so that redundant
+equations need no special case.
 """
 
 from __future__ import annotations

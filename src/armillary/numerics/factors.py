@@ -2,11 +2,11 @@
 
     A P = Q [T 0; 0 0] Z        T y = −Qᵀ r        p = P Zᵀ [y; 0]
 
-Matrices are stored by columns and factorised by reflections Q and Z from both sides, with pivoting P: a
-complete orthogonal decomposition (Golub and Van Loan, Matrix Computations, section 5.4.7). It allows more or
-fewer equations than unknowns; where A is singular, p is the shortest of the best steps. A step that would be
-too long is damped, with factors of TᵀT + μ (Moré 1978, The Levenberg-Marquardt algorithm, Lecture Notes in
-Mathematics 630).
+Matrices are stored by columns. They are factorised by reflections Q and Z from both sides and exchanges P of
+columns: a complete orthogonal decomposition (Golub and Van Loan, Matrix Computations, section 5.4.7). There
+may be more or fewer equations than unknowns; if A is singular, p is the shortest of the best steps. A step
+that would be too long is damped, with factors of TᵀT + μ (Moré 1978, The Levenberg-Marquardt algorithm,
+Lecture Notes in Mathematics 630).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def column_product(run: Roots, k: whole, j: whole, first: whole) -> real:
 
 
 def mirror_column(run: Roots, k: whole, j: whole, scale: real) -> None:
-    """Reflect column j by the vector v in column k, from row k on; the scale is -(v, v)/2."""
+    """Reflect column j with the vector v in column k, from row k on; the scale is -(v, v)/2."""
     m: whole = run.rows
     share: real = column_product(run, k, j, k) / scale
     for i in range(k, m):
@@ -58,8 +58,9 @@ def exchange_columns(run: Roots, k: whole, j: whole) -> None:
 
 
 def reflect_columns(run: Roots) -> None:
-    """Make the columns triangular by Householder's reflections, the longest remaining column first, until
-    none is longer than the cut times the largest pivot so far.
+    """Make the columns triangular by Householder reflections, the longest remaining column first.
+
+    Stop when no column is longer than the cut times the largest pivot so far.
     """
     m: whole = run.rows
     n: whole = run.columns
@@ -139,7 +140,7 @@ def copy_matrix(run: Roots) -> None:
 
 
 def rank_of_matrix(run: Roots, least: real) -> whole:
-    """Return how many pivots of the matrix are larger than `least`."""
+    """Return the number of pivots of the matrix that are larger than `least`."""
     copy_matrix(run)
     run.cut = 0.0
     reflect_columns(run)
@@ -151,7 +152,7 @@ def rank_of_matrix(run: Roots, least: real) -> whole:
 
 
 def factorise_matrix(run: Roots) -> None:
-    """Factorise the matrix, and find y, the step in terms of the factors, as `solved`."""
+    """Factorise the matrix, and set `solved` to y, the components of the step along the factors."""
     m: whole = run.rows
     n: whole = run.columns
     last: whole = n + FIRST
@@ -208,8 +209,9 @@ def transposed_square(run: Roots) -> real:
 
 
 def set_damped_triangle(run: Roots, damping: real) -> None:
-    """Make the triangle D with DᵀD = TᵀT + damping, by rotations of T with rows of √damping; rotate the right
-    side too.
+    """Make the triangle D with DᵀD = TᵀT + damping, by rotations of T with rows of √damping.
+
+    The right side is rotated, too.
     """
     m: whole = run.rows
     n: whole = run.columns
@@ -242,7 +244,7 @@ def set_damped_triangle(run: Roots, damping: real) -> None:
 
 
 def damp_step(run: Roots, radius: real) -> None:
-    """Damp a step that is longer than a radius to about that length."""
+    """Damp a step that is longer than a radius to about the length of the radius."""
     # Newton's method for the reciprocal of the length, nearly linear in the damping (Moré 1978, section 5).
     damping: real = 0.0
     length: real = 0.0
@@ -287,7 +289,7 @@ def turn_back(run: Roots) -> None:
 
 
 def set_step(run: Roots) -> None:
-    """Set the step from `solved`, its components in terms of the factors; zero along dropped directions."""
+    """Set the step from `solved`, its components along the factors; it is zero along dropped directions."""
     tail: whole = run.rank + FIRST
     for i in range(run.rank):
         run.turned[i] = run.solved[i]
@@ -329,7 +331,7 @@ def set_chord_step(run: Roots) -> None:
 
 
 def weakest_pivot(run: Roots) -> real:
-    """Return the least pivot, or the cut if the matrix has no full rank."""
+    """Return the least pivot, or the cut if the matrix does not have full rank."""
     found: real = run.cut
     if run.rank == run.columns:
         found = INFINITY

@@ -1,4 +1,4 @@
-"""Names of the solver's small language that this folder uses, and the record of equations that are solved.
+"""Names of the solver's small language that this folder uses, and the record of the equations to solve.
 
 The functions of this folder run as Python, too: see `python_functions.py`.
 """
@@ -22,8 +22,8 @@ StepNumbers = np.ndarray  # one whole number per unknown
 StepFlags = np.ndarray  # one truth value per unknown
 Square = np.ndarray  # one real per pair of unknowns
 
-# Features. CHORDS: derivatives serve several steps, since they cost much more than residuals. BOUNDED:
-# unknowns have bounds. COMPLETE: pivots are the largest elements of all columns.
+# Features. CHORDS: derivatives are used for several steps, since they take much longer than residuals.
+# BOUNDED: unknowns have bounds. COMPLETE: pivots are the largest elements of all columns.
 CHORDS = BOUNDED = COMPLETE = True
 
 FIRST = 0
@@ -35,8 +35,8 @@ look: Callable[[Roots], None]  # find the residuals at the place
 look_there: Callable[[Roots], None]  # find `missed`, the residuals after a step
 differentiate: Callable[[Roots], None]  # set the matrix of derivatives at the place
 displace: Callable[[Roots], None]  # find the place to which a step leads; set the step to the actual change
-accept: Callable[[Roots], None]  # make that the place, with its residuals
-arrive: Callable[[Roots], None]  # make that the place; its residuals are not known yet
+accept: Callable[[Roots], None]  # move the place by the step, with the known residuals after the step
+arrive: Callable[[Roots], None]  # move the place by the step; the residuals are not known yet
 set_radius: Callable[[Roots], None]  # set the radius of the first step, when the matrix is factorised
 
 
@@ -63,7 +63,7 @@ class Roots:
     radius: real  # longest step; follows the agreement of the derivatives with the residuals
     longest: real  # largest change of one unknown in a step
     exact: real  # largest residual of a root
-    met: real  # residual up to which a stalled search counts as ended by rounding
+    met: real  # residual up to which rounding errors count as the reason of a stalled search
     most_moves: real  # most steps with new derivatives
     moves: real  # steps with new derivatives so far
     # Factors of the matrix, and workspace for steps from them.
@@ -72,11 +72,11 @@ class Roots:
     order: StepNumbers  # columns in the order of pivots
     rank: whole
     heads: Steps  # first elements of the reflections of rows
-    solved: Steps  # the step in terms of the factors
+    solved: Steps  # the components of the step along the factors
     gauss: real  # length of the step without damping
-    turned: Steps  # the step on its way from the factors to the unknowns
+    turned: Steps  # the step while it is transformed from the factors to the unknowns
     lengths: Steps  # squares of the lengths of the remaining columns
-    fresh: Steps  # these squares as last computed from elements; reused for a row added to the triangle
+    fresh: Steps  # these squares when last computed from elements; reused for a row added to the triangle
     side: Steps  # right side of the triangle of a damped step
     if BOUNDED:
         value: Steps  # values of the unknowns, in their own units

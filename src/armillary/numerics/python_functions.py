@@ -1,7 +1,7 @@
 """The functions of roots.py as Python code that needs no compilation, with linear algebra by NumPy.
 
-Loops over all elements of a matrix would take a thousand times as long in Python, so the few functions with
-such loops are replaced by functions of arrays: A = U diag(d) Vᵀ in place of the factors of factors.py.
+Loops over all elements of a matrix would take a thousand times as long in Python. So the few functions with
+such loops are replaced by NumPy functions, with A = U diag(d) Vᵀ instead of the factors of factors.py.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from armillary.untyped import Given
 def python_functions(given: Mapping[str, Callable[..., Given]]) -> dict[str, Given]:
     """Return the functions of roots.py by name, without chords and bounds.
 
-    ``given`` has the functions that language.py declares for the calling module, and any that replace
-    functions of roots.py.
+    ``given`` has the functions of the calling module that language.py declares, and functions that replace
+    some of roots.py.
     """
     scope: dict[str, Given] = {**vars(roots), **_OF_ARRAYS, "CHORDS": False, "BOUNDED": False, **given}
     own = {name: f for name, f in vars(roots).items() if isinstance(f, FunctionType)}

@@ -1,22 +1,22 @@
 """Roots of equations from rough starts, in the small language of language.py.
 
-The residuals r of m equations depend on a place; a step p of n unknowns moves it. Residuals and unknowns are
-divided by their sizes. With A = ∂r/∂p a step minimises |r + A p| over |p| ≤ Δ: a Gauss–Newton step if it is
-short enough, else a step of Levenberg and Marquardt,
+The residuals r of m equations depend on a place; a step p of n unknowns moves the place. Residuals and
+unknowns are divided by their sizes. With A = ∂r/∂p a step minimises |r + A p| over |p| ≤ Δ: this is the
+Gauss–Newton step if that is short enough, else a step of Levenberg and Marquardt,
 
     p = − (AᵀA + μ)⁻¹ Aᵀ r            μ ≥ 0 so that |p| = Δ
 
 The radius Δ follows the agreement of the derivatives with the residuals (Moré 1978, The Levenberg-Marquardt
 algorithm: implementation and theory, Lecture Notes in Mathematics 630). Among equally good steps the shortest
-is taken. It has no part along directions whose effect is below `cut` of the largest effect, so that unknowns
-which the equations do not determine stay unchanged; if steps stall, the cut is lowered. No unknown changes by
-more than `longest` in a step.
+is chosen. It has no component along directions whose effect is below `cut` of the largest effect, so that
+unknowns which the equations do not determine do not change; if steps stall, the cut is lowered. No unknown
+changes by more than `longest` in a step.
 
-`find_root` starts far from a root, and ends at the least residuals if there is no root. With CHORDS, steps
-near a root use the last derivatives again as long as each step leaves at most a hundredth of the residuals:
-in a chain of 64 links derivatives take a hundred times as long as residuals. `follow_root` stays on its
-branch: it continues only while each step is shorter than the step before (Deuflhard 2011, Newton Methods for
-Nonlinear Problems, section 5.1).
+`find_root` may start far from a root, and ends at the least residuals if there is no root. With CHORDS, steps
+near a root use the last derivatives again while each step leaves at most a hundredth of the residuals: for a
+chain of 64 links derivatives take a hundred times as long as residuals. `follow_root` does not leave its
+branch of roots: it continues only while steps shrink (Deuflhard 2011, Newton Methods for Nonlinear Problems,
+section 5.1).
 
 A module that uses this file defines the functions that language.py declares (`look`, `displace`, …).
 """
@@ -30,7 +30,7 @@ from armillary.numerics.roots_thresholds import *
 
 
 def worst_residual(run: Roots) -> real:
-    """Return the largest residual; NaN if any is NaN. A using module may define another measure."""
+    """Return the largest residual; NaN if any is NaN. The calling module may define another measure."""
     worst: real = 0.0
     for i in range(run.rows):
         if abs(run.residual[i]) > worst or isnan(run.residual[i]):
@@ -47,7 +47,7 @@ def residual_square(run: Roots) -> real:
 
 
 def missed_square(run: Roots) -> real:
-    """Return the sum of squares of the residuals where a step leads."""
+    """Return the sum of squares of the residuals after a step."""
     total: real = 0.0
     for i in range(run.rows):
         total = total + run.missed[i] * run.missed[i]
@@ -104,7 +104,7 @@ def limit_step(run: Roots) -> None:
 
 
 def hold_at_bounds(run: Roots) -> truth:
-    """Hold unknowns that a step would lead out of their bounds; return True if none is held."""
+    """Hold unknowns at bounds that a step would cross; return True if none is held."""
     m: whole = run.rows
     free: truth = True
     for j in range(run.columns):
@@ -122,7 +122,7 @@ def hold_at_bounds(run: Roots) -> truth:
 
 
 def clip_step(run: Roots) -> None:
-    """End a step at the bounds of the unknowns."""
+    """Limit a step to the bounds of the unknowns."""
     for j in range(run.columns):
         run.goal[j] = min(max(run.value[j] + run.sizes[j] * run.step[j], run.low[j]), run.high[j])
         run.step[j] = (run.goal[j] - run.value[j]) / run.sizes[j]
@@ -131,7 +131,7 @@ def clip_step(run: Roots) -> None:
 def try_chord(run: Roots, merit: real) -> real:
     """Try a step with the last derivatives; accept it if it leaves less than a hundredth of the residuals.
 
-    Return the sum of their squares there.
+    Return the sum of squares of the residuals after the step.
     """
     set_chord_step(run)
     if BOUNDED:
@@ -145,8 +145,9 @@ def try_chord(run: Roots, merit: real) -> real:
 
 
 def try_steps(run: Roots, merit: real, worst: real) -> real:
-    """Make a step within the radius that lowers the sum of squares of the residuals below `merit`; return the
-    new sum, or `merit` if no step does.
+    """Make a step within the radius that reduces the sum of squares of the residuals, `merit`.
+
+    Return the new sum, or `merit` if no step reduces it.
     """
     predicted: real = 0.0
     while run.radius >= LEAST_RADIUS:
@@ -221,7 +222,7 @@ def find_root(run: Roots) -> None:
 
 
 def follow_root(run: Roots) -> truth:
-    """Move the place to a near root by steps that shrink; return whether a root was reached."""
+    """Move the place to a nearby root by steps that shrink; return whether a root was reached."""
     last: real = run.longest / SHRINK
     run.moves = 0.0
     while run.moves < run.most_moves:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 CANCELLED = 1e-6  # share of a column's squared length, below which it is computed again: digits cancelled
-LEAST_PIVOT = 1e-13  # share of the first pivot, up to which a pivot is rounding
+LEAST_PIVOT = 1e-13  # share of the largest pivot, up to which a pivot is a rounding error
 DAMPINGS = 20.0  # most trials of a damping, until the step is as long as the radius
-CHORD = 1e-3  # worst residual up to which the last derivatives serve for another step
-ROUNDED = 1e-13  # worst residual up to which such a step without gain shows that only rounding is left
+CHORD = 1e-3  # largest residual with which the last derivatives are used for another step
+ROUNDED = 1e-13  # largest residual with which a chord step without gain shows that only rounding is left
 LEAST_RADIUS = 1e-12  # in sizes of the unknowns
-SHORT_STEP = 1e-6  # likewise: length up to which a step near a root without gain is the last
-SLOW_GAIN = 0.9  # share of |r|² above which a step that leaves it is slow
+SHORT_STEP = 1e-6  # in sizes of the unknowns: a step without gain near a root is the last if not longer
+SLOW_GAIN = 0.9  # a step is slow if more than this share of |r|² remains
 LOWER_CUT = 1e-3  # factor by which the cut is lowered
-# Largest ratio of successive steps on a branch. Steps halve near a double root, so these are reached too.
+# Largest ratio of successive steps on a branch. Steps halve near a double root, so double roots are reached.
 SHRINK = 0.6
-SETTLED_STEP = 1e-7  # in sizes of the unknowns: on a branch, a step after which a root is not improved
+SETTLED_STEP = 1e-7  # in sizes of the unknowns: on a branch, the longest step that is the last one
 # Random numbers: the modulus is prime, the factor a primitive root, and products are exact in doubles.
 CHANCE_FACTOR, CHANCE_MODULUS, FIRST_CHANCE = 16807.0, 2147483647.0, 19871987.0
 
-# Thresholds in single precision, where rounding is 2**-24 and whole numbers are exact below 2**24.
+# Thresholds in single precision, where the rounding error is 2**-24 and whole numbers are exact below 2**24.
 SINGLE = {
     "CANCELLED": 1e-3, "LEAST_RADIUS": 1e-6, "SHORT_STEP": 3e-4,
     "CHANCE_FACTOR": 223.0, "CHANCE_MODULUS": 65521.0, "FIRST_CHANCE": 19871.0,

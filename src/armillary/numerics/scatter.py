@@ -24,7 +24,7 @@ def draw(run: Scatter) -> None:
 
 
 class ScatterNumbers(Scatter):
-    """The random numbers for use from Python."""
+    """The random numbers as a Python object."""
 
     def __init__(self) -> None:
         self.seed = FIRST_CHANCE

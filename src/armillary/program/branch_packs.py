@@ -1,7 +1,7 @@
 """Branch packs: operations of similar branches, such as legs or panels, as one operation on a vector.
 
-Enter: a section, and the system's coordinates and speeds that correspond (from the tree). Leave: packs of
-nodes that can be computed together; packs.py chooses packs that save time and rewrites the section with them.
+Input: a section, and the corresponding coordinates and speeds of branches of the tree. Output: packs of nodes
+that can be computed together; packs.py chooses the packs that save time and rewrites the section with them.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from armillary.model.description import Description
 def corresponding(system: Description, state: Sequence[Expr]) -> tuple[tuple[Expr, ...], ...]:
     """Return tuples of corresponding states, from two or four branches on one body with the same joints.
 
-    Branches are grouped if they have the same joints about the same axes, up to sign; then, among the rest,
-    if they have the same joints; then if they have the same first joint. Numbers are ignored: the expressions
-    show which operations of the branches are really the same.
+    Branches are grouped if they have the same joints about the same axes, up to sign; then, among the others,
+    if they have the same joints; then if they have the same first joint. Numbers are ignored: the comparison
+    of expressions shows later which operations of the branches are the same.
     """
     by_name = {s.data.name: s for s in state}
     found = [[by_name.get(s.data.name) for s in column] for column in _Branches(system).symbols]
@@ -98,16 +98,16 @@ def _joint(body: Body, exact: bool) -> Hashable:
     return about, len(body.coordinates), len(body.speeds)
 
 
-# A pack: nodes of one shape that are computed as one operation on a vector, a node per lane.
+# A pack: nodes of one form that are computed as one operation on a vector, one node per lane.
 
 WIDEST = 4  # lanes of a pack
 
-Column = tuple[Expr, ...]  # a node per lane
+Column = tuple[Expr, ...]  # one node per lane
 
 
 @dataclass(frozen=True, eq=False)
 class Pack:
-    """Nodes of one kind with operands that correspond, none of which depends on another.
+    """Nodes of one kind with corresponding operands; no node depends on another node of the pack.
 
     ``operands`` holds a tuple per operand, and ``factors`` the coefficients or exponents of the operands
     (empty for calls), each with an entry per lane. Intermediate names (``let``) are left out.
@@ -135,10 +135,10 @@ def strip_lets(node: Expr) -> Expr:
 # last to the states of the first. Every node and its images under σ, σ², … get numbers: equal numbers mean
 # equal expressions, up to the values of numbers, signs, constants and other given values. A node and the
 # nodes with the numbers of its images may be a pack. Equal numbers mean equal height above the leaves, so no
-# node of a pack depends on another, and no packs depend on each other in a circle.
+# node of a pack depends on another, and there are no circular dependences between packs.
 #
-# If several nodes have the same number (they differ in constants), their users decide: nodes are visited from
-# the results on, and corresponding operands of a pack become packs.
+# If several nodes have the same number (they differ in constants), their users decide which nodes form a
+# pack: nodes are visited from the results on, and corresponding operands of a pack become packs.
 
 # Calls that have vector instructions or, for sines and cosines, vector functions.
 CALLS = frozenset(("sin", "cos", "abs", "min", "max", "select", "lt", "le", "gt", "ge", "eq", "ne"))
@@ -157,7 +157,7 @@ def possible_packs(nodes: Sequence[Expr], alike: Sequence[Column]) -> list[Pack]
     mates: dict[Expr, Column] = {}
 
     def take(column: Column) -> None:
-        """Make a column of operands the lanes of a pack; images of one node begin with the first branch."""
+        """Record a column of operands as lanes of a pack; images of one node start with the first branch."""
         if column[0] in mates:
             return
         lanes = tuple(dict.fromkeys(column))
@@ -197,8 +197,8 @@ def possible_packs(nodes: Sequence[Expr], alike: Sequence[Column]) -> list[Pack]
                 continue
         lanes = mates[node]
         done.update(lanes)
-        ways = images if number_of[lanes[1]] != number_of[lanes[0]] else [number_of] * len(lanes)
-        columns = _columns(lanes, ways, number_of, mates)
+        image_maps = images if number_of[lanes[1]] != number_of[lanes[0]] else [number_of] * len(lanes)
+        columns = _columns(lanes, image_maps, number_of, mates)
         for column, _ in columns:
             take(column)
         factors = tuple([f for _, f in columns]) if node.kind != "call" else ()
@@ -207,7 +207,7 @@ def possible_packs(nodes: Sequence[Expr], alike: Sequence[Column]) -> list[Pack]
 
 
 def _levels(nodes: Sequence[Expr]) -> list[list[Expr]]:
-    """Return nodes by their height above the leaves, to which intermediate names do not add."""
+    """Return nodes by their height above the leaves; names of intermediate values do not add to it."""
     height: dict[Expr, int] = {}
     levels: list[list[Expr]] = []
     for node in nodes:
@@ -226,7 +226,7 @@ def _packable(node: Expr) -> bool:
 
 
 def _difference(a: Expr, b: Expr) -> int:
-    """Return the number of coefficients of two nodes that differ in size."""
+    """Return the number of coefficients of two nodes that differ in magnitude."""
     if a.kind == "call":
         return 0
     sizes = [sorted(map(abs, (n.data[0], *n.data[1]))) for n in (a, b)]
@@ -235,13 +235,13 @@ def _difference(a: Expr, b: Expr) -> int:
 
 def _columns(
     lanes: Sequence[Expr],
-    ways: Sequence[Mapping[Expr, int]],
+    image_maps: Sequence[Mapping[Expr, int]],
     own: Mapping[Expr, int],
     mates: Mapping[Expr, Column],
 ) -> list[tuple[Column, tuple[float, ...]]]:
     """Return the columns of corresponding operands, with their coefficients or exponents.
 
-    Among several candidates, lanes of a chosen pack come first, then coefficients of equal size.
+    Among several candidates, lanes of a chosen pack come first, then coefficients of equal magnitude.
     """
     first = lanes[0]
     ours = [strip_lets(x) if x.kind == "let" else x for x in first.args]
@@ -251,7 +251,7 @@ def _columns(
     columns: list[list[Expr]] = [[x] for x in ours]
     factors: list[list[float]] = [[c] for c in first.data[1]]
     kinds = factor_kinds(first)
-    for lane, (node, image) in enumerate(zip(lanes[1:], ways[1:], strict=False), 1):
+    for lane, (node, image) in enumerate(zip(lanes[1:], image_maps[1:], strict=False), 1):
         free: dict[tuple[int, float], list[tuple[Expr, float]]] = {}
         for y, d, kind in zip(node.args, node.data[1], factor_kinds(node), strict=True):
             if y.kind == "let":
@@ -282,9 +282,7 @@ def _best(
 
 
 def factor_kinds(node: Expr) -> Sequence[float]:
-    """Return the factors that lanes must share: exponents of a product; for a sum, whether each coefficient
-    is ±1.
-    """
+    """Return the factors that lanes must share: for a product the exponents, for a sum coefficient == ±1."""
     factors: tuple[float, ...] = node.data[1]
     return _without_number(factors) if node.kind == "sum" else factors
 
@@ -315,7 +313,7 @@ class _Numbering:
             self._number_level(level)
 
     def _number_level(self, level: Sequence[Expr]) -> None:
-        """Number nodes of one height, whose images have the same height; then their images."""
+        """Number the nodes of one height, then their images, which have the same height."""
         own, others = self.own, self.images[1:]
         first, known = others[0], self._numbers
         moved: list[Expr] = []
@@ -327,7 +325,7 @@ class _Numbering:
                     self._enter_leaf(a)
             mine = [own[a] for a in node.args]
             number = own[node] = known.setdefault(self._key(node, mine), len(known))
-            if mine == [first[a] for a in node.args]:  # of no branch: the node is its own image
+            if mine == [first[a] for a in node.args]:  # the node is its own image: it belongs to no branch
                 for image in others:
                     image[node] = number
             else:

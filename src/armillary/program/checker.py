@@ -1,4 +1,4 @@
-"""The checker of programs: the rules of a legal program, and an error with the lines around the first fault.
+"""The checker of programs: the rules of a legal program, and errors that show the lines around a fault.
 
 Nodes, in every graph between passes and in every section:
 
@@ -21,21 +21,21 @@ Sections of the finished program:
     nodes that a result needs. Each result is listed, or is a number or an input.
 10. ``precompute`` reads parameters and computes constants; ``normalise`` reads the state; the other sections
     read time, state, constants and memory and compute nothing constant; those for steps read ``inputs`` too.
-11. No variable sum or product has more than ``MANY`` operands (see passes/narrow.py).
+11. No variable sum or product has more than ``MANY`` operands (see passes/rewrites.py).
 12. The operation count of a section is the operation count of its nodes.
-13. The nodes of a pack stand side by side, after the operands of all of them; no node is in two packs. They
-    are one operation, and the columns of the pack are their operands, with their coefficients or exponents.
+13. The nodes of a pack are adjacent and come after all their operands; no node is in two packs. They are the
+    same operation, and the columns of the pack are their operands, with their coefficients or exponents.
 
 The program:
 
-14. Parameters, constants, state, memory and inputs are symbols, each in one of these lists, once
-    (a parameter may be a constant).
+14. Parameters, constants, state, memory and inputs are symbols; each occurs once, in one of these lists
+    (but a parameter may be a constant, too).
 15. ``precompute`` has one result per constant, and each constant is read by a section or is a size.
 16. ``derivatives`` has one result per state, ``update`` one per memory or none, each ``fire`` section one per
     memory and state. There is one ``fire`` section per event.
-17. ``quaternions`` are indices in the state of four elements each, without overlap, and ``normalise`` has
-    four results for each. ``corrected`` are distinct indices in the state, one per result of ``correct``.
-18. Sizes are numbers or constants; there are none, or one per corrected coordinate and one per speed.
+17. ``quaternions`` are indices in the state of four elements each, without overlap. ``renewed`` are distinct
+    indices in the state, one per result of ``normalise``; ``corrected`` likewise for ``correct``.
+18. Sizes are numbers or constants. Coordinates have none, or one per corrected coordinate.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from armillary.program.program import Program, ProgramSection
 from armillary.program.targets.targets import Targets
 
 CONTEXT = 5  # lines shown before and after a fault
-_WIDTH = 90  # characters of a line that are shown
+_WIDTH = 90  # most characters of a line that are shown
 _ARITIES = {
     **{name: arity for name, (_, arity) in BY_NAME.items() if name not in ("sqrt", "hypot")},
     **{name: 2 for name in (*CONDITIONS, "pow")},
@@ -68,11 +68,11 @@ Fault = Callable[[int, str], Exception]  # makes an error from a line number and
 
 
 class IllegalProgram(RuntimeError):
-    """A program that breaks a rule of the specification: an error of Armillary, not of the model."""
+    """A program that violates a rule of the specification: an error of Armillary, not of the model."""
 
 
 class PassChecker:
-    """Checks of the graphs that the passes make of each section's results, before the sections exist."""
+    """Checks of the graph of each section after each pass, before the sections are made."""
 
     def __init__(self, wanted: Targets, parameters: Sequence[Expr], constants: Constants) -> None:
         self._inputs = {
@@ -124,7 +124,7 @@ def check_program(program: Program) -> None:
 
 
 def check_section(section: ProgramSection, inputs: Collection[Expr], *, constant: bool = False) -> None:
-    """Raise IllegalProgram unless a section that reads ``inputs`` is legal; ``constant`` marks precompute."""
+    """Raise IllegalProgram unless a section with these ``inputs`` is legal; ``constant``: precompute."""
 
     def fault(line: int, message: str) -> Exception:
         return _fault(f"section '{section.name}'", section.nodes, line, message)
@@ -172,7 +172,7 @@ def _check_packs(section: ProgramSection, place: dict[Expr, int], fault: Fault) 
             )
         first = place[pack.lanes[0]]
         if [place[n] for n in pack.lanes] != list(range(first, first + len(pack.lanes))):
-            raise fault(first, "the nodes of its pack do not stand side by side")
+            raise fault(first, "the nodes of its pack are not adjacent")
         if not seen.isdisjoint(pack.lanes):
             raise fault(first, "it is in two packs")
         seen.update(pack.lanes)
@@ -188,7 +188,7 @@ def _check_packs(section: ProgramSection, place: dict[Expr, int], fault: Fault) 
                     zip(map(strip_lets, node.args), node.data[1], strict=True)
                 )
             if not same:
-                raise fault(first + lane, "its pack holds other operands than it has")
+                raise fault(first + lane, "the columns of its pack are not its operands")
             if any([place.get(a, -1) >= first for a in node.args]):
                 raise fault(first + lane, "its operand is computed after the first node of its pack")
 
@@ -203,7 +203,7 @@ def _same_operation(a: Expr, b: Expr) -> bool:
 
 
 def _operand_fault(operand: Expr, place: dict[Expr, int], line: int, inputs: set[Expr]) -> str:
-    """Return the error in an operand of this line, or an empty text."""
+    """Return the error in an operand of this line; "" if there is none."""
     if operand.kind == "number":
         return "" if math.isfinite(operand.data) else f"the number {operand.data} is not finite"
     if operand.kind == "symbol":
@@ -228,7 +228,7 @@ def _foreign(node: Expr) -> str:
 
 
 def _node_fault(node: Expr) -> str:
-    """Return the error in a node by itself, or an empty text."""
+    """Return the error in a node apart from its operands; "" if there is none."""
     if node.dimension is not None and node.dimension is not ONE:
         return f"the {node.kind} has the dimension [{node.dimension}]"
     if node.kind in ("number", "symbol"):
@@ -292,7 +292,7 @@ def _check_inputs(program: Program) -> None:
 
 
 def _check_results(program: Program) -> None:
-    """Check rules 15 to 18, except that constants are used."""
+    """Check rules 15 to 18, without the use of constants."""
     states, memories = len(program.state), len(program.memory)
     expected = {
         "precompute": (program.precompute, (len(program.constants),)),
@@ -333,7 +333,7 @@ def _check_results(program: Program) -> None:
 
 
 def _fault(where: str, nodes: Sequence[Expr], line: int, message: str) -> IllegalProgram:
-    """Return the error for a fault in this line (from 0), with the lines around it unless it is negative."""
+    """Return the error for a fault in a line (from 0) with the lines around it; line −1 is no line."""
     if not 0 <= line < len(nodes):
         return IllegalProgram(f"{where}: {message}")
     names = {node: f"v{i + 1}" for i, node in enumerate(nodes) if node.kind not in ("number", "symbol")}
@@ -345,7 +345,7 @@ def _fault(where: str, nodes: Sequence[Expr], line: int, message: str) -> Illega
 
 
 def _line_text(node: Expr, names: dict[Expr, str]) -> str:
-    """Return a node over the names of its operands; in plain words if it is not a legal expression."""
+    """Return a node as text with the names of its operands; also if it is not a legal expression."""
     if _node_fault(node):
         operands = [names.get(a) or text(a, limit=_WIDTH) for a in node.args]
         return f"{node.kind} {node.data!r} of {', '.join(operands)}"

@@ -1,4 +1,4 @@
-"""The configurations of a system that a run can meet, as a table, and the sections that change between them.
+"""The configurations that a run can reach, as a table, and the program sections that change between them.
 
 All configurations share the *motion* of the system,
 
@@ -7,18 +7,18 @@ All configurations share the *motion* of the system,
 which includes locked, given and dependent speeds, but not prescribed coordinates. The program of a
 configuration has these additional sections:
 
-    leave      the motion from the state, then the values of the speeds that events set and that may not be
-               states: speeds that events release and, in systems with constraints, all speeds; with
+    leave      computes the motion from the state; then the values that events set for speeds that may not be
+               states (speeds that events release and, in systems with constraints, all speeds); with
                constraints also a 1 for each speed, for ``adjust``
-    enter      the state from a motion that satisfies the constraints: the speeds that are states
-    impulse    all speeds after the locks have closed, from a motion of any speeds
-    adjust     the least changes of speeds with which a motion satisfies the constraints; a 0 in place of a 1
-               at the end of the motion keeps that speed. Only in configurations whose dependent speeds are
-               set by events.
-    ratings    the quality of each choice of dependent speeds with the same locks, in the order of the group
-               in the table: 1 at best, 0 if singular
+    enter      computes the state from a motion that satisfies the constraints
+    impulse    computes all speeds after the locks have closed, from a motion with any speeds
+    adjust     computes the least changes of speeds with which a motion satisfies the constraints; a 0 instead
+               of a 1 at the end of the motion keeps that speed. Only configurations whose dependent speeds
+               are set by events have this section.
+    ratings    computes the quality of each choice of dependent speeds with the same locks, in the order of
+               the group in the table: 1 at best, 0 if singular
 
-The last four take a motion as input where other sections take a state.
+The last four sections take a motion as input where other sections take a state.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def with_changes(
 ) -> DerivedEquations:
     """Return the equations with the sections above in their program.
 
-    Constants that these sections need follow the constants of the other sections. Equations in redundant
-    coordinates are returned unchanged: no run changes their configuration.
+    The constants of these sections follow those of the other sections. Equations in redundant coordinates are
+    returned unchanged: runs never change their configuration.
     """
     if equations.program.changes or not equations.joints_move_bodies:
         return equations
@@ -117,14 +117,14 @@ def _leave(equations: DerivedEquations) -> StepSection:
 
 
 def adjustable(system: Description) -> bool:
-    """Return whether events without locks set speeds that constraints may decide."""
+    """Return whether events without locks set speeds that constraints may make dependent."""
     return bool(system.constraints) and any(
         not (event.lock or event.unlock) for event, _, _ in speed_settings(system)
     )
 
 
 def sets_dependent_speeds(equations: DerivedEquations) -> bool:
-    """Return whether events without locks set dependent speeds, to values that a motion determines."""
+    """Return whether events without locks set dependent speeds, to values that depend on the motion alone."""
     dependents = set(equations.dependents)
     return any(
         u.data.name in dependents
@@ -183,9 +183,9 @@ def _adjust(equations: DerivedEquations, before: Sequence[Expr], free: Sequence[
 
 # Sets of locked speeds that a run can reach: a search from the start over the locks of events.
 #
-# Events that watch the same expression happen at the same instant, so they are grouped. An event cannot
-# happen while all variables of its expression are locked, and an event that watches a function of time with a
-# constant rate, such as "t - 2", happens once. Every other order of events is possible.
+# Events that watch the same expression occur at the same instant, so they are grouped. An event cannot occur
+# while all variables of its expression are locked, and an event that watches a function of time with a
+# constant rate, such as "t - 2", occurs once. Every other order of events is possible.
 
 LockSet = frozenset[str]  # names of the locked speeds
 
@@ -197,7 +197,7 @@ _SMOOTH = (
 
 @dataclass(frozen=True)
 class LockingEvent:
-    """Locking or unlocking events of one instant: all of them watch one expression in one direction."""
+    """Events that lock or unlock at the same instant: they watch one expression in one direction."""
 
     events: tuple[EventRecord, ...]
 
@@ -219,7 +219,7 @@ class LockingEvent:
         return " and ".join(f"'{event.name}'" for event in self.events)
 
     def text(self) -> str:
-        """Return the change, in words."""
+        """Return the change of locks in words."""
         parts = [("locks", self.lock), ("unlocks", self.unlock)]
         many = len(self.events) > 1
         verbs = [(verb.removesuffix("s") if many else verb, us) for verb, us in parts]
@@ -227,19 +227,20 @@ class LockingEvent:
         return f"event{'s' if many else ''} {self.names} {done}"
 
     def after(self, locked: LockSet) -> LockSet:
-        """Return the locks afterwards."""
+        """Return the locked speeds after these events."""
         return (locked | self.lock) - self.unlock
 
     def held_speeds(self, locked: LockSet) -> LockSet:
-        """Return the speeds held while the impulse of the locks acts: also speeds released at this instant,
-        unless the event sets them.
+        """Return the speeds that are locked during the impulse.
+
+        They include speeds that are released at this instant, unless the event sets them.
         """
         return self.after(locked) | (locked - self.sets)
 
 
 @dataclass(frozen=True)
 class Transition:
-    """The events of one instant in one set of locks, and the sets of locks during and after them."""
+    """The events of one instant, with the sets of locks before, during and after them."""
 
     before: LockSet
     happening: LockingEvent
@@ -254,19 +255,19 @@ class Transition:
 
 @dataclass(frozen=True)
 class LockSets:
-    """The sets of locks that a run can reach, in the order in which they are found, each with its reason."""
+    """The sets of locks that a run can reach, in the order of the search, each with its reason."""
 
     reasons: Mapping[LockSet, str]
     transitions: tuple[Transition, ...]
 
     @cached_property
     def of_impulses(self) -> frozenset[LockSet]:
-        """Sets in which impulses act."""
+        """Sets of locks in which impulses act."""
         return frozenset(t.held for t in self.transitions if t.impulse)
 
 
 def happenings(system: Description) -> list[LockingEvent]:
-    """Return groups of events that happen at one instant and lock or unlock, in the description's order."""
+    """Return groups of events that occur at one instant and lock or unlock, in the description's order."""
     found: dict[tuple[Expr, int], list[EventRecord]] = {}
     for event in system.events.values():
         for direction in (event.direction,) if event.direction else (1, -1):
@@ -280,7 +281,7 @@ def lock_sets(system: Description) -> LockSets:
     first = initial_configuration(system).locked
     reasons = {first: "as derived"}
     possible = [(h, _Crossing(system, h)) for h in happenings(system)]
-    start: tuple[LockSet, frozenset[int]] = (first, frozenset())  # locked speeds, events that have happened
+    start: tuple[LockSet, frozenset[int]] = (first, frozenset())  # locked speeds, events that cannot recur
     seen, queue = {start}, [start]
     transitions: dict[tuple[LockSet, LockingEvent], Transition] = {}
     for locked, past in queue:  # the loop appends to the queue
@@ -303,7 +304,7 @@ def lock_sets(system: Description) -> LockSets:
 class _Crossing:
     """The check whether an event's expression can pass zero, from the variables of its rate.
 
-    The answer is yes if the expression may jump, or depends on memory, variables that events set,
+    The answer is yes if the expression may jump, or if it depends on memory, on variables that events set, on
     accelerations or reactions, whose rates are not known here.
     """
 
@@ -335,28 +336,28 @@ def in_words(locked: Sequence[str] | LockSet) -> str:
     return ", ".join(sorted(locked)) or "none"
 
 
-# The configurations that a run of a system can meet, as a table.
+# The table of configurations that a run of a system can reach.
 #
 # Sets of locked speeds come from the events (above), choices of dependent speeds from positions of the
 # loops (mechanics/constraints/loop_motion.py). Equations of a configuration are derived at their first use.
-# A group has one set of locked speeds; in it, a run takes the first configuration if this is good at the
-# present position, else the configuration with the largest rating there.
+# The configurations with the same locked speeds are a group. A run uses the first configuration of its group
+# if this is good at the present position, else the configuration with the largest rating there.
 
-LIMIT = 16  # default for the most configurations in a table
+LIMIT = 16  # default limit of the number of configurations in a table
 _GOOD = 2.0 * POOR_PIVOT  # conditioning above which a choice is good at a place
-_KEPT = "configurations"  # attribute under which equations keep their table
-_STARTS = 6  # places from which loops with other locks are moved
+_KEPT = "configurations"  # attribute in which equations keep their table
+_STARTS = 6  # most places from which walks of loops with other locks start
 
 
 @dataclass(frozen=True)
 class ListedConfiguration:
-    """A configuration, its number in the table, and why it is there."""
+    """A configuration, its number in the table, and the reason for its entry."""
 
     number: int
     configuration: Configuration
     dependents: tuple[str, ...]  # names of the dependent speeds, in the order of elimination
     why: str
-    impulse: bool  # whether impulses of closing locks act in it
+    impulse: bool  # whether impulses of closing locks act in this configuration
     rating: Expr | None = field(default=None, repr=False)  # conditioning of its dependent speeds; None: 1
 
     @property
@@ -391,9 +392,7 @@ class ConfigurationTable:
     # ------------------------------------------------------------ what a run needs
 
     def equations(self, number: int) -> DerivedEquations:
-        """Return the equations of a configuration, with the sections of changes; derived at their
-        first use.
-        """
+        """Return the equations of a configuration with the sections of changes; derive them at first use."""
         number = index(number, len(self), "configuration", ModelError)
         if number not in self._equations:
             entry, first = self.listed[number], self.derived
@@ -407,22 +406,22 @@ class ConfigurationTable:
         return self._equations[number]
 
     def ratings(self, locked: LockSet) -> tuple[Expr, ...]:
-        """Return the quality of each choice of a group at a place, in the order of the group.
+        """Return expressions for the quality of each choice of a group, in the order of the group.
 
-        The expressions depend on time, coordinates and memory; 1 is best, and 0 means a singular choice. The
-        result is empty if the group has fewer than two choices.
+        They depend on time, coordinates and memory; 1 is best, and 0 means a singular choice. The result is
+        empty if the group has fewer than two choices.
         """
         group = [self.listed[number].rating for number in self.groups.get(locked, ())]
         return tuple(UNIT if r is None else r for r in group) if len(group) > 1 else ()
 
     @cached_property
     def numbers(self) -> dict[Configuration, int]:
-        """Numbers by configuration."""
+        """The number of each configuration."""
         return {entry.configuration: entry.number for entry in self.listed}
 
     @cached_property
     def groups(self) -> dict[LockSet, tuple[int, ...]]:
-        """Numbers by set of locked speeds."""
+        """The numbers of the configurations with each set of locked speeds."""
         found: dict[LockSet, tuple[int, ...]] = {}
         for entry in self.listed:
             locked = entry.configuration.locked
@@ -430,7 +429,7 @@ class ConfigurationTable:
         return found
 
     def following(self, number: int) -> dict[str, int]:
-        """Return the configuration that follows each event, by the event's name: the first of its group.
+        """Return, by names of events, the number of the first configuration of the group that follows.
 
         Events of one instant share an entry.
         """
@@ -442,13 +441,13 @@ class ConfigurationTable:
         }
 
     def require_all(self, what: str) -> None:
-        """Raise an error if configurations were left out; ``what`` names the use that needs all of them."""
+        """Raise an error if the limit left out configurations; ``what`` names the use that needs all."""
         if self.left_out:
             raise ModelError(
                 f"{what} needs all configurations of '{self.system.name}', and "
                 f"{len(self) + len(self.left_out)} or more exist, of which {len(self)} are listed; others "
                 f"are: {'; '.join(self.left_out[:3])}. Raise the limit: eom.find_configurations(limit=…), "
-                "or let fewer joints be locked independently of each other"
+                "or reduce the number of joints that are locked independently of each other"
             )
 
     # ------------------------------------------------------------ in print
@@ -492,15 +491,15 @@ _SIDES = "><<>><<"
 
 
 def configurations_of(equations: DerivedEquations) -> ConfigurationTable:
-    """Return the table of these equations; find it at its first use."""
+    """Return the table of configurations of these equations; make it at its first use."""
     found = vars(equations).get(_KEPT)
     return find_configurations(equations) if found is None else found
 
 
 def find_configurations(equations: DerivedEquations, limit: int = LIMIT) -> ConfigurationTable:
-    """Return at most ``limit`` configurations that a run can meet; the derived one is the first.
+    """Return a table of at most ``limit`` configurations that a run can reach; the derived one is the first.
 
-    The table is kept with the equations.
+    The equations keep this table.
     """
     limit = count(limit, "limit=", ModelError)
     reached = lock_sets(equations.system)

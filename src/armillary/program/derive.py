@@ -1,4 +1,4 @@
-"""From a description to equations: the list of formalisms, checks, a choice, and the costs of all of them."""
+"""From a description to equations: the list of formalisms, the pipeline, and a comparison of costs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FORMALISMS: dict[str, Formalism] = {f.name: f for f in _ALL}
 
 
 def find_formalism(name: str) -> Formalism:
-    """Return the formalism of this name, or "auto"."""
+    """Return the formalism with this name, which may be "auto"."""
     known = {AUTO.name: AUTO, **FORMALISMS}
     one_of(name, known, "unknown formalism ", ModelError)
     return known[name]
@@ -50,12 +50,12 @@ def derive(
 ) -> DerivedEquations:
     """Derive the equations of motion by the named formalism; "auto" tries several and takes the cheapest.
 
-    Momenta and redundant coordinates have other states than speeds, so "auto" does not choose them. Unless
-    ``small`` is False, quantities declared small or large truncate sums to their leading order and ``keep``
-    orders above it. ``axes`` are the axes of angular momenta that are states. ``effort="high"`` searches for
-    fewer operations, up to a minute (sections.py), for the first configuration only. If ``named``, the speeds
-    of the description are states, even where Free(velocity="auto") allows others. If ``check``, the program
-    is tested after every pass; see checker.py.
+    "auto" does not choose the formalisms of momenta and redundant coordinates, whose states are not speeds.
+    Unless ``small`` is False, sums with quantities declared small or large are truncated to their leading
+    order and ``keep`` orders above it. ``axes`` are the axes of angular momenta that are states.
+    ``effort="high"`` searches for fewer operations, up to a minute (sections.py), for the first configuration
+    only. If ``named``, the speeds of the description are states, even where Free(velocity="auto") allows
+    others. If ``check``, the program is tested after every pass; see checker.py.
     """
     regroup, small = flag(regroup, "regroup=", ModelError), flag(small, "small=", ModelError)
     check = flag(check, "check=", ModelError)
@@ -95,11 +95,11 @@ def derive(
         )
 
 
-# The cost of a system by every formalism that takes it, side by side.
+# The cost of a system by every formalism that can derive it, in one table.
 
 
 class Costs(dict[str, Operations | str]):
-    """Operations of one evaluation by formalism, or the reason of its refusal; prints as a table."""
+    """Operations of one evaluation by formalism, or the reason why it cannot be used; prints as a table."""
 
     def __str__(self) -> str:
         lines = [f"{'formalism':<20}{'+':>8}{'×':>8}{'÷':>6}{'functions':>12}"]

@@ -1,4 +1,4 @@
-"""Documents about a system in LaTeX or HTML: handouts of the equations, tables, and sections of a program."""
+"""Documents about a system in LaTeX or HTML: equations as handouts, tables, and sections of a program."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from armillary.text_tables import Html, counted, html_table, html_text
 
 
 class Formula(str):
-    """A finished formula in the notation of its document; plain texts in a table are words."""
+    """A typeset formula in the notation of its document; cells of a table that are ordinary str are words."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class DocumentTable:
 
 @dataclass(frozen=True)
 class Displayed:
-    """One equation on a separate line; a ``result`` of a section is marked."""
+    """One equation on a separate line; the document marks a ``result`` of a section."""
 
     formula: str
     result: bool = False
@@ -143,7 +143,7 @@ def _html_block(block: Block) -> str:
         ]
         return html_table(block.header, rows, caption=block.caption)
     kind = "equation result" if block.result else "equation"
-    # Inline, since notebooks do not have our style. Without padding, superscripts were cut off.
+    # The style is inline, since notebooks do not load _STYLE. Without padding, superscripts were cut off.
     room = "margin:.2em 0;padding:.4em 0;overflow-x:auto;overflow-y:hidden"
     return f'<div class="{kind}" style="{room}"><math displaystyle="true">{block.formula}</math></div>'
 
@@ -154,18 +154,18 @@ def notation_of(markup: str) -> Notation:
 
 
 def document(markup: str, title: str, remark: str, blocks: Sequence[Block]) -> str:
-    """Return a whole document in "latex" or "html"."""
+    """Return the text of a complete document in "latex" or "html"."""
     made = latex_article if markup == "latex" else html_page
     return made(title, remark, blocks)
 
 
-# Tables about a description: its tree of bodies, what moves, and its parameters.
+# Tables about a description: the tree of bodies, coordinates and speeds, and parameters.
 
-_SHOWN = 40  # characters of an expression in a cell
+_SHOWN = 40  # most characters of an expression in a cell
 
 
 def bodies(system: Description) -> DocumentTable:
-    """Return all bodies, each below its parent and indented, with joint, coordinates and mass."""
+    """Return a table of all bodies as an indented tree, with joint, coordinates and mass."""
     children: dict[str, list[Body]] = {}
     for body in system.bodies.values():
         children.setdefault(body.parent.name if body.parent else "", []).append(body)
@@ -206,7 +206,7 @@ def parameters(system: Description, units: Mapping[str, str] | None = None) -> D
 
 
 class Assignment(NamedTuple):
-    """One line of a section: a name and its value, in terms of names of earlier lines."""
+    """One line of a section: a name and its value, an expression of names of earlier lines."""
 
     name: str
     value: Expr
@@ -239,13 +239,13 @@ def sections_document(equations: DerivedEquations, sections: list[ProgramSection
 
 
 def summary(equations: DerivedEquations) -> str:
-    """Return bodies, degrees of freedom, formalism and cost, in words."""
+    """Return one line with the numbers of bodies and degrees of freedom, the formalism and the cost."""
     bodies = len(equations.system.bodies)
     size = f"{bodies} bod{'y' if bodies == 1 else 'ies'}, {equations.freedom}"
     return f"{size}; formalism {equations.formalism}; derivatives: {equations.operations}"
 
 
-# The equations of motion as a handout: tree, symbols, parameters, kinematics, M u̇ = f by causes.
+# The equations of motion as a handout: tree, symbols, parameters, kinematics, M u̇ = f with f split by cause.
 
 Symbols: TypeAlias = Mapping[str, str] | None
 _MARKUPS = {".html": "html", ".htm": "html", ".tex": "latex"}
@@ -268,7 +268,7 @@ def latex(
     Forms: "M u' = f"; "M u' + h = Q", with velocity terms h on the left; "rows", one equation per speed.
     ``speeds="q'"`` writes q̇ for speeds that are rates of coordinates. ``names="short"`` numbers
     coordinates, q₁, and writes s₁ for sin q₁, c₁₂ for cos(q₁ + q₂); "full" keeps the model's names.
-    ``symbols={"cart.q1": "x", "pole.q1": "θ"}`` sets symbols of your own, whose rates are ẋ and θ̇.
+    ``symbols={"cart.q1": "x", "pole.q1": "θ"}`` sets other symbols; their rates are ẋ and θ̇.
     """
     notation = notation_of("latex")
     book = textbook(pieces_of(derived), speeds=speeds, names=names, symbols=symbols)
@@ -292,7 +292,7 @@ def html(
 
 
 def plain_equations(derived: DerivedEquations) -> str:
-    """Return M u̇ = f and its causes as tables of text, with the model's names."""
+    """Return M and the parts of f by cause, for M u̇ = f, as tables of text with the model's names."""
     pieces = pieces_of(derived)
     found: list[ExpressionMatrix | ExpressionVector] = [pieces.mass_matrix, *pieces.causes.values()]
     return "\n\n".join(str(array.collected()) for array in found)
@@ -307,8 +307,9 @@ def handout(
     names: str = "short",
     symbols: Symbols = None,
 ) -> Path:
-    """Return a document with tree, symbols, parameters and equations, in a file .html or .tex; see
-    ``latex``.
+    """Write a document with tree, symbols, parameters and equations, a file .html or .tex; return its path.
+
+    The options are those of ``latex``.
     """
     markup = _MARKUPS.get(file_path(path, "handout", ModelError).suffix.lower())
     if markup is None:
@@ -368,12 +369,12 @@ def _symbols(book: Textbook, system: Description, notation: Notation) -> Documen
 
 # Descriptions and equations as notebooks show them.
 
-_FEW = 4  # speeds up to which equations are written out
-_ROWS = 40  # of a table
+_FEW = 4  # most speeds with which equations are written out
+_ROWS = 40  # most rows of a table
 
 
 def system_html(system: Description) -> str:
-    """Return numbers of parts, the tree of bodies with joints, and a table of parameters."""
+    """Return HTML with the numbers of parts, the tree of bodies with joints, and a table of parameters."""
     kinds = [
         (len(system.speeds), "speed"),
         (len(system.loads), "load"),
@@ -386,7 +387,7 @@ def system_html(system: Description) -> str:
 
 
 def equations_html(derived: DerivedEquations) -> str:
-    """Return a summary of the derivation, with the equations if they are few and short, else the states."""
+    """Return HTML with a summary of the derivation, and the equations if few and short, else the states."""
     head = _head(derived)
     if len(derived.speeds) <= _FEW and len(derived.system.bodies) <= 2 * _FEW:
         book = textbook(pieces_of(derived), names="full")
@@ -396,7 +397,7 @@ def equations_html(derived: DerivedEquations) -> str:
 
 
 def model_html(derived: DerivedEquations) -> str:
-    """Return a summary of the compiled model: its motion, and the parameters of runs."""
+    """Return HTML with a summary of the compiled model, and tables of its states and parameters."""
     shown = [moving(derived.system.moving()), parameters(derived.system)]
     return _head(derived) + html_blocks([_cut(table) for table in shown])
 

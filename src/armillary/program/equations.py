@@ -45,7 +45,7 @@ def listing(equations: DerivedEquations, section: str) -> Text:
     chosen = sections[section]
     names = assigned_names(chosen)
     lines = [*(f"# {line}" for line in equations.judged.lines()), f"{chosen.name}: {chosen.operations}"]
-    known: dict[Expr, str] = {}  # operands come first, so a node meets the names of all its parts
+    known: dict[Expr, str] = {}  # operands come first, so their names are known
     for node in chosen.nodes:
         if node in names:
             lines.append(f"  {names[node]} = {text(node.args[0] if node.kind == 'let' else node, known)}")
@@ -56,8 +56,9 @@ def listing(equations: DerivedEquations, section: str) -> Text:
 
 
 def assigned_names(section: ProgramSection) -> dict[Expr, str]:
-    """Return names for the nodes of a section that get an assignment: intermediate values, and operations
-    used more than once.
+    """Return names for the nodes of a section that get an assignment.
+
+    These are intermediate values, and operations that are used more than once.
     """
     graph = Graph(section.results)
     counted = graph.uses
@@ -75,7 +76,7 @@ def assigned_names(section: ProgramSection) -> dict[Expr, str]:
 def in_steps(
     results: Sequence[Expr], names: Mapping[Expr, str]
 ) -> tuple[list[tuple[Expr, Expr]], list[Expr]]:
-    """Return (symbol, definition) of the named nodes in order, and the results in terms of these symbols."""
+    """Return (symbol, definition) of the named nodes in order, and the results with these symbols."""
     shown: dict[Expr, Expr] = {}
     steps: list[tuple[Expr, Expr]] = []
     for node in operands_first(results):
@@ -115,7 +116,7 @@ def _fresh(stem: str, taken: set[str], numbers: dict[str, int]) -> str:
 
 
 def _constraint_lines(equations: DerivedEquations) -> list[str]:
-    """Return lines for constraints (the speed that each eliminates, or redundant) and given speeds."""
+    """Return a line for each constraint, with the speed that it eliminates, and for each given speed."""
     by_constraint = {name: speed for speed, name in equations.dependents.items()}
     lines = []
     if equations.system.constraints:
@@ -167,8 +168,8 @@ def report(equations: DerivedEquations) -> Text:
 
 
 NOT_PICKLED = (
-    "the {what} of '{name}' cannot be pickled: they belong to this process. Send the System, which can be, "
-    "or its file, system.save('model.toml'), and make them again there with "
+    "the {what} of '{name}' cannot be pickled: they belong to this process. Send the System instead, or its "
+    "file, system.save('model.toml'), and make them again in the other process with "
     "arm.load('model.toml').derive().compile(); the cache has the machine code"
 )
 
@@ -177,7 +178,7 @@ Use = Literal["export", "FMU with locks", "linear model", "sensitivities"]
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage of the derivation: its seconds and, if it made equations, their operations."""
+    """One stage of the derivation: its seconds and, if it produced equations, their operations."""
 
     name: str
     seconds: float
@@ -209,34 +210,35 @@ class DerivedEquations:
     gains: tuple[Gain, ...]
     reduction: Reduction
     configuration: Configuration
-    options: DataTable  # of the derivation, for another configuration of the same system
+    options: DataTable  # of the derivation, to derive another configuration of the same system
     judged: Judged = field(default_factory=Judged)
     considered: tuple[Considered, ...] = ()  # formalisms that "auto" tried, in order
     searched: tuple[Gain, ...] = ()  # gains of the search by effort="high"
 
-    # Consequences of the kind of states; a formalism with other states has other values in its class.
-    described_states: ClassVar[bool] = True  # the coordinates and independent speeds of the description
-    hidden_states: ClassVar[bool] = False  # linear models and exports have the speeds of the description
-    joints_move_bodies: ClassVar[bool] = True  # else bodies have coordinates, and joints constrain them
-    method_family: ClassVar[str] = ""  # the family of its integration methods; see integrators.Method
+    # Consequences of the kind of states; the class of a formalism with other states has other values.
+    described_states: ClassVar[bool] = True  # states are coordinates and independent speeds as described
+    hidden_states: ClassVar[bool] = False  # linear models and exports have described speeds instead of states
+    joints_move_bodies: ClassVar[bool] = True  # False: bodies have coordinates, and joints constrain them
+    method_family: ClassVar[str] = ""  # the family of integration methods; see integrators.Method
     export_remarks: ClassVar[tuple[str, ...]] = ()  # lines at the head of exported programs
     refusals: ClassVar[Mapping[Use, str]] = {}  # refused uses; the error is the system's name and this text
 
     def check_use(self, use: Use) -> None:
-        """Raise an error for a use that these states do not allow."""
+        """Raise an error if these states do not allow a use."""
         if use in self.refusals:
             raise ArmillaryError(f"'{self.system.name}' {self.refusals[use]}")
 
     @property
     def conversion(self) -> tuple[Expr, ...] | None:
-        """The part of the state after the coordinates, in terms of coordinates and the speeds in
-        ``targets.inputs``; `None` if the state holds the speeds themselves.
+        """The states after the coordinates, as functions of coordinates and the speeds ``targets.inputs``.
+
+        `None` if these states are the speeds.
         """
         return None
 
     @property
     def start_names(self) -> tuple[str, ...]:
-        """Names of the values that make up a whole initial state."""
+        """Names of the values of a complete initial state."""
         return (*self.coordinates, *self.speeds, *self.states)
 
     @property
@@ -277,8 +279,9 @@ class DerivedEquations:
 
     @cached_property
     def size_constants(self) -> dict[int, int]:
-        """Indices among the program's constants of the sizes of states that follow from parameters
-        (mechanics/constraints/loop_closing.py), by index of the state.
+        """Indices of those sizes of states that are constants of the program, by index of the state.
+
+        For sizes see mechanics/constraints/loop_closing.py.
         """
         known = dict(zip(map(speed_kind, self.system.speeds), self.program.speed_sizes, strict=False))
         index_of = {s: i for i, s in enumerate(self.program.constants)}
@@ -287,8 +290,10 @@ class DerivedEquations:
 
     @cached_property
     def turns_rows(self) -> list[float]:
-        """For each coordinate and speed of the state: 1 if the matrix of the constraints depends on it, or on
-        a coordinate whose rate depends on it, else 0. Wheels that roll turn no row of the suspensions.
+        """For each coordinate and speed of the state, 1 if its motion changes the matrix of the constraints.
+
+        The value is 1 if the matrix depends on it, or on a coordinate whose rate depends on it, else 0. The
+        rolling of wheels, for instance, changes no row of the suspensions.
         """
         elements = [as_expr(a) for row in self.reduction.rows for a in row.coefficients.values()]
         held = {s.data.name for s in symbols(*elements)}
@@ -304,7 +309,7 @@ class DerivedEquations:
 
     @cached_property
     def mass_centre_starts(self) -> list[MassCentreStart]:
-        """The expressions that place mass centres at the start of a run; they take milliseconds to make."""
+        """The expressions that set the positions of mass centres at the start of a run (milliseconds)."""
         return mass_centre_starts(self.system)
 
     @cached_property
@@ -319,7 +324,7 @@ class DerivedEquations:
 
     @cached_property
     def start_indices(self) -> tuple[dict[str, tuple[int, float]], list[float]]:
-        """The index in a motion and factor of each initial value by name, and the motion as described."""
+        """(index in a motion, factor) of each initial value by name, and the motion of the description."""
         number = {name: i for i, name in enumerate(self.motion_names)}
         indices = {name: (number[name], factor) for name, factor in self.start_factors.items()}
         return indices, [self.described_start[name] for name in self.motion_names]
@@ -346,7 +351,7 @@ class DerivedEquations:
 
     @property
     def redundant_constraints(self) -> tuple[str, ...]:
-        """Names of the redundant constraints, which follow from others."""
+        """Names of the redundant constraints, which follow from the other constraints."""
         return tuple(row.constraint.name for row in self.reduction.elimination.redundant)
 
     @property
@@ -378,5 +383,5 @@ class DerivedEquations:
 
 
 def derived_equations(given: object) -> DerivedEquations:
-    """Return the derived equations behind a user's equations."""
+    """Return the ``DerivedEquations`` inside a user's ``Equations``."""
     return instance(core_of(given), DerivedEquations, "equations")

@@ -3,17 +3,17 @@
     δẋ = A δx + B δv          δy = C δx + D δv
 
 x are the independent positions, the independent speeds (or momenta) and the user's own states; v are
-parameters, inputs and memories; y are outputs. Each column is a tangent of the rates and of the outputs along
-one direction in which the loops stay closed and Euler parameters unit, so it is exact.
+parameters, inputs and memories; y are outputs. Each column is an exact derivative of the rates and of the
+outputs along one direction, along which the loops stay closed and Euler parameters stay unit.
 
 Positions are small changes of coordinates, with three rotations in place of Euler parameters: with rotations
 θ about the axes of a joint's child, the joint's four Euler parameters e change by
 
     δe = ½ e ∘ (0, R θ)          θ̇ = δω + θ × ω
 
-where R is the fixed orientation of the child on its joint, θ is relative to the moving operating point, and ω
-is the angular velocity of the child in its own axes (the quaternion product ∘ has the scalar first). With
-closed loops Φ(q) = 0 some positions q_d depend on the others, q_r, and on parameters p:
+where R is the constant orientation of the child after the joint, θ is relative to the moving operating
+point, and ω is the angular velocity of the child in its own axes (the product ∘ has the scalar first).
+With closed loops Φ(q) = 0 some positions q_d depend on the others, q_r, and on parameters p:
 
     ∂Φ/∂q_d δq_d + ∂Φ/∂q_r δq_r + ∂Φ/∂p δp = 0
 """
@@ -49,7 +49,7 @@ class Position:
     """A coordinate, or a rotation that replaces Euler parameters.
 
     ``moving`` has the changes of coordinates per unit of the position. ``speed`` is the description's speed
-    that equals ``rate``, if any. ``factor`` converts the position's stated units to the model's.
+    that equals ``rate``, if there is one. ``factor`` converts the position's stated units to the model's.
     """
 
     name: str
@@ -59,13 +59,13 @@ class Position:
     moving: Mapping[Expr, Expr]
     rate: Expr
     speed: Expr | None = None
-    axis: tuple[int, int] | None = None  # of a rotation: (index of the first Euler parameter, axis)
+    axis: tuple[int, int] | None = None  # for a rotation: (index of the first Euler parameter, axis)
 
 
 def positions(equations: DerivedEquations) -> list[Position]:
-    """Return all positions that can change, in the order of the coordinates; locked ones cannot.
+    """Return all positions that can change (locked ones cannot), in the order of the coordinates.
 
-    A coordinate whose rate is zero because of a constraint counts too: the constraint's parameters move it.
+    A coordinate whose rate is zero because of a constraint can change: the constraint's parameters move it.
     """
     t, system, plain = equations.targets, equations.system, equations.reduction.plain
     described = {plain(q): q for q in equations.reduction.coordinates(system)}
@@ -109,7 +109,7 @@ def _rotations(equations: DerivedEquations, start: int) -> list[Position]:
 def _turns(equations: DerivedEquations, start: int) -> list[tuple[Expr, list[Expr]]]:
     """Return each speed ω of a joint with Euler parameters, with ∂ė/∂ω: ė = ½ e ∘ (0, R ω).
 
-    R leads from the child's axes to the joint's axes (``orient``).
+    R rotates from the child's axes to the joint's axes (``orient``).
     """
     system, t = equations.system, equations.targets
     bare = Undimensioned()
@@ -131,7 +131,7 @@ def _turns(equations: DerivedEquations, start: int) -> list[tuple[Expr, list[Exp
 
 @dataclass(frozen=True, eq=False)
 class LoopPositions:
-    """The positions that closed loops make dependent on others; positions are given by index."""
+    """The positions that closed loops make dependent on other positions, by index."""
 
     elimination: Elimination
     gaps: tuple[Expr, ...]
@@ -156,7 +156,7 @@ def closed_loops(equations: DerivedEquations, found: Sequence[Position]) -> Loop
     """Return the dependence of positions on each other through constraints on positions."""
     elimination = equations.reduction.elimination
     kept = [row for row in elimination.kept if row.gap is not None]
-    if not kept or not found:  # without positions nothing depends
+    if not kept or not found:  # without positions none is dependent
         return LoopPositions(Elimination(), ())
     gaps = tuple(as_expr(row.gap) for row in kept)
     by_position: list[list[Expr]] = [tangents(gaps, p.moving) for p in found]
@@ -177,8 +177,8 @@ def _pivots(
 ) -> list[tuple[ConstraintRow, int]]:
     """Return rows, each with the position that it makes dependent.
 
-    The position's rate is the row's dependent speed. If this is not possible for all rows, all pairs are
-    chosen by numbers at the start of runs.
+    The rate of this position is the dependent speed of the row. If this is not possible for all rows, all
+    pairs are chosen from numbers at the start of runs.
     """
     system, elimination = equations.system, equations.reduction.elimination
     position_of = {p.speed: k for k, p in enumerate(found) if p.speed is not None}
@@ -209,8 +209,8 @@ def _pivots_by_numbers(
         if not sizes[i, k] > 1e-10:
             name = rows[chosen].constraint.name
             raise ArmillaryError(
-                f"constraint '{name}' does not decide the position of any joint where runs of "
-                f"'{system.name}' start, so there are no independent coordinates to linearise in; start "
+                f"constraint '{name}' does not determine the position of any joint where runs of "
+                f"'{system.name}' start, so there are no independent coordinates for a linear model; start "
                 "elsewhere"
             )
         pairs.append((rows[chosen], k))
@@ -221,16 +221,16 @@ def _pivots_by_numbers(
 
 
 Element = tuple[int, int]
-# Product of the number of states and the operations of their rates, above which A and C are not written out.
+# A and C are not written out if the number of states times the operations of their rates is larger than this.
 WRITTEN_OUT = 400_000
 
 
 class RatesOfSpeeds(Protocol):
-    """A way to differentiate the speeds' rates other than through their expressions."""
+    """An alternative to differentiating the expressions of the speeds' rates."""
 
     @property
     def rates(self) -> tuple[Expr, ...]:
-        """Symbols for the rates that the changes contain; empty if they contain none."""
+        """Symbols for the rates that occur in the results of ``along``; empty if there are none."""
 
     def along(self, moving: Mapping[Expr, Expr]) -> list[Expr]:
         """Return δu̇ for given changes of symbols, in terms of ``rates``."""
@@ -261,10 +261,9 @@ class Variable:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Tangent:
-    """δẋ and δy along one direction whose elements δx are symbols; each unit vector gives a column of A and
-    C.
+    """δẋ and δy along a direction δx of symbols; each unit vector as δx gives a column of A and C.
 
-    For a chain, the elements of A grow with the square of the length, these expressions with the length.
+    The elements of A of a chain grow with the square of the length, these expressions only with the length.
     """
 
     direction: tuple[Expr, ...]
@@ -278,7 +277,7 @@ class Entries(Mapping[Element, Expr]):
     def __init__(self, known: Mapping[Element, Expr], solution: ColumnSolution, matrix: str) -> None:
         self.known = known
         self._solution, self._matrix = solution, matrix
-        self._places = {**dict.fromkeys(known), **dict.fromkeys(solution.places(matrix))}
+        self._elements = {**dict.fromkeys(known), **dict.fromkeys(solution.places(matrix))}
 
     @cached_property
     def _all(self) -> dict[Element, Expr]:
@@ -286,21 +285,21 @@ class Entries(Mapping[Element, Expr]):
             return {**self.known, **self._solution.expressions(self._matrix)}
 
     def __getitem__(self, place: Element) -> Expr:
-        return self._all.get(place, ZERO) if place in self._places else self.known[place]
+        return self._all.get(place, ZERO) if place in self._elements else self.known[place]
 
     def __iter__(self) -> Iterator[Element]:
-        return iter(self._places)
+        return iter(self._elements)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._elements)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LinearForm:
     """Linearised equations; each matrix holds the elements that are not identically zero.
 
-    Matrices of large systems are not written out: A and C are empty then, and ``tangent`` replaces them. With
-    a ``solution``, linear equations solved in numbers give the rows of the speeds.
+    Matrices of large systems are not written out: then A and C are empty, and ``tangent`` replaces them. With
+    a ``solution``, the rows of the speeds are the numerical solution of linear equations.
     """
 
     states: tuple[Variable, ...]
@@ -333,8 +332,8 @@ def linear_form(
 ) -> LinearForm:
     """Return the linearised equations with inputs and outputs by name; unknown names are errors.
 
-    ``implicit``, if given, makes the derivatives of the speeds' rates. With ``open_loops`` all positions are
-    states, and the rows of dependent ones are the constraints that determine them.
+    ``implicit``, if given, provides the derivatives of the speeds' rates. With ``open_loops`` all positions
+    are states, and the rows of dependent positions are the constraints that determine them.
     """
     equations.check_use("linear model")
     asked = _inputs(equations, inputs)
@@ -478,7 +477,7 @@ class _Linearised:
 
     @cached_property
     def _speeds(self) -> tuple[Expr, ...]:
-        """The states after the positions: the speeds, or other states that take their place."""
+        """The states after the positions: the speeds, or the states that replace them."""
         t = self.equations.targets
         if self.equations.hidden_states:
             return t.inputs
@@ -550,7 +549,7 @@ class _Linearised:
     def _column(self, moves: _Moves, *, solve: bool = True) -> tuple[list[Expr], list[Expr]]:
         """Return derivatives along a direction: of the rates of positions, speeds and states; of the outputs.
 
-        Unless ``solve``, the speeds have zeros.
+        Unless ``solve`` is true, the derivatives of the speeds' rates are zero.
         """
         t, moving = self.equations.targets, dict(moves.symbols)
         if not solve:
@@ -559,7 +558,7 @@ class _Linearised:
             speeds = tangents(self._speed_rates, moving)
         else:
             speeds = self.implicit.along(moving)
-            # The rates of speeds change too, for outputs that contain them; plain symbols are in already.
+            # The rates of speeds may occur in outputs, too; symbols are in already.
             known = zip(self._speed_rates, speeds, strict=True)
             moving |= {rate: change for rate, change in known if rate.args and not rate.constant}
         position_rates = [self.positions[k].rate for k in self.independent]
@@ -574,7 +573,7 @@ class _Linearised:
         return [*turned, *speeds, *found[n:m]], found[m:]
 
     def _explicit(self, entries: dict[Element, Expr]) -> dict[Element, Expr]:
-        """Return the elements with the rates of the speeds in place of their symbols."""
+        """Return the elements with the expressions of the speeds' rates in place of their symbols."""
         if self.implicit is None or not self.implicit.rates:
             return entries
         known = dict(zip(self.implicit.rates, self._speed_rates, strict=True))

@@ -1,9 +1,9 @@
-"""Outputs that read the rates of the state, which a run with fixed steps knows at each of its rows.
+"""Outputs that read the rates of the state, which a run with fixed steps has at each sample.
 
-An acceleration as an output is the equations of motion once more: in a batch whose metrics look at every step
-it costs more than a stage. A step has just computed these rates. Each rate is, up to terms that are quickly
-computed, one named value of the derivation; where outputs use this value, they take it from the rate. The
-program keeps its constants, so that their tables serve unchanged.
+An acceleration as an output repeats the equations of motion: in a batch whose metrics use every step it costs
+more than a stage, although the step has just computed these rates. Each rate is, up to cheap terms, one named
+intermediate value of the derivation; outputs that use this value compute it from the rate instead. The
+program keeps its constants, so that their tables can be used unchanged.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from armillary.program.passes import Constants, Graph, hoist
 from armillary.program.program import Program, section
 from armillary.program.targets.targets import Targets
 
-# Outputs read rates if at most this part of their operations' time is left; to pass on state and rates costs
-# something, too.
+# Outputs read rates if at most this part of the time of their operations remains: passing state and rates to
+# the outputs takes time, too.
 WORTHWHILE = 0.7
 
 
 def with_outputs_of_rates(program: Program, targets: Targets, columns: Sequence[str]) -> Program:
-    """Return the program with the outputs ``columns``; they read rates of the state if that pays."""
+    """Return the program with the outputs ``columns``, which read rates of the state if that saves time."""
     described = {c.name: c.expression for c in targets.columns}
-    first = len(targets.coordinates)  # rates of coordinates are quickly computed
+    first = len(targets.coordinates)  # rates of coordinates are cheap to compute
     rates = {i: symbol(f"rate {i}") for i in range(first, len(targets.rates))}
     values = dict(pair for i, rate in rates.items() if (pair := _value_of_rate(targets.rates[i], rate)))
     expressions = transform([described[name] for name in columns], values.get)
@@ -40,9 +40,10 @@ def with_outputs_of_rates(program: Program, targets: Targets, columns: Sequence[
 
 
 def _value_of_rate(rate: Expr, known: Expr) -> tuple[Expr, Expr] | None:
-    """Return a named value in the expression of a rate, and its expression in the rate's symbol ``known``.
+    """Return an intermediate value in the expression of a rate, and its expression by the symbol ``known``.
 
-    A rate c (a·value + rest) gives value = (known/c − rest)/a. `None` if the rate is not of this form.
+    A rate c (a·value + rest), whose symbol is ``known``, gives value = (known/c − rest)/a. Return `None` if
+    the rate does not have this form.
     """
     while True:
         if rate.kind == "let":

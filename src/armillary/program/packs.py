@@ -1,17 +1,18 @@
 """The choice of branch packs, packs of calls, and sines by increments: for code with vector registers.
 
-Packs of calls join independent calls of one elementary function, such as arctangents, to one on a vector. The
-Magic Formula of a tyre has 25 arctangents, 14 sines and cosines and few other expensive operations, and no
-two of its curves are alike, so it has no branch packs. But many of its calls do not depend on each other.
-They are grouped in rounds: a call that is not urgent waits while its round has no partner for it.
+Packs of calls combine independent calls of one elementary function, such as arctangents, into one call on a
+vector. The Magic Formula of a tyre has 25 arctangents, 14 sines and cosines and few other expensive
+operations, and its curves all differ, so it has no branch packs. But many of its calls do not depend on each
+other. Such calls are grouped in rounds: a call that is not urgent waits for a later round if the present
+round has no partner for it.
 
-Within a step, sines of coordinates are found by increments from the sines of its first stage. With an angle x
-near the angle q of the first stage, and d = x − q,
+Within a step, sines of coordinates are computed by increments from the sines of the first stage. With an
+angle x near the angle q of the first stage, and d = x − q,
 
     sin x = sin q + (cos q sin d + sin q (cos d − 1)),    cos x = cos q − (sin q sin d − cos q (cos d − 1)).
 
-Taylor's series of sin d and cos d − 1 to the fifth and sixth order are exact to rounding for |d| ≤ 1/64: 12
-operations on vectors in place of 38. CUDA's kernels do the same (``export/cuda/templates/increments.txt``).
+Taylor's series of sin d and cos d − 1 to the fifth and sixth order are exact to rounding for |d| ≤ 1/64; they
+take 12 vector operations instead of 38. CUDA kernels do the same (``export/cuda/templates/increments.txt``).
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ from armillary.program.repeated_parts import repeated_packs
 #
 # A pack saves the instructions of all its nodes but one. A column of operands that is not a pack must be
 # assembled to a vector, and a lane that a single operation uses must be extracted (lane 0 needs no
-# instruction). A pack, or a set of connected packs, that costs more than it saves is dropped. All are dropped
-# if they save less than SHARE of the instructions.
+# instruction). A pack, or a set of connected packs, that costs more than it saves is dropped. All packs are
+# dropped if they save less than SHARE of the instructions.
 
 # A Stewart platform, whose packs save 0.14, takes 0.77 of the time on arm64 and 0.73 on x86-64; a hub with
 # four antennas, whose packs save 0.12, takes 0.87 and 0.76.
@@ -52,7 +53,7 @@ def worthwhile(
 ) -> tuple[list[Pack], float]:
     """Return the profitable packs and the instructions that they save.
 
-    ``places`` are (array, index) of inputs. With ``own_sines``, sines of plain angles cost instructions too.
+    ``places`` are (array, index) of inputs. With ``own_sines``, sines of symbols cost instructions, too.
     """
     choice = _Choice(packs, nodes, results, places, own_sines)
     chosen = choice.choose_packs()
@@ -95,7 +96,7 @@ class _Choice:
         for pack in packs:
             for column in pack.operands:
                 self.column_users.setdefault(column, []).append(pack)
-        # Numbers of active users, kept because a column of a flexible body has hundreds.
+        # Numbers of active users, kept because a column of a flexible body may have hundreds of users.
         self.sharing = {column: len(users) for column, users in self.column_users.items()}
 
     def choose_packs(self) -> list[Pack]:
@@ -115,7 +116,7 @@ class _Choice:
         return pack.lanes[0] in self.home
 
     def _drop(self, pack: Pack) -> list[Pack]:
-        """Drop a pack; return the active packs that have it as operand or as user."""
+        """Drop a pack; return the active packs whose lanes are its operands or users."""
         for node in pack.lanes:
             del self.home[node]
         for column in pack.operands:
@@ -127,7 +128,7 @@ class _Choice:
         return near + [p for p in self.column_users.get(pack.lanes, ()) if self._active(p)]
 
     def _pays_off(self, pack: Pack) -> bool:
-        """Return whether a pack saves instructions beside the active packs, or has been dropped already."""
+        """Return whether a pack saves instructions with the other active packs, or was dropped before."""
         if not self._active(pack):
             return True
         gain = self.saved[pack] - self._extraction_cost(pack)
@@ -154,7 +155,7 @@ class _Choice:
         return pack if pack is not None and pack.lanes == column else None
 
     def _assembly_cost(self, column: Column, pack: Pack) -> int:
-        """Return the instructions that assemble a vector of operands that are no pack."""
+        """Return the instructions that assemble operands which are not a pack to a vector."""
         first = column[0]
         if all([node is first for node in column]):
             return int(pack.kind == "sum")  # products take one number for all lanes
@@ -190,9 +191,7 @@ class _Choice:
         return (len(pack.lanes) - 1) * self.instructions(pack.lanes[0])
 
     def instructions(self, node: Expr) -> int:
-        """Return the instructions of a node, or lane: a product used by one sum alone is fused
-        into the sum.
-        """
+        """Return the instructions of a node; the last product of a term of one sum is fused into the sum."""
         if node.kind == "call":
             if node.data in ("sin", "cos"):
                 grouped = node.args[0].kind == "symbol" and not self.own_sines
@@ -242,17 +241,17 @@ def pack_section(
     own_sines: bool = False,
     width: int = 0,
 ) -> ProgramSection:
-    """Return the section with the profitable packs, each pack's nodes side by side; itself without any.
+    """Return the section with the profitable packs, each pack's nodes side by side, if there are any.
 
-    With ``own_sines``, sines of plain angles are computed where they are used, not all together beforehand.
-    With a ``width``, packs of at most ``width`` lanes are also searched for in repeated parts of the section.
+    With ``own_sines``, sines of symbols are computed where they are used, not all together beforehand. With a
+    ``width``, packs of at most ``width`` lanes are also searched for in repeated parts of the section.
     """
     nodes, results = section.nodes, section.results
     best: tuple[list[Pack], float] = ([], 0.0)
     for n in sorted({len(column) for column in alike}):  # four lanes need not be better than two
         possible = possible_packs(nodes, in_lanes(alike, n))
         best = max(best, worthwhile(possible, nodes, results, places, own_sines), key=lambda b: b[1])
-    # With two lanes, LLVM would have to make the machine code of arm64: the encoder here lacks such packs.
+    # Not for two lanes: the encoder for arm64 lacks such packs, so that LLVM would have to make the code.
     if width > 2 and any([n.kind == "call" and n.data in PACKED_CALLS - ANGLES for n in nodes]):
         pairs = possible_packs(nodes, in_lanes(alike, 2)) if alike else []
         possible = repeated_packs(
@@ -288,21 +287,20 @@ def side_by_side(nodes: Sequence[Expr], packs: Sequence[Pack]) -> tuple[Expr, ..
     return tuple(order)
 
 
-# Functions of one argument with vector code without branches.
+# Functions of one argument that have vector code without branches.
 PACKED_CALLS = frozenset(("sin", "cos", "tan", "asin", "acos", "atan", "exp", "log", "tanh"))
 ANGLES = frozenset(("sin", "cos", "tan"))
-LARGEST_ANGLE = 8.0e5  # up to which the code of ANGLES has no branches
-_DEPTH = 6  # levels of an expression that are read for a bound of its value
+LARGEST_ANGLE = 8.0e5  # largest angle for which the code of ANGLES has no branches
+_DEPTH = 6  # levels of an expression that are used for a bound of its value
 
 
 def pack_calls(
     section: ProgramSection, width: int, functions: Container[str] = PACKED_CALLS
 ) -> ProgramSection:
-    """Return the section with packs of calls of these functions that do not depend on each other, at most
-    ``width`` in one.
+    """Return the section with packs of at most ``width`` independent calls of these functions.
 
-    Sines of angles that may be large stay single calls; among these are sines of symbols, which are computed
-    together before everything else.
+    Sines of angles that may be large remain single calls. Sines of symbols are among them; these are computed
+    together before all other operations.
     """
     if width < 2:
         return section
@@ -321,16 +319,16 @@ def pack_calls(
 
 
 def calls_side_by_side(section: ProgramSection) -> ProgramSection:
-    """Return the section in an order in which calls that do not depend on each other come together, up to
-    eight, so that a processor begins with one before the one before it has ended.
+    """Return the section in an order in which up to eight independent calls are adjacent.
 
-    Lanes of a 14-freedom car, whose tyres call 26 arctangents each, take 0.77 of the time (x86-64).
+    So a processor can begin a call before the preceding call has ended. Run lanes of a car with 14 degrees of
+    freedom, whose tyres call 26 arctangents each, take 0.77 of the time (x86-64).
     """
     return replace(section, nodes=pack_calls(section, 8).nodes)
 
 
 def largest_size(node: Expr) -> float:
-    """Return a bound of a value's magnitude from the form of its expression, such as π for 2 atan x."""
+    """Return a bound of the magnitude of an expression from its form, such as π for 2 atan x."""
     low, high = _value_bounds(node, _DEPTH)
     return max(-low, high)
 
@@ -415,7 +413,7 @@ class _Rounds:
             level = self._levels(now)
 
     def _groups(self, ready: list[Expr], left: int) -> Iterator[tuple[Expr, ...]]:
-        """Yield full groups, and the rest if a call of it cannot wait longer; ``left`` rounds remain."""
+        """Yield full groups, and smaller groups if a call cannot wait longer; ``left`` rounds remain."""
         width = self.width
         while ready:
             if len(ready) < width:
@@ -427,7 +425,7 @@ class _Rounds:
             del ready[:width]
 
     def _levels(self, now: int) -> dict[Expr, int]:
-        """Return the earliest round of each node, if calls without a round are made ``now`` or later."""
+        """Return the earliest round of each node if calls without a round come in round ``now`` or later."""
         level: dict[Expr, int] = {}
         packs: dict[Column, int] = {}
         calls, mates = self.calls, self.mates
@@ -460,15 +458,16 @@ class _Rounds:
         return behind
 
 
-LARGEST = 1.0 / 64.0**2  # d² for which the series are right to rounding
+LARGEST = 1.0 / 64.0**2  # largest d² for which the series are exact to rounding
 
 
 @dataclass(frozen=True)
 class NearSines:
-    """Two sections in place of ``derivatives``: for the first stage of a step, and for further stages.
+    """Two sections in place of ``derivatives``: for the first stage of a step, and for the further stages.
 
-    The results of the first end with the sine and cosine of every angle. The second has the angles of the
-    first stage and these sines as inputs, and its last result is the largest d².
+    The results of the section for the first stage end with the sine and cosine of every angle. The section
+    for further stages has the angles and sines of the first stage as inputs; its last result is the largest
+    d².
     """
 
     first: ProgramSection
@@ -478,8 +477,10 @@ class NearSines:
 
 
 def near_sines(program: Program) -> NearSines | None:
-    """Return the two sections of a program, or `None` if they would save little: without sines or cosines of
-    coordinates, or with many other elementary functions, such as tyres have.
+    """Return the two sections of a program, or `None` if they would save little.
+
+    They save little without sines or cosines of coordinates, or with many other elementary functions, such as
+    those of tyres.
     """
     derivatives = program.derivatives
     index_of = {s: i for i, s in enumerate(program.state)}

@@ -6,8 +6,8 @@
                                 Q  generalised force of one load
 
 M and f depend on the system and its configuration, not on the formalism of the derivation: closed loops and
-given motions are eliminated, a free body has the description's speeds. If quantities are declared small, M
-and f keep the orders that the derivation kept.
+given motions are eliminated, and the speeds of free bodies are those of the description. If quantities are
+declared small, M and f keep the orders that the derivation kept.
 
 ``with_functions`` makes programs for other functions of a system, such as the poses of its bodies.
 """
@@ -56,14 +56,14 @@ from armillary.program.sections import program_of
 from armillary.program.targets.targets import StepSection, reader
 
 _NOTHING = AppliedLoads({}, {})
-_PAIRS = 1000  # pairs of a link and a link that carries it, above which ``mass_product`` replaces M
+_PAIRS = 1000  # with more pairs of a link and a link on its path to the ground, ``mass_product`` replaces M
 
 
 class MassProduct(NamedTuple):
     """M x, for symbols x: the efforts of inverse dynamics at rest, without gravity and loads.
 
-    The elements of M grow with the square of a chain's length, the elements of M x with the length. Each unit
-    vector x gives a column of M.
+    The size of M grows with the square of a chain's length, the size of M x with the length. Each unit vector
+    x gives a column of M.
     """
 
     x: tuple[Expr, ...]
@@ -72,7 +72,7 @@ class MassProduct(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Pieces:
-    """M u̇ = f of a system in one configuration; each term is made when it is requested."""
+    """M u̇ = f of a system in one configuration; each term is derived when it is requested."""
 
     system: Description
     reduction: Reduction
@@ -101,19 +101,21 @@ class Pieces:
     @cached_property
     def mass_matrix(self) -> ExpressionMatrix:
         """The mass matrix M of the independent speeds."""
-        elements = tuple(tuple(as_expr(self._mass(r, s)) for s in self._places) for r in self._places)
+        elements = tuple(
+            tuple(as_expr(self._mass(r, s)) for s in self._speed_indices) for r in self._speed_indices
+        )
         return ExpressionMatrix("mass matrix", self.names, self.names, elements)
 
     @cached_property
     def mass_product(self) -> MassProduct | None:
-        """M x of a large tree of rigid bodies; None for other systems, for which M is short or needed."""
+        """M x of a large tree of rigid bodies; None for other systems, for which M itself is used."""
         tree = self._tree
         short = sum(len(tree.path_to_ground(i)) for i in range(len(tree.links))) <= _PAIRS
         flexible = any(link.modes is not None for link in tree.links)
         if short or flexible or self.keep is not None or self.reduction.elimination.factors:
             return None
         identity = self.system.identity
-        x = {k: symbol(f"x_{k + 1}", "variable", owner=identity) for k in self._places}
+        x = {k: symbol(f"x_{k + 1}", "variable", owner=identity) for k in self._speed_indices}
 
         def move_freedom(d: Freedom) -> Freedom:
             return replace(d, speed=0, rate=x.get(d.index, 0), dependent=d.index in x)
@@ -124,7 +126,7 @@ class Pieces:
 
     @cached_property
     def forcing(self) -> ExpressionVector:
-        """f, everything that does not depend on u̇: the sum of all causes, in one pass."""
+        """f, all terms that do not depend on u̇: the sum of all causes, derived together."""
         with _derivation(self.keep):
             loads = applied_loads(self.system, self._tree, self.plain)
             force = reduced_forces(force_array(self._tree, loads), self.reduction.elimination.factors)
@@ -183,7 +185,7 @@ class Pieces:
 
     @cached_property
     def load_forces(self) -> dict[str, ExpressionVector]:
-        """Q of each load by its name; attraction beyond its uniform part by the attractor's name."""
+        """Q of each load by name; the attraction beyond uniform gravity by the name of the attractor."""
         groups: dict[str, list[Load]] = {}
         for load in all_loads(self.system):
             groups.setdefault(_cause(self.system, load), []).append(load)
@@ -243,15 +245,15 @@ class Pieces:
             return jacobian_of_rows(found, rows, self.speeds)
 
     def quantity(self, value: object) -> list[Expr]:
-        """Return a scalar, or a vector's components in the ground's axes, in terms of the state."""
+        """Return a scalar, or a vector's components in the ground's axes, as functions of the state."""
         parts = value.components(self.system.ground.frame) if isinstance(value, Vector) else [value]
         with _derivation(self.keep):
             return [self.plain(as_expr(x)) for x in parts]
 
-    # ------------------------------------------------------------ making of M and f
+    # ------------------------------------------------------------ derivation of M and f
 
     @cached_property
-    def _places(self) -> list[int]:
+    def _speed_indices(self) -> list[int]:
         return [self.system.speeds.index(u) for u in self.reduction.independent(self.system)]
 
     @property
@@ -269,8 +271,8 @@ class Pieces:
         return self._matrix.get((min(r, s), max(r, s)), 0)
 
     def _with_gain(self, force: Mapping[int, Scalar], tree: Tree) -> dict[int, Scalar]:
-        """Return f + M γ: f for u̇, from f for the unknowns x = u̇ − γ of the equations."""
-        gained = {k: v for k, v in corrections(tree).items() if k in self._places}
+        """Return f + M γ, for M u̇ = f + M γ, from f of the equations M x = f with x = u̇ − γ."""
+        gained = {k: v for k, v in corrections(tree).items() if k in self._speed_indices}
         found = dict(force)
         for r in found:
             for s, more in gained.items():
@@ -283,14 +285,16 @@ class Pieces:
             return self._name_values(what, reduced_forces(forces, self.reduction.elimination.factors))
 
     def _name_values(self, what: str, values: Mapping[int, Scalar]) -> ExpressionVector:
-        return ExpressionVector(what, self.names, tuple(as_expr(values.get(k, 0)) for k in self._places))
+        return ExpressionVector(
+            what, self.names, tuple(as_expr(values.get(k, 0)) for k in self._speed_indices)
+        )
 
 
 _KEPT = "_pieces"  # attribute of equations
 
 
 def pieces_of(equations: DerivedEquations) -> Pieces:
-    """Return the pieces of equations by any formalism, in their configuration; they are kept with them."""
+    """Return the pieces of equations by any formalism, in their configuration; the equations keep them."""
     if (known := vars(equations).get(_KEPT)) is not None:
         found: Pieces = known
         return found
@@ -307,7 +311,7 @@ def pieces_of(equations: DerivedEquations) -> Pieces:
 def kane_states(equations: DerivedEquations, pieces: Pieces) -> DerivedEquations:
     """Return equations with the pieces' state: coordinates, independent speeds, the user's own states.
 
-    It serves functions of this state, for equations with other states too.
+    Functions of this state can be added to the result, also if the equations have other states.
     """
     own = tuple(pieces.plain(s) for s in state_rates(equations.system))
     targets = replace(
@@ -317,7 +321,7 @@ def kane_states(equations: DerivedEquations, pieces: Pieces) -> DerivedEquations
 
 
 def _configuration(equations: DerivedEquations) -> Configuration:
-    """Return the equations' configuration, with the choice of dependent speeds that the derivation made."""
+    """Return the configuration of equations, including the derivation's choice of dependent speeds."""
     chosen = tuple((constraint, speed) for speed, constraint in equations.dependents.items())
     return Configuration(equations.configuration.locked, chosen)
 
@@ -368,10 +372,10 @@ def with_functions(
     """Return the equations with a program of these functions alone, with one table of constants.
 
     The expressions have no dimensions and contain neither dependent speeds nor accelerations (see
-    ``program/targets/targets.py``); ``inputs`` are the symbols that they contain besides the state. With
-    ``search``, passes look for common factors and pairs in the results, as for the derivatives of a system.
-    Forces of contacts follow from their statuses. ``per_state`` has an input for each state, such as a
-    weight of its rate; inputs of corresponding states correspond in branch packs.
+    ``program/targets/targets.py``); ``inputs`` are the symbols in them other than state, time, memory and
+    parameters. With ``search``, passes search for common factors and pairs in the results, as for the
+    derivatives of a system. Forces of contacts follow from their statuses. ``per_state`` has an input for
+    each state, such as a weight of its rate; inputs of corresponding states correspond in branch packs.
     """
     forces = equations.targets.forces
     if forces:
@@ -411,7 +415,7 @@ def with_functions(
 def shared_part(results: Sequence[Expr], inputs: Sequence[Expr], owner: object) -> dict[Expr, Expr]:
     """Return the largest expressions in the results that do not depend on the inputs, by new symbols.
 
-    A function that is called for one state with many inputs computes them once, with their sines of angles.
+    If a function is called for one state with many inputs, these expressions can be computed once.
     """
     moving = set(inputs)
     shared: dict[Expr, None] = {}
@@ -427,7 +431,7 @@ def shared_part(results: Sequence[Expr], inputs: Sequence[Expr], owner: object) 
 #
 # The displacement d of a body's origin, in the parent's axes, and the rotation R with v_parent = R v_body.
 
-LENGTH = 12  # expressions of a pose: d, then R row by row
+LENGTH = 12  # number of expressions of a pose: d, then R row by row
 
 
 def moving_bodies(equations: DerivedEquations) -> list[Body]:

@@ -5,14 +5,14 @@
     outputs       the quantities of interest at a sample
     events        expressions whose zeros are events
     update        new memory, once per step
-    fire          new memory and state when an event happens, one section per event
-    normalise     Euler parameters back to unit length, closed contacts without drift
-    correct       coordinates with the gaps of closed loops made smaller, one step of Newton's method
-    geometry      gaps and speed relations of the constraints, as numbers: for assembly, not for every step
+    fire          new memory and state when an event occurs, one section per event
+    normalise     Euler parameters of unit length, closed contacts without drift
+    correct       coordinates after one step of Newton's method towards closed loops
+    geometry      gaps and speed relations of the constraints, which close the loops at the start of a run
     solve, …      sections for steps in redundant coordinates; see redundant.py
     leave, …      sections for a change of configuration; see configurations.py
 
-A section holds nodes in the order in which they are computed; each node has its operands.
+A section holds nodes in the order in which they are computed; each node refers to its operands.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ from armillary.program.sparse_rates import SparseStructure
 
 # The order in which a program's nodes are computed.
 #
-# A narrow program (few operations per cycle of its longest chain of dependent operations) waits for results:
-# among the nodes whose operands are ready, the node with the longest chain behind it goes first, on a model
-# machine that starts two operations per cycle. Measured against an operands-first order: as fast on the arm,
-# 5 % faster on chains of 8 and 64 links, and fewer values spilled. A wide program is limited by registers:
-# there the operands of one result are finished before the next is begun. On the floating tree of 31 bodies
-# the first way takes 1.5 times the time of the second.
+# A narrow program (few operations per cycle of its longest chain of dependent operations) waits for results.
+# It is scheduled on a model machine that starts two operations per cycle: among the nodes whose operands are
+# ready, the node with the longest chain of users goes first. Compared with an operands-first order, the
+# Stanford arm is as fast, chains of 8 and 64 links are 5 % faster, and fewer values are spilled. A wide
+# program is limited by registers: the operands of one result are finished before those of the next. On the
+# floating tree of 31 bodies the first schedule takes 1.5 times the time of the second.
 
 UNITS = 2  # operations that the model machine starts per cycle
 WIDE = 3.5  # operations per cycle of the longest chain above which registers are the limit
@@ -79,20 +79,19 @@ def _computed_nodes(order: Iterable[Expr], enter_constants: bool) -> list[Expr]:
 
 class _Flow:
     """Operations by index, with their operands and latencies.
-    ``arrival`` is the cycle at which a value is known if every operation starts as soon as its operands are
-    known. ``names`` are intermediate values, which are known with their definitions.
 
-    Sums and products take their operands in the order in which these arrive, so that the last one waits for
-    one operation only.
+    ``arrival`` is the cycle at which a value is known if every operation starts as soon as its operands are
+    known. ``names`` are the intermediate values by the operation that defines them. Sums and products combine
+    operands in the order of their arrival, so that after the last arrival one operation remains.
     """
 
     def __init__(self, nodes: Sequence[Expr]) -> None:
         self.nodes: list[Expr] = []
-        self.names: dict[int | None, list[Expr]] = {}  # None: of given values
+        self.names: dict[int | None, list[Expr]] = {}  # None: names of given values
         self.operands: list[list[int]] = []
         self.own: list[int] = []
         self.arrival: list[int] = []
-        waits_for: list[Any]  # integers; Any, because mypy would keep the None that is taken out below
+        waits_for: list[Any]  # integers; Any, because mypy does not see that None is removed below
         place: dict[Expr, int | None] = {}
         find = place.get
         arrival = self.arrival
@@ -155,7 +154,7 @@ class _Flow:
         return behind
 
     def longest_chain_first(self, behind: Sequence[int]) -> list[int]:
-        """Return the nodes' indices in the order in which the model machine starts them."""
+        """Return the indices of operations in the order in which the model machine starts them."""
         nodes, latency = self.nodes, self.own
         size = len(nodes)
         users: list[list[int]] = [[] for _ in nodes]
@@ -203,7 +202,10 @@ class _Flow:
 
 
 def _chain_end(node: Expr, times: list[int], given: int) -> int:
-    """Return the cycle at which a sum or product is known; ``given`` operands are known at the start."""
+    """Return the cycle at which a sum or product is known.
+
+    ``times`` are the cycles at which operands arrive; ``given`` further operands are known at the start.
+    """
     step = _ADD if node.kind == "sum" else _MULTIPLY
     now = step * (given - 1)
     for t in times:
@@ -217,7 +219,7 @@ def _chain_end(node: Expr, times: list[int], given: int) -> int:
 
 @lru_cache(1024)
 def _beside_chain(exponents: tuple[float, ...], scaled: bool) -> int:
-    """Return the cycles of a product's number, powers and division."""
+    """Return the cycles that the number, powers and division of a product add to its chain."""
     extra = scaled + any([abs(n) > 1 for n in exponents])
     divided = any([n < 0 or n != int(n) for n in exponents])
     return _MULTIPLY * extra + (_DIVIDE if divided else 0)
@@ -226,7 +228,7 @@ def _beside_chain(exponents: tuple[float, ...], scaled: bool) -> int:
 def _own_latency(node: Expr) -> int:
     """Return the cycles from the last operand of a product or call to its value.
 
-    Sines and cosines of plain angles count 0: they are computed before everything else.
+    Sines and cosines of symbols count 0: they are computed before all other operations.
     """
     if node.kind == "product":
         coefficient, exponents = node.data
@@ -237,7 +239,7 @@ def _own_latency(node: Expr) -> int:
 
 @dataclass(frozen=True, repr=False)
 class ProgramSection:
-    """Labelled results and the nodes that lead to them, operands first."""
+    """Labelled results, and the nodes that compute them, operands first."""
 
     name: str
     labels: tuple[str, ...]
@@ -279,20 +281,20 @@ class Program:
     fire: tuple[ProgramSection, ...]
     normalise: ProgramSection
     correct: ProgramSection
-    corrected: tuple[int, ...]  # indices in the state that ``correct`` renews
+    corrected: tuple[int, ...]  # indices in the state that ``correct`` sets
     geometry: ProgramSection
     quaternions: tuple[int, ...]  # indices in the state where four Euler parameters start
-    renewed: tuple[int, ...] = ()  # indices in the state that ``normalise`` renews
-    correction_sizes: tuple[Expr, ...] = ()  # sizes of coordinates that ``correct`` renews; no variables
-    speed_sizes: tuple[Expr, ...] = ()  # likewise sizes of all speeds in ``geometry``
-    row_sizes: tuple[Expr, ...] = ()  # likewise sizes of its rows
+    renewed: tuple[int, ...] = ()  # indices in the state that ``normalise`` sets
+    correction_sizes: tuple[Expr, ...] = ()  # sizes of coordinates that ``correct`` sets: numbers, constants
+    speed_sizes: tuple[Expr, ...] = ()  # sizes of all speeds in ``geometry``: numbers or constants
+    row_sizes: tuple[Expr, ...] = ()  # sizes of the rows in ``geometry``: numbers or constants
     inputs: tuple[Expr, ...] = ()  # of stepping sections, after the state
-    stepping: tuple[ProgramSection, ...] = ()  # called by integrators of redundant coordinates
+    stepping: tuple[ProgramSection, ...] = ()  # further sections that integrators and the runtime call
     motion: tuple[Expr, ...] = ()  # inputs of ``changes`` except ``leave``, in place of the state
-    changes: tuple[ProgramSection, ...] = ()  # of configuration
+    changes: tuple[ProgramSection, ...] = ()  # sections for changes of configuration
     partial_rates: tuple[ProgramSection, ...] = ()  # one or none: ∂f/∂y by columns, or sparse; then ∂f/∂t
     structure: SparseStructure | None = None  # of the equations of implicit steps, if they are sparse
-    driven: tuple[Expr, ...] = ()  # inputs over time: their memory holds the addresses of their data
+    driven: tuple[Expr, ...] = ()  # inputs over time, whose memory holds the addresses of their data
     alike: tuple[tuple[Expr, ...], ...] = ()  # states of branches that are alike; see branch_packs.py
     tabled: tuple[tuple[Expr, Expr], ...] = ()  # (input, expression in time) if an export holds the data
     stops: tuple[tuple[float, bool], ...] = ()  # times of kinks in data of inputs; whether data jump

@@ -1,4 +1,4 @@
-"""Partial derivatives of rates: as sections of programs, and by columns from one factorised matrix."""
+"""Partial derivatives of rates: as sections of programs, and as columns solved with one factorised matrix."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from armillary.program.targets.targets import StepSection
 #
 #     ∂f/∂y and ∂f/∂t    of ẏ = f(t, y)
 #
-# y is the state of a run, with dependent coordinates and Euler parameters. Each column is an exact tangent of
-# the rates along one state (algebra/calculus.py). A linear model has columns of independent variables instead
-# (linearization.py).
+# y is the state of a run, including dependent coordinates and Euler parameters. Each column is an exact
+# tangent of the rates along one state (algebra/calculus.py). Linear models, in contrast, have columns of
+# independent variables (linearization.py).
 
 PARTIAL_RATES = "partial_rates"
-# Product of the number of states and the operations of their rates, above which steps use differences: longer
-# code compiles for minutes.
+# Steps use differences if the number of states times the operations of their rates is larger than this:
+# compiling longer code takes minutes.
 _WRITTEN_OUT = 400_000
 _SEARCHED = 3000  # most nodes in which common factors are searched for
 _SMALL = 16  # most states for which equations are dense without a comparison
@@ -42,9 +42,9 @@ def with_partial_rates(
 ) -> DerivedEquations:
     """Return the equations with a section of the partial derivatives of their rates.
 
-    Equations that contain functions without derivatives, or are large and not sparse, are returned unchanged.
-    ``sparse`` allows sparse equations for steps; with ``like``, the program of another configuration, they
-    are sparse exactly if its equations are sparse.
+    Equations with functions without derivatives, and large equations that are not sparse, are returned
+    unchanged. ``sparse`` allows sparse equations for steps. With ``like``, the program of another
+    configuration, the result is sparse exactly if ``like`` is sparse.
     """
     program = equations.program
     if program.partial_rates:
@@ -73,7 +73,10 @@ def _dense_program(equations: DerivedEquations) -> Program:
 
 
 def _sparse_program(equations: DerivedEquations, always: bool = False) -> Program | None:
-    """Return the program with sparse equations; None if dense ones take less time, unless ``always``."""
+    """Return the program with sparse equations, or None if dense equations take less time.
+
+    With ``always``, the times are not compared.
+    """
     program = equations.program
     rates = program.derivatives.results
     structure, entries = sparse_rates(rates, program.state)
@@ -90,8 +93,8 @@ def _is_quicker(structure: SparseStructure, program: Program, operations: int) -
     """Return whether sparse equations take less time than dense ones.
 
     The estimates, in ns for a step of eight stages, were fitted to cables: with 10, 20, 40 and 200 segments a
-    step takes 35, 79, 160 and 900 µs by sparse equations, 22, 83, 560 and 48,000 µs by dense ones (the last
-    by differences).
+    step takes 35, 79, 160 and 900 µs by sparse equations, 22, 83, 560 and 48,000 µs by dense equations (the
+    last time is for differences).
     """
     states, known = len(program.state), set(program.state)
     unknowns = sum(rate not in known for rate in program.derivatives.results)  # q̇ = u needs no solution
@@ -106,15 +109,15 @@ def partial_rates(equations: DerivedEquations) -> list[Expr]:
     return [x for s in (*program.state, program.time) for x in tangents(rates, {s: UNIT})]
 
 
-# Columns of linearised rates from one factorised matrix, solved in numbers and not written out as
+# Columns of linearised rates, solved numerically with one factorised matrix and not written out as
 # expressions.
 #
 #     L D Lᵀ x = g          ẋ_r = Σ T_rk x_k + a_r
 #
-# L has a unit diagonal, T is the identity except for a few rows, and every column has its own right side g
-# and addends a. All columns take the same steps, so compiled code takes them for several columns at once, in
-# vector registers (``llvm/column_solution.py``). M⁻¹ is symmetric, so half of the elements of its columns are
-# enough. ``expressions()`` writes the columns out.
+# L has a unit diagonal, T is the identity except for a few rows, and each column has a right side g and
+# addends a. The steps are the same for all columns, so compiled code makes them for several columns at once,
+# in vector registers (``llvm/column_solution.py``). M⁻¹ is symmetric, so half of the elements of its columns
+# are computed. ``expressions()`` writes the columns out.
 
 _TOGETHER = 4  # columns of the inverse that are solved together
 _WIDER = 1.4  # most unknowns of a group, relative to the unknowns that a column of it reaches
@@ -129,8 +132,9 @@ class Factors:
 
     @cached_property
     def order(self) -> dict[int, list[int]]:
-        """Unknowns from the ground outwards, branch by branch, each with the unknowns of its row of L, in the
-        same order.
+        """Unknowns from the ground outwards, branch by branch, each with the unknowns of its row of L.
+
+        The unknowns of a row are in the order of elimination, last first.
         """
         late = {k: -i for i, (k, _, _) in enumerate(self.steps)}
         rows = {k: sorted(row, key=lambda j: late[j]) for k, _, row in self.steps}
@@ -141,7 +145,7 @@ class Factors:
         waiting = list(beyond.get(None, ()))
         while waiting:
             k = waiting.pop()
-            if not all(j in found for j in rows[k]):  # couplings that cancelled: no branches are found
+            if not all(j in found for j in rows[k]):  # couplings have cancelled, so branches are not known
                 return {k: rows[k] for k, _, _ in reversed(self.steps)}
             found[k] = rows[k]
             waiting += beyond.get(k, ())
@@ -149,8 +153,9 @@ class Factors:
 
     @cached_property
     def paths(self) -> dict[int, list[int]]:
-        """The unknowns on the path of each unknown to the ground, nearest to the ground first, including
-        unknowns with L_jk = 0.
+        """The unknowns on the path of each unknown to the ground, nearest to the ground first.
+
+        They include unknowns with L_jk = 0.
         """
         late = {k: -i for i, (k, _, _) in enumerate(self.steps)}
         found: dict[int, list[int]] = {}
@@ -159,7 +164,8 @@ class Factors:
         return found
 
     def reach(self, right: Iterable[int]) -> tuple[list[int], list[int]]:
-        """Return the unknowns at which the forward solution, and the whole solution, is not zero.
+        """Return the unknowns where the forward solution is not zero, and those where the solution is not.
+
         ``right`` are the unknowns at which the right side is not zero.
         """
         found = set(right)
@@ -246,17 +252,17 @@ class ColumnSolution:
 
     @cached_property
     def mirrored(self) -> dict[tuple[SolvedColumn, int], tuple[SolvedColumn, int]]:
-        """Elements of the symmetric inverse that equal others: (column, unknown) to (column, unknown).
+        """Pairs of equal elements of the symmetric inverse: (column, unknown) by (column, unknown).
 
-        These columns have a right side with the same number at a single unknown each. An element is computed
-        if its unknown does not come after the column's unknown in the order of the factors.
+        The right sides of these columns have the same number, each at a single unknown. An element is
+        computed if its unknown does not come after the column's unknown in the order of the factors.
         """
         own = {k: column for column in self.columns if (k := self.single(column)) is not None}
         ordered = [k for k in self.factors.order if k in own]
         return {(own[k], r): (own[r], k) for i, k in enumerate(ordered) for r in ordered[i + 1 :]}
 
     def single(self, column: SolvedColumn) -> int | None:
-        """Return the unknown of a column of the symmetric inverse, if T does not use it; None for others."""
+        """Return the unknown of a column of the symmetric inverse that T does not use; None for others."""
         turned = {k for row in self.factors.turned.values() for k in row}
         (k, value), *others = column.right.items()
         if others or column.added or k in turned or value.kind != "number":
@@ -265,7 +271,7 @@ class ColumnSolution:
 
     @cached_property
     def _numbers(self) -> Counter[Expr]:
-        """Counts of the numbers in right sides with a number at one unknown."""
+        """The numbers in right sides that are not zero at one unknown only, with their counts."""
         singles = [next(iter(c.right.values())) for c in self.columns if len(c.right) == 1]
         return Counter([x for x in singles if x.kind == "number"])
 
@@ -284,8 +290,8 @@ class Group:
 def groups(solution: ColumnSolution) -> list[Group]:
     """Return all columns in groups.
 
-    Right sides of a group reach the same unknowns, or not many fewer. Columns of the inverse have separate
-    groups: a few neighbours in the elimination that together do not reach many more unknowns than one.
+    The right sides of a group reach nearly the same unknowns. Columns of the inverse have separate groups: a
+    few neighbours in the elimination that together reach few more unknowns than one of them.
     """
     factors = solution.factors
     support = {c: frozenset(factors.reach(c.right)[0]) for c in solution.columns}
@@ -308,9 +314,7 @@ def groups(solution: ColumnSolution) -> list[Group]:
 
 
 def _alternating(solution: ColumnSolution, columns: list[SolvedColumn]) -> list[SolvedColumn]:
-    """Sort columns so that a coordinate's columns are next to its speed's: their right sides use the same
-    values.
-    """
+    """Sort columns so that those of a coordinate and its speed, which use the same values, are adjacent."""
     first = max(min(solution.rows.values()), 1)
     sort_key = {c: (c.index % first if c.matrix == "A" else c.index, c.index) for c in columns}
     several = Counter(sort_key[c][0] for c in columns)
@@ -322,6 +326,6 @@ def _group(solution: ColumnSolution, columns: list[SolvedColumn]) -> Group:
     right = [k for k in order if any(k in c.right for c in columns)]
     near, reached = solution.factors.reach(right)
     wanted = {k for k in reached if any((c, k) not in solution.mirrored for c in columns)}
-    wanted |= {j for k in wanted for j in solution.factors.paths[k] if j in reached}  # which k follows
+    wanted |= {j for k in wanted for j in solution.factors.paths[k] if j in reached}  # k needs these j
     added = sorted({k for c in columns for k in c.added})
     return Group(tuple(columns), tuple(right), tuple(added), frozenset(near), frozenset(wanted))

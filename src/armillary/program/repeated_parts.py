@@ -1,14 +1,14 @@
-"""Packs of operations that a section repeats on other values, such as four tyres with different inputs.
+"""Packs of operations that a section repeats with other values, such as four tyres with different inputs.
 
 Branch packs (branch_packs.py) follow the states of branches that are alike; they end where the branches
-differ, as a steered axle differs from a rigid one. Here the operations themselves are compared:
+differ, as a steered axle differs from a rigid one. This file compares the operations themselves:
 
 1.  Every operation gets four numbers. The first stands for its kind; the others also for the operations
     around it, up to a distance of three (after Weisfeiler and Leman).
-2.  If a number occurs exactly once per lane, its operations are the lanes of a pack: a seed.
+2.  If a number occurs exactly as often as there are lanes, its operations are the lanes of a pack, a seed.
 3.  Packs grow from seeds along operands and users that correspond in all lanes without ambiguity: by numbers
     of the largest distance, then by numbers of smaller distances and the packs around them.
-4.  Packs that would wait for each other in a circle are given up.
+4.  Packs with circular dependences are given up.
 
 packs.py chooses the profitable ones.
 """
@@ -23,7 +23,7 @@ import numpy as np
 from armillary.algebra.expression import Expr
 from armillary.program.branch_packs import CALLS, Pack, factor_kinds, strip_lets
 
-DISTANCE = 3  # up to which a number depends on other operations
+DISTANCE = 3  # largest distance at which other operations influence a number
 PACKED_FUNCTIONS = CALLS | {"tan", "asin", "acos", "atan", "exp", "log", "tanh", "sign"}
 _Edge = tuple[int, int]  # an operation, and the kind of its connection
 
@@ -38,18 +38,19 @@ def repeated_packs(
     choose: Callable[[Sequence[Pack]], Sequence[Pack]],
 ) -> list[Pack]:
     """Return packs of at most ``width`` lanes, a power of two, users first, without circular dependences.
-    The widest packs are chosen first; the remaining operations are for pairs of branches and packs that grow
-    from these.
+
+    The widest packs are chosen first. The other operations may become pairs: those in ``branches``, and pairs
+    that grow from them.
     """
     graph = _Graph(nodes)
     found: dict[int, tuple[int, ...]] = {}
     while width > 2:
         _Growth(graph, width, found)
-        chosen = [graph.places(pack) for pack in choose(graph.packs(found))]
+        chosen = [graph.indices(pack) for pack in choose(graph.packs(found))]
         found = {i: column for column in chosen for i in column}
         width //= 2
     for pack in branches:
-        column = graph.places(pack)
+        column = graph.indices(pack)
         if found.keys().isdisjoint(column):
             found.update(dict.fromkeys(column, column))
     _Growth(graph, 2, found)
@@ -61,7 +62,7 @@ class _Graph:
 
     def __init__(self, nodes: Sequence[Expr]) -> None:
         self.nodes = [n for n in nodes if n.kind != "let"]
-        self.place = {n: i for i, n in enumerate(self.nodes)}
+        self.index = {n: i for i, n in enumerate(self.nodes)}
         numbering: dict[object, int] = {}
         self.own: list[int] = []  # the kind of each operation
         self.operands: list[list[_Edge]] = []
@@ -73,7 +74,7 @@ class _Graph:
             for x, kind in zip(node.args, kinds, strict=True):
                 edge = numbering.setdefault(kind, len(numbering))
                 x = strip_lets(x)
-                at = self.place.get(x)
+                at = self.index.get(x)
                 if at is None:
                     given.append((edge, "number" if x.kind == "number" else x.data.role == "state"))
                 else:
@@ -93,7 +94,7 @@ class _Graph:
         return node.kind == "sum" or all([2 * n == int(2 * n) for n in node.data[1]])
 
     def _numbers(self) -> list[list[int]]:
-        """Return the numbers of operations, by the distance up to which they depend on others."""
+        """Return the numbers of operations, for each distance up to which other operations influence them."""
         own = np.array(self.own, dtype=np.uint64)
         edges = [(user, i, edge) for user, below in enumerate(self.operands) for i, edge in below]
         user, operand, edge = np.array(edges or [(0, 0, 0)], dtype=np.int64).T
@@ -108,15 +109,15 @@ class _Graph:
             found.append(_mix(_mix(own) + np.uint64(3) * below + np.uint64(5) * above))
         return [np.unique(numbers, return_inverse=True)[1].tolist() for numbers in found]
 
-    def places(self, pack: Pack) -> tuple[int, ...]:
-        return tuple([self.place[n] for n in pack.lanes])
+    def indices(self, pack: Pack) -> tuple[int, ...]:
+        return tuple([self.index[n] for n in pack.lanes])
 
     def packs(self, home: dict[int, tuple[int, ...]]) -> list[Pack]:
         """Return the packs of columns, users first, without circular dependences."""
         return [self.pack(column, home) for column in _without_circles(self, home)]
 
     def pack(self, column: Sequence[int], home: dict[int, tuple[int, ...]]) -> Pack:
-        """Return a pack; as far as possible, its columns of operands correspond."""
+        """Return the pack of a column, with operands in the order in which they correspond best."""
         lanes = tuple([self.nodes[i] for i in column])
         first = lanes[0]
         ours = [strip_lets(x) for x in first.args]
@@ -144,15 +145,15 @@ class _Graph:
 
     def _mate(self, x: Expr, lane: int, home: dict[int, tuple[int, ...]]) -> int | None:
         """Return the index of the operation ``lane`` lanes after x in the pack of x, or None."""
-        at = self.place.get(x, -1)
+        at = self.index.get(x, -1)
         after = home.get(at, ())[lane:]
         return after[home[at].index(at)] if at in home and home[at].index(at) < len(after) else None
 
     def _rank(
         self, x: Expr, y: Expr, mate: int | None, home: dict[int, tuple[int, ...]], equal: bool
     ) -> tuple[bool, ...]:
-        """Return the faults of y as the counterpart of x, the most important first."""
-        at = self.place.get(y, -1)
+        """Return the sort key of y as the counterpart of x: True for each fault, most important first."""
+        at = self.index.get(y, -1)
         alike = x.kind == y.kind and (x.kind != "symbol" or x.data.role == y.data.role)
         return mate != at or mate is None, y is not x, at in home, not alike, not equal
 
@@ -174,7 +175,7 @@ class _Growth:
         self.lane: dict[int, int] = {}
         self._waiting: deque[tuple[int, ...]] = deque()
         self._wider = set(columns)
-        for column in dict.fromkeys(columns.values()):  # wider columns, parts of which may grow on
+        for column in dict.fromkeys(columns.values()):  # packs also grow from parts of wider columns
             self.lane.update((i, k % lanes) for k, i in enumerate(column))
             self._waiting.extend([column[k : k + lanes] for k in range(0, len(column), lanes)])
         self._grow()
@@ -183,8 +184,10 @@ class _Growth:
                 self._grow()
 
     def _seeds(self) -> Iterator[tuple[int, ...]]:
-        """Yield operations whose number occurs exactly once per lane: numbers of the largest distance first,
-        and the last operations first, since these wait for the most others.
+        """Yield operations whose number occurs exactly as often as there are lanes.
+
+        Numbers of the largest distance come first, and the last operations first, since these depend on the
+        most other operations.
         """
         for numbers in reversed(self.graph.numbers[1:]):
             groups: dict[int, list[int]] = {}
@@ -196,7 +199,7 @@ class _Growth:
                     yield tuple(group)
 
     def _in_lanes(self, column: tuple[int, ...]) -> tuple[int, ...]:
-        """Return operations in the order of their neighbours' lanes, if these are all different."""
+        """Return operations in the order of their neighbours' lanes, if each lane occurs once."""
         seen = [self._lanes_beside(i) for i in column]
         order = [next(iter(lanes)) if len(lanes) == 1 else -1 for lanes in seen]
         if sorted(order) != list(range(self.lanes)):
@@ -230,7 +233,7 @@ class _Growth:
                 column = self._waiting.popleft()
                 grown += self._beside(column, self.graph.operands) + self._beside(column, self.graph.users)
                 again.append(column)
-            if grown:  # later packs may tell ambiguous neighbours apart
+            if grown:  # the new packs may distinguish neighbours that were ambiguous
                 self._waiting.extend(again)
                 again = []
 

@@ -1,4 +1,4 @@
-"""The sections of a program, made from the expressions of a derivation; the search for fewer operations."""
+"""The sections of a program, made from the expressions of a derivation, and a search for fewer operations."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from armillary.version import VERSION
 
 # Fewer operations by search, for ``derive(effort="high")``.
 #
-# The passes are greedy: their result depends on the order in which unknowns were eliminated and on which
-# intermediate values stay whole. Every choice of these gives correct equations, so choices are tried at
-# random and the best is kept, by exact counts. The numbers of trials are fixed and the generator has a fixed
-# seed: the result is the same on every machine. Choices are stored between processes under a digest of the
-# expressions; a stored choice of another graph would cost operations, not correctness.
+# The passes are greedy: their result depends on the order in which unknowns are eliminated and on the choice
+# of intermediate values that are kept. All choices give correct equations, so random choices are tried, and
+# the one with the fewest operations is kept. The numbers of trials and the seed are fixed: the result is the
+# same on every machine. Choices are stored between processes under a digest of the expressions; a stored
+# choice of another graph would cost operations, but the equations would be correct.
 
 ORDERS_TRIED = 60
 SETS_TRIED = 800
@@ -35,9 +35,7 @@ NODES = 3000
 
 
 def cost(graph: Graph) -> tuple[float, float]:
-    """Return the weight of the operations and, for equal weights, the longest chain of
-    dependent operations.
-    """
+    """Return the cost by which graphs are compared: the weight of operations, then their longest chain."""
     return graph.operations.weight, critical_path(graph.order)
 
 
@@ -78,8 +76,8 @@ def best_order(
 def fewest_operations(roots: Sequence[Expr], taken: Iterable[str]) -> tuple[Sequence[Expr], list[Gain]]:
     """Return the roots without the intermediate values that obstruct the passes, and the gains.
 
-    Each trial inlines or restores up to three values. A trial that is as good as the best so far replaces it,
-    so that the search moves along plateaus. ``taken`` are names that constants must not have.
+    Each trial inlines or restores up to three values. A trial that is as good as the best one replaces it, so
+    that the search moves along plateaus. ``taken`` are names that constants must not have.
     """
     graph = Graph(roots)
     values = [n for n in graph.order if n.kind == "let" and not isinstance(n.data, KeptName)]
@@ -89,7 +87,7 @@ def fewest_operations(roots: Sequence[Expr], taken: Iterable[str]) -> tuple[Sequ
     def measure(dissolved: set[int]) -> tuple[Operations, list[Expr]]:
         with trial_intermediates():
             opened = {values[i] for i in dissolved}
-            trial = graph.remade(lambda node, args: args[0] if node in opened else None, opened).roots
+            trial = graph.rebuild_nodes(lambda node, args: args[0] if node in opened else None, opened).roots
             improved, _ = improve(trial, Constants(taken))
         return improved.operations, trial
 
@@ -112,7 +110,7 @@ def fewest_operations(roots: Sequence[Expr], taken: Iterable[str]) -> tuple[Sequ
 
 
 def _name(what: str, trials: int, roots: Sequence[Expr]) -> str:
-    """Return the name of a search in the cache, from its kind, its length and the digests of its subject."""
+    """Return the key of a search in the cache, from its kind, number of trials and digests of expressions."""
     size = len(operands_first(roots))
     return cache.digest(
         "search", VERSION, what, str(trials), str(size), *(str(settle(r).digest) for r in roots)
@@ -140,7 +138,7 @@ def _keep(name: str, choices: Iterable[int]) -> None:
 def program_of(
     system: Description, wanted: Targets, plain: Undimensioned, *, check: bool = False
 ) -> tuple[Program, list[Gain]]:
-    """Return the program, its sections improved one by one with shared constants, and the gains of passes.
+    """Return the program, with sections that share constants, and the gains of the passes.
 
     With ``check``, every pass and the program are tested.
     """
@@ -226,7 +224,7 @@ def program_of(
 def with_change_sections(
     program: Program, system: Description, motion: Sequence[Expr], wanted: Sequence[StepSection]
 ) -> Program:
-    """Return a program with sections that take a motion; constants that only these need come last."""
+    """Return a program with sections that take a motion; constants of these sections alone come last."""
     constants = _further_constants(program, system)
     graphs = [hoist(Graph(s.results), constants) for s in wanted]
     changes = tuple(section(s.name, s.labels, g) for s, g in zip(wanted, graphs, strict=True))
@@ -234,7 +232,7 @@ def with_change_sections(
 
 
 def with_partial_section(program: Program, system: Description, wanted: StepSection) -> Program:
-    """Return a program with a section of its partial derivatives; constants that only it needs come last."""
+    """Return a program with a section of its partial derivatives; constants of this section come last."""
     constants = _further_constants(program, system)
     graph, _ = improve(wanted.results, constants, search=wanted.search)
     found = _with_constants(program, constants, [graph])
@@ -246,7 +244,7 @@ def _further_constants(program: Program, system: Description) -> Constants:
 
 
 def _with_constants(program: Program, constants: Constants, graphs: Sequence[Graph]) -> Program:
-    """Return a program with the constants of more sections after its own constants."""
+    """Return a program with the constants of further sections after those that it has."""
     known = set(program.constants)
     more = [c for c in _constants_used(graphs) if c not in known]
     used = (*program.constants, *more)
@@ -256,7 +254,7 @@ def _with_constants(program: Program, constants: Constants, graphs: Sequence[Gra
 
 
 def _fire_sections(wanted: Targets, fires: Sequence[Graph], labels: list[str]) -> tuple[ProgramSection, ...]:
-    """Return the sections of the events; events with the same effects share one."""
+    """Return the sections of the events; events with the same effects share a section."""
     made: dict[int, ProgramSection] = {}
     for event, graph in zip(wanted.watched, fires, strict=True):
         if id(graph) not in made:

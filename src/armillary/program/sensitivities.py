@@ -1,4 +1,4 @@
-"""Forward sensitivities: variables, outputs, the search for rates that jump, and the extended program."""
+"""Forward sensitivities: their variables and outputs, a search for jumps of rates, the extended program."""
 
 from __future__ import annotations
 
@@ -27,19 +27,18 @@ from armillary.program.sections import program_of
 from armillary.program.targets.targets import INTERNAL_EVENTS, OutputColumn, Targets
 from armillary.untyped import DataTable, Given
 
-# Parameters by which a motion is differentiated, and outputs, by name: checked, with sizes and units.
+# The parameters and initial values by which a motion is differentiated, and the outputs, by name.
 
 _LEAST = 1e-3  # least size of a parameter, as a share of its default, or of 1 without a default
 
 
 @dataclass(frozen=True, eq=False)
 class Direction:
-    """The variable by which a motion is differentiated: a parameter, or the initial value of a coordinate,
-    speed, state or memory.
+    """A variable of differentiation: a parameter, or an initial coordinate, speed, state or memory.
 
-    ``factor`` converts its stated units to the model's. ``size`` is in the model's units: the magnitude of a
-    parameter in each run, at least a thousandth of its default, since near zero there is no other measure; 1
-    for initial values.
+    ``factor`` converts its stated units to the model's. ``size``, in the model's units, is 1 for initial
+    values; for a parameter it is the magnitude in each run, but at least a thousandth of the default, since a
+    value near zero is no measure.
     """
 
     name: str
@@ -114,17 +113,17 @@ def quotient(units: str, by: str) -> str:
 # The search for jumps of expressions, by evaluation on both sides of each switch.
 #
 # A choice such as select(x > 0, k x, 0) has a kink where its condition changes, which does not harm
-# derivatives. select(t > T, F, 0) jumps, and then the derivative of a motion by T does not follow from the
-# derivatives of its rates. Evaluation decides between them: one variable of a switch is varied until its
-# condition changes, and the expressions are computed just before, just after and a little farther off on both
-# sides. An expression jumps if it changes across the switch by at least _SHARE of its change beside it.
+# derivatives. select(t > T, F, 0) jumps; then the derivative of a motion by T does not follow from the
+# derivatives of the rates. Evaluation distinguishes the two: one variable of a switch is varied until the
+# condition changes, and the expressions are computed just before, just after and a little farther away on
+# both sides. An expression jumps if it changes across the switch by at least _SHARE of its change beside it.
 #
-# This is a search from typical values, not a proof: a jump hidden by other conditions, or beyond the range of
-# the search, is not found.
+# The search starts from typical values and proves nothing: it does not find a jump that other conditions hide
+# or that is beyond its range.
 
 Evaluator = Callable[[Values], Sequence[NumericValue]]
 _COMPARED = ("lt", "le", "gt", "ge")
-_PLACES = 8  # random places from which each switch is searched
+_PLACES = 8  # random places from which each switch is sought
 _REACH = np.geomspace(1e-6, 1e6, 241)  # distances from a typical value x, in units of max(|x|, 1)
 _REACH = np.concatenate([-_REACH[::-1], [0.0], _REACH])
 _NEAR = 1e-15  # distance of the inner points from a switch, relative to the variable, beyond its rounding
@@ -132,13 +131,13 @@ _BESIDE = 1e-8  # relative distance of the outer points, far enough for a kink t
 _SHARE = 1e-3  # least change across a jump, as a share of the change beside it
 _JUMP = 1e-9  # least jump, relative to the size of the expression
 _BREAKS = 8  # approximate number of jumps of a table that are examined
-_COLUMNS = 256  # places computed at once
+_COLUMNS = 256  # most points that are evaluated together
 
 
 class JumpSearch:
     """A search for calls at which an expression jumps, at instants that depend on ``moving`` symbols.
 
-    ``lasting`` symbols change continuously; others change only at events, which move no switch.
+    ``lasting`` symbols change continuously; other symbols change only at events and are not varied.
     """
 
     def __init__(
@@ -183,8 +182,9 @@ class JumpSearch:
 
 
 def switches(expressions: Sequence[Expr]) -> Iterator[tuple[Expr, Expr, Expr]]:
-    """Yield calls that may jump, each with an expression that is zero at the jump, and an expression that is
-    positive on one side of it only.
+    """Yield (call, gap, side) for calls that may jump.
+
+    The expression gap is zero at the jump; side is positive on one side of the jump only.
     """
     for node in operands_first(expressions):
         if node.kind != "call":
@@ -195,14 +195,14 @@ def switches(expressions: Sequence[Expr]) -> Iterator[tuple[Expr, Expr, Expr]]:
             yield node, node.args[0], node.args[0]
         elif node.data in ("floor", "ceil", "mod"):
             turns = node.args[0] / node.args[1] if node.data == "mod" else node.args[0]
-            yield node, turns, sin(math.pi * turns)  # which changes its sign at every whole number
+            yield node, turns, sin(math.pi * turns)  # the sine changes its sign at every whole number
         elif isinstance(node.data, Piecewise) and node.data.arity == 1:
             for x in _table_jumps(node.data):
                 yield node, node.args[0] - x, node.args[0] - x
 
 
 def _table_jumps(table: Piecewise) -> list[float]:
-    """Return the arguments at which a table jumps, or a selection of them if there are many."""
+    """Return the arguments at which a table jumps, about _BREAKS of them if there are more."""
     x = table.breaks[0]
     left, right = (table.value(np.nextafter(x, side)) for side in (-np.inf, np.inf))
     found = x[np.abs(right - left) > _JUMP * np.max(np.abs(table.coefficients), initial=0.0)]
@@ -212,7 +212,10 @@ def _table_jumps(table: Piecewise) -> list[float]:
 def _across(
     side: Evaluator, ways: Sequence[Expr], typical: Mapping[Expr, float], chance: np.random.Generator
 ) -> dict[Expr, np.ndarray] | None:
-    """Return values near typical ones, four of each: before, just before, just after, after a switch."""
+    """Return values of all symbols at four points: before, just before, just after and after a switch.
+
+    The points are near the typical values; return None if no switch is found.
+    """
     at = {
         s: x if s.data.role == "parameter" else x + float(chance.normal(scale=0.3))
         for s, x in typical.items()
@@ -247,33 +250,32 @@ def _values_by_side(values: Evaluator, count: int, places: Sequence[Mapping[Expr
     return np.concatenate(found, axis=1)
 
 
-# Programs that carry the derivatives of their motion along: forward sensitivities.
+# Programs that also integrate the derivatives of their motion: forward sensitivities.
 #
-# For every parameter or initial value p the state is extended by S = ∂y/∂p and the memory by ∂m/∂p, so that
-# everything that runs a program runs this one too. With the derivatives of the rates f, of the updates and of
-# the outputs taken along (S, ∂m/∂p, 1),
+# For every parameter or initial value p the state is extended by S = ∂y/∂p and the memory by ∂m/∂p. So all
+# code that runs a program can run the extended program. With the derivatives of the rates f, of the updates
+# and of the outputs along the direction (S, ∂m/∂p, 1),
 #
 #     Ṡ = (∂f/∂y) S + (∂f/∂m) ∂m/∂p + ∂f/∂p            S(0): see runtime/start/derivatives.py
 #
-# At an event g = 0 that leaves y⁺ = r(t, y, m), the instant moves with p too: τ' = −dg/dp / (dg/dt), and
+# At an event g = 0 that sets y⁺ = r(t, y, m), the instant depends on p, too: τ' = −dg/dp / (dg/dt), and
 #
 #     S⁺ = (∂r/∂y)(S⁻ + f⁻ τ') + (∂r/∂t) τ' + ∂r/∂p − f⁺ τ'
 #
 # (the saltation matrix; Leine & Nijmeijer 2004, Dynamics and Bifurcations of Non-Smooth Mechanical Systems).
-# Steps bring Euler parameters back to unit length and coordinates back to closed loops, but do not correct S.
-# Only the part of S along the constraints counts, so S is projected wherever it is used: S − e (eᵀS)/(eᵀe)
-# for Euler parameters e, and S + N δ with J_d δ = −(∂Φ/∂q S + ∂Φ/∂p) for gaps Φ, by the implicit function
-# theorem.
+# Steps normalise Euler parameters and close loops again, but do not correct S. Only the part of S along the
+# constraints has a meaning, so S is projected wherever it is used: S − e (eᵀS)/(eᵀe) for Euler parameters e,
+# and S + N δ with J_d δ = −(∂Φ/∂q S + ∂Φ/∂p) for gaps Φ, by the implicit function theorem.
 #
-# A state of the program is S times the size of p, its value in the run: the change of y per relative change
-# of p, for which the tolerances of y itself are right.
+# The states of the program are S times the size of p in the run, that is the change of y per relative change
+# of p. The tolerances of y suit these states.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DerivedSensitiveEquations(DerivedEquations):
     """Equations of motion with the derivatives of the motion as further states."""
 
-    plain: DerivedEquations | None = None  # the same without derivatives
+    plain: DerivedEquations | None = None  # the equations without derivatives
     directions: tuple[Direction, ...] = ()
     of: tuple[str, ...] = ()  # outputs whose derivatives are outputs
     memory_indices: tuple[int, ...] = ()  # indices of memories that have derivatives
@@ -282,7 +284,7 @@ class DerivedSensitiveEquations(DerivedEquations):
 
     @property
     def speeds(self) -> tuple[str, ...]:
-        """Names of the speeds from whose values a run starts."""
+        """Names of the speeds whose initial values determine the start of a run."""
         assert self.plain is not None
         return self.plain.speeds
 
@@ -299,9 +301,9 @@ def sensitive_equations(
     *,
     ignore_jumps: bool = False,
 ) -> DerivedSensitiveEquations:
-    """Return the equations with derivatives ``of`` outputs ``to`` parameters and initial values, by name.
+    """Return the equations with derivatives ``of`` outputs ``to`` parameters and initial values by name.
 
-    ``of=None`` takes coordinates, speeds and the outputs of the model. Rates that jump are refused unless
+    ``of=None`` means coordinates, speeds and the outputs of the model. Rates that jump are an error unless
     ``ignore_jumps``.
     """
     _check_differentiable(equations)
@@ -321,7 +323,7 @@ def sensitive_equations(
 
 
 def _check_differentiable(equations: DerivedEquations) -> None:
-    """Raise an error for events through which derivatives are not carried."""
+    """Raise an error for events at which the derivatives of the motion cannot be computed."""
     equations.check_use("sensitivities")
     constraints = equations.system.constraints.values()
     held = set(symbols(*(c.position for c in constraints if c.position is not None)))
@@ -335,15 +337,15 @@ def _check_differentiable(equations: DerivedEquations) -> None:
             or any(s.data.name in equations.configuration.locked for s in event.changes)
         ):
             raise ArmillaryError(
-                f"{where} locks or unlocks joints, and the derivatives of the motion are not carried through "
-                "that; leave it out, or model the lock as a stiff spring and damper"
+                f"{where} locks or unlocks joints, which sensitivities do not support; leave it out, or "
+                "model the lock as a stiff spring and damper"
             )
         for s in event.changes if constraints else ():
             name = s.data.name
             if s.data.role == "coordinate" or s in held or name in equations.dependents:
                 raise ArmillaryError(
                     f"{where} sets '{name}' in a system with constraints, whose loops are then closed again, "
-                    "and the derivatives of the motion are not carried through that; leave it out"
+                    "which sensitivities do not support; leave it out"
                 )
 
 
@@ -400,7 +402,7 @@ class _Along:
         kept = _pick(t.memory, memory_indices)
         self.states = tuple(of(s, "variable") for s in given)
         self.memories = tuple(of(m, "memory") for m in kept)
-        # All that moves with p: the state, the memory, and p itself.
+        # The changes with p of the state, the memory and p itself.
         self.moving: dict[Expr, Expr] = dict(zip(given, self.states, strict=True))
         self.moving |= dict(zip(kept, self.memories, strict=True))
         if direction.role == "parameter":
@@ -452,8 +454,9 @@ def _on_sphere(t: Targets, moving: Mapping[Expr, Expr]) -> dict[Expr, Expr]:
 
 
 def _moving(t: Targets, asked: Sequence[Direction], system: Description) -> dict[Expr, Expr]:
-    """Return everything that can move, each with a symbol for its rate: the state, the requested directions,
-    and memories that depend on these directly or through others.
+    """Return all variables that depend on the requested directions, each with a symbol for its change.
+
+    These are the state, the requested directions, and memories that depend on them directly or indirectly.
     """
     started = [
         m for m, memory in zip(t.memory, system.memories.values(), strict=True) if memory.start is not None
@@ -478,7 +481,7 @@ def _moving(t: Targets, asked: Sequence[Direction], system: Description) -> dict
 
 
 class JumpCheck:
-    """A check whether rates jump; the equations lack the effect of a jump on the derivatives."""
+    """A check whether rates jump: the extended program lacks the effect of a jump on the derivatives."""
 
     def __init__(self, equations: DerivedEquations, moving: Mapping[Expr, Expr]) -> None:
         t, system, self._plain = equations.targets, equations.system, equations.reduction.plain
@@ -495,11 +498,11 @@ class JumpCheck:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing can jump, whatever the parameters."""
+        """Whether no rate can jump with any parameters."""
         return self._search.idle
 
     def __call__(self, parameters: Mapping[str, float]) -> str:
-        """Return the message, "" if nothing jumps; ``parameters``, in the model's units, replace defaults."""
+        """Return an error message, "" if no rate jumps; ``parameters`` (in model units) replace defaults."""
         given = {self._plain(p): parameters[n] for n, p in self._system.parameters.items() if n in parameters}
         if not (found := self._search(self._typical | given)):
             return ""

@@ -1,17 +1,17 @@
 """The linear equations of implicit steps as sparse equations: the graph of the rates in place of ∂f/∂y.
 
-In relative coordinates ∂f/∂y of a chain is full, although the cost of its rates grows linearly with the
-length. So the intermediate values z of the rates are unknowns besides the increments w of the states,
+In relative coordinates ∂f/∂y of a chain is full, although the cost of the rates grows linearly with the
+length. So the intermediate values z of the rates are unknowns, in addition to the increments w of the states,
 
     w/g − ∂f/∂y w − ∂f/∂z z = r
         −∂z/∂y w − ∂z/∂z z + z = 0
 
 (Griewank, Walther (2008), Evaluating Derivatives, section 9.3). Intermediate values with few operands and few
-users are eliminated here, in symbols, by the chain rule. The others are eliminated in each step, in levels
-from one end of the graph to the other, within a level by the fewest neighbours (Markowitz 1957). In a tree
-this leads from the leaves to the root: a cable takes 480 operations a segment, and its factors have 200
-elements a segment. Without levels it takes twice as many operations, since couplings between eliminated
-values grow from both sides of a gap.
+users are eliminated here, symbolically, by the chain rule. The other unknowns are eliminated numerically in
+each step, in levels from one end of the graph to the other, within a level by the fewest neighbours
+(Markowitz 1957). In a tree this leads from the leaves to the root: a cable takes 480 operations a segment,
+and its factors have 200 elements a segment. Without levels it takes twice as many operations, since couplings
+between eliminated values grow from both sides of a gap.
 
 Pivots are on the diagonal, which is never structurally zero: it is 1 or 1/g before elimination. The step
 detects a pivot that cancels (solver/linearly_implicit.py).
@@ -29,12 +29,12 @@ from armillary.algebra.expression import UNIT, ZERO, Expr
 from armillary.algebra.functions import let
 from armillary.algebra.walk import operands_first
 
-# Largest (p − 1)(s − 1) of an intermediate value with p operands and s users that is eliminated in symbols.
-# With 0, 1 and 2, each step is left 820, 460 and 1,050 operations a segment of a cable: with more, values of
+# An intermediate value with p operands and s users is eliminated symbolically up to this (p − 1)(s − 1). With
+# 0, 1 and 2, each step takes 820, 460 and 1,050 operations for a segment of a cable: with more, values of
 # bodies that are not neighbours are coupled.
 _FEW = 1
-_LEVELS = (1, 4)  # numbers of levels of the graph that are tried as one level; the cheapest is kept
-_HUB = 4  # times the mean number of neighbours, above which distances leave out a value
+_LEVELS = (1, 4)  # numbers of levels that are merged into one on trial; the cheapest elimination is kept
+_HUB = 4  # a value with more neighbours than this many times the mean is left out of distances
 _SOLUTIONS = 8  # solutions with each factorisation, in rodas5p
 
 
@@ -44,7 +44,7 @@ class SparseStructure:
 
     Row i of the factors has the elements `row_start[i]` … `row_start[i + 1]`; from `upper_start[i]` on they
     lie to the right of the diagonal. `column` has their columns. `entry_start` and `entry_column` are the
-    same for the elements of the equations themselves, the results of the section of partial derivatives.
+    same for the elements of the equations, which are the results of the section of partial derivatives.
     `state_of` is the state of a row, −1 if the row belongs to an intermediate value. `forward` has the rows
     in the order in which values follow from each other.
     """
@@ -81,7 +81,7 @@ TABLES = ("extent", *(f.name for f in fields(SparseStructure) if f.name != "oper
 
 
 class _Graph:
-    """Values that depend on states, with the partial derivatives of each by the values that determine it.
+    """Values that depend on states, with their partial derivatives by their operands.
 
     Nodes are numbered: states first, then intermediate values (operands before users), then rates.
     """
@@ -209,9 +209,7 @@ def _graph_levels(known: Sequence[Iterable[int]]) -> list[int]:
 
 
 def _distances(near: Sequence[Collection[int]], start: int, most: float) -> dict[int, int]:
-    """Return the distances of unknowns from ``start``, on paths without unknowns of more than ``most``
-    neighbours.
-    """
+    """Return distances from ``start``, on paths without unknowns that have more than ``most`` neighbours."""
     found, present = {start: 0}, [start]
     while present:
         following: dict[int, None] = {}
@@ -224,9 +222,7 @@ def _distances(near: Sequence[Collection[int]], start: int, most: float) -> dict
 
 
 class _Elimination(NamedTuple):
-    """The order of elimination, the columns of each row's factors off the diagonal, the number
-    of products.
-    """
+    """The order of elimination, each row's columns of factors off the diagonal, the number of products."""
 
     order: list[int]
     factors: list[list[int]]

@@ -18,8 +18,8 @@ from armillary.program.equations import assigned_names, in_steps
 from armillary.program.pieces import Pieces
 from armillary.program.program import section
 
-FORMS = ("M u' = f", "M u' + h = Q", "rows")  # the second keeps velocity terms h on the left
-SPEEDS = ("u", "q'")  # q' for speeds that are rates of coordinates
+FORMS = ("M u' = f", "M u' + h = Q", "rows")  # h: velocity terms on the left side
+SPEEDS = ("u", "q'")  # q': speeds that are rates of coordinates are printed as rates
 NAMES = ("short", "full")  # numbered symbols, or the model's names
 
 
@@ -29,7 +29,7 @@ _GREEK_NAMES = {chr(name2codepoint[word]): word for word in GREEK}
 
 
 class SymbolEntry(NamedTuple):
-    """A printed symbol, and the quantity of the model that it stands for."""
+    """A printed symbol, and the quantity of the model that it represents."""
 
     symbol: Expr
     stands_for: Expr
@@ -39,8 +39,8 @@ class SymbolEntry(NamedTuple):
 class Textbook:
     """The parts of M u̇ = f as expressions to be printed.
 
-    Terms are collected; if they are too long to read then, they are printed as the formalism made them, in
-    terms of intermediate values (``definitions``).
+    Terms are collected. If this makes them too long to read, they are printed as the formalism made them,
+    with intermediate values (``definitions``).
     """
 
     coordinates: tuple[SymbolEntry, ...]
@@ -65,10 +65,11 @@ def textbook(
 ) -> Textbook:
     """Return pieces as expressions to be printed.
 
-    ``symbols`` are the user's symbols of coordinates and speeds by name, {"pole.q1": "theta"}: their sines
-    are written out, and the speed that is the rate of such a coordinate is printed as its symbol with a dot.
-    ``speeds="q'"`` prints q̇ for a speed that is the rate of a coordinate. ``names="full"`` keeps the model's
-    names, A.q1 as q₁ with A above it, and writes sin and cos out; "short" numbers coordinates and speeds.
+    ``symbols`` are the user's symbols of coordinates and speeds by name, {"pole.q1": "theta"}. Sines of these
+    coordinates are not abbreviated, and a speed that is the rate of such a coordinate is printed as its
+    symbol with a dot. ``speeds="q'"`` prints q̇ for every speed that is the rate of a coordinate.
+    ``names="full"`` keeps the model's names, A.q1 as q₁ with the superscript A, and does not abbreviate sines
+    and cosines; "short" numbers coordinates and speeds.
     """
     one_of(speeds, SPEEDS, "there is no way to write speeds ", ModelError)
     one_of(names, NAMES, "there is no kind of names ", ModelError)
@@ -102,7 +103,7 @@ def textbook(
 
 
 def _in_steps(roots: Sequence[Expr]) -> tuple[list[Expr], list[tuple[Expr, Expr]]]:
-    """Return the roots in terms of intermediate values, and (value, definition) of these in order."""
+    """Return the roots as expressions of intermediate values, and (value, definition) of these in order."""
     whole = section("", [""] * len(roots), roots)
     names = {node: name for node, name in assigned_names(whole).items() if not _is_trig(node)}
     steps, results = in_steps(whole.results, names)
@@ -124,7 +125,7 @@ class _Symbols:
         others = {_shape(s.data.name) for s in symbols(*roots) if s not in moving}
         if twice := [name for name, s in own.items() if _shape(s.data.name) in others]:
             raise ModelError(
-                f"symbols=: '{own[twice[0]].data.name}' of '{twice[0]}' is the symbol of something else in "
+                f"symbols=: '{own[twice[0]].data.name}' of '{twice[0]}' is the symbol of another quantity in "
                 "the equations; choose another"
             )
         short = short and not any(_looks_like_coordinate(shape) for shape in others)
@@ -145,7 +146,7 @@ class _Symbols:
         self._number = {q: i for i, q in enumerate(self.coordinates, start=1) if q not in named}
 
     def print_roots(self, roots: Iterable[Expr]) -> list[Expr]:
-        """Return expressions in terms of these symbols."""
+        """Return expressions with these symbols in place of the model's."""
         renamed = transform(roots, self._known.get)
         return transform(renamed, self._abbreviate) if self.short else renamed
 
@@ -164,7 +165,7 @@ class _Symbols:
 
 
 def own_symbols(pieces: Pieces, given: Mapping[str, str] | None) -> dict[str, Expr]:
-    """Return the user's symbols of coordinates and speeds by name; Greek letters may be given as such."""
+    """Return the user's symbols of coordinates and speeds by name; Greek letters are spelled out."""
     known = [s.data.name for s in (*pieces.coordinates, *pieces.speeds)]
     found = {}
     for name, word in checked_names(
@@ -205,10 +206,10 @@ def _looks_like_coordinate(shape: tuple[str, str]) -> bool:
     return shape[0] in ("q", "u", "s", "c") and shape[1].isdigit()
 
 
-# M u̇ = f typeset in a notation: a list of equations, each a finished text of LaTeX or MathML.
+# M u̇ = f typeset in a notation: a list of equations, each a text in LaTeX or MathML.
 
-_WIDE = 64  # most characters of a row, as plain text, for which M is printed as a matrix
-_LONG = 90  # most characters of a right side, as plain text, that is printed on one line
+_WIDE = 64  # M is printed as a matrix if the rows, as plain text, have at most this number of characters
+_LONG = 90  # a right side, as plain text, is printed on one line up to this number of characters
 
 
 def equations(book: Textbook, notation: Notation, form: str = FORMS[0]) -> list[str]:
@@ -232,7 +233,7 @@ def equations(book: Textbook, notation: Notation, form: str = FORMS[0]) -> list[
 
 
 def definitions(book: Textbook, notation: Notation) -> list[str]:
-    """Return the intermediate values as equations, for equations that are too long to be written out."""
+    """Return the definitions of the intermediate values as equations."""
     return [
         f"{notation.typeset(name)}{notation.equals}{notation.typeset(value)}"
         for name, value in book.definitions
@@ -281,9 +282,9 @@ def _equation_lines(book: Textbook, n: Notation) -> list[str]:
 
 
 def _by_causes(left: str, terms: dict[str, Expr], n: Notation) -> str:
-    """Return an equation whose terms have their causes below them, on one line or one line each.
+    """Return an equation with the cause below each term, on one line or with one line for each term.
 
-    A product with a negative sign has this sign before its brace.
+    The sign of a negative product is before the brace.
     """
     lines: list[str] = []
     length = 0

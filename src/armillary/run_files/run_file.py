@@ -43,6 +43,7 @@ from typing import NamedTuple
 from armillary.errors import ArmillaryError, shorten_message, shown, suggestion
 from armillary.files.model.documents import SCHEMA_VERSION, Document, read_document
 from armillary.model.reading.kinds import (
+    ANY_TABLE,
     COUNT,
     NUMBER,
     PATH,
@@ -54,7 +55,6 @@ from armillary.model.reading.kinds import (
     KeyedTable,
     Kind,
     ListOf,
-    TableKind,
     TableOf,
     choice,
 )
@@ -63,13 +63,54 @@ from armillary.settings import RUN_TABLE
 from armillary.untyped import DataTable, Given
 
 TABLES = ("parameters", "initial", "inputs", "memory", "user", "run", "output")
-RUN_KEYS = tuple(RUN_TABLE)
-OUTPUT_KEYS = ("file", "select")
-_KNOWN: dict[str, tuple[str, ...]] = {"run": RUN_KEYS, "output": OUTPUT_KEYS}  # tables of fixed keys
 # Tables with options of commands.
 ANALYSES = ("trim", "linearize", "bode", "modes", "sweep", "solve", "inverse")
-_TOP = ("model", "title", *TABLES, *ANALYSES)
 COMMAND_LINE = "command line"
+
+
+def _table_of_values(about: str) -> Kind:
+    # A dotted name may be a table in a table: RB.q1 = 1 is the same as "RB.q1" = 1.
+    return Described(TableOf(Either((QUANTITY, ANY_TABLE))), about)
+
+
+SELECTED = Either((WORDS, ListOf(WORDS)))
+_OUTPUT = KeyedTable(
+    "the results",
+    {
+        "file": Described(WORDS, "results: .csv, .nc, .parquet or .erd"),
+        "select": Described(SELECTED, "outputs to keep, by name or pattern; all if left out"),
+    },
+)
+_COLUMN = Either((WORDS, COUNT))
+_DATA: dict[str, Kind] = {"units": UNITS, "interpolation": choice(*INTERPOLATIONS)}
+_INPUT = Either(
+    (
+        QUANTITY,
+        KeyedTable(
+            "columns of a file", {"file": PATH, "time": _COLUMN, "column": _COLUMN, **_DATA}, ("file",)
+        ),
+        KeyedTable("points", {"t": ListOf(NUMBER), "y": ListOf(NUMBER), **_DATA}, ("t", "y")),
+        ANY_TABLE,
+    )
+)
+RUN_FILE = KeyedTable(
+    "a run file",
+    {
+        "model": Described(WORDS, "model file, relative to this one, or an example"),
+        "title": WORDS,
+        "parameters": _table_of_values("numbers in the parameters' own units, or text with others"),
+        "initial": _table_of_values("coordinates and speeds at the start"),
+        "inputs": Described(TableOf(_INPUT), "signals from outside: constants, or data over time"),
+        "memory": _table_of_values("memories at the start"),
+        "user": Described(ANY_TABLE, "data for the user's own function on_input"),
+        "run": KeyedTable("the settings of the run", {key: s.file_kind for key, s in RUN_TABLE.items()}),
+        "output": _OUTPUT,
+        **{name: Described(ANY_TABLE, f"options of armillary {name}") for name in ANALYSES},
+    },
+    ("model",),
+)
+# Tables of fixed keys, with these keys.
+FIXED = {name: tuple(kind.fields) for name, kind in RUN_FILE.fields.items() if isinstance(kind, KeyedTable)}
 
 
 class RunFileError(ArmillaryError):
@@ -128,9 +169,9 @@ class RunFile:
 
         def entries(table: str) -> dict[str, SourcedValue]:
             found = content.get(table, {})
-            known: Collection[str] = _KNOWN.get(table) or found
+            known: Collection[str] = FIXED.get(table) or found
             sound = {k: v for k, v in found.items() if k in known} if isinstance(found, dict) else {}
-            values = by_dotted_name(sound, lambda name: table not in _KNOWN and table != "inputs")
+            values = by_dotted_name(sound, lambda name: table not in FIXED and table != "inputs")
             return {
                 name: SourcedValue(value, where(document, table, *keys))
                 for name, (keys, value) in values.items()
@@ -164,7 +205,7 @@ class RunFile:
         problems = []
         for name, value in settings.items():
             table, key = _split_address(name)
-            known = _KNOWN.get(table)
+            known = FIXED.get(table)
             if known is not None and key not in known:
                 problems.append(f"{source}: there is no setting '{table}.{key}'{suggestion(key, known)}")
             if table == "output" and key == "select" and isinstance(value, str):
@@ -220,41 +261,35 @@ def _split_address(name: str) -> tuple[str, str]:
 
 def _form_problems(document: Document) -> list[str]:
     """Return errors in a run file that do not depend on its model: keys and the kinds of their values."""
-    content = document.data
-    found = unknown_keys(document, _TOP)
+    content, found = document.data, key_problems(document, RUN_FILE)
     if "model" not in content:
         found.append(f'{where(document)}: which model? begin with a line such as model = "car.toml"')
     for key in ("model", "title"):
         if key in content and not isinstance(content[key], str):
             found.append(f"{where(document, key)}: {key} must be text, not {shown(content[key])}")
-    return found + table_problems(document, {table: _KNOWN.get(table) for table in (*TABLES, *ANALYSES)})
+    return found
 
 
-def unknown_keys(document: Document, known: Iterable[str]) -> list[str]:
-    """Return errors for unknown keys of a file."""
-    return [
-        f"{where(document, key)}: unknown key '{key}'{suggestion(key, known)}"
-        for key in document.data
-        if key not in known
-    ]
-
-
-def table_problems(document: Document, tables: Mapping[str, Collection[str] | None]) -> list[str]:
-    """Return errors for entries that should be tables and are not, and for unknown keys in tables; a table
-    may have any keys if its known keys are `None`.
+def key_problems(document: Document, kind: KeyedTable) -> list[str]:
+    """Return errors for unknown keys of a file and of its tables of fixed keys, and for entries that should
+    be tables and are not.
     """
-    found = []
-    for table, known in tables.items():
-        values = document.data.get(table, {})
-        if not isinstance(values, dict):
-            message = f"{table} must be a table, [{table}], not {shown(values)}"
-            found.append(f"{where(document, table)}: {message}")
-        elif known is not None:
-            found += [
-                f"{where(document, table, key)}: unknown key '{key}' in [{table}]{suggestion(key, known)}"
-                for key in values
-                if key not in known
-            ]
+    found = [
+        f"{where(document, key)}: unknown key '{key}'{suggestion(key, kind.fields)}"
+        for key in document.data
+        if key not in kind.fields
+    ]
+    for key, value in document.data.items():
+        known = kind.fields.get(key)
+        if known is None or known.schema().get("type") != "object":
+            continue
+        elif not isinstance(value, dict):
+            found.append(f"{where(document, key)}: {key} must be a table, [{key}], not {shown(value)}")
+        elif isinstance(known, KeyedTable):
+            for name in value:
+                if name not in known.fields:
+                    place, near = where(document, key, name), suggestion(name, known.fields)
+                    found.append(f"{place}: unknown key '{name}' in [{key}]{near}")
     return found
 
 
@@ -278,49 +313,6 @@ def by_dotted_name(
         else:
             found[".".join(keys)] = (keys, value)
     return found
-
-
-def _table_of_values(about: str) -> Kind:
-    # A dotted name may be a table in a table: RB.q1 = 1 is the same as "RB.q1" = 1.
-    return Described(TableOf(Either((QUANTITY, TableKind()))), about)
-
-
-SELECTED = Either((WORDS, ListOf(WORDS)))
-_OUTPUT = KeyedTable(
-    "the results",
-    {
-        "file": Described(WORDS, "results: .csv, .nc, .parquet or .erd"),
-        "select": Described(SELECTED, "outputs to keep, by name or pattern; all if left out"),
-    },
-)
-_COLUMN = Either((WORDS, COUNT))
-_DATA: dict[str, Kind] = {"units": UNITS, "interpolation": choice(*INTERPOLATIONS)}
-_INPUT = Either(
-    (
-        QUANTITY,
-        KeyedTable(
-            "columns of a file", {"file": PATH, "time": _COLUMN, "column": _COLUMN, **_DATA}, ("file",)
-        ),
-        KeyedTable("points", {"t": ListOf(NUMBER), "y": ListOf(NUMBER), **_DATA}, ("t", "y")),
-        TableKind(),
-    )
-)
-RUN_FILE = KeyedTable(
-    "a run file",
-    {
-        "model": Described(WORDS, "model file, relative to this one, or an example"),
-        "title": WORDS,
-        "parameters": _table_of_values("numbers in the parameters' own units, or text with others"),
-        "initial": _table_of_values("coordinates and speeds at the start"),
-        "inputs": Described(TableOf(_INPUT), "signals from outside: constants, or data over time"),
-        "memory": _table_of_values("memories at the start"),
-        "user": Described(TableKind(), "data for the user's own function on_input"),
-        "run": KeyedTable("the settings of the run", {key: s.file_kind for key, s in RUN_TABLE.items()}),
-        "output": _OUTPUT,
-        **{name: Described(TableKind(), f"options of armillary {name}") for name in ANALYSES},
-    },
-    ("model",),
-)
 
 
 def run_schema() -> DataTable:

@@ -8,13 +8,10 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
-from armillary.settings import SettingOptions, expanded_signature, run_settings
 from armillary.stages.shared import LazyVerb, typed_verb
 from armillary.untyped import DataMapping, Given
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
     import numpy as np
 
     from armillary.analysis import efforts
@@ -26,17 +23,13 @@ if TYPE_CHECKING:
     from armillary.analysis.operating import branch
     from armillary.analysis.operating import trim as trim_module
     from armillary.analysis.places import PieceFunctions
-    from armillary.control import estimation, plant, tracking
+    from armillary.control import estimation, jax_functions, plant, run_gradient, torch_functions, tracking
     from armillary.control import ilqr as ilqr_module
-    from armillary.control.jax_functions import JaxFunctions
-    from armillary.control.optimum import Optimum
+    from armillary.control import optimize as optimize_module
     from armillary.control.predictive import PredictiveRegulator
     from armillary.control.regulators import Regulator
-    from armillary.control.run_gradient import RunGradient
-    from armillary.control.torch_functions import TorchFunctions
     from armillary.model.bodies.body import Body, Point
     from armillary.runtime.models.compiled import CompiledModel
-    from armillary.settings import Initial
     from armillary.stages.equations import Equations
 
 
@@ -202,11 +195,19 @@ class ModelControl:
         ilqr = typed_verb(ilqr_module.ilqr)
         estimate = typed_verb(estimation.estimate)
         second_derivatives = typed_verb(plant.second_derivatives)
+        gradient = typed_verb(run_gradient.gradient)
+        optimize = typed_verb(optimize_module.optimize)
+        to_jax = typed_verb(jax_functions.to_jax)
+        to_torch = typed_verb(torch_functions.to_torch)
     else:
         lqr_along = LazyVerb("armillary.control.tracking")
         ilqr = LazyVerb("armillary.control.ilqr")
         estimate = LazyVerb("armillary.control.estimation")
         second_derivatives = LazyVerb("armillary.control.plant")
+        gradient = LazyVerb("armillary.control.run_gradient")
+        optimize = LazyVerb("armillary.control.optimize")
+        to_jax = LazyVerb("armillary.control.jax_functions")
+        to_torch = LazyVerb("armillary.control.torch_functions")
 
     def lqr(
         self,
@@ -255,135 +256,3 @@ class ModelControl:
         limits = inputs if isinstance(inputs, Mapping) else {}
         limits = {name: pair for name, pair in limits.items() if pair is not None}
         return mpc(linear, Q, R, horizon, limits, final=final, passes=passes)
-
-    @expanded_signature(SettingOptions)
-    def gradient(
-        self,
-        t_end: float | str,
-        to: Sequence[object],
-        *,
-        cost: object = None,
-        final_cost: object = None,
-        sample_cost: object = None,
-        initial: Initial = None,
-        parameters: DataMapping | None = None,
-        memory: Mapping[str, float] | None = None,
-        inputs: object = None,
-        ignore_jumps: bool = False,
-        **settings: Unpack[SettingOptions],
-    ) -> RunGradient:
-        """Return the derivatives of ∫ ``cost`` dt + Σ ``sample_cost`` + ``final_cost`` of a run, by the
-        adjoint.
-
-        This takes one run and one backward pass, however many names ``to`` has: parameters, initial values
-        and inputs. An input with data in ``inputs`` gives a derivative by each of its values. Costs are texts
-        or expressions as for ``optimize``; ``sample_cost`` is summed over the rows of the run. Derivatives
-        are exact for the steps taken, by methods "rk4", "midpoint", "dopri5" and "dop853". Other arguments
-        are as in ``simulate``, ``ignore_jumps`` as in ``with_sensitivities``. Events and contacts are
-        refused.
-        """
-        from armillary.control.run_gradient import run_gradient
-
-        made = run_settings(ModelControl.gradient, t_end, **settings)
-        return run_gradient(
-            self._core, made, to, cost, final_cost, sample_cost, initial=initial, parameters=parameters,
-            memory=memory, inputs=inputs, ignore_jumps=ignore_jumps,
-        )  # fmt: skip
-
-    def to_jax(
-        self,
-        inputs: Sequence[str] | None = None,
-        parameters: Sequence[str] | None = None,
-        outputs: Sequence[str] | None = None,
-        *,
-        step: float | None = None,
-        method: str = "rk4",
-        parts: int = 1,
-        ignore_jumps: bool = False,
-    ) -> JaxFunctions:
-        """Return rates, outputs, a step and a whole run as functions of JAX that it differentiates both ways.
-
-        ``inputs`` are names of inputs v (left out: all), ``parameters`` of parameters p (left out: none),
-        ``outputs`` as for ``with_sensitivities``. Inputs are held for a ``step``, which is made of ``parts``
-        equal steps of an explicit ``method``. `jax.jit`, `grad`, `jvp` and `vmap` work; the code runs on the
-        CPU.
-        """
-        from armillary.control.array_functions import ArrayFunctions
-        from armillary.control.jax_functions import to_jax
-
-        how = (step, method, parts, ignore_jumps)
-        return to_jax(ArrayFunctions(self._core, inputs, parameters, outputs, *how))
-
-    def to_torch(
-        self,
-        inputs: Sequence[str] | None = None,
-        parameters: Sequence[str] | None = None,
-        outputs: Sequence[str] | None = None,
-        *,
-        step: float | None = None,
-        method: str = "rk4",
-        parts: int = 1,
-        ignore_jumps: bool = False,
-    ) -> TorchFunctions:
-        """Return rates, outputs, a step and a whole run as functions of PyTorch that it differentiates both
-        ways.
-
-        Arguments are as for ``to_jax``. Tensors must be on the CPU, and their memory is not copied;
-        `torch.func.vmap` and leading axes become runs of one compiled loop.
-        """
-        from armillary.control.array_functions import ArrayFunctions
-        from armillary.control.torch_functions import to_torch
-
-        how = (step, method, parts, ignore_jumps)
-        return to_torch(ArrayFunctions(self._core, inputs, parameters, outputs, *how))
-
-    def optimize(
-        self,
-        cost: object = None,
-        *,
-        duration: object,
-        inputs: Sequence[str] | Mapping[str, object],
-        initial: Mapping[str, object] | None = None,
-        final: Mapping[str, object] | None = None,
-        bounds: Mapping[str, object] | None = None,
-        path: Mapping[str, object] | None = None,
-        final_cost: object = None,
-        free: Mapping[str, object] | None = None,
-        periodic: Sequence[str] | Mapping[str, str] = (),
-        guess: object = None,
-        intervals: int = 20,
-        method: str = "hermite-simpson",
-        tolerance: float = 1e-8,
-        accuracy: float | None = 1e-6,
-        refinements: int = 5,
-        iterations: int = 500,
-        solver: str = "embedded",
-        parameters: DataMapping | None = None,
-        t0: float = 0.0,
-    ) -> Optimum:
-        """Return the motion that minimises ∫ ``cost`` dt + ``final_cost``, by collocation or shooting.
-
-        Costs are texts or expressions of states, inputs, parameters and t; ``cost=1`` is the time.
-        ``duration`` is a number or (low, high). ``inputs`` are names, or names with limits. ``initial`` and
-        ``final`` have values or limits of states, inputs and expressions at both ends; values that
-        ``initial`` does not name are as for ``simulate``, and None leaves one free. ``bounds`` hold for
-        states along the motion, ``path`` for expressions, ``free`` for parameters that are unknowns too.
-        States of ``periodic`` end as they begin; as a mapping it gives values at the beginning as expressions
-        of the end, such as those after an impact. Limits are pairs, None for no limit.
-        ``control.optimize_phases`` joins phases.
-
-        ``guess`` is a run, an earlier optimum, or columns by name over equal times, "duration" among them.
-        ``method`` is "hermite-simpson" or "radau" (collocation), or "multiple shooting": RK4 steps
-        integrate over intervals, in which inputs are linear. The mesh is refined until the error
-        of the states is estimated below ``accuracy`` of their sizes (None: not at all). ``solver`` "ipopt"
-        needs CasADi.
-        Interrupted by Ctrl-C it returns the best point so far.
-        """
-        from armillary.control.optimize import Search, optimize
-
-        search = Search(method, tolerance, accuracy, refinements, iterations, solver)
-        return optimize(
-            self._core, cost, search, duration=duration, inputs=inputs, initial=initial, final=final,
-            bounds=bounds, path=path, final_cost=final_cost, free=free, periodic=periodic, guess=guess,
-            intervals=intervals, parameters=parameters, t0=t0,
-        )  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from armillary.algebra.truncation import NeglectedTerms
     from armillary.analysis import effort_equations
     from armillary.analysis.identification import inertial_parameters
-    from armillary.control.casadi_functions import CasadiFunctions
+    from armillary.control import casadi_functions
     from armillary.mechanics.constraints.reduction import Configuration
     from armillary.model.bodies.body import Body, Point
     from armillary.program import configurations as configurations_module
@@ -143,6 +142,7 @@ class Equations(OtherStages):
         latex = typed_verb(documents.latex)
         html = typed_verb(documents.html)
         handout = typed_verb(documents.handout)
+        to_casadi = typed_verb(casadi_functions.to_casadi)
         inverse = typed_verb(effort_equations.effort_expressions)
         base_parameters = typed_verb(inertial_parameters.base_parameters)
     else:
@@ -150,6 +150,7 @@ class Equations(OtherStages):
         latex = LazyVerb("armillary.program.documents")
         html = LazyVerb("armillary.program.documents")
         handout = LazyVerb("armillary.program.documents")
+        to_casadi = LazyVerb("armillary.control.casadi_functions")
         inverse = LazyVerb("armillary.analysis.effort_equations", "effort_expressions")
         base_parameters = LazyVerb("armillary.analysis.identification.inertial_parameters")
 
@@ -171,27 +172,6 @@ class Equations(OtherStages):
         from armillary.export import export
 
         return export(self._core, language, path, **options)
-
-    def to_casadi(
-        self,
-        inputs: Sequence[str] | None = None,
-        outputs: Sequence[str] | None = None,
-        *,
-        kind: str = "expressions",
-        parameters: Sequence[str] | None = None,
-    ) -> CasadiFunctions:
-        """Return CasADi functions of (t, x, v, p): the states' rates and the outputs.
-
-        ``inputs`` names the inputs of ``s.input`` in v (left out: all; others keep their defaults),
-        ``outputs`` as for ``with_sensitivities``. Numbers are in the model's own units.
-
-        ``kind``: "expressions" (SX), which CasADi differentiates; or "external", which call our compiled code
-        and have its exact Jacobians, adjoints and Hessians. The latter have the parameters named by
-        ``parameters`` in p, the others at their defaults, and may hold tables and functions of your own.
-        """
-        from armillary.control.casadi_functions import to_casadi
-
-        return to_casadi(self._core, inputs, outputs, kind, parameters)
 
     # ------------------------------------------------------------ pictures, as objects and in notebooks
 

@@ -17,7 +17,7 @@ from armillary.runtime.models.compilation import (
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.settings import SettingOptions, expanded_signature, run_settings
 from armillary.stages.analyses import ModelAnalyses, ModelControl, ModelPieces
-from armillary.stages.shared import CoreValue, OtherStages, core_verb
+from armillary.stages.shared import CoreValue, LazyVerb, OtherStages, core_verb, typed_verb
 from armillary.untyped import DataMapping
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from armillary.settings import Initial, RunOptions
     from armillary.stages.equations import Equations
     from armillary.stages.shared import MotionPictures
-    from armillary.viewer.sketch import Drawing
+    from armillary.viewer import live as live_module
+    from armillary.viewer import sketch
 
 
 class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
@@ -136,23 +137,12 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
         """Write the motion of a run as a binary glTF file, for ``run.animate``."""
         self.equations.scene(run, path)
 
-    def draw(
-        self,
-        path: str | os.PathLike[str] | None = None,
-        *,
-        view: str = "auto",
-        initial: Mapping[str, object] | Sequence[float] | None = None,
-        parameters: Mapping[str, object] | None = None,
-    ) -> Drawing:
-        """Return a sketch of the mechanism at the start of runs, as SVG text, which notebooks show as the
-        picture; ``path`` is a file for it.
-
-        ``view``: "x", "y" or "z" is along that axis of the ground; "auto" along hinges that are all
-        parallel, else "oblique".
-        """
-        from armillary.viewer.sketch import draw_sketch
-
-        return draw_sketch(self._core, path, view=view, initial=initial, parameters=parameters)
+    if TYPE_CHECKING:
+        draw = typed_verb(sketch.draw)
+        live = typed_verb(live_module.live)
+    else:
+        draw = LazyVerb("armillary.viewer.sketch")
+        live = LazyVerb("armillary.viewer.live")
 
     def view(
         self,
@@ -172,36 +162,6 @@ class Model(OtherStages, ModelAnalyses, ModelPieces, ModelControl):
 
         page = posing_page(self._core, initial, parameters, title, PictureOptions(view, theme=theme))
         return show_page(page) if path is None else write_html(page, path)
-
-    def live(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        sliders: object = None,
-        inputs: object = None,
-        plots: Sequence[str] | None = None,
-        parameters: Mapping[str, object] | None = None,
-        initial: Initial = None,
-        memory: Mapping[str, float] | None = None,
-        method: str | None = None,
-        step: float | str | None = None,
-        grab: bool | None = None,
-        title: str = "",
-    ) -> Path:
-        """Write a page in which the model itself runs, compiled to WebAssembly: one HTML file, no network.
-
-        ``sliders`` change parameters, initial values and inputs while it runs, ``inputs`` are moved by keys
-        and a gamepad too: names, or (name, lowest, highest) in their units; left out, the page chooses some.
-        ``plots`` are outputs that it shows at first. ``method`` and ``step`` are as in ``simulate``; left
-        out, the method is "rk4" with a step and "dopri5" without one. With ``grab`` (left out: where the
-        system allows it) bodies are pulled with the pointer.
-        """
-        from armillary.viewer.live import write_live
-
-        return write_live(
-            self._core, path, sliders=sliders, inputs=inputs, plots=plots, parameters=parameters,
-            initial=initial, memory=memory, method=method, step=step, grab=grab, title=title,
-        )  # fmt: skip
 
     # ------------------------------------------------------------ batches, and derivatives of runs
 

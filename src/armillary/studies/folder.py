@@ -361,19 +361,15 @@ class StudyLock:
             "since": time.strftime("%Y-%m-%d %H:%M:%S"),
         }
         try:
-            number = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+            with self.path.open("x", encoding="utf-8") as file:
+                try:
+                    json.dump(about, file)
+                except OSError:
+                    self.path.unlink(missing_ok=True)
+                    raise
         except FileExistsError:
             return False
         except OSError as error:
-            raise ArmillaryError(
-                f"cannot write into the study '{self.path.parent}': {reason(error)}"
-            ) from error
-        try:
-            with os.fdopen(number, "w", encoding="utf-8") as file:
-                json.dump(about, file)
-        except OSError as error:
-            with suppress(OSError):
-                self.path.unlink()
             raise ArmillaryError(
                 f"cannot write into the study '{self.path.parent}': {reason(error)}"
             ) from error
@@ -402,14 +398,23 @@ class StudyLock:
             return
         moved = _read_lock(aside)
         if moved is not None and moved.get("token") != found.get("token"):
-            with suppress(OSError):
+            try:
                 os.link(aside, self.path)
+            except FileExistsError:
+                pass  # a third process has a lock already
+            except OSError:  # a disk without hard links
+                os.replace(aside, self.path)
+                return
         with suppress(OSError):
             aside.unlink()
 
     def _keep_touching(self) -> None:
         while not self._ended.wait(self._beat):
             found = _read_lock(self.path)
+            if found is None and not self._ended.wait(self._beat):  # moved aside for a moment: see _remove
+                found = _read_lock(self.path)
+            if self._ended.is_set():
+                return
             if found is None or found.get("token", self._token) != self._token:
                 self._lost = True
                 return

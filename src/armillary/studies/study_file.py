@@ -40,21 +40,20 @@ from armillary.errors import ArmillaryError, nearest, shorten_message, shown, su
 from armillary.files.model.documents import SCHEMA_VERSION, Document, read_document
 from armillary.model.parameter_meanings import parameter_units
 from armillary.model.reading.kinds import (
+    ANY_TABLE,
     FLAG,
     NUMBER,
     QUANTITY,
     WORDS,
     Described,
     Either,
-    FileName,
     KeyedTable,
     Kind,
     ListOf,
-    PositiveNumber,
-    TableKind,
     TableOf,
-    WholeNumber,
+    Tested,
     choice,
+    whole_number,
 )
 from armillary.run_files.execute import Simulation
 from armillary.run_files.resolve import RunValues, resolve
@@ -66,8 +65,7 @@ from armillary.run_files.run_file import (
     RunFileError,
     SourcedValue,
     by_dotted_name,
-    table_problems,
-    unknown_keys,
+    key_problems,
     where,
 )
 from armillary.run_files.run_file import TABLES as RUN_TABLES
@@ -82,31 +80,100 @@ if TYPE_CHECKING:
 
 
 TABLES = ("vary", "metrics", "study")
+
+
+def _is_positive(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
+def _is_file_name(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and "\0" not in value
+
+
 STUDY_TABLE = KeyedTable(
     "the settings of the study",
     {
         "design": Described(choice(*KINDS), "how runs are spread; random by default"),
-        "runs": Described(WholeNumber(1), "number of runs; grid and list have their own"),
-        "seed": Described(WholeNumber(0), "of the random numbers; 0 by default"),
+        "runs": Described(whole_number(1), "number of runs; grid and list have their own"),
+        "seed": Described(whole_number(0), "of the random numbers; 0 by default"),
         "levels": Described(
             Either(
-                (WholeNumber(2), TableKind()),
+                (whole_number(2), ANY_TABLE),
                 "a whole number, at least 2, or a table of such numbers by name",
             ),
             "of a grid or of Morris' screening: number of values of each quantity, for all or by name",
         ),
         "second_order": Described(FLAG, "whether a saltelli design also gives second-order indices"),
-        "block": Described(WholeNumber(1), "runs that are made and written together"),
+        "block": Described(whole_number(1), "runs that are made and written together"),
         "watch": Described(
-            PositiveNumber("a positive number of seconds"),
+            Tested("a positive number of seconds", _is_positive, {"type": "number", "exclusiveMinimum": 0}),
             "seconds between two evaluations of metrics with an adaptive method",
         ),
         "precision": Described(choice("double", "single", "fast"), "single and fast are for GPUs"),
-        "folder": Described(FileName("the name of a folder"), "of the results, relative to this file"),
+        "folder": Described(
+            Tested("the name of a folder", _is_file_name, {"type": "string"}),
+            "of the results, relative to this file",
+        ),
     },
 )
 STUDY_KEYS = tuple(STUDY_TABLE.fields)
 _RUN_KEYS = ("model", "title", *RUN_TABLES)
+
+
+_NUMBER = Described(QUANTITY, QUANTITY.words, [1000, "55 mile/hour"])
+_UNITS: dict[str, Kind] = {"units": Described(WORDS, "of numbers without units of their own")}
+_METRICS = ["maximum(r)", "crossing(r, 8, rising)", "histogram(r, 0, 20, 40)"]
+
+
+def _distribution(word: str, *numbers: str, bounded: bool = False) -> KeyedTable:
+    listed = Described(ListOf(_NUMBER, len(numbers)), ", ".join(numbers))
+    bounds: dict[str, Kind] = {"low": _NUMBER, "high": _NUMBER} if bounded else {}
+    return KeyedTable(f"a distribution, {word}", {word: listed, **bounds, **_UNITS}, (word,))
+
+
+_VARIED = Either((
+    _distribution("uniform", "low", "high"),
+    _distribution("normal", "mean", "sd", bounded=True),
+    _distribution("lognormal", "median", "sigma", bounded=True),
+    _distribution("triangular", "low", "mode", "high"),
+    KeyedTable(
+        "one of several values",
+        {
+            "choice": Described(ListOf(_NUMBER), "the values", minItems=1),
+            "weights": ListOf(Described(NUMBER, "relative frequency", minimum=0)),
+            **_UNITS,
+        },
+        ("choice",),
+    ),
+    KeyedTable(
+        "quantities that vary together",
+        {
+            "correlated": Described(ANY_TABLE, "distributions by name"),
+            "correlation": Described(ListOf(ListOf(NUMBER)), "matrix of correlations between -1 and 1"),
+        },
+        ("correlated", "correlation"),
+    ),
+    Described(ListOf(_NUMBER), "values, equally likely", minItems=1),
+    Described(ANY_TABLE, "further names: RB.q1 = … is the same as \"RB.q1\" = …"),
+))  # fmt: skip
+_STUDY_FILE = KeyedTable(
+    "a study file",
+    {
+        **{name: kind for name, kind in RUN_FILE.fields.items() if name in _RUN_KEYS},
+        "output": KeyedTable(
+            "the results", {"select": Described(SELECTED, "outputs whose histories are kept too")}
+        ),
+        "vary": Described(
+            TableOf(_VARIED), "parameters and initial values with their distributions", minProperties=1
+        ),
+        "metrics": Described(
+            TableOf(Described(Either((WORDS, ANY_TABLE)), "a metric of one output", _METRICS)),
+            "numbers kept of each run, by name",
+        ),
+        "study": STUDY_TABLE,
+    },
+    ("model", "vary"),
+)
 
 
 @dataclass(frozen=True)
@@ -182,8 +249,8 @@ class StudyFile:
 def _form_problems(document: Document) -> list[str]:
     """Return the errors in the file's keys, which do not depend on its model."""
     content = document.data
-    found = unknown_keys(document, (*_RUN_KEYS, *TABLES))
-    found += table_problems(document, {"vary": None, "metrics": None, "study": STUDY_KEYS})
+    own = {key: value for key, value in content.items() if key not in _RUN_KEYS}
+    found = key_problems(replace(document, data=own), _STUDY_FILE)
     if not content.get("vary"):
         message = 'nothing varies; give [vary] with lines such as SPEED = { uniform = ["10 m/s", "20 m/s"] }'
         found.append(f"{where(document, 'vary')}: {message}")
@@ -220,64 +287,6 @@ def _setting_problems(settings: Mapping[str, SourcedValue]) -> list[str]:
         else:
             found.append(f"{source}: {name} must be {kind.words}, not {shown(value)}")
     return found
-
-
-# The JSON schema of study files, for editors that complete and check them.
-
-_NUMBER = Described(QUANTITY, QUANTITY.words, [1000, "55 mile/hour"])
-_UNITS: dict[str, Kind] = {"units": Described(WORDS, "of numbers without units of their own")}
-_METRICS = ["maximum(r)", "crossing(r, 8, rising)", "histogram(r, 0, 20, 40)"]
-
-
-def _distribution(word: str, *numbers: str, bounded: bool = False) -> KeyedTable:
-    listed = Described(ListOf(_NUMBER, len(numbers)), ", ".join(numbers))
-    bounds: dict[str, Kind] = {"low": _NUMBER, "high": _NUMBER} if bounded else {}
-    return KeyedTable(f"a distribution, {word}", {word: listed, **bounds, **_UNITS}, (word,))
-
-
-_VARIED = Either((
-    _distribution("uniform", "low", "high"),
-    _distribution("normal", "mean", "sd", bounded=True),
-    _distribution("lognormal", "median", "sigma", bounded=True),
-    _distribution("triangular", "low", "mode", "high"),
-    KeyedTable(
-        "one of several values",
-        {
-            "choice": Described(ListOf(_NUMBER), "the values", minItems=1),
-            "weights": ListOf(Described(NUMBER, "relative frequency", minimum=0)),
-            **_UNITS,
-        },
-        ("choice",),
-    ),
-    KeyedTable(
-        "quantities that vary together",
-        {
-            "correlated": Described(TableKind(), "distributions by name"),
-            "correlation": Described(ListOf(ListOf(NUMBER)), "matrix of correlations between -1 and 1"),
-        },
-        ("correlated", "correlation"),
-    ),
-    Described(ListOf(_NUMBER), "values, equally likely", minItems=1),
-    Described(TableKind(), "further names: RB.q1 = … is the same as \"RB.q1\" = …"),
-))  # fmt: skip
-_STUDY_FILE = KeyedTable(
-    "a study file",
-    {
-        **RUN_FILE.fields,
-        "output": KeyedTable(
-            "the results", {"select": Described(SELECTED, "outputs whose histories are kept too")}
-        ),
-        "vary": Described(
-            TableOf(_VARIED), "parameters and initial values with their distributions", minProperties=1
-        ),
-        "metrics": Described(
-            TableOf(Described(Either((WORDS, TableKind())), "a metric of one output", _METRICS)),
-            "numbers kept of each run, by name",
-        ),
-        "study": STUDY_TABLE,
-    },
-    ("model", "vary"),
-)
 
 
 def study_schema() -> DataTable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from armillary.vehicles.cars import Car
 from armillary.vehicles.driver import Driver
@@ -123,25 +124,10 @@ def formula_student_car(
     """
     stop = Stop(0.03, 1e5)
     front = AxleDesign(
-        double_wishbone,
-        STUDENT_FRONT,
-        spring=45e3,
-        damper=2200.0,
-        bar=8e3,
-        masses=LIGHT,
-        bump=stop,
+        double_wishbone, STUDENT_FRONT, spring=45e3, damper=2200.0, bar=8e3, masses=LIGHT, bump=stop,
         rebound=stop,
-    )
-    rear = AxleDesign(
-        double_wishbone,
-        STUDENT_REAR,
-        spring=45e3,
-        damper=2200.0,
-        bar=6e3,
-        masses=LIGHT,
-        bump=stop,
-        rebound=stop,
-    )
+    )  # fmt: skip
+    rear = replace(front, places=STUDENT_REAR, bar=6e3)
     return full_car(
         front_tyre, rear_tyre, front=front, rear=rear, speed=speed,
         parameters={**STUDENT, **(parameters or {})}, road=road, driver=driver, energy=energy,

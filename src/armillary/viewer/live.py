@@ -45,7 +45,7 @@ from armillary.runtime.models.compilation import compile_equations
 from armillary.runtime.models.compiled import CompiledModel
 from armillary.runtime.models.parameters import parameter_table
 from armillary.runtime.start.initial import initial_memory
-from armillary.settings import run_settings
+from armillary.settings import Initial, run_settings
 from armillary.untyped import DataMapping, DataTable, Given
 from armillary.viewer.appearance import Appearance
 from armillary.viewer.figures import bodies_of
@@ -271,33 +271,34 @@ _RTOL, _ATOL = 1e-6, 1e-8  # of adaptive steps in a page
 _GRABBED = 40  # most bodies of a system whose page has a hand by default
 
 
-def write_live(model: CompiledModel, path: str | os.PathLike[str], **options: Given) -> Path:
-    """Write the page of a model, atomically; ``options`` go to ``live_page``."""
-    place = file_path(path, "the page")
-    if place.suffix.lower() not in (".html", ".htm"):
-        raise ArmillaryError(f"a live model is written as one .html page, not as '{place.name}'")
-    page = live_page(model, **options)
-    write_file(place, page)
-    return place
-
-
-def live_page(
+def live(
     model: CompiledModel,
+    path: str | os.PathLike[str],
     *,
     sliders: object = None,
     inputs: object = None,
-    plots: object = None,
+    plots: Sequence[str] | None = None,
     parameters: Mapping[str, object] | None = None,
-    initial: object = None,
-    memory: Mapping[str, object] | None = None,
+    initial: Initial = None,
+    memory: Mapping[str, float] | None = None,
     method: str | None = None,
     step: float | str | None = None,
     grab: bool | None = None,
     title: str = "",
-) -> str:
-    """Return the text of the page."""
+) -> Path:
+    """Write a page in which the model itself runs, compiled to WebAssembly: one HTML file, no network.
+
+    ``sliders`` change parameters, initial values and inputs while it runs, ``inputs`` are moved by keys
+    and a gamepad too: names, or (name, lowest, highest) in their units; left out, the page chooses some.
+    ``plots`` are outputs that it shows at first. ``method`` and ``step`` are as in ``simulate``; left
+    out, the method is "rk4" with a step and "dopri5" without one. With ``grab`` (left out: where the
+    system allows it) bodies are pulled with the pointer.
+    """
+    place = file_path(path, "the page")
+    if place.suffix.lower() not in (".html", ".htm"):
+        raise ArmillaryError(f"a live model is written as one .html page, not as '{place.name}'")
     asked, driven = wanted_sliders(sliders, "sliders="), wanted_sliders(inputs, "inputs=")
-    settings = run_settings(live_page, 0.0, step=step, rtol=_RTOL, atol=_ATOL)
+    settings = run_settings(live, 0.0, step=step, rtol=_RTOL, atol=_ATOL)
     chosen = METHODS_OF_MODULES[step is None] if method is None else text(method, "method")
     heading = text(title, "title")
     hold = None if grab is None else flag(grab, "grab")
@@ -341,7 +342,8 @@ def live_page(
         },
     }
     page = page_text(content, heading or about["name"], (*SCENE, "controls/pointer.js", *_SCRIPTS))
-    return _complete_page(page)
+    write_file(place, _complete_page(page))
+    return place
 
 
 def _with_hand(equations: DerivedEquations, grab: bool | None) -> DerivedEquations:

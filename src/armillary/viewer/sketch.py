@@ -6,7 +6,8 @@ are to scale; symbols have a fixed size.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Sequence
 from html import escape
 
 import numpy as np
@@ -17,7 +18,7 @@ from armillary.limited_files import write_file
 from armillary.model.bodies.body import Body
 from armillary.model.joints import Drift, Slide, Tumble, Turn
 from armillary.runtime.models.compiled import CompiledModel
-from armillary.untyped import DataTable, Given
+from armillary.untyped import DataMapping, DataTable, Given
 from armillary.viewer.appearance import COLOURS, SURROUNDINGS, Appearance
 from armillary.viewer.page_data import PoseFunction, Poses
 from armillary.viewer.surfaces import surfaces_of
@@ -28,11 +29,19 @@ _PARALLEL = 1e-6  # 1 − |cosine| of hinges that count as parallel
 VIEWS = ("auto", "oblique", "x", "y", "z")
 
 
-def draw_sketch(
-    model: CompiledModel, path: object, *, view: str = "auto", initial: Given = None, parameters: Given = None
+def draw(
+    model: CompiledModel,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    view: str = "auto",
+    initial: DataMapping | Sequence[float] | None = None,
+    parameters: DataMapping | None = None,
 ) -> Drawing:
-    """Return the sketch of a model at the coordinates where runs start; also write it to a file if one is
-    named ("svg" names only the format).
+    """Return a sketch of the mechanism at the start of runs, as SVG text, which notebooks show as the
+    picture; ``path`` is a file for it.
+
+    ``view``: "x", "y" or "z" is along that axis of the ground; "auto" along hinges that are all
+    parallel, else "oblique".
     """
     one_of(view, VIEWS, "there is no view ")
     place = None if path is None or path == "svg" else file_path(path, "the sketch")

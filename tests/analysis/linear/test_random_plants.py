@@ -13,6 +13,7 @@ import pytest
 from scipy.linalg import block_diag, eigvals, expm, solve_continuous_lyapunov
 
 import armillary as arm
+from armillary.analysis.linear.structure import balanced_truncation
 
 
 @cache
@@ -131,3 +132,45 @@ def test_reduced_models_are_within_twice_the_sum_of_the_values_left_out(order: i
     worst = np.max([np.linalg.norm(one, 2) for one in difference])
     assert sigma[order] * 0.99 <= worst <= 2 * np.sum(sigma[order:])
     assert np.all(small.poles().real < 0) and len(small.A) == order
+
+
+@pytest.mark.parametrize(
+    ("order", "tolerance", "kept", "bound"),
+    [
+        *((None, 0.2, 2, 0.12), (None, 0.09, 3, 0.02), (None, None, 4, 0.0)),
+        *((2, None, 2, 0.12), (1, None, 1, 1.12)),
+    ],
+)
+def test_states_that_carry_little_are_left_out(
+    order: int | None, tolerance: float | None, kept: int, bound: float
+) -> None:
+    """1/(s + a) has the Hankel singular value 1/(2a): a = 1, 10, 50 give 0.5, 0.05, 0.01; 1/(s − 2) is not
+    stable and stays. The error is at most twice the sum of those left out. States are mixed at random.
+    """
+    poles = np.array([-1.0, 2.0, -50.0, -10.0])
+    T = np.random.default_rng(6).normal(size=(4, 4))
+    A, B, C = T @ np.diag(poles) @ np.linalg.inv(T), T, np.linalg.inv(T)
+    found = balanced_truncation(A, B, C, order, tolerance)
+    assert found.hankel == pytest.approx([0.5, 0.05, 0.01])
+    assert len(found.A) == kept and found.bound == pytest.approx(bound, abs=1e-12)
+    stays = np.isin(poles, [2.0, -1.0, -10.0, -50.0][:kept])
+    for s in (0.3j, 1.0 + 2.0j):
+        gains = np.diag(np.where(stays, 1 / (s - poles), 0.0))
+        G = found.C @ np.linalg.solve(s * np.eye(kept) - found.A, found.B)
+        assert pytest.approx(gains, abs=1e-9) == G
+    with pytest.raises(arm.ArmillaryError, match="1 of the modes are not stable and are all kept"):
+        balanced_truncation(A, B, C, 0, None)
+
+
+def test_a_transfer_function_has_only_the_modes_between_its_input_and_output() -> None:
+    """Each input moves a state of its own, and outputs show one or both: 2/(s + 1), 3/(s + 4)."""
+    plant = _plant(np.diag([-1.0, -4.0]), np.diag([2.0, 3.0]), np.array([[1.0, 1], [1, 0]]), np.zeros((2, 2)))
+    for output, name, gain, pole in (
+        *(("y0", "u0", 2.0, -1.0), ("y0", "u1", 0.75, -4.0)),
+        ("y1", "u0", 2.0, -1.0),
+    ):
+        found = plant.transfer_function(output=output, input=name)
+        assert found.poles == pytest.approx([pole]) and len(found.zeros) == 0
+        assert found(0.0) == pytest.approx(gain)
+    none = plant.transfer_function(output="y1", input="u1")
+    assert (len(none.poles), none(1.0j)) == (0, 0.0)

@@ -12,6 +12,7 @@ import armillary as arm
 from armillary.algebra.arguments import core_of
 from armillary.analysis.modes.eigensystem import eigensystem
 from armillary.analysis.modes.modes import Modes, modes_of
+from armillary.analysis.modes.reports import eigenvalue_text, in_words
 from armillary.analysis.modes.shapes import BodyFunctions, body_functions
 from armillary.program.linearization import Variable
 from armillary.verification.cases.beams import FLAPPING, TRUNCATION, spinning
@@ -331,6 +332,24 @@ def test_a_mode_is_a_run_that_can_be_animated(tmp_path: Path) -> None:
     modes.save(tmp_path / "m.json")
     with pytest.raises(arm.ArmillaryError, match="no operating point to move about"):
         Modes.load(tmp_path / "m.json").motion(0)
+
+
+@pytest.mark.parametrize(("shares", "words"), [
+    ((0.3, 0.62, 0.08), "62 % b, 30 % a"),  # 80 per cent are enough
+    ((0.26, 0.25, 0.25, 0.24), "26 % a, 25 % b, 25 % c"),  # three at most
+    ((0.72, 0.09, 0.1, 0.09), "72 % a, 10 % c"),  # others with a tenth at least
+    ((0.09, 0.08), "9 % a"),
+])  # fmt: skip
+def test_modes_are_named_by_what_takes_most_part(shares: tuple[float, ...], words: str) -> None:
+    assert in_words(np.array(shares), "abcd") == words
+
+
+@pytest.mark.parametrize(("value", "pair", "text"), [
+    (-0.25 + 3j, True, "-0.25 ± 3i"), (-0.25 + 3j, False, "-0.25 + 3i"), (-0.25 - 3j, False, "-0.25 - 3i"),
+    (0.9e-12 + 1j, True, "0 ± 1i"), (1.1e-12 + 1j, True, "1.1e-12 ± 1i"), (-2.0 + 0j, False, "-2"),
+])  # fmt: skip
+def test_eigenvalues_are_written_without_rounding(value: complex, pair: bool, text: str) -> None:
+    assert eigenvalue_text(value, pair=pair) == text
 
 
 def test_wrong_requests_are_explained() -> None:

@@ -31,6 +31,21 @@ def test_the_moment_that_holds_a_pendulum() -> None:
     assert np.max(np.abs(here)) < 1e-13
 
 
+def test_a_rate_of_a_state_without_units_is_prescribed() -> None:
+    """ż = 3 − 2 z is 1 at z = 1, and not zero elsewhere; with units the rate may be given in others."""
+    s = arm.System("tank")
+    s.body("b", joint=arm.Prismatic("x"), mass=1, inertia=0)
+    s.state("level")
+    s.rate("level", "3 - 2*level")
+    s.state("depth", units="m")
+    s.rate("depth", "(3 - 2*depth)*1")
+    model = s.derive().compile()
+    op = model.trim(rates={"level": 1.0, "depth": "500 mm/s"})
+    assert (op["level"], op["depth"]) == pytest.approx((1.0, 1.25), **TIGHT)
+    with pytest.raises(arm.ArmillaryError, match="unit"):
+        model.trim(rates={"depth": "5 kg"})
+
+
 def test_an_output_is_prescribed() -> None:
     """The bob is 0.3 m below the pivot where cos θ = 0.6; the height is stated in mm."""
     op = pendulum().equilibrium(outputs={"height": "-0.3 m"}, inputs=["torque"], starts={"bob.q1": 10})

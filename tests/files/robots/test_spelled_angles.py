@@ -1,4 +1,4 @@
-"""Angles of robot files whose digits spell a multiple of π/12."""
+"""Angles of robot files whose digits spell a multiple of π/12, and principal axes of inertias."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 import armillary as arm
 from armillary.errors import ImportedWarning
-from armillary.files.robots.rotations import find_multiple
+from armillary.files.robots.rotations import find_multiple, principal_axes
 
 
 @pytest.mark.parametrize(
@@ -110,3 +110,32 @@ def test_exact_angles_are_those_of_the_file(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert arm.load(tmp_path / "m.xml", exact_angles=True).imported.remarks == []
+
+
+@pytest.mark.parametrize(("inertia", "axes"), [
+    ([[3, 0.5, -0.2], [0.5, 2, 0.4], [-0.2, 0.4, 4]],
+     [[-0.105597, -0.919202, 0.379365], [0.162659, -0.392326, -0.905330], [0.981015, -0.033893, 0.190945]]),
+    ([[2, -0.7, 0.1], [-0.7, 2.5, 0.6], [0.1, 0.6, 3]],
+     [[-0.247976, 0.623384, 0.741553], [0.629061, -0.478515, 0.612621], [0.736743, 0.618398, -0.273486]]),
+    ([[5, 0.3, 1.2], [0.3, 4, -0.9], [1.2, -0.9, 6]],
+     [[0.493680, -0.742148, 0.453317], [-0.209114, -0.607279, -0.766474], [0.844127, 0.283598, -0.454996]]),
+])  # fmt: skip
+def test_principal_axes_are_those_that_mujoco_chooses(
+    inertia: list[list[float]], axes: list[list[float]]
+) -> None:
+    """``mju_eig3`` of MuJoCo 4.0.0 takes these of the axes and signs that diagonalise an inertia, to 1e-6."""
+    assert principal_axes(np.array(inertia, float)) == pytest.approx(np.array(axes), abs=2e-6)
+
+
+@pytest.mark.parametrize("plane", [(0, 1), (0, 2), (1, 2)])
+def test_an_inertia_with_one_product_is_diagonal_after_one_turn(plane: tuple[int, int]) -> None:
+    """tan 2θ = 2 I_ij/(I_ii − I_jj), to rounding."""
+    i, j = plane
+    inertia = np.diag([5.0, 3.0, 4.0])
+    inertia[i, j] = inertia[j, i] = 0.7
+    angle = 0.5 * math.atan2(1.4, inertia[i, i] - inertia[j, j])
+    axes = principal_axes(inertia)
+    along = math.cos(angle) * np.eye(3)[i] + math.sin(angle) * np.eye(3)[j]
+    assert np.max(np.abs(along @ axes)) == pytest.approx(1.0, abs=1e-14)
+    diagonal = axes.T @ inertia @ axes
+    assert diagonal == pytest.approx(np.diag(sorted(np.diag(diagonal), reverse=True)), abs=1e-13)

@@ -74,7 +74,7 @@ def test_a_spin_beyond_the_stiffness_is_refused() -> None:
     matrices = spinning_matrices([1.0], [np.zeros((3, 3))], stiffness, (0, 0, 10.0), 500.0).project_onto(
         plane
     )
-    with pytest.raises(ModelError, match="'blade': the nominal spin takes all its stiffness"):
+    with pytest.raises(ModelError, match="'blade': at the nominal spin its stiffness is not positive"):
         complex_modes(matrices, "body 'blade'")
 
 

@@ -118,6 +118,32 @@ def test_without_a_nominal_spin_the_centrifugal_load_bends_the_appendage() -> No
     np.testing.assert_allclose(found[1], found[0], rtol=0, atol=1e-10 * np.abs(found[0]).max())
 
 
+def test_loads_at_each_node_of_an_appendage_move_the_vehicle_as_in_kane() -> None:
+    """Two masses in three shapes, undeformed and without spin: the same rates of the rigid speeds; those of
+    the modes are of other coordinates.
+    """
+    rng = np.random.default_rng(3)
+    s = arm.System("panel")
+    base = s.body("base", joint=arm.Free(), mass=449.9, inertia=(250, 275, 350))
+    panel = s.body("panel", base, arm.Revolute("z"), at=(0, 0, -2), mass=49.1, inertia=(11, 11, 20))
+    nodes = {"tip": (0.3333, 0, -0.493), "end": (-0.5, 0.4, 0.2)}
+    panel.flexible(
+        nodes=nodes,
+        masses=[1.0, 0.7],
+        shapes=rng.normal(size=(2, 3, 3)),
+        stiffness=np.diag([400, 300, 500.0]),
+    )
+    s.force("push", 3.0, panel.y, at=panel.node("end"))
+    s.force("pull", 2.0, base.x, at=panel.node("tip"))
+    s.force("lift", -4.0, panel.z, at=panel.node("end"))
+    start = {"base.q4": 0.3, "base.u4": 0.1, "base.u5": -0.2, "base.u6": 0.3, "panel.u1": 0.5}
+    found = []
+    for formalism in ("kane", "mbdyfr"):
+        model = s.derive(formalism).compile()
+        found.append(model.derivatives(0.0, model.state(start))[len(model.coordinate_names) :][:7])
+    np.testing.assert_allclose(found[1], found[0], rtol=0, atol=1e-12 * np.abs(found[0]).max())
+
+
 def _same(one: Any, other: Any) -> bool:
     """Whether two values are equal, field by field; functions are not compared."""
     if is_dataclass(one):

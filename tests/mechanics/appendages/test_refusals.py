@@ -146,7 +146,7 @@ def test_complex_modes_need_damping_of_each_alone() -> None:
         nodes = {"a": (1, 0, 0), "b": (2, 0.3, 0)}
         hub.flexible(nodes=nodes, masses=[1.0, 0.7], stiffness=K, modes=2, damping_matrix=C)
         made[name] = s
-    with pytest.raises(ModelError, match=r"body 'hub'.*damping matrix ties modes 1 and 2 .*mbdyfn"):
+    with pytest.raises(ModelError, match=r"body 'hub'.*damping matrix couples modes 1 and 2 .*mbdyfn"):
         made["tied"].derive("mbdyfr")
     assert made["tied"].derive("mbdyfn").formalism == "mbdyfn"
     assert made["apart"].derive("mbdyfr").formalism == "mbdyfr"

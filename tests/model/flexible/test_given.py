@@ -92,7 +92,7 @@ def test_coupled_modes_have_coupled_frequencies_and_one_damping_ratio() -> None:
     first_order[12:] = np.linalg.solve(part.M, first_order[12:])
     values = np.linalg.eigvals(first_order)
     np.testing.assert_allclose(-values.real / np.abs(values), 0.02, rtol=1e-6)
-    with pytest.raises(ValueError, match="ratios per mode mean nothing"):
+    with pytest.raises(ValueError, match="ratios per mode have no meaning"):
         from_nodes(shapes=shapes, stiffness=STIFFNESS, damping=np.linspace(0.01, 0.02, 12))
 
 

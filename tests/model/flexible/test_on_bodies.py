@@ -109,7 +109,7 @@ def test_coupling_is_about_the_mass_centre() -> None:
     part = s.body("a", joint=arm.Free(), mass=1.0, com=(0.7, 0, 0)).flexible(**COUPLING)
     np.testing.assert_allclose(part.H[:, 0], [0, 0, 1.7])
     loose = s.body("b", joint=arm.Free(), mass=1.0, com=(s.parameter("cx", 0.7), 0, 0))
-    with pytest.raises(ModelError, match=r"body 'b': coupling= .* com holds cx; give about="):
+    with pytest.raises(ModelError, match=r"body 'b': without about=, coupling= .* com holds cx; give about="):
         loose.flexible(**COUPLING)
     np.testing.assert_allclose(loose.flexible(**COUPLING, about=(0.7, 0, 0)).H, part.H)
 
@@ -136,7 +136,7 @@ def test_a_part_may_be_used_again() -> None:
         model = s.derive().compile()
         found.append(model.accelerations(0, [0.1, 0.02, 0.03], [1.0, 0.2, 0.3]))
     np.testing.assert_allclose(found[0], found[1], rtol=1e-9)
-    with pytest.raises(ModelError, match=r"modes= does not go with a ready part"):
+    with pytest.raises(ModelError, match=r"modes= does not go with a FlexiblePart"):
         s.body("other").flexible(many, modes=2)
     assert s.body("spun").flexible(many, spin=(0, 0, 1)).spin is not None
 

@@ -27,7 +27,7 @@ METHODS = ("zoh", "foh", "impulse", "bilinear", "euler", "backward_diff")
 _Linear = TypeVar("_Linear", bound=LinearMatrices)
 
 
-def discretize(lin: _Linear, T: float | str, method: str) -> _Linear:
+def discretize(lin: _Linear, T: float | str, method: str = "zoh") -> _Linear:
     """Return the model x[k+1] = A x[k] + B v[k] with steps of T seconds.
 
     Methods are as in ``scipy.signal.cont2discrete``: inputs held ("zoh") or linear ("foh") between steps, the
@@ -123,15 +123,17 @@ def _polynomial(p: np.ndarray, s: str, typical: float) -> str:
     return text or "0"
 
 
-def transfer_function(lin: LinearMatrices, output: str | None, name: str | None) -> TransferFunction:
-    """Return the transfer function from an input to an output, of controllable and observable modes."""
+def transfer_function(
+    lin: LinearMatrices, output: str | None = None, input: str | None = None
+) -> TransferFunction:
+    """Return zeros, poles and gain from an input to an output, without modes that cancel."""
     needs_ports(lin)
     lin.single("transfer_function")
-    for given, known, what in ((output, lin.outputs, "output"), (name, lin.inputs, "input")):
+    for given, known, what in ((output, lin.outputs, "output"), (input, lin.inputs, "input")):
         if given is None and len(known) > 1:
             raise ArmillaryError(f"name the {what} of the transfer function: {what}='{known[0]}', …")
     i = port(output or lin.outputs[0], lin.outputs, "output")
-    j = port(name or lin.inputs[0], lin.inputs, "input")
+    j = port(input or lin.inputs[0], lin.inputs, "input")
     D = lin.D[i : i + 1, j : j + 1]
     whole = lin.A, lin.B[:, j : j + 1], lin.C[i : i + 1]
     A, B, C = minimal_matrices(*whole)
@@ -170,7 +172,7 @@ def _gain(
 Table = tuple[str, list[str], list[list[str]], str]
 
 
-def text_report(lin: LinearMatrices) -> str:
+def report(lin: LinearMatrices) -> str:
     """Return the report as lines of text."""
     lines = [repr(lin)]
     for title, header, rows, sides in _matrix_tables(lin):

@@ -6,7 +6,7 @@ The loop transfer L is for negative feedback: the closed loop has v = −L v + d
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
@@ -14,23 +14,20 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from armillary.algebra.arguments import count, from_zero, index, several, text
+from armillary.analysis.linear import conversions, matrices, responses, structure
 from armillary.analysis.linear.matrices import LinearMatrices
 from armillary.analysis.linear.responses import needs_ports, port
 from armillary.errors import ArmillaryError
 from armillary.program.linearization import Variable
 from armillary.text_tables import aligned, counted, html_table, html_text
-from armillary.untyped import DataMapping, DataTable, LibraryObject
+from armillary.untyped import DataMapping, DataTable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from armillary.analysis.linear.conversions import TransferFunction
-    from armillary.analysis.linear.matrices import DescriptorModel, SymbolicLinearModel
-    from armillary.analysis.linear.responses import FrequencyResponse
     from armillary.analysis.linear.structure import Reach
     from armillary.analysis.modes.modes import Modes
     from armillary.results import Run
-    from armillary.results.spectra import PowerSpectrum
 
 
 SHOWN = 12  # most states for which matrices are printed
@@ -104,33 +101,25 @@ class LinearModel(LinearMatrices):
 
     def zeros(self) -> np.ndarray:
         """Return the transmission zeros from all inputs to all outputs."""
-        from armillary.analysis.linear.structure import transmission_zeros
-
         needs_ports(self)
         self.single("zeros")
-        return transmission_zeros(self.A, self.B, self.C, self.D)
+        return structure.transmission_zeros(self.A, self.B, self.C, self.D)
 
     def controllability(self) -> Reach:
         """Return the controllable modes; the result is true if all modes are controllable."""
-        from armillary.analysis.linear.structure import reach
-
         self._continuous("controllability")
-        return reach(self.A, self.B, self.states, "controllable")
+        return structure.reach(self.A, self.B, self.states, "controllable")
 
     def observability(self) -> Reach:
         """Return the observable modes; the result is true if all modes are observable."""
-        from armillary.analysis.linear.structure import reach
-
         self._continuous("observability")
-        return reach(self.A.T, self.C.T, self.states, "observable")
+        return structure.reach(self.A.T, self.C.T, self.states, "observable")
 
     def h2_norm(self) -> float:
         """Return the root mean square of the outputs under white noise of unit intensity at every input."""
-        from armillary.analysis.linear.structure import h2_norm
-
         self._continuous("h2_norm")
         needs_ports(self)
-        return h2_norm(self)
+        return structure.h2_norm(self)
 
     def reduce(self, order: int | None = None, *, tolerance: float | None = None) -> LinearModel:
         """Return a smaller model with the same inputs and outputs, by balanced truncation.
@@ -138,15 +127,13 @@ class LinearModel(LinearMatrices):
         ``order`` is the number of states to keep; by default those with Hankel singular values above
         ``tolerance`` (1e-8) times the largest. ``note`` has the bound of the error over all frequencies.
         """
-        from armillary.analysis.linear.structure import balanced_truncation
-
         self._continuous("reduce")
         needs_ports(self)
         if order is not None:
             order = count(order, "the order of a reduced model")
         if tolerance is not None:
             tolerance = from_zero(tolerance, "the tolerance of reduce", most=1)
-        found = balanced_truncation(self.A, self.B, self.C, order, tolerance)
+        found = structure.balanced_truncation(self.A, self.B, self.C, order, tolerance)
         about = "state of a reduced model"
         states = tuple(Variable(f"x{i + 1}", "", 1.0, about, "state") for i in range(len(found.A)))
         note = f"reduced from {len(self.states)} states; gain differs by at most {found.bound:.3g}"
@@ -157,28 +144,22 @@ class LinearModel(LinearMatrices):
 
     # ------------------------------------------------------------ responses and pictures
 
-    def frequency_response(self, omega: object = None) -> FrequencyResponse:
-        """Return G(iω) at frequencies in rad/s, which cover the poles by default, at all operating points."""
-        from armillary.analysis.linear.responses import frequency_response
-
-        return frequency_response(self, omega)
+    frequency_response = responses.frequency_response
+    pole_zero = responses.pole_zero
+    psd = responses.psd
 
     def step_response(self, times: object = None, *, input: str | None = None) -> Run:
         """Return the changes of the outputs after a unit step of an input, as a run.
 
         ``times`` is the end, or equally spaced times from 0.
         """
-        from armillary.analysis.linear.responses import time_response
-
-        return time_response(self, times, input, "step")
+        return responses.time_response(self, times, input, "step")
 
     def impulse_response(self, times: object = None, *, input: str | None = None) -> Run:
         """Return the changes of the outputs after a unit impulse of an input, as a run; without the impulse
         that D gives.
         """
-        from armillary.analysis.linear.responses import time_response
-
-        return time_response(self, times, input, "impulse")
+        return responses.time_response(self, times, input, "impulse")
 
     def bode(
         self,
@@ -202,23 +183,6 @@ class LinearModel(LinearMatrices):
         """Draw the frequency response in the complex plane."""
         return self.frequency_response(omega).nyquist(path, show=show)
 
-    def pole_zero(self, path: str | os.PathLike[str] | None = None, *, show: bool = False) -> Figure:
-        """Draw poles and transmission zeros in the complex plane."""
-        from armillary.analysis.linear.responses import pole_zero_plot
-
-        return pole_zero_plot(self, path, show)
-
-    def psd(self, densities: Mapping[str, object], frequency: object = None) -> PowerSpectrum:
-        """Return the power spectral densities of the outputs for uncorrelated inputs: S_y = Σ |G|² S.
-
-        ``densities`` has the one-sided S of each input, in the input's units squared per Hz: a number (white
-        noise), an array, or a function of the frequency in Hz. ``frequency``, in Hz, covers the poles by
-        default.
-        """
-        from armillary.analysis.linear.responses import output_spectrum
-
-        return output_spectrum(self, densities, frequency)
-
     # ------------------------------------------------------------ loops
 
     def break_loop(self, at: str, *, input: str | None = None) -> LinearModel:
@@ -239,71 +203,26 @@ class LinearModel(LinearMatrices):
 
     # ------------------------------------------------------------ other forms
 
-    def transfer_function(self, output: str | None = None, input: str | None = None) -> TransferFunction:
-        """Return zeros, poles and gain from an input to an output, without modes that cancel."""
-        from armillary.analysis.linear.conversions import transfer_function
-
-        return transfer_function(self, output, input)
-
-    def discretize(self, T: float | str, method: str = "zoh") -> LinearModel:
-        """Return the model in steps of T seconds: "zoh" (inputs held), "foh", "impulse", "bilinear", "euler"
-        or "backward_diff".
-        """
-        from armillary.analysis.linear.conversions import discretize
-
-        return discretize(self, T, method)
-
-    def symbolic(self, keep: Sequence[str] = ()) -> SymbolicLinearModel:
-        """Return A, B, C and D as expressions of the parameters.
-
-        Coordinates, speeds and states have their values at the operating point; those in ``keep`` stay
-        symbols.
-        """
-        from armillary.analysis.linear.matrices import symbolic
-
-        return symbolic(self, keep)
-
-    def descriptor(self) -> DescriptorModel:
-        """Return E δẋ = A δx + B δv with open loops: all positions are states, and constraints are rows."""
-        from armillary.analysis.linear.matrices import descriptor
-
-        return descriptor(self)
-
-    def to_scipy(self) -> LibraryObject:
-        """Return a ``scipy.signal.StateSpace``."""
-        from armillary.analysis.linear.conversions import to_scipy
-
-        return to_scipy(self)
-
-    def to_control(self) -> LibraryObject:
-        """Return a ``control.StateSpace`` of python-control, with names; dots in names become underscores."""
-        from armillary.analysis.linear.conversions import to_control
-
-        return to_control(self)
+    transfer_function = conversions.transfer_function
+    discretize = conversions.discretize
+    symbolic = matrices.symbolic
+    descriptor = matrices.descriptor
+    to_scipy = conversions.to_scipy
+    to_control = conversions.to_control
 
     def _file_data(self) -> DataTable:
-        from armillary.analysis.linear.conversions import linear_content
-
-        return linear_content(self)
+        return conversions.linear_content(self)
 
     @classmethod
     def _from_file(cls, data: DataTable) -> Self:
-        from armillary.analysis.linear.conversions import linear_fields
-
-        return cls(**linear_fields(data))
+        return cls(**conversions.linear_fields(data))
 
     def _report(self) -> tuple[str, str]:
-        from armillary.analysis.linear.conversions import html_report
-
-        return self.report(), html_report(self)
+        return self.report(), conversions.html_report(self)
 
     # ------------------------------------------------------------ shown
 
-    def report(self) -> str:
-        """Return the operating point, the matrices and the poles, as text."""
-        from armillary.analysis.linear.conversions import text_report
-
-        return text_report(self)
+    report = conversions.report
 
     def __repr__(self) -> str:
         sizes = (

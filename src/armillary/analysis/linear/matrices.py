@@ -379,7 +379,7 @@ class SymbolicLinearModel:
         return html_table(["of", "by", ""], self._lines(), "<<<", caption=f"Linear model of {self.system}")
 
 
-def symbolic(lin: LinearMatrices, keep: Sequence[str]) -> SymbolicLinearModel:
+def symbolic(lin: LinearMatrices, keep: Sequence[str] = ()) -> SymbolicLinearModel:
     """Return the linear model as expressions: coordinates, speeds, states, memories and time have their
     values at the operating point, except for the variables in ``keep``.
     """
@@ -463,7 +463,7 @@ class DescriptorModel:
 
 
 def descriptor(lin: LinearMatrices) -> DescriptorModel:
-    """Return the descriptor form of a linear model, with its loops open."""
+    """Return E δẋ = A δx + B δv with open loops: all positions are states, and constraints are rows."""
     lin.single("descriptor")
     if lin.linearization is None:
         raise ArmillaryError(

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _POINTS = 400  # frequencies of a response by default
 _SAMPLES = 1000  # steps of a response over time by default
+_PHASE_STEPS = (0.01, 0.1, 1.0, 5.0, 15.0, 45.0, 90.0, 180.0, 360.0)  # degrees between two lines
+Path = str | os.PathLike[str] | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -103,16 +105,55 @@ class FrequencyResponse:
         decibels: bool = False,
         show: bool = False,
     ) -> Figure:
-        """Draw magnitude and phase over frequency, in rad/s or ``hz``; magnitudes in
-        ``decibels`` if wanted.
+        """Draw magnitude and phase over frequency, in rad/s or ``hz``; magnitudes in ``decibels`` if wanted.
+
+        There is a column for each input and a colour for each output.
         """
-        return bode_plot(self, path, show, hz=flag(hz, "hz="), decibels=flag(decibels, "decibels="))
+        hz, decibels = flag(hz, "hz="), flag(decibels, "decibels=")
+        _check_one_point(self)
+        frequency = self.frequency if hz else self.omega
+        size = self.decibels if decibels else self.magnitude
+        with open_figure((1.0 + 5.5 * len(self.inputs), 6.0), path, show=show) as figure:
+            from matplotlib.ticker import MultipleLocator
+
+            axes = figure.subplots(2, len(self.inputs), sharex=True, squeeze=False)
+            for j, name in enumerate(self.inputs):
+                top, bottom = axes[:, j]
+                for i, output in enumerate(self.outputs):
+                    colour = COLOURS[i % len(COLOURS)]
+                    label = literal(_quotient_label(self, output, name))
+                    draw = top.semilogx if decibels else top.loglog
+                    draw(frequency, size[:, i, j], color=colour, label=label)
+                    bottom.semilogx(frequency, self.phase[:, i, j], color=colour)
+                top.set_title(literal(name))
+                top.legend(loc="best")
+                low, high = bottom.get_ylim()
+                steps = (s for s in _PHASE_STEPS if high - low <= 8 * s)
+                bottom.yaxis.set_major_locator(MultipleLocator(next(steps, 1800.0)))
+                bottom.set_xlabel("frequency (Hz)" if hz else "frequency (rad/s)")
+            axes[0, 0].set_ylabel("magnitude (dB)" if decibels else "magnitude")
+            axes[1, 0].set_ylabel("phase (deg)")
+            figure.align_ylabels(axes[:, 0])
+        return figure
 
     plot = bode
 
     def nyquist(self, path: str | os.PathLike[str] | None = None, *, show: bool = False) -> Figure:
-        """Draw the curve of G in the complex plane."""
-        return nyquist_plot(self, path, show)
+        """Draw G(iω) in the complex plane: thinner for negative frequencies, with a mark at −1."""
+        _check_one_point(self)
+        with open_figure((6.5, 6.0), path, show=show) as figure:
+            ax = figure.subplots()
+            pairs = [(i, j) for i in range(len(self.outputs)) for j in range(len(self.inputs))]
+            for k, (i, j) in enumerate(pairs):
+                g, colour = self.values[:, i, j], COLOURS[k % len(COLOURS)]
+                label = literal(_quotient_label(self, self.outputs[i], self.inputs[j]))
+                ax.plot(g.real, g.imag, color=colour, label=label)
+                ax.plot(g.real, -g.imag, color=colour, linewidth=0.6)
+            ax.plot([-1], [0], "+", color="#1c2126")
+            ax.set(xlabel="real part", ylabel="imaginary part", aspect="equal")
+            ax.set_title(literal(self.system))
+            ax.legend(loc="best")
+        return figure
 
     def __repr__(self) -> str:
         span = f"{self.omega[0]:.4g} to {self.omega[-1]:.4g} rad/s" if len(self.omega) else "empty"
@@ -126,10 +167,7 @@ def port(name: str, known: Sequence[str], what: str) -> int:
 
 
 def frequency_response(lin: LinearMatrices, omega: object = None) -> FrequencyResponse:
-    """Return the response at frequencies in rad/s.
-
-    The default is from a tenth of the slowest pole to ten times the fastest.
-    """
+    """Return G(iω) at frequencies in rad/s, which cover the poles by default, at all operating points."""
     needs_ports(lin)
     if isinstance(omega, str | os.PathLike):
         raise ArmillaryError(
@@ -162,10 +200,13 @@ def _transfer_values(matrices: Sequence[np.ndarray], w: np.ndarray, step: float 
     return found
 
 
-def output_spectrum(
-    lin: LinearMatrices, densities: Mapping[str, object], frequency: object = None
-) -> PowerSpectrum:
-    """Return S_y = Σ |G_yv|² S_v over frequencies in Hz; see ``LinearModel.psd``."""
+def psd(lin: LinearMatrices, densities: Mapping[str, object], frequency: object = None) -> PowerSpectrum:
+    """Return the power spectral densities of the outputs for uncorrelated inputs: S_y = Σ |G|² S.
+
+    ``densities`` has the one-sided S of each input, in the input's units squared per Hz: a number (white
+    noise), an array, or a function of the frequency in Hz. ``frequency``, in Hz, covers the poles by
+    default.
+    """
     needs_ports(lin)
     lin.single("psd")
     given = table(densities, "densities")
@@ -395,63 +436,11 @@ def _angle_between(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 # Pictures of linear models: Bode, Nyquist, and poles with zeros.
 
-Path = str | os.PathLike[str] | None
 
-
-_PHASE_STEPS = (0.01, 0.1, 1.0, 5.0, 15.0, 45.0, 90.0, 180.0, 360.0)  # degrees between two lines
-
-
-def bode_plot(
-    r: FrequencyResponse, path: Path, show: bool, *, hz: bool = False, decibels: bool = False
-) -> Figure:
-    """Draw magnitude and phase over frequency, a column for each input and a colour for each output."""
-    _check_one_point(r)
-    frequency, size = (r.frequency if hz else r.omega), (r.decibels if decibels else r.magnitude)
-    with open_figure((1.0 + 5.5 * len(r.inputs), 6.0), path, show=show) as figure:
-        from matplotlib.ticker import MultipleLocator
-
-        axes = figure.subplots(2, len(r.inputs), sharex=True, squeeze=False)
-        for j, name in enumerate(r.inputs):
-            top, bottom = axes[:, j]
-            for i, output in enumerate(r.outputs):
-                colour = COLOURS[i % len(COLOURS)]
-                label = literal(_quotient_label(r, output, name))
-                draw = top.semilogx if decibels else top.loglog
-                draw(frequency, size[:, i, j], color=colour, label=label)
-                bottom.semilogx(frequency, r.phase[:, i, j], color=colour)
-            top.set_title(literal(name))
-            top.legend(loc="best")
-            low, high = bottom.get_ylim()
-            steps = (s for s in _PHASE_STEPS if high - low <= 8 * s)
-            bottom.yaxis.set_major_locator(MultipleLocator(next(steps, 1800.0)))
-            bottom.set_xlabel("frequency (Hz)" if hz else "frequency (rad/s)")
-        axes[0, 0].set_ylabel("magnitude (dB)" if decibels else "magnitude")
-        axes[1, 0].set_ylabel("phase (deg)")
-        figure.align_ylabels(axes[:, 0])
-    return figure
-
-
-def nyquist_plot(r: FrequencyResponse, path: Path, show: bool) -> Figure:
-    """Draw G(iω) in the complex plane for positive and, thinner, for negative frequencies; −1 is marked."""
-    _check_one_point(r)
-    with open_figure((6.5, 6.0), path, show=show) as figure:
-        ax = figure.subplots()
-        pairs = [(i, j) for i in range(len(r.outputs)) for j in range(len(r.inputs))]
-        for k, (i, j) in enumerate(pairs):
-            g, colour = r.values[:, i, j], COLOURS[k % len(COLOURS)]
-            ax.plot(
-                g.real, g.imag, color=colour, label=literal(_quotient_label(r, r.outputs[i], r.inputs[j]))
-            )
-            ax.plot(g.real, -g.imag, color=colour, linewidth=0.6)
-        ax.plot([-1], [0], "+", color="#1c2126")
-        ax.set(xlabel="real part", ylabel="imaginary part", aspect="equal")
-        ax.set_title(literal(r.system))
-        ax.legend(loc="best")
-    return figure
-
-
-def pole_zero_plot(lin: LinearMatrices, path: Path, show: bool) -> Figure:
-    """Draw poles as crosses and transmission zeros as circles; for many points, only poles, pale to dark."""
+def pole_zero(lin: LinearMatrices, path: Path = None, *, show: bool = False) -> Figure:
+    """Draw poles as crosses and transmission zeros as circles in the complex plane; for many points, only
+    poles, pale to dark.
+    """
     poles = np.atleast_2d(lin.poles())
     with open_figure((6.5, 5.5), path, show=show) as figure:
         ax = figure.subplots()

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
 
 from armillary.algebra.arguments import count, from_zero, index, names_by_number, read_only, real
+from armillary.analysis.modes import reports
 from armillary.analysis.modes.eigensystem import ZERO, Eigensystem, eigensystem
 from armillary.analysis.modes.reports import ROUNDING, eigenvalue_text, in_words
 from armillary.analysis.modes.shapes import (
@@ -29,15 +28,8 @@ from armillary.errors import ArmillaryError, nearest
 from armillary.model.units import state_factor
 from armillary.program.linearization import Variable
 from armillary.results import Run
-from armillary.results.plots.motion import Drawable, PictureOptions
 from armillary.text_tables import aligned, counted, html_table
 from armillary.untyped import DataTable
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from armillary.results.plots.motion import MotionView
-
 
 # One mode of a linear model: δx = Re(x̂ e^{λt}).
 
@@ -295,39 +287,8 @@ class Modes(SavedResult):
             size, real(periods, "periods="), count(samples, "samples="),
         )  # fmt: skip
 
-    def view(
-        self,
-        mode: int | str | None = None,
-        *,
-        amplitude: float | None = None,
-        model: Drawable | None = None,
-        view: str = "oblique",
-        theme: str | None = None,
-    ) -> MotionView:
-        """Show the shapes of all modes or of one in motion, in the browser or a notebook; see ``motion``."""
-        from armillary.analysis.modes.reports import show_modes
-
-        return show_modes(self, mode, amplitude, model, PictureOptions(view, theme=theme))
-
-    def animate(
-        self,
-        path: str | os.PathLike[str],
-        mode: int | str | None = None,
-        *,
-        amplitude: float | None = None,
-        model: Drawable | None = None,
-        view: str = "oblique",
-        theme: str | None = None,
-        size: tuple[int, int] = (640, 400),
-        rate: float = 20.0,
-    ) -> Path:
-        """Write the shapes of modes in motion: a page (.html) of all modes or one, or a film (.gif, .webp,
-        .mp4) of one, in which a period lasts two seconds. Return the path.
-        """
-        from armillary.analysis.modes.reports import write_modes
-
-        options = PictureOptions(view, theme=theme, size=size, rate=rate)
-        return write_modes(self, path, mode, amplitude, model, options)
+    view = reports.view
+    animate = reports.animate
 
     # ------------------------------------------------------------ shown
 
@@ -358,15 +319,7 @@ class Modes(SavedResult):
             )
         return rows
 
-    def plot(
-        self, mode: int | str | None = None, *, path: str | os.PathLike[str] | None = None, show: bool = False
-    ) -> Figure:
-        """Draw eigenvalues in the complex plane and the participation of coordinates, or the shape of one
-        mode.
-        """
-        from armillary.analysis.modes.reports import modes_plot
-
-        return modes_plot(self, None if mode is None else self._index(mode), path, show)
+    plot = reports.plot
 
     # ------------------------------------------------------------ files
 

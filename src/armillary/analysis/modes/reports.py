@@ -34,9 +34,15 @@ if TYPE_CHECKING:
 _SHOWN = 0.02  # least participation, or relative amplitude, of a coordinate that is drawn
 
 
-def modes_plot(modes: Modes, index: int | None, path: str | os.PathLike[str] | None, show: bool) -> Figure:
-    """Draw the eigenvalues, with the participation of coordinates in each mode; or the shape of one mode."""
-    return _all(modes, path, show) if index is None else _plot_one_shape(modes, index, path, show)
+def plot(
+    modes: Modes,
+    mode: int | str | None = None,
+    *,
+    path: str | os.PathLike[str] | None = None,
+    show: bool = False,
+) -> Figure:
+    """Draw eigenvalues in the complex plane and the participation of coordinates, or one mode's shape."""
+    return _all(modes, path, show) if mode is None else _plot_one_shape(modes, modes._index(mode), path, show)
 
 
 def _all(modes: Modes, path: str | os.PathLike[str] | None, show: bool) -> Figure:
@@ -92,27 +98,35 @@ def _plot_one_shape(modes: Modes, index: int, path: str | os.PathLike[str] | Non
 _SECONDS = 2.0  # duration of the motion of a mode in a film
 
 
-def show_modes(
+def view(
     modes: Modes,
-    mode: int | str | None,
-    amplitude: float | None,
-    model: Drawable | None,
-    options: PictureOptions,
+    mode: int | str | None = None,
+    *,
+    amplitude: float | None = None,
+    model: Drawable | None = None,
+    view: str = "oblique",
+    theme: str | None = None,
 ) -> MotionView:
-    """Show a page of one mode or all, in the browser or a notebook."""
-    return show_page(_page(modes, mode, amplitude, model, options))
+    """Show the shapes of all modes or of one in motion, in the browser or a notebook; see ``motion``."""
+    return show_page(_page(modes, mode, amplitude, model, PictureOptions(view, theme=theme)))
 
 
-def write_modes(
+def animate(
     modes: Modes,
     path: str | os.PathLike[str],
-    mode: int | str | None,
-    amplitude: float | None,
-    model: Drawable | None,
-    options: PictureOptions,
+    mode: int | str | None = None,
+    *,
+    amplitude: float | None = None,
+    model: Drawable | None = None,
+    view: str = "oblique",
+    theme: str | None = None,
+    size: tuple[int, int] = (640, 400),
+    rate: float = 20.0,
 ) -> Path:
-    """Write a page of one mode or all, or a film of one."""
-    place = motion_path(path)
+    """Write the shapes of modes in motion: a page (.html) of all modes or one, or a film (.gif, .webp, .mp4)
+    of one, in which a period lasts two seconds. Return the path.
+    """
+    options, place = PictureOptions(view, theme=theme, size=size, rate=rate), motion_path(path)
     if place.suffix.lower() not in FILMS:
         return write_page(_page(modes, mode, amplitude, model, options), place)
     if mode is None:
@@ -149,9 +163,11 @@ def _page(
 _GREY = "#5b6570"
 
 
-def root_locus_plot(locus: RootLocus, path: str | os.PathLike[str] | None, show: bool) -> Figure:
-    """Draw the complex plane on the left, with a circle at the first value, and on the right real and
-    imaginary parts over the values, with crossings of the imaginary axis marked.
+def plot_root_locus(
+    locus: RootLocus, *, path: str | os.PathLike[str] | None = None, show: bool = False
+) -> Figure:
+    """Draw the eigenvalues in the complex plane, with a circle at the first value, and on the right their
+    real and imaginary parts over the values, with crossings of the imaginary axis marked.
     """
     with open_figure((10.0, 4.6), path, show=show) as figure:
         left, right = figure.subplots(1, 2)
@@ -182,7 +198,9 @@ def root_locus_plot(locus: RootLocus, path: str | os.PathLike[str] | None, show:
     return figure
 
 
-def campbell_plot(diagram: Campbell, path: str | os.PathLike[str] | None, show: bool) -> Figure:
+def plot_campbell(
+    diagram: Campbell, *, path: str | os.PathLike[str] | None = None, show: bool = False
+) -> Figure:
     """Draw frequencies over the spin (dashed: backward whirl), lines of the orders, and critical speeds."""
     with open_figure((7.5, 4.8), path, show=show) as figure:
         ax = figure.subplots()

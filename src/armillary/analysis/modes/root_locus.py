@@ -15,7 +15,6 @@ Source: Genta (2005), "Dynamics of Rotating Systems", sections 1.5 and 2.4.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -26,7 +25,7 @@ import numpy as np
 
 from armillary.algebra.arguments import index, names_by_number, real, several
 from armillary.algebra.calculus import NumericValue
-from armillary.analysis.modes.reports import eigenvalue_text, in_words
+from armillary.analysis.modes.reports import eigenvalue_text, in_words, plot_campbell, plot_root_locus
 from armillary.analysis.modes.shapes import body_functions, by_coordinate, speeds_of_positions
 from armillary.analysis.modes.tracking import (
     NO_SIZE,
@@ -48,7 +47,7 @@ from armillary.text_tables import aligned, html_table
 from armillary.untyped import DataTable
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 
 # Values of a parameter at which modes become stable or unstable.
@@ -221,11 +220,7 @@ class RootLocus(SavedResult):
             rows.append([f"{c.value:.10g}", does, kind, self.labels[c.branch]])
         return rows
 
-    def plot(self, *, path: str | os.PathLike[str] | None = None, show: bool = False) -> Figure:
-        """Draw the eigenvalues in the complex plane, and their real and imaginary parts over the values."""
-        from armillary.analysis.modes.reports import root_locus_plot
-
-        return root_locus_plot(self, path, show)
+    plot = plot_root_locus
 
     def _file_data(self) -> DataTable:
         columns = zip(*self.crossings, strict=True) if self.crossings else [()] * 4
@@ -434,11 +429,7 @@ class Campbell(SavedResult):
     def _whirl_at(self, c: CriticalSpeed) -> int:
         return int(self.whirl[int(np.argmin(np.abs(self.values - c.spin))), c.branch])
 
-    def plot(self, *, path: str | os.PathLike[str] | None = None, show: bool = False) -> Figure:
-        """Draw the frequencies over the spin, lines for its orders, and marks at critical speeds."""
-        from armillary.analysis.modes.reports import campbell_plot
-
-        return campbell_plot(self, path, show)
+    plot = plot_campbell
 
     @classmethod
     def _from_file(cls, data: DataTable) -> Self:

@@ -147,9 +147,17 @@ class ContactPrinter(CSolverPrinter):
             f"    contact_copy({p.length}, run.{p.field}, found + {p.first});"
             for p in self.source.gives(name)
         ]
+        last = self.source.gives(name)[-1]
+        idle = [
+            f"    if (given[{p.first}] < 0.5) {{ /* no results are wanted, and the record has none */\n"
+            f"        for (int i = 0; i < {last.first + last.length}; i++)\n"
+            "            found[i] = 0.0;\n        return;\n    }"
+            for p in self.source.takes(name)
+            if p.field == "asked"
+        ]
         return "\n".join([
-            f"static void {name}(const double *given, double *found)", "{", f"    {self.record_type} run;",
-            *takes, f"    {self.source.entry(name)}(&run);", *gives, "}", "",
+            f"static void {name}(const double *given, double *found)", "{", *idle,
+            f"    {self.record_type} run;", *takes, f"    {self.source.entry(name)}(&run);", *gives, "}", "",
         ])  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from armillary.export.text.body import SectionText, Step
 from armillary.export.text.configurations import WORDS
 from armillary.export.text.files import fill, template
 from armillary.export.text.printer import Printer, nested_polynomial, wrap_statement
-from armillary.export.text.solver_printer import SOLVER_STATUSES, SolverPrinter
+from armillary.export.text.solver_printer import SOLVER_STATUSES, SolverPrinter, element_types
 from armillary.program.passes.graph import Operations
 from armillary.program.sparse_rates import TABLES
 from armillary.solver.language.translator import Field, Solver, SolverFunction
@@ -372,13 +372,7 @@ def _horner(table: Piecewise) -> list[str]:
 # Functions of the solver in C: the record of a run, and the spelling of its language.
 
 _TYPES = {"real": "double", "whole": "int", "count": "long long", "truth": "int", "index": "int"}
-_ELEMENTS = dict.fromkeys(
-    (
-        *("Wholes", "StateNumbers", "StepNumbers"),
-        *("Truths", "Locks", "PlaceFlags", "SpeedFlags", "OutputFlags"),
-    ),
-    "int",
-)  # of vectors; other vectors have reals
+_ELEMENTS = element_types("int", "int")
 _EXTENTS = {
     "Motion": "@_MOTION", "Ratings": "@_MEMBERS", "Speeds": "@_SPEEDS", "Locks": "@_LOCKABLE",
     "Geometry": "@_ELEMENTS", "Jacobian": "@_ROWS * @_SPEEDS", "RowReals": "@_ROWS",
@@ -433,7 +427,7 @@ class CSolverPrinter(SolverPrinter):
         names |= {name: name.lower() for name in solver.constants}
         if any(f.name == "configuration" for f in solver.fields):
             names |= {name: table_name(name) for name in EXPORTED}
-            names |= {word: str(number) for word, number in WORDS.items()}
+            names |= WORDS
             names |= {"N_EVENTS": f"{upper}_EVENTS_ROOM", "N_STATES": "N", "N_OWN_EVENTS": "OWN_EVENTS"}
             names |= {
                 f"N_{word}": f"{upper}_{word}"

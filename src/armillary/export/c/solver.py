@@ -371,7 +371,7 @@ def assembly_code(
         "after": _texts(after for _, after in loops.gaps),
         "redundant": string_literal(loops.redundant),
     }
-    has = loop_features(loops) | {"host", *(["device"] if on_device else ["messages"])}
+    has = loops.features | {"host", *(["device"] if on_device else ["messages"])}
     return fill(template(__package__, "assembly.c.txt"), values, has)
 
 
@@ -381,13 +381,6 @@ def geometry_function(stem: str, loops: AssemblySource, sections: Sections) -> s
     signature = Signature(f"{stem}_geometry", f"{INPUTS}, {RESULT}", targets, "static ")
     about = "Gaps, elements of J, elements of N, sizes of gaps."
     return function(signature, about, sections.body(loops.section))
-
-
-def loop_features(loops: AssemblySource) -> set[str]:
-    """Return the features of loops, which select parts of templates."""
-    has = {"redundant"} if loops.redundant else set()
-    has |= {"several"} if loops.several else set()
-    return has | ({"quaternions"} if loops.quaternions else set())
 
 
 def assembly_values(source: Source, solved: AssemblyPrinter, solver: str, file: str = "") -> dict[str, str]:

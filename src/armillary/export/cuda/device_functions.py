@@ -269,15 +269,18 @@ class SectionWriter:
             *_elements_of("new_memory", len(program.memory)),
             *_elements_of("new_state", len(program.state)),
         ]
-        texts, cases = [], []
-        shared: dict[tuple[Expr, ...], str] = {}  # events of contacts have the same effects
+        texts = []
+        # Events of contacts have the same effects: one call for all of them, since NVRTC inlines each call.
+        events: dict[tuple[Expr, ...], list[int]] = {}
         for k, found in enumerate(program.fire):
-            if found.results not in shared:
-                shared[found.results] = f"fire_{k}"
+            if found.results not in events:
                 texts.append(self.function(found, f"fire_{k}", "Effects of an event", arguments, targets))
-            call = f"{self.stem}_{shared[found.results]}(t, state, constants, memory, new_memory, new_state);"
-            cases += [f"    case {k}:", f"        {call}", "        break;"]
-        choice = ["    switch (event) {", *cases, "    default:", "        break;", "    }"]
+            events.setdefault(found.results, []).append(k)
+        choice = ["    switch (event) {"]
+        for alike in events.values():
+            call = f"{self.stem}_fire_{alike[0]}(t, state, constants, memory, new_memory, new_state);"
+            choice += [*(f"    case {k}:" for k in alike), f"        {call}", "        break;"]
+        choice += ["    default:", "        break;", "    }"]
         head = f"void {self.stem}_fire(int event, {arguments})"
         return [*texts, "\n".join([head, "{", *choice, "}", ""])] if texts else []
 

@@ -30,7 +30,7 @@ from armillary.algebra.block_functions import is_block
 from armillary.export.c.printer import CSolverPrinter, comment, counts
 from armillary.export.cuda.device_functions import SectionWriter, in_double, inline_functions, on_device
 from armillary.export.cuda.teams import MOST_ROOM, Team, best_team
-from armillary.export.text.configurations import ChangeTables, has_function, tables_of
+from armillary.export.text.configurations import SolverTables, has_function, tables_of
 from armillary.export.text.files import fill, template
 from armillary.export.text.printer import wrap_statement
 from armillary.program.equations import DerivedEquations
@@ -334,7 +334,8 @@ def solver_kernel(
         for text in (*w.ordinary(), *w.fire(), *w.normalise(), *(w.changes() if changing else []))
     ]
     changes = tables_of([one.equations for one in configured]) if changing else None
-    solver = _needed_solver([w.program for w in writers], features)
+    contacts = bool(configured[0].equations.system.contacts)
+    solver = _needed_solver([w.program for w in writers], features, contacts)
     solver = in_single(solver) if real == "float" else solver
     printer = _KernelPrinter(solver, "model")
     code = printer.text()
@@ -366,13 +367,14 @@ def solver_kernel(
     return written_kernel("solver.cu.txt", writers, "\n".join(functions), precision, values, present)
 
 
-def _needed_solver(programs: Sequence[Program], features: Features) -> Solver:
+def _needed_solver(programs: Sequence[Program], features: Features, contacts: bool) -> Solver:
     """Return the functions of the solver that runs need."""
     method, adaptive = features.method, features.method.adaptive
     needed = {name for program in programs for name, there in has_function(program).items() if there}
     has = {
         "EVENTS": "events" in needed, "UPDATE": "update" in needed, "NORMALISE": "normalise" in needed,
         "JUMPS": features.jumps, "ADAPTIVE": adaptive, "LANDING_EVENTS": True,
+        "CONTACTS": contacts,
         **dict.fromkeys(("CONFIGURATIONS", "LOCKING_EVENTS", "SETTINGS"), len(programs) > 1),
         **dict.fromkeys(("CHOICES", "RATED"), len(programs) > 1),
         "ADJUSTING": len(programs) > 1 and "adjust" in needed,
@@ -431,7 +433,7 @@ def _call_functions(code: str) -> str:
     return code.replace("DEVICE static ", "DEVICE static CALLED ")
 
 
-def _size_lines(program: Program, changes: ChangeTables | None) -> str:
+def _size_lines(program: Program, changes: SolverTables | None) -> str:
     """Return definitions of lengths of arrays, by the names of export/c/solver.py."""
     sizes = {
         "STATES": len(program.state),
@@ -450,7 +452,7 @@ def _size_lines(program: Program, changes: ChangeTables | None) -> str:
     return ",\n".join(lines)
 
 
-def _constant_tables(one: Configured, changes: ChangeTables | None) -> str:
+def _constant_tables(one: Configured, changes: SolverTables | None) -> str:
     """Return tables that the solver reads, in constant memory."""
     if changes:
         found: dict[str, Sequence[int]] = dict(changes.tables)

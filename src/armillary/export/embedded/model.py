@@ -20,7 +20,6 @@ from armillary.export.c.solver import (
     SolverTexts,
     assembly_values,
     geometry_function,
-    loop_features,
     printed_solver,
 )
 from armillary.export.text.body import closing
@@ -273,7 +272,7 @@ def assembly_files(model: EmbeddedModel) -> dict[str, str]:
         "functions": geometry,
         "sentences": "\n".join(_sentences(loops, model.upper)),
     }
-    has = loop_features(loops) | {"embedded"} | (model.has & {"reclosing"})
+    has = loops.features | {"embedded"} | (model.has & {"reclosing"})
     return {
         f"{stem}_assembly.h": fill(template(__package__, "assembly.h.txt"), values, has),
         f"{stem}_assembly.c": fill(template("armillary.export.c", "assembly.c.txt"), values, has),

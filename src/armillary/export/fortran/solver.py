@@ -27,6 +27,7 @@ from armillary.export.text.solver_printer import (
     NO_SOLVER,
     SOLVER_STATUSES,
     SolverPrinter,
+    element_types,
     setting_checks,
 )
 from armillary.export.text.source import Source
@@ -181,10 +182,7 @@ def _others(every: Sequence[Source]) -> list[str]:
 _TYPES = {
     "real": "real(dp)", "whole": "integer", "index": "integer", "count": "integer(int64)", "truth": "logical"
 }  # fmt: skip
-_ELEMENTS = {
-    **dict.fromkeys(("Wholes", "StateNumbers", "StepNumbers"), "integer"),
-    **dict.fromkeys(("Truths", "Locks", "PlaceFlags", "SpeedFlags", "OutputFlags"), "logical"),
-}
+_ELEMENTS = element_types("integer", "logical")
 _SIZES = {"States": "n_states", "Memory": "n_memory", "Outputs": "n_outputs"}
 _SIZES |= {kind: name.lower() for kind, name in IMPLICIT_EXTENTS.items()}
 _SIZES |= {"Pivots": "n_pivots", "Kinds": "n_kinds", "PlaceFlags": "n_places"}
@@ -284,7 +282,7 @@ class FortranSolverPrinter(SolverPrinter):
         self.sizes = _SIZES
         if any(f.name == "configuration" for f in solver.fields):
             spelled |= {name: fortran_name(name) for name in OF_CHANGES}
-            spelled |= {word: str(number) for word, number in WORDS.items()}
+            spelled |= WORDS
             extents = CHANGE_EXTENTS | IMPLICIT_EXTENTS
             self.sizes = _SIZES | {kind: fortran_name(name) for kind, name in extents.items()}
         for method in exported_methods(adaptive=True, stiff=True):
@@ -439,12 +437,9 @@ _LOOP_REMARKS = {
 
 def assembly_text(loops: AssemblySource, quoted: Callable[[str], str]) -> str:
     """Return the procedures that close loops."""
-    has = {"redundant"} if loops.redundant else set()
-    has |= {"quaternions"} if loops.quaternions else set()
-    has |= {"several"} if loops.several else set()
     solver = "\n".join(f"  {line}".rstrip() for line in FortranAssembly(loops).text().rstrip().splitlines())
     values = {"redundant": quoted(loops.redundant), "solver": solver}
-    procedures = fill(template(__package__, "assembly.txt"), values, has)
+    procedures = fill(template(__package__, "assembly.txt"), values, loops.features)
     return "\n".join([procedures, template(__package__, "six_digits.txt")])
 
 

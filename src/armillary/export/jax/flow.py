@@ -14,13 +14,13 @@ from collections.abc import Collection, Sequence
 from armillary.export.python.solver import EXTENTS, OTHER_SIZES
 from armillary.export.text.configurations import WORDS
 from armillary.export.text.printer import wrap_statement
-from armillary.export.text.solver_printer import SolverPrinter, called_section
+from armillary.export.text.solver_printer import SolverPrinter, called_section, element_types
 from armillary.solver.language.translator import MODEL, VECTORS, Solver, SolverFunction, called
 from armillary.solver.methods.method_text import exported_methods, fields
 
 _SCALARS = {"real": "real", "whole": "whole", "count": "whole", "truth": "truth", "index": "whole"}
 _ZEROS = {"real": "0.0", "whole": "0", "truth": "False"}
-_ELEMENTS = {"Wholes": "int", **dict.fromkeys(("Truths", "Locks", "PlaceFlags", "OutputFlags"), "bool")}
+_ELEMENTS = element_types("int", "bool")
 _SIZES = {
     "States": "N_STATES",
     "Memory": "len(MEMORY)",
@@ -60,7 +60,7 @@ class FlowPrinter(SolverPrinter):
             "N_MEMORY": "len(MEMORY)", "INFINITY": "jnp.inf", "NAN": "jnp.nan", "NONE": "-1", "FIRST": "0",
             **OTHER_SIZES,
         }  # fmt: skip
-        names |= {word: str(number) for word, number in WORDS.items()}
+        names |= WORDS
         for method in exported_methods(adaptive=True, stiff=True):
             names[f"METHOD_{method.name.upper()}"] = method.name.upper()
         super().__init__(solver, names)

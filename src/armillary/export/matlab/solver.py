@@ -24,6 +24,7 @@ from armillary.export.text.solver_printer import (
     NO_SOLVER,
     STATUSES,
     SolverPrinter,
+    element_types,
     prefix_settings,
     setting_checks,
     status_words,
@@ -73,7 +74,7 @@ def change_values(made: Source, package: str) -> dict[str, str]:
     }
 
 
-_FLAGS = ("Truths", "Locks", "PlaceFlags", "SpeedFlags", "OutputFlags")
+_ELEMENTS = element_types("zeros", "false")
 _ZEROS = {"real": "0", "whole": "0", "count": "0", "truth": "false"}
 _SIZES = {"States": "numel(r.state)", "Memory": "numel(r.memory)", "Outputs": "numel(about.outputs)"}
 _SIZES |= {"Pivots": "numel(about.weak_masses)", "Kinds": "max(r.kind)"}
@@ -160,7 +161,7 @@ class MatlabSolverPrinter(SolverPrinter):
         if any(f.name == "configuration" for f in solver.fields):
             spelled |= {name: f"r.tables.{name.lower()}" for name in OF_CHANGES}
             spelled |= {name: _size_field(name) for name in OF_CHANGES if name.startswith("N_")}
-            spelled |= {word: str(number) for word, number in WORDS.items()}
+            spelled |= WORDS
             self.sizes = self.sizes | {kind: _size_field(name) for kind, name in CHANGE_EXTENTS.items()}
         for method in exported_methods(adaptive=True, stiff=True):
             spelled[f"METHOD_{method.name.upper()}"] = f"r.is.{method.name}"
@@ -179,8 +180,7 @@ class MatlabSolverPrinter(SolverPrinter):
         for f in self.solver.fields:
             if f.name in self.given:
                 continue
-            made = "false" if f.type in _FLAGS else "zeros"
-            value = _ZEROS.get(f.type) or f"{made}({self.extent(f.type)}, 1)"
+            value = _ZEROS.get(f.type) or f"{_ELEMENTS.get(f.type, 'zeros')}({self.extent(f.type)}, 1)"
             lines.append(f"r.{f.name} = {value};" + (f"  % {f.about}" if f.about else ""))
         return lines
 
@@ -313,10 +313,7 @@ def assembly_text(loops: AssemblySource, package: str, quoted: Callable[[str], s
         "after": "".join(f"    {quoted(after)}, ...\n" for _, after in loops.gaps),
         "redundant": quoted(loops.redundant),
     }
-    has = {"redundant"} if loops.redundant else set()
-    has |= {"quaternions"} if loops.quaternions else set()
-    has |= {"several"} if loops.several else set()
-    return fill(template(__package__, "assembled.txt"), values, has)
+    return fill(template(__package__, "assembled.txt"), values, loops.features)
 
 
 def _size_name(name: str) -> str:

@@ -328,12 +328,9 @@ class PythonModule:
         lines = [f"def geometry({ARGUMENTS}) -> Vector:"]
         lines += self.body(body, "Gaps of the loops, elements of J, elements of N, sizes of gaps")
         values = {**assembly_values(loops, WIDTH - 12), "call": self.call_of_geometry}
-        has = {*self.has, *(["redundant"] if loops.redundant else [])}
-        has |= {"quaternions"} if loops.quaternions else set()
-        has |= {"several"} if loops.several else set()
         return [
             "\n".join([*lines, *self.return_vector(body.results, section.labels)]) + "\n",
-            fill(template(PythonModule.package, "assembly.txt"), values, has),
+            fill(template(PythonModule.package, "assembly.txt"), values, self.has | loops.features),
         ]
 
     def parameter_text(self, name: str) -> str:

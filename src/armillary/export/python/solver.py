@@ -9,8 +9,8 @@ from armillary.export.text.configurations import (
     CHANGE_EXTENTS,
     IMPLICIT_EXTENTS,
     WORDS,
-    ChangeTables,
     ContactSource,
+    SolverTables,
     change_tables,
     contact_constants,
     has_function,
@@ -22,6 +22,7 @@ from armillary.export.text.solver_printer import (
     NO_SOLVER,
     STATUSES,
     SolverPrinter,
+    element_types,
     setting_checks,
     status_words,
 )
@@ -65,7 +66,7 @@ def configuration_values(source: Source, named: Named, width: int) -> dict[str, 
     }
 
 
-def size_lines(found: ChangeTables) -> str:
+def size_lines(found: SolverTables) -> str:
     """Return the assignments of sizes."""
     return "\n".join(f"{OTHER_SIZES.get(name, name)} = {value}" for name, value in found.sizes.items())
 
@@ -87,10 +88,7 @@ def section_lines(source: Source, named: Named, width: int) -> str:
 _TYPES = {"real": "float", "whole": "int", "count": "int", "truth": "bool"}
 _ARGUMENTS = {**_TYPES, "States": "Vector"}
 _ZEROS = {"float": "0.0", "int": "0", "bool": "False"}
-_ELEMENTS = {
-    **dict.fromkeys(("Wholes", "StateNumbers", "StepNumbers"), "int"),
-    **dict.fromkeys(("Truths", "Locks", "PlaceFlags", "SpeedFlags", "OutputFlags"), "bool"),
-}
+_ELEMENTS = element_types("int", "bool")
 _SIZES = {"States": "len(STATES)", "Memory": "len(MEMORY)", "Outputs": "len(OUTPUTS)"}
 _SIZES |= {**IMPLICIT_EXTENTS, "StateNumbers": "len(STATES)"}
 _SIZES |= {"Pivots": "len(WEAK_MASSES)", "Kinds": "N_KINDS", "PlaceFlags": "LOOP_COORDINATES"}
@@ -154,7 +152,7 @@ class PythonSolverPrinter(SolverPrinter):
         if any(f.name == "configuration" for f in solver.fields):
             tables = ("N_STATES", "N_EVENTS", "N_COORDINATES")  # tables with a value per configuration
             names = {name: text for name, text in names.items() if name not in tables}
-            names |= {word: str(number) for word, number in WORDS.items()}
+            names |= WORDS
             names |= OTHER_SIZES
             self.sizes = _SIZES | IMPLICIT_EXTENTS | EXTENTS
         for method in exported_methods(adaptive=True, stiff=True):

@@ -12,7 +12,6 @@ import numpy as np
 from armillary.algebra.tables import Piecewise
 from armillary.export.c.model import roadmap
 from armillary.export.c.printer import counts
-from armillary.export.c.solver import loop_features
 from armillary.export.embedded.model import bounded_assembly, embedded_features, open_sentences
 from armillary.export.rust.solver import RustSolverPrinter, contact_module, size_name
 from armillary.export.text.body import Step, closing
@@ -406,7 +405,7 @@ def assembly_file(model: RustModel) -> dict[str, str]:
         "functions": "\n".join([*tables, geometry]),
         "solver": solver,
     }
-    return {"src/assembly.rs": fill(template(__package__, "assembly.rs.txt"), values, loop_features(loops))}
+    return {"src/assembly.rs": fill(template(__package__, "assembly.rs.txt"), values, loops.features)}
 
 
 def _sentences(loops: AssemblySource) -> list[str]:

@@ -15,7 +15,7 @@ from armillary.export.text.configurations import (
     contact_constants,
 )
 from armillary.export.text.printer import wrap_statement
-from armillary.export.text.solver_printer import SolverPrinter
+from armillary.export.text.solver_printer import SolverPrinter, element_types
 from armillary.solver.language.translator import VECTORS, Field, Solver, SolverFunction
 
 
@@ -26,8 +26,7 @@ def size_name(name: str) -> str:
 
 _TYPES = {"real": "Real", "whole": "i32", "count": "i64", "truth": "bool", "index": "usize"}
 _ZEROS = {"Real": "0.0", "i32": "0", "i64": "0", "bool": "false"}
-_ELEMENTS = dict.fromkeys(("Truths", "Locks", "PlaceFlags", "SpeedFlags", "OutputFlags"), "bool")
-_ELEMENTS |= dict.fromkeys(("Wholes", "StepNumbers", "StateNumbers"), "i32")
+_ELEMENTS = element_types("i32", "bool")
 _SIZES = {"States": "STATES", "Memory": "MEMORY", "Outputs": "OUTPUTS"}
 _SIZES |= {"PlaceFlags": "COORDINATES"}
 _SIZES |= {kind: size_name(name) for kind, name in (CHANGE_EXTENTS | IMPLICIT_EXTENTS).items()}
@@ -60,7 +59,7 @@ class RustSolverPrinter(SolverPrinter):
         }  # fmt: skip
         sizes = (*OF_CHANGES, *IMPLICIT_EXTENTS.values(), "N_ENTRIES")
         names |= {name: size_name(name) for name in sizes if name.startswith("N_")}
-        names |= {word: str(number) for word, number in WORDS.items()}
+        names |= WORDS
         super().__init__(solver, names)
 
     # ---------------------------------------------------------------- the record

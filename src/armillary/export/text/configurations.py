@@ -67,7 +67,7 @@ OF_CHANGES = (
 )
 # Numbers of the roles of events, and of outcomes near a loss of rank.
 WORDS = {
-    word: number
+    word: str(number)
     for words in (
         ("ORDINARY", "LOCKING", "CHOOSES", "WEAKENS", "ELSEWHERE", "ADJUSTS"),
         ("HAPPENS", "PASSES", "REFUSED", "FLIPS"),
@@ -113,26 +113,31 @@ def has_function(program: Program, passing: bool = False) -> dict[str, bool]:
 
 
 @dataclass(frozen=True)
-class ChangeTables:
-    """Sizes and tables of configurations, for the solver.
+class SolverTables:
+    """Sizes and tables for the solver, by the names of solver/language/language.py.
 
-    Sizes of the largest configuration and of common data have the names of
-    solver/language/language.py; tables are whole numbers, one configuration after the other.
+    Tables of configurations have the numbers of one configuration after the other; their sizes are those of
+    the largest configuration, or of common data.
     """
 
     sizes: dict[str, int]
-    tables: dict[str, list[int]]
+    tables: Mapping[str, Sequence[int]]
     reals: dict[str, list[float]] = field(default_factory=dict)
 
-    def counted_from(self, first: int) -> dict[str, list[int]]:
-        """Return the tables for a language whose indices begin with ``first``; NONE is ``first`` − 1."""
+    def counted_from(self, first: int, code: str | None = None) -> dict[str, list[int]]:
+        """Return the tables, or those that a code reads, for a language whose indices begin with ``first``.
+
+        NONE is ``first`` − 1.
+        """
+        read = None if code is None else code.lower()
         return {
-            name: [v + first for v in values] if name in INDICES else values
+            name: [v + first if name in INDICES or name in TABLE_NAMES else v for v in values]
             for name, values in self.tables.items()
+            if read is None or any(f"{name.lower()}{bracket}" in read for bracket in "[(")
         }
 
 
-def change_tables(source: Source) -> ChangeTables:
+def change_tables(source: Source) -> SolverTables:
     """Return the numbers of all configurations of a system."""
     every = [source.equations, *(other.equations for other in source.others)]
     return tables_of(every, source.passing, recloses=True)
@@ -140,7 +145,7 @@ def change_tables(source: Source) -> ChangeTables:
 
 def tables_of(
     every: Sequence[DerivedEquations], passing: bool = False, recloses: bool = False
-) -> ChangeTables:
+) -> SolverTables:
     """Return the tables of configurations that have the sections of changes.
 
     ``passing``: with numbers for singular configurations. ``recloses``: loops are closed again
@@ -156,10 +161,10 @@ def tables_of(
     tables |= {name.upper(): values for name, values in common_numbers(every, lockable).items()}
     reals = {name.upper(): values for name, values in state_tables(every).items()}
     if not passing:
-        return ChangeTables(sizes, tables, reals)
+        return SolverTables(sizes, tables, reals)
     tables |= {name.upper(): values for name, values in passing_numbers(every).items()}
     across = {name.upper(): values for name, values in across_tables().items()}
-    return ChangeTables(sizes, tables, reals | across)
+    return SolverTables(sizes, tables, reals | across)
 
 
 def state_tables(every: Sequence[DerivedEquations]) -> dict[str, list[float]]:
@@ -255,32 +260,12 @@ IMPLICIT_EXTENTS = {
 TABLE_NAMES = tuple(name.upper() for name in _OF_STRUCTURE)
 
 
-@dataclass(frozen=True)
-class ImplicitTables:
-    """Sizes by the names of solver/language/language.py, and tables of whole numbers."""
-
-    sizes: dict[str, int]
-    tables: dict[str, tuple[int, ...]]
-
-    def counted_from(self, first: int, code: str) -> dict[str, list[int]]:
-        """Return the tables that a code reads, for a language whose indices begin with ``first``.
-
-        NONE is ``first`` − 1.
-        """
-        read = code.lower()
-        return {
-            name: [v + first for v in values]
-            for name, values in self.tables.items()
-            if any(f"{name.lower()}{bracket}" in read for bracket in "[(")
-        }
-
-
-def implicit_tables(source: Source) -> ImplicitTables:
+def implicit_tables(source: Source) -> SolverTables:
     """Return the sizes and tables of a system with linearly implicit methods; without them, none."""
     if not source.stiff:
-        return ImplicitTables({}, {})
+        return SolverTables({}, {})
     every = (source, *source.others)
-    return ImplicitTables(_sizes(every), _tables([one.program.structure for one in every]))
+    return SolverTables(_sizes(every), _tables([one.program.structure for one in every]))
 
 
 def partial_count(source: Source) -> int:

@@ -27,7 +27,14 @@ _COUNTED = {"at": "{} * {} + {}", "below": "{} < {}", "agree": "{} == {}"}
 _DIRECTIONS = {"ENDS_STATUS": "-2", "FINDS_LOWEST": "2"}  # values in tables of directions, for contacts
 _INSTALL = SolverFunction("install", "", {"c": "whole"}, None, True, True, {}, ())
 _COMPARED = ("isnan", "differs", "below", "agree")
+_WHOLE_VECTORS = ("Wholes", "StateNumbers", "StepNumbers")
+_TRUTH_VECTORS = ("Truths", "Locks", "PlaceFlags", "SpeedFlags", "OutputFlags")
 CONSTRAINT_GEOMETRY = "constraint_geometry"  # for the section `geometry`, whose name the start of a run uses
+
+
+def element_types(whole: str, truth: str) -> dict[str, str]:
+    """Return the types of elements by the kind of their vector; elements of other vectors are real."""
+    return {**dict.fromkeys(_WHOLE_VECTORS, whole), **dict.fromkeys(_TRUTH_VECTORS, truth)}
 
 
 def called_section(name: str) -> str:

@@ -61,7 +61,7 @@ def start_source(equations: DerivedEquations) -> StartSource | None:
     """Return the start of a system; `None` if it begins with the given values."""
     system, program, targets = equations.system, equations.program, equations.targets
     conversion = equations.conversion
-    plain = equations.reduction.given_reader() if conversion else equations.reduction.plain
+    plain = equations.reduction.given_converter() if conversion else equations.reduction.plain
     known: dict[Expr, Expr] = {}
     bodies: dict[Expr, str] = {}
     for start in mass_centre_starts(system):
@@ -146,11 +146,16 @@ class AssemblySource:
     several: bool  # whether loops are closed again in each of several configurations
 
     @property
+    def features(self) -> set[str]:
+        """Features of the loops, which select parts of the templates of all languages."""
+        found = {"redundant": self.redundant, "quaternions": self.quaternions, "several": self.several}
+        return {name for name, there in found.items() if there}
+
+    @property
     def solver(self) -> Solver:
         """The functions of the algorithm."""
-        features = {"REDUNDANT"} if self.redundant else set()
-        features |= {"UNITS"} if self.quaternions else set()
-        features |= {"CONFIGURATIONS"} if self.several else set()
+        words = {"redundant": "REDUNDANT", "quaternions": "UNITS", "several": "CONFIGURATIONS"}
+        features = {words[name] for name in self.features}
         return read_assembly(features, (*(["make_start_unit"] if self.quaternions else []), "close_loops"))
 
     @property

@@ -1,4 +1,4 @@
-"""Equations under constraints: reduced or with multipliers; speeds after an impulse; reactions."""
+"""Equations under constraints: for independent speeds or with multipliers; impulses; reactions."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ from armillary.model.description import Description
 
 # Equations of motion of the independent speeds alone.
 #
-# With u̇_d = Σ A_dr u̇_r + c_d, and the c_d among the acceleration remainders already,
+# With u̇_d = Σ A_dr u̇_r + c_d, where the acceleration remainders already include the c_d,
 #
 #     (M_rs + Σ_d A_dr M_ds + …) u̇_s = f_r + Σ_d A_dr f_d,     in matrices AᵀM A u̇ = Aᵀ f
 #
-# which is Kane's equations with the partial velocities of a nonholonomic system (Kane & Levinson 1985,
+# which are Kane's equations with the partial velocities of a nonholonomic system (Kane & Levinson 1985,
 # sections 2.13 and 2.14).
 
 
 def reduced_equations(
     equations: ImplicitEquations, factors: Mapping[int, Mapping[int, Scalar]]
 ) -> ImplicitEquations:
-    """Return the equations of the independent speeds; ``factors``: A by dependent and independent speed."""
+    """Return the equations of the independent speeds; ``factors`` are A_dr by dependent, then by speed r."""
     if not factors:
         return equations
     independent = [k for k in sorted(equations.force) if k not in factors]
@@ -96,7 +96,7 @@ def _reduced_row(row: Mapping[int, Scalar], factors: Mapping[int, Mapping[int, S
 def dependent_rates(
     tree: Tree, x: Mapping[int, Scalar], factors: Mapping[int, Mapping[int, Scalar]]
 ) -> dict[int, Scalar]:
-    """x of all speeds; x_d = Σ A_dr x_r + c_d for dependent ones."""
+    """x of all speeds; for dependent speeds x_d = Σ A_dr x_r + c_d."""
     result = dict(x)
     for link in tree.links:
         for d in link.degrees:
@@ -130,13 +130,13 @@ def _products(
 
 # Constrained accelerations from the forces of the constraints, with any formalism for trees.
 #
-# With x₀ the accelerations of the tree without constraints, and X_k the accelerations from a unit of
-# constraint k's force at rest and without loads,
+# With x₀ the accelerations of the tree without constraints, and X_k the accelerations for a unit force of
+# constraint k at rest and without loads,
 #
 #     x = x₀ + Σ_k X_k λ_k        Σ_k (J_i X_k) λ_k = −(γ_i + J_i x₀)
 #
-# The matrix J M⁻¹ Jᵀ has a row per constraint, whatever the size of the tree, so a long chain that is closed
-# once costs little more than an open one. The columns X_k share all terms of inertia with x₀.
+# The matrix J M⁻¹ Jᵀ has one row for each constraint, so a long chain that is closed once costs little more
+# than an open one. The columns X_k share all terms of inertia with x₀.
 
 
 class TreeFormalism(Protocol):
@@ -153,7 +153,7 @@ def constrained_accelerations(
     constraints: Sequence[ConstraintRow],
     remainders: Sequence[Scalar],
 ) -> dict[int, Scalar]:
-    """x by speed index; the tree has the dependent speeds as free ones, with values that satisfy the rows."""
+    """x by speed index, for a tree whose dependent speeds are free and have values that satisfy the rows."""
     free = accelerations(tree, applied)
     if not constraints:
         return free
@@ -182,20 +182,20 @@ def _dot(row: dict[int, Scalar], x: dict[int, Scalar]) -> Scalar:
     return value
 
 
-# Speeds after a constraint that sets in suddenly: its impulse changes all speeds at once.
+# Speeds after a constraint begins suddenly: its impulse changes all speeds at once.
 #
 #     M (u⁺ − u⁻) = Jᵀ Λ        J u⁺ + b = 0
 #
-# For locked joints the rows of J are unit vectors. Loads are finite and do not enter.
+# For locked joints the rows of J are unit vectors. Loads are finite and have no effect.
 #
 # In the configuration after the impulse, u = P u' + k with the independent speeds u' (k: known parts of
-# dependent and given speeds, zero for locked ones). The impulse of its constraints has no component along P,
-# so
+# dependent and given speeds, zero for locked speeds). The impulse of this configuration's constraints has no
+# component along P, so
 #
 #     Pᵀ M (u⁺ − u⁻) = 0,      PᵀM P (u'⁺ − u'⁻) = Pᵀ M (u⁻ − P u'⁻ − k)
 #
-# where M is the mass matrix of all speeds. The bracket is zero for independent speeds; for a tree without
-# loops it has the speeds of the joints that are locked.
+# where M is the mass matrix of all speeds. The elements of the bracket are zero for independent speeds; in a
+# tree without loops the others are the speeds of the joints that are locked.
 
 
 def speeds_after_impulse(
@@ -207,7 +207,7 @@ def speeds_after_impulse(
 ) -> dict[int, Scalar]:
     """u⁺ by index, of all speeds that are not prescribed.
 
-    ``tree``: the system without constraints and locks; ``elimination``: the configuration with these locks.
+    ``tree`` is the system without constraints and locks, ``elimination`` that of the locked configuration.
     """
     matrix = mass_matrix(tree)
     unknown = [d.index for link in tree.links for d in link.degrees if not d.prescribed]
@@ -232,13 +232,13 @@ def _row_product(matrix: Mapping[tuple[int, int], Scalar], i: int, vector: Mappi
     return value
 
 
-# The least changes of speeds that satisfy the constraints, while some speeds stay.
+# The least changes of speeds that satisfy the constraints, while some speeds keep their values.
 #
 #     J (u + δ) + b = 0,   Σ (δ_j/s_j)² least:   δ = −W Jᵀ λ,   J W Jᵀ λ = J u + b,   W = diag(f_j s_j²)
 #
-# where s_j are the sizes of speeds (loop_closing.py) and f_j is 1 for a speed that may change, 0 for one
-# that stays. Runs use this if events set dependent speeds; the start of a run allows for redundant rows and
-# poor ranks, too (solver/assembly.py).
+# where s_j are the sizes of speeds (loop_closing.py) and f_j is 1 for a speed that may change, else 0. Runs
+# use this if events set dependent speeds. The start of a run also handles redundant rows and nearly singular
+# positions (solver/assembly.py).
 
 
 def least_changes(
@@ -276,10 +276,10 @@ def least_changes(
 
 # Forces and moments in joints, of constraints and of given motion, from known accelerations.
 #
-# The wrench that passes through a joint is the inertia force of everything beyond it less the loads there.
-# Its component along a dependent speed is the sum of the constraints' shares, τ_d = Σ λ_i J_id, from which
-# their forces λ follow; along a prescribed speed it is the effort. Inertia is as described, not regrouped:
-# inertia that regrouping moves across a joint would be missing from the joint's reaction.
+# The wrench that passes through a joint is the inertia force of all links beyond it less the loads on them.
+# Its component along a dependent speed comes from the constraints, τ_d = Σ λ_i J_id, which determines their
+# forces λ; its component along a prescribed speed is the effort. Inertia is not regrouped here: inertia that
+# regrouping moves across a joint would be missing from the joint's reaction.
 
 
 def placeholders(system: Description) -> set[Expr]:
@@ -312,7 +312,7 @@ def reaction_values(
 
 
 def constraint_forces(reduction: Reduction, tau: Mapping[int, Scalar]) -> dict[str, Scalar]:
-    """λ by constraint; redundant constraints are left out, since their shares are not determined."""
+    """λ by constraint, without redundant constraints, whose forces are not determined."""
     elimination = reduction.elimination
     found = elimination.solve_transposed({d: tau[d] for d in elimination.factors})
     return {row.constraint.name: value for row, value in zip(elimination.kept, found, strict=True)}

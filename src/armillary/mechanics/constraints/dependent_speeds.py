@@ -1,19 +1,20 @@
 """The choice of a dependent speed for each constraint, and the detection of redundant constraints.
 
-The speed in the fewest other constraints is preferred, since it has to be replaced in each of them; among
-equals one with a constant factor, then one whose factor has a constant part, then the outermost (Sayers 1990,
-section 8.3). The choice also uses numbers: the factors at a few places of the motion, with loops closed. A
-speed whose factor is small at the start of runs is not made dependent. A row whose remainder is zero at these
-places is redundant, even if algebra does not show it (a Bricard mechanism).
+The rule prefers the speed that occurs in the fewest other constraints, since the speed has to be replaced in
+each of them; among equals it prefers a speed with a constant factor, then one whose factor has a constant
+part, then the outermost (Sayers 1990, section 8.3). The choice also uses numbers: the factors at a few places
+of the motion, with loops closed. A speed whose factor is small at the start of runs is not made dependent. A
+row whose remainder is zero at these places is redundant, even if algebra does not show it (as in a Bricard
+mechanism).
 
-The choice is made with the default parameters, since a program has one choice. The quality that a run watches
-contains sizes that are constants of the parameters: a ball of ten times the default radius is judged by its
-own size.
+The choice is made with the default parameters, since a program has one choice. Runs watch the quality of the
+choice relative to sizes, which are functions of the parameters. So a ball of ten times the default radius is
+judged by its own radius.
 
-``partition`` chooses dependent speeds at one place, by numbers, so that none is much faster than the
-independent ones. It takes rows and columns of J by complete pivoting; speeds that are dependent already are
-preferred if they are nearly as good. Then it exchanges dependent and independent speeds while some factor
-|A_dr| exceeds two; each exchange makes the determinant of J_d larger by that factor.
+``partition`` chooses dependent speeds from the numerical factors at one place, so that none is much faster
+than the independent speeds. It selects rows and columns of J by complete pivoting and prefers speeds that are
+already dependent if they are nearly as good. Then it exchanges dependent and independent speeds while some
+factor |A_dr| exceeds two; each exchange enlarges the determinant of J_d by that factor.
 
 Source: coordinate partitioning, Wehage & Haug (1982), with the exchange of maximum-volume submatrices.
 """
@@ -36,14 +37,14 @@ from armillary.errors import ModelError
 from armillary.mechanics.constraints.rows import (
     ConstraintRow,
     Elimination,
-    constant_part,
+    has_constant_part,
     shares,
     square_sum,
 )
 
 STRONG = 0.5  # share of the largest element, above which a speed stays dependent
 OUTRUN = 2.0  # factor |A_dr| above which a dependent speed is exchanged
-NOISE = 1e-10  # a largest factor up to this is rounding
+NOISE = 1e-10  # factors up to this are rounding errors
 NO_FACTOR = 1e-8  # share of the largest factor, below which an element counts as zero
 FAIR = 0.05  # share of the best conditioning with modes, above which joints alone are preferred
 
@@ -51,7 +52,7 @@ Pairs = list[tuple[int, int]]  # (row, speed), in the order of elimination
 
 
 def sizes_by_kind(largest: np.ndarray, kinds: Sequence[object]) -> np.ndarray:
-    """Return, by speed, the largest factor among speeds of its kind, by which factors become comparable.
+    """Return, for each speed, the largest factor among speeds of its kind, to make factors comparable.
 
     ``largest`` has the largest factor of each speed.
     """
@@ -70,10 +71,10 @@ def partition(
     now: Sequence[tuple[int, int]],
     modal: Collection[int] = (),
 ) -> Pairs:
-    """Return a dependent speed for each independent row; ``sizes`` (by speed) make speeds comparable.
+    """Return pairs of each independent row and its dependent speed.
 
-    ``now`` are the present pairs. ``modal`` speeds become dependent only if speeds of joints do not suffice
-    or are badly conditioned.
+    ``sizes`` (by speed) make speeds comparable, ``now`` are the present pairs. ``modal`` speeds become
+    dependent only if speeds of joints do not suffice or are badly conditioned.
     """
     if modal:
         pairs = partition(jacobian, sizes, {*kept_free, *modal}, now)
@@ -128,9 +129,7 @@ def _pivots(J: np.ndarray, columns: Sequence[int], now: dict[int, int]) -> Pairs
 
 
 def _exchange_pair(J: np.ndarray, pairs: Pairs, allowed: Sequence[int]) -> tuple[int, int] | None:
-    """Return the dependent and the independent speed with the largest |A_dr|; `None` if it is not above
-    OUTRUN.
-    """
+    """Return the dependent and the independent speed with the largest |A_dr| if it exceeds OUTRUN."""
     rows, dependent = [i for i, _ in pairs], [j for _, j in pairs]
     rest = [j for j in allowed if j not in dependent]
     if not rest or not pairs:
@@ -142,8 +141,8 @@ def _exchange_pair(J: np.ndarray, pairs: Pairs, allowed: Sequence[int]) -> tuple
 
 _WEAK = 0.2  # share of the largest factor in a row, below which a speed is not made dependent
 _FAIR = 0.05  # scaled factor of a joint in a row, above which modes stay independent
-_OUTRUN = 5.0  # factor |A_dr| at the start of runs, above which the choice is made by numbers
-_NOTHING = 1e-8  # share of the largest factor of its kind anywhere: a smaller factor is rounding
+_OUTRUN = 5.0  # factor |A_dr| at the start of runs, above which ``partition`` makes the choice
+_NOTHING = 1e-8  # share of the largest factor of a kind, below which a factor is a rounding error
 _BLOWN_UP = 100.0  # ratio of a row's remainder to the row, squared, above which a poor pivot is the cause
 
 Otherwise = TypeVar("Otherwise", float, None)
@@ -154,13 +153,13 @@ class Evaluate(Protocol):
 
     @property
     def wide(self) -> Evaluate:
-        """The evaluation at places farther away, if the first place is singular."""
+        """The evaluation at places farther away if the first place is singular, else this evaluation."""
 
     def __call__(self, expressions: Sequence[Scalar]) -> list[np.ndarray]:
         """Return the values of expressions at the places, with the default parameters."""
 
     def sized(self, expressions: Sequence[Scalar], place: int | None = None) -> list[Scalar]:
-        """Return expressions as constants of the parameters: at a place, by default each at its maximum."""
+        """Return the expressions at one place as functions of the parameters, by default at its maximum."""
 
 
 def choose_dependent_speeds(
@@ -176,15 +175,15 @@ def choose_dependent_speeds(
     given: Mapping[Expr, str] | None = None,
     locked: Collection[str] = (),
 ) -> Elimination:
-    """Return the elimination of all rows; speeds of one kind have one unit.
+    """Return the elimination of a dependent speed for each row; speeds of one of the ``kinds`` share a unit.
 
     ``row_sizes`` make rows of different units comparable (loop_closing.py). A speed in ``kept_free`` becomes
-    dependent only if no other is left, a ``modal`` speed only if no joint has a fair share in the row: a mode
-    moves a node a little, and would have to move fast to close a loop.
+    dependent only if the row holds no other, a ``modal`` speed only if no joint has a fair share in the row:
+    a mode moves a node only a little, so it would have to move fast to close a loop.
 
     ``wanted`` maps constraints to speeds chosen before, in the order of elimination. Without it, rows of
-    positions come before rows of speeds: if two are equivalent, the one that keeps the position must stay.
-    ``given`` maps prescribed speeds to words for the prescription.
+    positions come before rows of speeds: of two equivalent rows, the row of a position must stay. ``given``
+    maps prescribed speeds to words for the prescription.
     """
     # Rows of equal size are not scaled: their factors are compared directly.
     rows = dict(zip(found, row_sizes if len(set(row_sizes)) > 1 else [1.0] * len(found), strict=True))
@@ -217,8 +216,8 @@ def conditioning(elimination: Elimination) -> Expr | None:
 
         min( (p/s_p)² / Σ (a_j/s_j)²,  1/max(1, (A_dr s_d/s_r)²) )
 
-    with the pivots p of the rows a and sizes s. It compares different choices; runs watch another quality,
-    which compares A with its value at the start of runs.
+    with the pivots p of the rows a and sizes s. This quality compares different choices; runs watch another
+    one, which compares A with its value at the start of runs.
     """
     growth = [
         fn.named(times(times(a, a), (elimination.sizes[d] / elimination.sizes[r]) ** 2), f"outrun_{d}_{r}")
@@ -230,7 +229,7 @@ def conditioning(elimination: Elimination) -> Expr | None:
 
 @dataclass(frozen=True)
 class _Avoided:
-    """Speeds that become dependent only if no others can."""
+    """Speeds that become dependent only if no other speed can."""
 
     kept_free: frozenset[int]
     modal: frozenset[int]
@@ -273,8 +272,8 @@ def _remainder_size(
 ) -> Scalar:
     """Return the squared size of a row's remainder, the largest over the places of the wide sample.
 
-    A choice of dependent speeds that is good elsewhere may have a pivot near zero at one place, where the
-    remainders of the next rows are enormous. Then the size of the row before elimination is returned.
+    A choice of dependent speeds that is good elsewhere may have a pivot near zero at one of the places. There
+    the remainders of the following rows are enormous. Then return the size of the row before elimination.
     """
     before = square_sum(row.coefficients, sizes)
     left, own = (float(np.max(np.abs(v))) for v in evaluate.wide([whole, before]))
@@ -351,7 +350,7 @@ def _sizes(
 def _run_sizes(
     rows: Mapping[ConstraintRow, Scalar], evaluate: Evaluate, kinds: Sequence[object]
 ) -> dict[int, Scalar]:
-    """Return the sizes of ``_sizes`` as constants of the parameters."""
+    """Return the sizes of ``_sizes`` as functions of the parameters."""
     factors = [(size, j, a) for row, size in rows.items() for j, a in row.coefficients.items()]
     by_kind: dict[object, list[Scalar]] = {kind: [] for kind in kinds}
     for (size, j, _), value in zip(factors, evaluate.sized([a for *_, a in factors]), strict=True):
@@ -377,7 +376,7 @@ def _scale_coefficients(
 
 
 def _median_factor(scaled: Mapping[int, np.ndarray]) -> float:
-    """Return the median over places of the largest factor: at a single place all may be singular or zero."""
+    """Return the median over places of the largest factor: at a single place all factors may be zero."""
     return float(np.median(np.max(list(scaled.values()), axis=0))) if scaled else 0.0
 
 
@@ -425,13 +424,13 @@ def _speed_to_give_up(
 def _simplicity(a: Scalar) -> int:
     if not isinstance(a, Expr) or a.constant:
         return 0
-    return 1 if constant_part(a) else 2
+    return 1 if has_constant_part(a) else 2
 
 
 def _check_nothing_left(
     row: ConstraintRow, known: Scalar, result: Elimination, evaluate: Evaluate, given: Mapping[Expr, str]
 ) -> None:
-    """Raise an error unless a row that has lost all its speeds holds."""
+    """Raise an error if a row without remaining speeds is not satisfied by the given motion."""
     value = float(np.max(np.abs(evaluate([known])[0])))
     if value <= 1e-9:
         return
@@ -440,9 +439,10 @@ def _check_nothing_left(
     mine = [s for c in (row.constraint, *others) for s in symbols(c.speed) if s in given]
     clash += "".join(f"\n  prescribed {given[u]}" for u in dict.fromkeys(mine))
     raise ModelError(
-        f"constraint '{row.constraint.name}' ({row.constraint.about}) contradicts what is already given"
-        + (f":{clash}\n" if clash else "; ")
-        + f"together they leave {value:.6g} = 0, whatever the speeds; remove one of them, or make a "
+        f"constraint '{row.constraint.name}' ({row.constraint.about}) contradicts other constraints or "
+        + f"given motions{clash}"
+        + ("\n" if clash else "; ")
+        + f"together they leave {value:.6g} = 0 for all speeds; remove one of them, or make a "
         "prescribed motion agree"
     )
 

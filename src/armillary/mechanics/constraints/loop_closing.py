@@ -1,4 +1,4 @@
-"""Loops closed by numbers while equations are derived, and samples of their motion."""
+"""Numerical closing of loops while equations are derived, and samples of the motion of closed loops."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from armillary.mechanics.constraints.closing_thresholds import (
     WEAK_LAST,
 )
 from armillary.mechanics.constraints.dependent_speeds import Evaluate, largest_of
-from armillary.mechanics.constraints.rows import ConstraintRow, speed_places
+from armillary.mechanics.constraints.rows import ConstraintRow, speed_indices
 from armillary.model.description import Description
 from armillary.model.units import default_value
 from armillary.numerics.language import Roots
 from armillary.numerics.python_functions import python_functions, set_lengths
 
-# Sizes of coordinates of different kinds: motions of equal effect, which replace units in comparisons.
+# Sizes of coordinates of different kinds: motions of equal effect, by which different units are compared.
 #
 # The size of an angle is one. The size of another kind of coordinate is the amount that changes the gaps of
 # loops as much as one radian does: the largest such ratio among groups of rows of one dimension, or one unit
 # of the SI if no group holds both kinds. The size of a row is the largest gap that a motion of one size makes
-# in any row of its dimension, so that gaps of lengths and of angles count alike in one norm. Sizes are
-# constants of the parameters, so that limits of steps follow the mechanism of the run: the same in metres and
-# millimetres, and for a watch as for a crane.
+# in any row of its dimension, so that gaps of lengths and of angles have equal weight in one norm. Sizes are
+# functions of the parameters, so that limits of steps scale with the mechanism: they are the same in metres
+# and millimetres, for a watch and for a crane.
 
 _LEAST = 1e-3  # least size, as a share of its value with the default parameters
 
@@ -61,7 +61,7 @@ Factors = Sequence[tuple[int, int, Scalar]]  # row, speed, and the factor of the
 
 
 def sized_factors(found: Sequence[ConstraintRow], sample: Evaluate) -> Factors:
-    """Return the magnitudes of all factors as constants of the parameters."""
+    """Return the magnitudes of all factors as functions of the parameters."""
     factors = [(i, j, a) for i, row in enumerate(found) for j, a in row.coefficients.items()]
     known = zip(factors, sample.sized([a for *_, a in factors]), strict=True)
     return [(i, j, magnitude(value)) for (i, j, _), value in known]
@@ -98,9 +98,7 @@ def row_sizes(
     sizes: Mapping[Dimension | None, Scalar],
     sample: Evaluate | None = None,
 ) -> tuple[Scalar, ...]:
-    """Return the size of each row, common to all rows of its dimension; a row of unknown dimension has its
-    own.
-    """
+    """Return the size of each row: one size per dimension, and a separate one if the dimension is unknown."""
     effects: dict[Dimension | int, list[Scalar]] = {}
     for i, j, value in factors:
         effects.setdefault(_group(found, i), []).append(value * sizes[speed_kind(system.speeds[j])])
@@ -132,7 +130,7 @@ def _group(found: Sequence[ConstraintRow], i: int) -> Dimension | int:
 
 
 def _bound_size(size: Scalar, sample: Evaluate | None) -> Scalar:
-    """Return a size that does not vanish with other parameters than the defaults."""
+    """Return a size with a lower bound, so that it vanishes for no values of the parameters."""
     if not isinstance(size, Expr) or sample is None:
         return size
     return as_expr(fn.maximum(size, _LEAST * float(sample([size])[0][0])))
@@ -146,12 +144,12 @@ def _dimension(row: ConstraintRow) -> Dimension | None:
     return None if speed is None else speed * TIME
 
 
-# The constraints as numbers, and loops closed while equations are derived.
+# The constraints as numbers, and the closing of loops while equations are derived.
 #
-# A correction of the coordinates is a small motion, q += N δ with q̇ = N u, so it has the constraints' own
-# matrix: J δ = −Φ, which numerics/roots.py solves with the shortest δ. Rows and motions are in terms of their
-# sizes (above), so that no norm adds lengths to angles. Runs close their loops in compiled code, with more
-# freedom and with what is given kept: see solver/assembly.py.
+# A correction of the coordinates is a small motion, q += N δ with q̇ = N u, so its matrix is that of the
+# constraints, J δ = −Φ, which numerics/roots.py solves for the shortest δ. Rows and motions are divided by
+# their sizes (above), so that no norm adds lengths to angles. Runs close their loops in compiled code, which
+# keeps given values: see solver/assembly.py.
 
 
 @dataclass(frozen=True)
@@ -160,14 +158,14 @@ class GeometryLayout:
 
     coordinates: int
     speeds: int
-    gaps: tuple[int, ...]  # rows that have a position to keep
+    gaps: tuple[int, ...]  # indices of the rows that have a gap
     rows: int
     jacobian: tuple[tuple[int, int], ...]
     rates: tuple[tuple[int, int], ...]
     quaternions: tuple[int, ...]
 
     @cached_property
-    def places(self) -> tuple[np.ndarray, np.ndarray]:
+    def matrix_indices(self) -> tuple[np.ndarray, np.ndarray]:
         """Indices of the elements of J and of N in these matrices, row after row."""
         both = (self.jacobian, self.rates)
         found = [np.array([i * self.speeds + j for i, j in matrix], dtype=int) for matrix in both]
@@ -180,8 +178,9 @@ class GeometryLayout:
         return np.array(self.gaps, dtype=int), row, speed, np.array([j for _, j in self.rates], dtype=int)
 
     def sized(self, sizes: np.ndarray, row_sizes: np.ndarray) -> np.ndarray:
-        """Return the factors that scale all numbers to rows and motions in terms of their sizes; they have
-        the leading axes of ``sizes``.
+        """Return the factors by which all numbers are scaled to the sizes of rows and motions.
+
+        They have the leading axes of ``sizes``.
         """
         gaps, row, speed, moved = self.owners
         rows = 1.0 / row_sizes
@@ -190,7 +189,7 @@ class GeometryLayout:
 
     def figures(self, numbers: np.ndarray) -> GeometryValues:
         """Return Φ, b, J and N unpacked from the numbers; leading axes of ``numbers`` run over places."""
-        start, (in_jacobian, in_rates) = len(self.gaps) + self.rows, self.places
+        start, (in_jacobian, in_rates) = len(self.gaps) + self.rows, self.matrix_indices
         after, shape = start + len(in_jacobian), numbers.shape[:-1]
         jacobian = np.zeros((*shape, self.rows * self.speeds))
         rates = np.zeros((*shape, self.coordinates * self.speeds))
@@ -237,11 +236,11 @@ class Geometry:
     def at(self, t: float, q: np.ndarray) -> GeometryValues:
         return self.layout.figures(self.values(t, q))
 
-    def off(self, here: GeometryValues) -> float:
-        """Return the largest ratio of a gap to the size of its row, the row's largest element of J.
+    def largest_gap(self, here: GeometryValues) -> float:
+        """Return the largest ratio of a gap to the largest element of J in its row.
 
-        The size of a row that vanishes near a singular place is taken as LEAST_SIZE of the largest size:
-        rounding keeps its gap from becoming smaller.
+        If all elements of a row vanish near a singular place, LEAST_SIZE of the largest element of all rows
+        replaces them: rounding errors keep the gap from becoming smaller.
         """
         sizes = np.max(np.abs(here.jacobian[list(self.layout.gaps)]), axis=1, initial=0.0)
         sizes = np.maximum(sizes, LEAST_SIZE * np.max(sizes, initial=0.0))
@@ -260,7 +259,7 @@ class Geometry:
 
 
 class _Closing(Roots):
-    """The record of gaps that are being closed from a place; see numerics/roots.py."""
+    """The record of one closing of gaps; see numerics/roots.py."""
 
     def __init__(self, geometry: Geometry, t: float, q: np.ndarray, tries: int) -> None:
         self.geometry, self.t = geometry, t
@@ -298,7 +297,7 @@ def _set_radius(run: _Closing) -> None:
 
 
 def _worst_residual(run: _Closing) -> float:
-    return run.geometry.off(run.here)
+    return run.geometry.largest_gap(run.here)
 
 
 _FUNCTIONS = python_functions(
@@ -314,19 +313,19 @@ _FUNCTIONS = python_functions(
 )
 
 
-# A few places of a motion with its loops closed, at which expressions are evaluated.
+# A few places of a motion with closed loops, at which expressions are evaluated.
 #
-# Parameters have their defaults, or arbitrary values if they have none; the first place has the coordinates
-# as described, the others are a little away from it.
+# Parameters have their defaults, or random values if they have none. The first place has the coordinates of
+# the description; the others are a little away from it.
 
 _AWAY = 0.2  # distance of the other places from the first, in sizes
 _FAR = 1.0  # the same, if the constraints lose rank at the first place
 _WEAKER = 0.1  # rank is lost if the last singular value of J is below this share of its value elsewhere
-_RANK = 1e-6  # singular values of J that count, as a share of the largest
+_RANK = 1e-6  # share of the largest singular value of J, above which a singular value counts for the rank
 _SHUT = 1e-8  # largest gap of a closed loop, in sizes
 _TRIES = 30
 _TIMES = (0.0, 0.37, 1.13, 2.9)
-_DIGITS = 6  # decimals of the places, in sizes, at which constants are taken
+_DIGITS = 6  # decimals of the coordinates, in sizes, at which ``sized`` evaluates
 
 
 def geometry_expressions(
@@ -335,7 +334,7 @@ def geometry_expressions(
     """Return the expressions that a Geometry evaluates, their layout, and the coordinates that are free."""
     given = {p.coordinate for p in system.prescriptions.values() if p.coordinate is not None}
     free = [q for q in system.coordinates if q not in given]
-    speeds = speed_places(system, plain)
+    speeds = speed_indices(system, plain)
     J = [((i, j), a) for i, row in enumerate(found) for j, a in row.coefficients.items()]
     N: list[tuple[tuple[int, int], Scalar]] = []
     for i, q in enumerate(free):
@@ -408,8 +407,8 @@ class MotionSample:
         self.values |= {time: np.array(_TIMES)} | dict(zip(coordinates, np.array(places).T, strict=True))
         self.wide = self
         if _starts_singular(geometry, places):
-            # Near a flat position all constraints are weak. Runs compare with the usual strength of
-            # constraints, so take it farther away: otherwise runs would not notice other flat positions.
+            # Near a flat position all constraints are weak. Runs compare the strength of constraints with
+            # the usual one, so sample this farther away: otherwise runs would not notice flat positions.
             found_far = (_close_from(geometry, t, start, sizes, _FAR, chance) for t in _TIMES)
             far = [place for place in found_far if place is not None]
             if len(far) == len(places):
@@ -425,9 +424,9 @@ class MotionSample:
     def sized(self, expressions: Sequence[Scalar], place: int | None = None) -> list[Scalar]:
         """Return expressions at one place of the sample as functions of the parameters alone.
 
-        By default each is taken at the place of its largest magnitude with the default parameters; an
-        undefined one is 0. Places are rounded: a size needs no more, and generated code does not depend on
-        the last bits of closed loops.
+        By default each is evaluated at the place of its largest magnitude with the default parameters; an
+        undefined expression is 0. Coordinates are rounded, so that generated code does not depend on the last
+        bits of closed loops; sizes need no more digits.
         """
         nodes = [e if isinstance(e, Expr) else ZERO + e for e in expressions]
         values = self(nodes)
@@ -448,7 +447,7 @@ class MotionSample:
         return {s: ZERO + round(v, _DIGITS) * self._units.get(s, 1.0) for s, v in found.items()}
 
     def __call__(self, expressions: Sequence[Scalar]) -> list[np.ndarray]:
-        """Return the values of expressions, an array each, one number per place."""
+        """Return an array for each expression, with its value at each place."""
         nodes = [e if isinstance(e, Expr) else ZERO + e for e in expressions]
         with np.errstate(all="ignore"):  # a place may be singular for some of the choices
             known = [np.broadcast_to(v, (len(_TIMES),)) for v in evaluate_all(nodes, self.values)]
@@ -462,9 +461,7 @@ def _is_parameter(s: Expr) -> bool:
 def _largest_factors(
     geometry: Geometry, start: np.ndarray, angles: Sequence[bool]
 ) -> list[tuple[int, int, float]]:
-    """Return (row, speed, magnitude) of the elements of J: the largest magnitudes at angles near the start,
-    with loops open.
-    """
+    """Return (row, speed, largest magnitude) of the elements of J at angles near the start, loops open."""
     chance, layout = np.random.default_rng(1990), geometry.layout
     first = len(layout.gaps) + layout.rows
     found = np.zeros(len(layout.jacobian))
@@ -485,8 +482,8 @@ def _close_from(
 ) -> np.ndarray | None:
     """Return a place near the start where all values are finite, with loops closed if possible; else None.
 
-    Joints' own angles may be singular at the start, and loops may have to be closed from elsewhere. But the
-    constraints themselves must be finite at the start.
+    Several distances from the start are tried: the angles of a joint may be singular at the start, and loops
+    may close only from elsewhere. But the constraints must be finite at the start.
     """
     open_place = None
     layout = geometry.layout
@@ -526,5 +523,5 @@ def _not_numbers(
     constraint = found[strange[0]].constraint
     return (
         f"constraint '{constraint.name}' ({constraint.about}) is not a number where runs start; check its "
-        "parameters, or say with start() where the coordinates are"
+        "parameters, or give initial values of coordinates with start()"
     )

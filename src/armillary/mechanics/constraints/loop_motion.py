@@ -33,7 +33,7 @@ from armillary.model.description import Description
 def movable_speeds(
     layout: GeometryLayout, reduction: Reduction, held: np.ndarray, *, positions: bool = False
 ) -> list[np.ndarray]:
-    """Return which speeds may move, by attempt: first the dependent ones, then all that rows contain.
+    """Return the speeds that may move, as masks for two attempts: the dependent speeds, then all in the rows.
 
     Speeds in ``held`` never move. With ``positions``, only constraints of positions count.
     """
@@ -47,7 +47,7 @@ def movable_speeds(
 
 
 def gap_text(reduction: Reduction, i: int) -> tuple[str, str]:
-    """Return the words before and after the size of the gap, for the error that a row stays open."""
+    """Return the words before and after the value of the gap, for the error that a row stays open."""
     row = reduction.rows[i]
     assert row.gap is not None
     sets = [s.data.name for s in symbols(row.gap) if s.data.role == "parameter"]
@@ -62,33 +62,33 @@ def redundant_text(reduction: Reduction) -> str:
         f"constraint {redundant[0]} is" if len(redundant) == 1 else f"constraints {', '.join(redundant)} are"
     )
     return (
-        f"{first} redundant at the default parameters, but not at these: the system has fewer "
-        "degrees of freedom here; make the intended values the defaults of the parameters, and derive again"
+        f"{first} redundant with the default parameters, but not with these: now the system has fewer "
+        "degrees of freedom; make the intended values the defaults of the parameters, and derive again"
     )
 
 
-# Positions that closed loops can take, reached from where runs start.
+# Positions that closed loops can take, reached from the start of runs.
 #
 # The loops are moved along each direction that is free at the start, forwards and backwards, and along
 # prescribed motions. With two or three freedoms these walks miss most of the positions, so walks in random
-# directions start from places that were reached; with more freedoms, no number of walks would reach all. A
-# step is a tangent, q += N δ with J δ = −b dt, and the loops are closed after it by Newton's method. Walks
-# proceed together, so that expressions are evaluated for all of them at once.
+# directions start from places that were reached; with more freedoms, no number of walks would reach all
+# positions. A step is a tangent, q += N δ with J δ = −b dt, after which Newton's method closes the loops. All
+# walks make a step together, so that expressions are evaluated for all of them at once.
 
 _STEP = 0.16  # largest component of a step, divided by its size; radians for angles, whose size is 1
 _STEPS = 42  # most steps of a walk: a little more than one turn
 _WIDE = 42  # most steps of all forward walks together: with many freedoms each walk is shorter
 _WALKS = 24  # most walks from one start
 _FEW = (2, 3)  # numbers of freedoms for which random walks follow
-_BY_CHANCE = (16, 4, 20)  # numbers for random walks: starts, directions from each start, steps
+_RANDOM = (16, 4, 20)  # numbers of starts of random walks, of directions from each start, and of steps
 _CLOSING = 6  # most steps of Newton's method
 _SHUT = 1e-6  # largest gap of a closed loop, as a share of its row's size
-_RANK = 1e-5  # singular values of J above this share of the largest count
+_RANK = 1e-5  # share of the largest singular value of J, above which a singular value counts for the rank
 
 
 @dataclass(frozen=True)
 class ReachedPlaces:
-    """Places of a motion: times, coordinates (a row each), and the whole J there, without scaling."""
+    """Places of a motion: times, coordinates (a row each), and all rows of J there, without scaling."""
 
     times: np.ndarray
     coordinates: np.ndarray
@@ -108,15 +108,19 @@ def reached_places(
         free = _null_space(here.jacobian)[0].T
         free = free[np.max(np.abs(free), axis=1) > 0.0]
         few |= len(free) in _FEW
-        ways = np.concatenate([free, -free])[:_WALKS]
+        directions = np.concatenate([free, -free])[:_WALKS]
         steps = min(_STEPS, max(_WIDE // max(len(free) * len(starts), 1), 4))
         found.append((0.0, start))
-        if len(ways):
-            found += walks.follow_ways(np.repeat(start[None], len(ways), axis=0), ways, steps)
+        if len(directions):
+            found += walks.follow_directions(
+                np.repeat(start[None], len(directions), axis=0), directions, steps
+            )
         if np.any(np.abs(here.known) > 1e-12):
-            found += walks.follow_ways(start[None], np.zeros((1, free.shape[1])), steps, through_time=True)
+            found += walks.follow_directions(
+                start[None], np.zeros((1, free.shape[1])), steps, through_time=True
+            )
     if few:
-        found += walks.by_chance(np.array([q for _, q in found]))
+        found += walks.random_walks(np.array([q for _, q in found]))
     times, places = np.array([t for t, _ in found]), np.array([q for _, q in found])
     return ReachedPlaces(
         times, places, walks.figures(times, places).jacobian / walks.sizes * walks.rows[:, None]
@@ -147,18 +151,18 @@ class _Walks:
             found.rates * self.sizes,
         )
 
-    def by_chance(self, reached: np.ndarray) -> list[tuple[float, np.ndarray]]:
+    def random_walks(self, reached: np.ndarray) -> list[tuple[float, np.ndarray]]:
         """Return places on random walks from some of the reached places."""
-        starts, directions, steps = _BY_CHANCE
+        starts, count, steps = _RANDOM
         chosen = np.linspace(0, len(reached) - 1, min(starts, len(reached))).astype(int)
-        places = np.repeat(reached[chosen], directions, axis=0)
-        ways = np.random.default_rng(1).uniform(-1.0, 1.0, (len(places), self._layout.speeds))
-        return self.follow_ways(places, ways, steps)
+        places = np.repeat(reached[chosen], count, axis=0)
+        directions = np.random.default_rng(1).uniform(-1.0, 1.0, (len(places), self._layout.speeds))
+        return self.follow_directions(places, directions, steps)
 
-    def follow_ways(
-        self, places: np.ndarray, ways: np.ndarray, steps: int, through_time: bool = False
+    def follow_directions(
+        self, places: np.ndarray, directions: np.ndarray, steps: int, through_time: bool = False
     ) -> list[tuple[float, np.ndarray]]:
-        """Return places on walks along ``ways``; a walk ends where loops stay open, or back at its start."""
+        """Return places on walks along directions; a walk ends where loops stay open, or at its start."""
         start, times = places, np.zeros(len(places))
         visited: list[tuple[float, np.ndarray]] = []
         figures = self.figures(times, places)
@@ -169,10 +173,10 @@ class _Walks:
                 moved, times = moved * dt[:, None], times + dt
             else:
                 free = _null_space(figures.jacobian)
-                ways = np.einsum("wij,wkj,wk->wi", free, free, ways)
-                reach = np.max(np.abs(ways), axis=1, keepdims=True)
-                ways = ways / np.where(reach > 0.0, reach, 1.0)
-                moved = _STEP * ways
+                directions = np.einsum("wij,wkj,wk->wi", free, free, directions)
+                reach = np.max(np.abs(directions), axis=1, keepdims=True)
+                directions = directions / np.where(reach > 0.0, reach, 1.0)
+                moved = _STEP * directions
             places, figures, shut = self._close(times, places + np.einsum("wij,wj->wi", figures.rates, moved))
             back = (
                 np.max(np.abs(places - start), axis=1) < 0.5 * _STEP
@@ -180,7 +184,13 @@ class _Walks:
                 else np.zeros(len(shut), bool)
             )
             on = shut & ~back & (np.max(np.abs(moved), axis=1) > 0.0)
-            places, ways, times, start, figures = places[on], ways[on], times[on], start[on], figures.of(on)
+            places, directions, times, start, figures = (
+                places[on],
+                directions[on],
+                times[on],
+                start[on],
+                figures.of(on),
+            )
             if not len(places):
                 break
             visited += zip(times.tolist(), places, strict=True)
@@ -232,11 +242,11 @@ def _null_space(jacobians: np.ndarray) -> np.ndarray:
 
 # The choices of dependent speeds that the motion of closed loops needs, found before any run.
 #
-# No choice is good at all positions that the loops can take, since its pivots vanish in some of them. Choices
-# are added, the most useful first, until each position has a good one or none can be found for it.
+# A choice is rarely good at all positions of the loops, since its pivots vanish at some of them. Choices are
+# added, the most useful first, until each position has a good choice or none can be found for it.
 
-_LEAST = 0.002  # a choice is added if it is the first good one at no less than this share of the places
-_TRIED = 12  # most places, of those without a good choice, that propose one; the commonest one is tried
+_LEAST = 0.002  # least share of the places at which an added choice is the first good one
+_TRIED = 12  # most places without a good choice that propose one; the most frequent proposal is tried
 
 
 @dataclass(frozen=True)
@@ -251,7 +261,7 @@ class DependentChoice:
 
 @dataclass(frozen=True)
 class Choices:
-    """The choices for one set of locked speeds: the derivation's own, then the most useful ones."""
+    """The choices for one set of locked speeds: first that of the derivation, then the most useful ones."""
 
     found: tuple[DependentChoice, ...]
     places: np.ndarray  # places at which choices were rated: coordinates, a row each
@@ -267,7 +277,7 @@ def dependent_choices(
 ) -> Choices:
     """Return at most ``most`` choices of dependent speeds for a set of locked speeds.
 
-    A choice is good at a place if its ``conditioning`` is at least ``good`` there. Places are those reached
+    A choice is good at a place if its ``conditioning`` is at least ``good`` there. The places are reached
     from ``starts``, by default from the start of runs.
     """
     first = Configuration(locked)

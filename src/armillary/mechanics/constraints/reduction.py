@@ -40,10 +40,10 @@ _GOOD = 0.1
 
 @dataclass(frozen=True)
 class Configuration:
-    """The locked speeds and the choice of dependent speeds, in which programs of one system differ.
+    """The locked speeds and the dependent speeds; each configuration of a system has its own equations.
 
-    ``dependents`` holds (constraint, speed) for every constraint whose dependent speed is chosen already; the
-    derivation chooses the others.
+    ``dependents`` holds (constraint, speed) for every constraint whose dependent speed is already chosen; the
+    derivation chooses the other dependent speeds.
     """
 
     locked: frozenset[str] = frozenset()
@@ -52,8 +52,10 @@ class Configuration:
 
 @dataclass(frozen=True, eq=False)
 class Reduction:
-    """A system reduced to its independent speeds: its tree, constraints, and ``plain``, which converts its
-    expressions to ones without dimensions, with dependent and given quantities substituted.
+    """A system reduced to its independent speeds.
+
+    ``plain`` converts expressions of the description to expressions without dimensions, in which dependent
+    and given quantities are substituted.
     """
 
     tree: Tree
@@ -66,9 +68,9 @@ class Reduction:
     corrections: Mapping[Expr, Scalar] = field(default_factory=dict)
     free_tree: Tree | None = None  # the tree with unknown rates of dependent speeds, for multipliers
     remainders: tuple[Scalar, ...] = ()  # γ of the kept rows, for the unknowns of the equations
-    quality: Expr | None = None  # of the choice of dependent speeds: small near its singular places
-    strength: Expr | None = None  # of the weakest constraint: small where all choices are singular
-    pivots: tuple[Expr, ...] = ()  # pivots that vary: they change sign at a singular place
+    quality: Expr | None = None  # of the choice of dependent speeds: small near places where it is singular
+    strength: Expr | None = None  # of the weakest constraint: small where every choice is singular
+    pivots: tuple[Expr, ...] = ()  # pivots that vary: one of them changes sign at a singular place
     sizes: Sizes = field(default_factory=dict)  # of coordinates and speeds, by kind
     usual_sizes: KnownSizes = field(default_factory=dict)  # ``sizes`` with the default parameters
     row_sizes: tuple[Scalar, ...] = ()
@@ -95,7 +97,7 @@ class Reduction:
         """Return the sizes of the coordinates and independent speeds, with the default parameters."""
         return [self.usual_sizes.get(kind, 1.0) for kind in self.state_kinds(system)]
 
-    def given_reader(self) -> Undimensioned:
+    def given_converter(self) -> Undimensioned:
         """Return a converter with the values of prescribed and locked quantities substituted."""
         plain, known = Undimensioned(), {}
         for p in self.given.values():
@@ -110,9 +112,9 @@ class Reduction:
         return [q for q in system.coordinates if q not in known]
 
     def held_coordinates(self, system: Description) -> list[Expr]:
-        """Return the ``coordinates`` that only given speeds change.
+        """Return those ``coordinates`` whose rates hold only given speeds.
 
-        They depend on the start of a run and on prescribed motion, but on no load.
+        They depend on the start of a run and on prescribed motion, but not on loads.
         """
 
         def speeds(q: Expr) -> list[Expr]:
@@ -123,9 +125,7 @@ class Reduction:
 
 
 def initial_configuration(system: Description) -> Configuration:
-    """Return the configuration in which runs start: locks as described, dependent speeds left to the
-    derivation.
-    """
+    """Return the configuration in which runs start: locks of the description, dependent speeds not chosen."""
     return Configuration(frozenset(u.data.name for u in system.locked))
 
 
@@ -171,7 +171,7 @@ def reduce_system(system: Description, plain: Undimensioned, configuration: Conf
 
 @dataclass(frozen=True, eq=False)
 class SampledRows:
-    """The constraints of a system, and their sizes at a few places of its motion."""
+    """The constraints of a system, a sample of its motion, and the sizes of coordinates and rows."""
 
     rows: list[ConstraintRow]
     sample: MotionSample
@@ -180,7 +180,7 @@ class SampledRows:
 
 
 def sampled_rows(system: Description, plain: Undimensioned) -> SampledRows:
-    """Return the constraints, in expressions converted by ``plain``, and their sizes."""
+    """Return the constraints, in expressions converted by ``plain``, with a sample and the sizes."""
     found = rows(system, plain)
     sample = MotionSample(system, found, plain)
     factors = sized_factors(found, sample)
@@ -217,7 +217,7 @@ def with_given(
 
 
 def _check_given(system: Description) -> None:
-    """Raise an error if events lock or set prescribed speeds, or prescribed motions have start values."""
+    """Raise an error if events lock or set speeds that are given, or prescribed motions have start values."""
     for p in system.prescriptions.values():
         if p.coordinate in system.started or p.speed in system.started:
             raise ModelError(f"start() gives {_in_words(p).split(' = ')[0]} a value, but it is prescribed")
@@ -232,17 +232,17 @@ def _check_given(system: Description) -> None:
         for u in event.unlock:
             if u not in lockable:
                 raise ModelError(
-                    f"{where} unlocks '{u}', but nothing ever locks it; lock it with lock() or by an event"
+                    f"{where} unlocks '{u}', but it is never locked; lock it with lock() or by an event"
                 )
         for target in event.changes:
             if any(target in (p.speed, p.coordinate) for p in system.prescriptions.values()):
                 raise ModelError(f"{where}: '{target}' is prescribed; it cannot be set")
             if target in system.locked and target not in freed:
-                raise ModelError(f"{where}: '{target}' is locked and nothing unlocks it; it cannot be set")
+                raise ModelError(f"{where}: '{target}' is locked and no event unlocks it; it cannot be set")
             if target in eliminated_by:
                 raise ModelError(
-                    f"{where}: '{target}' is eliminated by constraint '{eliminated_by[target]}', so the "
-                    "other speeds decide it; set one of them, or let the constraint eliminate another"
+                    f"{where}: '{target}' is eliminated by constraint '{eliminated_by[target]}', so it "
+                    "follows from the other speeds; set one of them, or let the constraint eliminate another"
                 )
 
 
@@ -311,10 +311,10 @@ def choose_elimination(
     if len(elimination.factors) >= free and not locked and not driven:
         listed = "".join(f"\n  '{row.constraint.name}': {row.constraint.about}" for row in elimination.kept)
         raise ModelError(
-            f"system '{system.name}' is over-constrained: {len(elimination.kept)} constraints take all of "
-            f"its {free} speeds, so nothing moves; remove one of{listed}\n"
-            "or, if they are all meant, give the coordinates with start(): in a flat position "
-            "constraints may be redundant that are not elsewhere"
+            f"system '{system.name}' is over-constrained: {len(elimination.kept)} constraints determine all "
+            f"of its {free} speeds, so nothing moves; remove one of{listed}\n"
+            "or, if all are intended, give the coordinates with start(): constraints that are independent "
+            "elsewhere may be redundant in a flat position"
         )
     return elimination
 
@@ -328,8 +328,8 @@ def _prefer_free_starts(
 ) -> Elimination:
     """Return a choice with fewer ``started`` speeds among the dependent ones, if one is good at the start.
 
-    The start value of a dependent speed would be overridden by independent speeds without a start value. The
-    first choice tried keeps ``set_by_events`` free too.
+    Without it, independent speeds without a start value would override the start value of a dependent speed.
+    The first choice tried keeps ``set_by_events`` free, too.
     """
     best = found
     for kept_free in ({*started, *set_by_events}, started):

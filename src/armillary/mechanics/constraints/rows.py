@@ -4,14 +4,15 @@ A constraint i of any kind gives
 
     Σ_j J_ij u_j + b_i = 0          Σ_j J_ij u̇_j + γ_i = 0          Φ_i(q, t) = 0, if it keeps a position
 
-The rows are taken in order. From each one speed is eliminated, after the speeds that earlier rows eliminated
-have been substituted (Sayers 1990, section 8.3). What remains are dependent speeds as functions of the
-others,
+The rows are taken in order. In each row the dependent speeds of earlier rows are substituted; then the row is
+solved for one speed (Sayers 1990, section 8.3). The result are the dependent speeds as functions of the
+independent ones,
 
     u_d = Σ_r A_dr u_r + b_d        u̇_d = Σ_r A_dr u̇_r + c_d
 
-The steps of the elimination are kept: the same ones solve J_d z = −g for any right side, which gives c from γ
-and the correction of the coordinates from Φ, and backwards J_dᵀ λ = τ, which gives the constraint forces.
+The steps of the elimination are kept. They solve J_d z = −g for any right side, which gives c from γ and the
+correction of the coordinates from Φ. In reverse order and transposed they solve J_dᵀ λ = τ, which gives the
+constraint forces.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class ConstraintRow:
 
 def rows(system: Description, plain: Undimensioned) -> list[ConstraintRow]:
     """Return the constraints of a system, in the order of their description."""
-    index = speed_places(system, plain)
+    index = speed_indices(system, plain)
     found = []
     for constraint in system.constraints.values():
         speed = plain(constraint.speed)
@@ -57,8 +58,8 @@ def rows(system: Description, plain: Undimensioned) -> list[ConstraintRow]:
     return found
 
 
-def speed_places(system: Description, plain: Undimensioned) -> dict[Expr, int]:
-    """Return the index of each speed as ``plain`` reads it; a speed that ``plain`` replaces is left out."""
+def speed_indices(system: Description, plain: Undimensioned) -> dict[Expr, int]:
+    """Return the index of each speed, converted by ``plain``, without speeds that ``plain`` replaces."""
     read = [(plain(u), i) for i, u in enumerate(system.speeds)]
     return {u: i for u, i in read if u.kind == "symbol" and u.data.role == "speed"}
 
@@ -69,7 +70,7 @@ def remainders(
     plain: Undimensioned,
     given: Mapping[Expr, Prescription],
 ) -> list[Scalar]:
-    """γ of each row: its acceleration form with zero for every acceleration that is not given."""
+    """γ of each row: the constraint's acceleration with zero for all accelerations that are not given."""
     rates = {u: as_expr(time_derivative(p.value)) for u, p in given.items()}
     known = {plain(a): plain(rates.get(u, ZERO)) for u, a in system.accelerations.items()}
     return [substitute(plain(row.constraint.acceleration), known) for row in kept]
@@ -77,7 +78,7 @@ def remainders(
 
 @dataclass(frozen=True, eq=False)
 class EliminationStep:
-    """One row's elimination: p·z_speed = −(g + Σ uses_d z_d), and z_d += back_d z_speed for earlier ones."""
+    """The elimination of a row: p·z_speed = −(g + Σ uses_d z_d), then z_d += back_d z_speed for earlier d."""
 
     row: int
     speed: int
@@ -88,7 +89,7 @@ class EliminationStep:
 
 @dataclass(eq=False)
 class Elimination:
-    """Dependent speeds by index: factors A of the independent ones, known parts b, and the steps to them."""
+    """Dependent speeds by index: factors A of independent speeds, known parts b, and elimination steps."""
 
     kept: list[ConstraintRow] = field(default_factory=list)
     redundant: list[ConstraintRow] = field(default_factory=list)
@@ -97,14 +98,12 @@ class Elimination:
     known: dict[int, Scalar] = field(default_factory=dict)
     qualities: list[Expr] = field(default_factory=list)
     strengths: list[Expr] = field(default_factory=list)
-    pivots: list[Expr] = field(default_factory=list)  # the pivots that vary, each over its size
+    pivots: list[Expr] = field(default_factory=list)  # the pivots that vary, divided by their sizes
     sizes: Mapping[int, Scalar] = field(default_factory=dict)  # of speeds, in pivots and shares
     shares: list[Expr] = field(default_factory=list)  # squared share of each pivot in its row; see ``shares``
 
     def reduce_row(self, row: ConstraintRow) -> tuple[dict[int, Scalar], Scalar, dict[int, Scalar]]:
-        """Return a row with earlier dependents substituted: coefficients, known part, and the
-        factors used.
-        """
+        """Substitute earlier dependent speeds in a row; return (coefficients, known part, their factors)."""
         coefficients: dict[int, Scalar] = {}
         known = row.known
         uses: dict[int, Scalar] = {}
@@ -150,7 +149,7 @@ class Elimination:
         self.kept.append(row)
 
     def speeds(self, symbols_by_index: Mapping[int, Scalar]) -> dict[int, Scalar]:
-        """u_d of the dependents in terms of independent speeds."""
+        """u_d of the dependent speeds as functions of the independent speeds."""
         found = {}
         for d, factors in self.factors.items():
             value = self.known[d]
@@ -172,7 +171,7 @@ class Elimination:
         return z
 
     def solve_transposed(self, tau: Mapping[int, Scalar]) -> list[Scalar]:
-        """λ with J_dᵀ λ = τ, one per kept row: the steps backwards, each transposed."""
+        """λ with J_dᵀ λ = τ, one per kept row, by the transposed steps in reverse order."""
         z = dict(tau)
         result: list[Scalar] = [0] * len(self.kept)
         for step in reversed(self.steps):
@@ -190,8 +189,8 @@ def shares(
 ) -> tuple[Expr | None, Expr | None]:
     """Return the share of a pivot in its row, (p/s_p)² / Σ (a_j/s_j)², and the sum; s are sizes.
 
-    The share falls to 0 where the pivot vanishes, the sum where the whole row does. `None` replaces a value
-    that cannot vanish because a coefficient is constant.
+    The share falls to 0 where the pivot vanishes, the sum where the whole row vanishes. `None` replaces a
+    value that cannot vanish because a coefficient is constant.
     """
 
     def varies(j: int) -> bool:
@@ -225,7 +224,7 @@ def _sum_of(squares: Mapping[int, Scalar]) -> Scalar:
     return fn.named(whole, "row")
 
 
-def constant_part(a: Scalar) -> bool:
+def has_constant_part(a: Scalar) -> bool:
     """Return whether a coefficient is a sum with a constant term, such as 1 + sin(q)."""
     while isinstance(a, Expr) and a.kind == "let":
         a = a.args[0]
@@ -243,27 +242,27 @@ def spread(a: Scalar, factor: Scalar) -> Scalar:
     return times(a, factor)
 
 
-# Gears: constraints with constant factors, and the groups of links that they tie together.
+# Gears: constraints with constant factors, and the groups of links that they couple.
 #
 # A mimic joint, a gear or a differential is a row Σ J_j u_j + b(t) = 0 with constant J. Its dependent speed
-# is a constant combination of others wherever the mechanism is, so that it can be given up inside the
-# recursion: the links that a gear ties together are eliminated as one group, with one unknown for each
-# independent speed (see recursive.py). A group holds all links on the paths between the geared joints, and
-# hangs on one link, its hub. Groups that share a link are one.
+# is the same combination of other speeds at all positions, so it can be eliminated inside the recursion: the
+# links that a gear couples are eliminated as one group, with one unknown for each independent speed (see
+# recursive.py). A group holds all links on the paths between the geared joints; the parent of the group is
+# one link, its hub. Groups that share a link are merged.
 #
 # Source: Jain (2012), Multibody graph transformations and analysis, part II: constraint embedding.
 
-# Most unknowns of a group with one gear. Beyond them multipliers cost less, since a group's mass matrix is
+# Most unknowns of a group with one gear. With more unknowns multipliers cost less: a group's mass matrix is
 # full. Measured on two arms of n joints on a free body whose tips mimic each other (2n − 1 unknowns), in
 # products relative to the same tree without the gear, n = 2, 4, 6, 7: as a group 0.99, 1.06, 1.19, 1.26, by a
-# multiplier 1.36, 1.30, 1.28, 1.27. Each multiplier costs as much again; a group grows with the square of its
-# unknowns.
+# multiplier 1.36, 1.30, 1.28, 1.27. Each further multiplier costs as much as the first; the cost of a group
+# grows with the square of its unknowns.
 LARGEST = 13
 
 
 @dataclass(frozen=True, eq=False)
 class Cluster:
-    """Links that are eliminated together, in the order of the tree, on their hub (−1: the ground)."""
+    """Links that are eliminated together, in the order of the tree, and their hub (−1: the ground)."""
 
     links: tuple[int, ...]
     hub: int
@@ -281,7 +280,7 @@ class Gears:
 
 @dataclass(frozen=True, eq=False)
 class GearedTree:
-    """A tree whose geared speeds are dependent, and the constraints that are left to multipliers."""
+    """A tree with geared speeds as dependent speeds, and the constraints that need multipliers."""
 
     tree: Tree
     gears: Gears
@@ -290,7 +289,7 @@ class GearedTree:
 
 
 def embed_gears(tree: Tree, elimination: Elimination, remainders: Sequence[Scalar]) -> GearedTree:
-    """Return the tree with worthwhile constant rows as gears, and the other rows, which need multipliers."""
+    """Return the tree with constant rows as gears where this is cheaper, and the other rows."""
     chosen = {row.constraint.name: step.speed for row, step in _steps(elimination)}
     candidates = [row for row in elimination.kept if all(is_constant(a) for a in row.coefficients.values())]
     found, clusters = _eliminate_gears(tree, candidates, chosen)
@@ -319,8 +318,9 @@ def _steps(elimination: Elimination) -> list[tuple[ConstraintRow, EliminationSte
 def _eliminate_gears(
     tree: Tree, rows: Sequence[ConstraintRow], chosen: Mapping[str, int]
 ) -> tuple[Elimination, tuple[Cluster, ...]]:
-    """Eliminate each row for the speed that the elimination of all constraints chose, if the row still holds
-    it; return the elimination and its groups of links.
+    """Eliminate the speed that was chosen for each row, if the row still holds it.
+
+    Return the elimination and its groups of links.
     """
     result = Elimination()
     for row in rows:
@@ -358,7 +358,7 @@ def _merge_overlapping_groups(groups: Sequence[set[int]], new: set[int]) -> list
 
 
 def _paths(tree: Tree, links: set[int]) -> set[int]:
-    """Return the links on paths from ``links`` to their last common ancestor, itself only if in ``links``."""
+    """Return the links on the paths between ``links``; their common ancestor only if it is one of them."""
     lines = [tree.path_to_ground(i) for i in links]
     common = set(lines[0]).intersection(*lines[1:])
     top = max(common, default=-1)
@@ -371,6 +371,6 @@ def _indices(tree: Tree, i: int) -> list[int]:
 
 
 def _worthwhile(tree: Tree, cluster: Cluster) -> bool:
-    """Return whether a group of rigid links is small enough; modes are eliminated on their own."""
+    """Return whether a group is worthwhile: its links are rigid, and its unknowns are few."""
     rigid = all(tree.links[i].modes is None and tree.links[i].carrier < 0 for i in cluster.links)
     return rigid and 0 < len(cluster.unknowns) <= LARGEST * math.sqrt(cluster.gears)

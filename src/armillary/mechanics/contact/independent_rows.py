@@ -134,13 +134,20 @@ def solve_independent_rows(run: Contacts, shared: truth) -> truth:
     energy: real = 0.0
     turn: real = 0.0
     holds: truth = False
+    last: whole = 0  # rows visited after it in the first pass hold by the result of that pass
     while not holds and turn < MOST_PASSES:
         turn = turn + 1.0
         holds = True
+        visit: whole = 0
+        due: whole = last
         for part in range(2):  # normals, then slips: normals must not hide the softness of slips
             for c in range(N_CONTACTS):
+                visit = visit + 1
+                if turn > 1.5 and turn < 2.5 and visit > due:
+                    break
                 if turn < 1.5 and rank == N_CONTACT_SPEEDS and not every:
                     holds = False  # no more row can be independent: check all in another pass
+                    last = 2 * N_CONTACTS
                     break
                 if part == FIRST:
                     run.side[c] = 0.0
@@ -157,6 +164,7 @@ def solve_independent_rows(run: Contacts, shared: truth) -> truth:
                         term: real = run.jacobian[at(i, N_CONTACT_SPEEDS, s)] * run.moved[s]
                         left = left + term
                         entering = entering + abs(term)
+                    run.size[i] = entering
                     # Without a load along its slip only rounding enters that row of a contact.
                     run.side[c] = max(run.side[c], entering)
                     quiet: truth = abs(left) <= NO_REST * max(entering, 0.1 * run.side[c])
@@ -164,22 +172,26 @@ def solve_independent_rows(run: Contacts, shared: truth) -> truth:
                     if quiet and not is_new and run.place[i] == NONE:
                         continue
                     if run.known[i] < 0.5:
-                        moves: truth = False
-                        moves = measure_row(run, i)
-                        if not moves:
+                        if not shared:
+                            measure_row(run, i)
+                        if run.diagonal[i] <= 0.0:
                             run.held[i] = 0.0
                             continue
+                    if not quiet:
+                        last = visit
                     if not quiet and abs(left) > 10.0 * PRECISE * entering:
                         # Rounding of a fast row reaches slow ones, as in `measure_motion`.
-                        room: real = 10.0 * PRECISE * ROUNDING_SHARE * sqrt(energy * run.own[i])
+                        room: real = 10.0 * PRECISE * ROUNDING_SHARE * sqrt(energy * run.diagonal[i])
                         if run.known[i] > 0.5 and run.place[i] == NONE:
-                            # No force changes a redundant row; a row that others nearly contain keeps
-                            # all digits that they have lost.
-                            room = max(room, HOLDS * entering)
+                            # No force changes a redundant row. It has the rounding of the rows that it
+                            # combines: of large terms that cancel in it, if two feet hold a turn.
+                            room = max(room, HOLDS * combined_size(run, i, rank, rubs))
                         holds = holds and abs(left) <= room
                     if is_new:
                         found: whole = 0
                         found = find_direction(run, i, rank, rubs)
+                        if found != 0:
+                            last = visit
                         if found < 0 and turn < 1.5:
                             holds = False  # others may show that it is redundant
                             continue
@@ -223,6 +235,16 @@ def solve_independent_rows(run: Contacts, shared: truth) -> truth:
     return True
 
 
+def combined_size(run: Contacts, row: whole, rank: whole, rubs: truth) -> real:
+    """Return the size of a redundant row, or of its combination of independent rows if this is larger."""
+    total: real = 0.0
+    for b in range(rank):
+        k: whole = at(row, N_CONTACT_SPEEDS, b)
+        part: real = run.row_parts[k] if rubs else run.lower[k]
+        total = total + abs(part) * run.size[run.base[b]]
+    return max(total, run.size[row])
+
+
 def begin_forces(run: Contacts) -> truth:
     """Set the known forces of slides, and the changes of speeds by them; return whether the friction of some
     slide follows from a normal force.
@@ -231,33 +253,29 @@ def begin_forces(run: Contacts) -> truth:
         run.moved[s] = 0.0
         run.gain[s] = 0.0
         run.push[s] = 0.0
+    some: truth = False
     for i in range(N_CONTACT_ROWS):
         run.known[i] = 0.0
         run.place[i] = NONE
         run.force[i] = 0.0
-        if run.held[i] < 0.5 and abs(run.offset[i]) > 0.0:
-            run.force[i] = run.offset[i]
-            for s in range(N_CONTACT_SPEEDS):
-                run.moved[s] = run.moved[s] + run.offset[i] * run.columns[at(i, N_CONTACT_SPEEDS, s)]
-    some: truth = False
-    for c in range(N_CONTACTS):
-        if NORMAL_ROW[c] != NONE and SLIP_ROW[c] != NONE:
-            for k in range(SLIP_ROW[c], SLIP_END[c]):
-                rubs: truth = run.held[NORMAL_ROW[c]] > 0.5 and run.held[k] < 0.5
-                some = some or (rubs and abs(run.weight[k]) > 0.0)
+        if run.held[i] < 0.5:
+            some = some or abs(run.weight[i]) > 0.0
+            if abs(run.offset[i]) > 0.0:
+                run.force[i] = run.offset[i]
+                for s in range(N_CONTACT_SPEEDS):
+                    run.moved[s] = run.moved[s] + run.offset[i] * run.columns[at(i, N_CONTACT_SPEEDS, s)]
     return some
 
 
-def measure_row(run: Contacts, i: whole) -> truth:
-    """Set a row's diagonal element, without friction of slides; return whether its force moves anything."""
+def measure_row(run: Contacts, i: whole) -> None:
+    """Set a row's diagonal element as ``measure_rows`` does."""
     total: real = 0.0
     largest: real = 0.0
     for s in range(N_CONTACT_SPEEDS):
         term: real = run.jacobian[at(i, N_CONTACT_SPEEDS, s)] * run.columns[at(i, N_CONTACT_SPEEDS, s)]
         total = total + term
         largest = max(largest, abs(term))
-    run.own[i] = total
-    return total > MASSLESS * largest
+    run.diagonal[i] = total if total > MASSLESS * largest else 0.0
 
 
 def find_direction(run: Contacts, row: whole, rank: whole, rubs: truth) -> whole:
@@ -271,7 +289,7 @@ def find_direction(run: Contacts, row: whole, rank: whole, rubs: truth) -> whole
         found: whole = 0
         found = find_rubbing_direction(run, row, rank)
         return found
-    left: real = run.own[row]
+    left: real = run.diagonal[row]
     for b in range(rank):
         along: real = 0.0
         for s in range(N_CONTACT_SPEEDS):
@@ -283,8 +301,8 @@ def find_direction(run: Contacts, row: whole, rank: whole, rubs: truth) -> whole
     for b in range(fresh, N_CONTACT_SPEEDS):
         run.lower[at(row, N_CONTACT_SPEEDS, b)] = 0.0
     full: truth = rank >= N_CONTACT_SPEEDS
-    if full or left < INDEPENDENT * run.own[row]:
-        if left > REDUNDANT_ROW * run.own[row]:
+    if full or left < INDEPENDENT * run.diagonal[row]:
+        if left > REDUNDANT_ROW * run.diagonal[row]:
             return -1
         return 0
     for s in range(N_CONTACT_SPEEDS):
@@ -300,7 +318,7 @@ def find_direction(run: Contacts, row: whole, rank: whole, rubs: truth) -> whole
     for s in range(N_CONTACT_SPEEDS):
         of_row: whole = at(row, N_CONTACT_SPEEDS, s)
         pivot = pivot + run.jacobian[of_row] * run.way[at(fresh, N_CONTACT_SPEEDS, s)]
-    if not (abs(pivot) >= 0.5 * INDEPENDENT * run.own[row]):
+    if not (abs(pivot) >= 0.5 * INDEPENDENT * run.diagonal[row]):
         return -1
     run.base[fresh] = row
     run.inverse[fresh] = 1.0 / pivot
@@ -340,9 +358,9 @@ def find_rubbing_direction(run: Contacts, row: whole, rank: whole) -> whole:
         k: whole = at(fresh, N_CONTACT_SPEEDS, s)
         left = left + run.base_row[k] * run.base_column[k]
         pivot = pivot + run.base_row[k] * run.way[k]
-    if left <= REDUNDANT_ROW * run.own[row]:
+    if left <= REDUNDANT_ROW * run.diagonal[row]:
         return 0
-    least: real = INDEPENDENT * run.own[row]
+    least: real = INDEPENDENT * run.diagonal[row]
     if rank >= N_CONTACT_SPEEDS or left < least or not (abs(pivot) >= 0.5 * least):
         return -1
     for b in range(rank):
@@ -443,21 +461,21 @@ def share_pushes(run: Contacts, rank: whole, rubs: truth) -> truth:
     for i in range(N_CONTACT_ROWS):
         run.softness[i] = SOFT
     found: truth = False
-    found = factorise_shares(run, rank)
+    found = factorise_shares(run, rank, not rubs)
     if not found:
         return False
     find_shares(run, rank, False)
     some: truth = False
     some = share_friction(run, FRICTION_SOFTNESS, WEAKEST)
     if some:
-        found = factorise_shares(run, rank)
+        found = factorise_shares(run, rank, not rubs)
         find_shares(run, rank, True)
     return found
 
 
-def factorise_shares(run: Contacts, rank: whole) -> truth:
+def factorise_shares(run: Contacts, rank: whole, symmetric: truth) -> truth:
     """Factorise K = Lᵀ Σ⁻¹ R from its last element to its first, with the inverses of pivots on the diagonal;
-    return whether all pivots are sound.
+    return whether all pivots are sound. Of a symmetric K the lower half is enough.
 
     In this order a pivot without redundant rows equals the pivot of its own row. Redundant rows add to it,
     unless friction reverses their effect.
@@ -470,7 +488,8 @@ def factorise_shares(run: Contacts, rank: whole) -> truth:
             run.ease[i] = SOFT / (run.softness[i] * run.root[i] * run.root[i])
             for b in range(rank):
                 part: real = run.ease[i] * run.lower[at(i, N_CONTACT_SPEEDS, b)]
-                for k in range(rank):
+                width: whole = b + 1 - FIRST if symmetric else rank
+                for k in range(width):
                     to: whole = at(b, N_CONTACT_SPEEDS, k)
                     run.kernel[to] = run.kernel[to] + part * run.row_parts[at(i, N_CONTACT_SPEEDS, k)]
     for k in range(rank):
@@ -480,10 +499,12 @@ def factorise_shares(run: Contacts, rank: whole) -> truth:
             return False
         own: real = 1.0 / pivot
         run.kernel[at(last, N_CONTACT_SPEEDS, last)] = own
-        for b in range(last):
-            factor: real = run.kernel[at(b, N_CONTACT_SPEEDS, last)] * own
+        for b in range(last - FIRST):
+            above: whole = at(last, N_CONTACT_SPEEDS, b) if symmetric else at(b, N_CONTACT_SPEEDS, last)
+            factor: real = run.kernel[above] * own
             run.kernel[at(b, N_CONTACT_SPEEDS, last)] = factor
-            for j in range(last):
+            end: whole = b + 1 - FIRST if symmetric else last - FIRST
+            for j in range(end):
                 place: whole = at(b, N_CONTACT_SPEEDS, j)
                 run.kernel[place] = run.kernel[place] - factor * run.kernel[at(last, N_CONTACT_SPEEDS, j)]
     return True
@@ -499,12 +520,13 @@ def find_shares(run: Contacts, rank: whole, uneven: truth) -> None:
     turns: real = 3.0 if uneven else 1.0
     while turns > 0.5:
         for k in range(rank):
-            rest: real = run.push[k]
-            if uneven and turns < 2.5:
-                for i in range(N_CONTACT_ROWS):
-                    if run.held[i] > 0.5:
-                        rest = rest - run.lower[at(i, N_CONTACT_SPEEDS, k)] * run.force[i]
-            run.load[k] = rest
+            run.load[k] = run.push[k]
+        if uneven and turns < 2.5:
+            for i in range(N_CONTACT_ROWS):
+                if run.held[i] > 0.5:
+                    for k in range(rank):
+                        done: real = run.lower[at(i, N_CONTACT_SPEEDS, k)] * run.force[i]
+                        run.load[k] = run.load[k] - done
         turns = turns - 1.0
         solve_shares(run, rank)
         for i in range(N_CONTACT_ROWS):
@@ -519,10 +541,10 @@ def solve_shares(run: Contacts, rank: whole) -> None:
     """Solve K · solution = load, by the factors of K; the solution replaces the load."""
     for k in range(rank):
         last: whole = rank - 1 - k + FIRST + FIRST
-        for j in range(last):
+        for j in range(last - FIRST):
             run.load[j] = run.load[j] - run.kernel[at(j, N_CONTACT_SPEEDS, last)] * run.load[last]
     for k in range(rank):
         total: real = run.load[k]
-        for j in range(k):
+        for j in range(k - FIRST):
             total = total - run.kernel[at(k, N_CONTACT_SPEEDS, j)] * run.load[j]
         run.load[k] = total * run.kernel[at(k, N_CONTACT_SPEEDS, k)]

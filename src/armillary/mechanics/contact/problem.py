@@ -109,7 +109,6 @@ class Contacts:
     push: ContactSpeeds  # along their directions
     gain: ContactSpeeds  # speeds that the last corrections change
     upper: ContactTerms  # columns in terms of their directions
-    own: ContactRows  # the diagonal
     lower: ContactTerms  # L: the columns of all rows in terms of the directions
     row_parts: ContactTerms  # R: all rows in terms of the directions
     ease: ContactRows  # Σ⁻¹
@@ -292,7 +291,7 @@ def factorise(run: Contacts, count: whole, by_speeds: truth, symmetric: truth) -
     """
     size: whole = count
     in_order: truth = False
-    if by_speeds:
+    if by_speeds and N_CONTACT_ROWS > N_CONTACT_SPEEDS:  # fewer rows have no such matrix, as compilers see
         set_matrix_of_speeds(run, count)
         size = N_CONTACT_SPEEDS
     else:

@@ -1,8 +1,8 @@
 """The tree of links of a description, and its groups of bodies that move as one.
 
-Redundant coordinates and JPL's formulations use groups, each in the axes of its first body, with whole joints
-between them (``rigid_groups``). The other formalisms use the tree of links (``build_tree``), in which the
-same joints are split into single steps.
+Redundant coordinates and JPL's formulations use groups (``rigid_groups``), each in the axes of its first
+body, with complete joints between them. The other formalisms use the tree of links (``build_tree``), in which
+joints are split into single steps.
 """
 
 from __future__ import annotations
@@ -68,16 +68,17 @@ from armillary.model.space.attraction import all_gravities
 
 GROUND = -1
 
-Reader = ScalarMap  # of the description's expressions, without dimensions
+Reader = ScalarMap  # converts expressions of the description to expressions without dimensions
 
 
 @dataclass(frozen=True, eq=False)
 class RigidGroup:
     """A moving body with the bodies fixed to it.
 
-    ``place`` is the position of its joint from the origin of the group ``parent``, in that group's axes;
-    ``mount`` rotates from the axes of the joint's description to those axes; ``orient`` is the constant
-    rotation after the joint. m, h, J are about the origin, in its own axes, without deformation.
+    ``place`` is the position of the joint from the origin of the group ``parent``, in the parent group's
+    axes; ``mount`` rotates from the axes in which the joint is described to the parent group's axes;
+    ``orient`` is the constant rotation after the joint. Mass, first moment and inertia are about the origin
+    of this group, in its axes, without deformation.
     """
 
     body: Body
@@ -105,7 +106,7 @@ class RigidGroup:
         return matrix_sum(self.inertia, scaled_matrix(point_mass_inertia(self.mass, self.centre), -1))
 
     def with_mass(self, mass: Scalar, centre: Triple, inertia: Matrix) -> Self:
-        """Return the group with more mass at a place, and an inertia about that place."""
+        """Return the group with an added mass: its mass centre, and its inertia about the mass centre."""
         return replace(
             self,
             mass=plus(self.mass, mass),
@@ -137,7 +138,7 @@ class RigidGroup:
 
 @dataclass(frozen=True, eq=False)
 class RigidGroups:
-    """All groups, parents first, the placement of every body, and the bodies that stand for nodes.
+    """All groups, parents first, the placement of every body, and the bodies that represent nodes.
 
     In placements, the ground has the index −1 and nodes of flexible bodies have indices below −1.
     """
@@ -148,7 +149,7 @@ class RigidGroups:
 
 
 def rigid_groups(system: Description, read: Reader, *, separate_flexible: bool) -> RigidGroups:
-    """Return the groups of a system; with ``separate_flexible`` a flexible body always begins one."""
+    """Return the groups of a system; with ``separate_flexible`` each flexible body begins a new group."""
     groups: list[RigidGroup] = []
     placements = {"ground": Placement(GROUND, IDENTITY, ZEROS)}
     nodes: dict[int, Body] = {}
@@ -189,7 +190,7 @@ def coordinate_axis(axis: Triple) -> tuple[int, int] | None:
 
 
 def _adapted_axes(axis: Triple) -> Matrix:
-    """Return axes (columns), the given one first; the second is a coordinate axis if one is perpendicular."""
+    """Return axes as columns: the given axis, then a perpendicular one (a coordinate axis if possible)."""
     zeros = [i for i in range(3) if is_zero(axis[i])]
     second = unit(zeros[0]) if zeros else perpendicular_triple(axis)
     third = cross_triples(axis, second)
@@ -199,14 +200,14 @@ def _adapted_axes(axis: Triple) -> Matrix:
 def rotation_towards(axis: Triple) -> tuple[AxisRotation | MatrixRotation | RotationChain, int, int]:
     """Return (R, k, ±1): the cheapest constant rotation R that takes ± coordinate axis k to an axis.
 
-    Two turns about coordinate axes reach every axis, R = R_i(φ) R_j(θ); one turn is enough if it lies in a
-    coordinate plane. Two turns of a symmetric matrix take 18 products, a rotation by a full matrix 45. Axes
-    whose components are not numbers keep the full matrix.
+    Two turns about coordinate axes reach every axis, R = R_i(φ) R_j(θ); one turn is enough for an axis in a
+    coordinate plane. Two turns of a symmetric matrix take 18 products, a rotation by a full matrix 45. An
+    axis whose components are not numbers gets the full matrix.
     """
     a = [float(x) for x in map(_plain_number, axis) if x is not None]
     if len(a) < 3:
         return MatrixRotation(_adapted_axes(axis)), 0, 1
-    # e_k is turned about j in the plane of k and i, then about i; the largest a[k] needs the smallest angles.
+    # e_k turns about j in the plane of k and i, then about i; the largest a[k] gives the smallest angles.
     k = max(range(3), key=lambda n: (abs(a[n]), -n))
     i, j = sorted((n for n in range(3) if n != k), key=lambda n: (abs(a[n]), n), reverse=True)
     sign = 1 if a[k] > 0 else -1
@@ -227,7 +228,7 @@ def _about(axis: int, start: int, end: int, angle: float) -> AxisRotation:
 
 
 def _exact(x: float) -> Scalar:
-    """Return a cosine or sine, rounded if a whole number is within 1e-15."""
+    """Return a cosine or sine, as a whole number if it differs from one by less than 1e-15."""
     return round(x) if abs(x - round(x)) < 1e-15 else x
 
 
@@ -249,7 +250,7 @@ def _tidy(x: Scalar) -> Scalar:
     return round(value) if value is not None and abs(value - round(value)) < 4e-16 else x
 
 
-# The tree of links of a description: joints as steps, axes along coordinate axes, fixed bodies joined.
+# The tree of links of a description: joints as steps along coordinate axes, fixed bodies joined to links.
 
 
 def build_tree(
@@ -260,7 +261,7 @@ def build_tree(
     split_free_bodies: bool = False,
     separate_welds: Collection[str] = (),
 ) -> Tree:
-    """Return the tree of links of a system, inertia not yet regrouped; ``plain`` reads its expressions.
+    """Return the tree of links of a system before regrouping; ``plain`` converts its expressions.
 
     ``given`` are the prescribed speeds, by default from the description. ``split_free_bodies`` replaces
     free bodies whose velocities are in their parent's axes by slides and a tumble. Bodies in
@@ -273,11 +274,11 @@ def build_tree(
         for step in body.assembly.steps
     )
     values = frozenset((u, p.value) for u, p in given.items())
-    make = _kept_tree if system.recorder.frozen else _unread_tree
+    make = _kept_tree if system.recorder.frozen else _tree_with_dimensions
     return make(system, values, split, frozenset(separate_welds)).map(plain or Undimensioned())
 
 
-def _unread_tree(
+def _tree_with_dimensions(
     system: Description, given: frozenset[tuple[Expr, Expr]], split: bool, separate_welds: frozenset[str]
 ) -> Tree:
     builder = _TreeBuilder(system, given, split, separate_welds)
@@ -290,7 +291,7 @@ def _unread_tree(
 
 
 # Trees of frozen descriptions are kept: the check of masses, the derivation and a run need the same tree.
-_kept_tree = kept_per_object(_unread_tree)
+_kept_tree = kept_per_object(_tree_with_dimensions)
 
 
 class _TreeBuilder:
@@ -354,7 +355,7 @@ class _TreeBuilder:
             self.links[link_index] = with_inertia(self.links[link_index], *self._inertia(body))
 
     def _make_flexible(self, body: Body, here: int) -> None:
-        """Give modes to a link whose axes and origin are the body's."""
+        """Add the modes of a flexible body to its link, which has the body's axes and origin."""
         flex = body.flex
         assert flex is not None
         freedoms = tuple(self._freedom(u, MODAL) for u in flex.speeds)
@@ -365,7 +366,7 @@ class _TreeBuilder:
         self.carriers[body.name] = here
 
     def _flexed_link(self, name: str, here: int, offset: Triple, turned: Matrix, step: Flexed) -> int:
-        """Append a link that modes move, a node or a body held at its own node; return its index."""
+        """Append a link that is moved by modes (a node, or a body held at its own node); return its index."""
         own = len(self.links)
         rotation: Rotation
         if turned != IDENTITY:
@@ -495,7 +496,7 @@ def _about_link(
 def _plain_numbers(body: Body, placement: Placement) -> tuple[Placement, Scalar, Triple, Matrix] | None:
     """Return a body's position, mass, mass centre, inertia as Python numbers; `None` if one is an expression.
 
-    Sums and products of Python numbers are the same and take a fifth of the time.
+    Sums and products of Python numbers give the same results in a fifth of the time.
     """
     given: list[Scalar] = [body.mass, *body.com_coordinates, *placement.origin]
     for row in (*body.inertia, *placement.rotation):
@@ -518,7 +519,7 @@ def _node(value: Scalar) -> Scalar:
 
 
 def _split_modal_step(steps: tuple[Step, ...]) -> tuple[tuple[Step, ...], Flexed | None]:
-    """Return the steps of the joint, and the motion by modes that follows them or `None`."""
+    """Return the steps of a joint without motion by modes, and this motion if the joint ends with it."""
     if steps and isinstance(steps[-1], Flexed):
         return steps[:-1], steps[-1]
     return steps, None

@@ -1,4 +1,4 @@
-"""Efforts along the speeds of a tree: for known accelerations, for single causes, and their derivatives."""
+"""Efforts along the speeds of a tree: for known accelerations, from single causes, and their derivatives."""
 
 from __future__ import annotations
 
@@ -63,15 +63,15 @@ from armillary.mechanics.tree.tree import (
 #     τ_d = φ_d·w_i + A_d u̇_d − Q_d        w_i = Σ (inertia − applied wrench) over link i and all beyond it
 #
 # φ_d is the direction of freedom d of link i, A_d its armature and Q_d the generalised force of loads that
-# are not among the wrenches. Motion is passed from the ground to the leaves, wrenches from the
-# leaves to the ground: the recursive Newton–Euler algorithm, in link axes and about joint points.
+# are not among the wrenches. This is the recursive Newton–Euler algorithm, in link axes and about joint
+# points: motion is computed from the ground to the leaves, wrenches from the leaves to the ground.
 #
 # Sources: Luh, Walker and Paul (1980); in link axes with regrouped inertia, as here, Khalil and Kleinfinger
 # (1987).
 
 
 def efforts(tree: Tree, applied: AppliedLoads, prefix: str = "") -> dict[int, Scalar]:
-    """τ by speed index, along all freedoms of the links; the rates of all of them are known."""
+    """τ by speed index, along all freedoms of the links, whose rates must all be known."""
     return joint_efforts(tree, applied, accumulated_wrenches(tree, net_wrenches(tree, applied), prefix))
 
 
@@ -89,7 +89,7 @@ def joint_efforts(tree: Tree, applied: AppliedLoads, passed: list[Wrench]) -> di
     return {k: minus(value, applied.forces.get(k, 0)) for k, value in tau.items()}
 
 
-# Generalised forces of single causes: of loads, of the links' weight, of the elasticity of flexible links.
+# Generalised forces of single causes: loads, the weight of links, the elasticity of flexible links.
 #
 #     Q_r = Σ ( n·ω_r + f·v_r )
 #
@@ -138,8 +138,8 @@ def elasticity(tree: Tree) -> AppliedLoads:
 
 # Derivatives of the efforts of a tree by its displacements and speeds, from composite bodies.
 #
-# With u̇ held, a change of the motion (δω, δα, δa) of a link changes the wrench of the composite body that it
-# carries. With δα* = δα + ω × δω, and v(ρ) the velocity of a point ρ relative to the link's origin,
+# At fixed u̇, a change of the motion (δω, δα, δa) of a link changes the wrench of the composite body that the
+# link carries. With δα* = δα + ω × δω, and v(ρ) the velocity of a point ρ relative to the link's origin,
 #
 #     δn = J δα* + h × δa + (tr Π 1 − Π) δω        Π = 2 Σ v ρᵀ dm
 #     δf = m δa + δα* × h + δω × β                 β = 2 Σ v dm
@@ -150,11 +150,12 @@ def elasticity(tree: Tree) -> AppliedLoads:
 #     angle    δω = ω × s,  δα* = U s,     δa = a × s        U = α̃ + ω̃ ω̃, of the parent
 #     speed    δω = s,      δα* = 2 ω × s, δa = 0
 #
-# and a slide by δa = U s (displacement) and δa = 2 ω × s (speed). An angle also turns the wrench itself, by s
-# × n and s × f, and a slide moves its point, by s × f. Changes of efforts nearer to the ground are components
-# of the wrench after it is carried there. The change of an effort further out, along the direction s' of its
-# joint, is g_α·δα* + g_a·δa + c·δω with g_α = J s' and g_a = s' × h, a column of the mass matrix, and c = tr
-# Π s' − Πᵀ s', all carried inwards.
+# and a slide by δa = U s (displacement) and δa = 2 ω × s (speed). An angle also rotates the wrench itself,
+# which adds s × n and s × f, and a slide moves the point of the wrench, which adds s × f to n. Changes of
+# efforts at joints nearer to the ground are components of the changed wrench, carried to these joints. The
+# change of an effort at a joint further out, with the direction s', is g_α·δα* + g_a·δa + c·δω. Here
+# g_α = J s' and g_a = s' × h are a column of the mass matrix and c = tr Π s' − Πᵀ s'; all three are carried
+# towards the ground.
 #
 # Each quantity is computed at a joint, in axes that share the joint's axis with the axes on its other side,
 # so that no quantity needs a separate rotation. Sources: Singh, Russell and Wensing (2022), whose spatial
@@ -189,12 +190,12 @@ class CompositeRows:
     """The mass matrix by (row, column), and the rows of all freedoms at the joints that carry them."""
 
     matrix: dict[tuple[int, int], Scalar]
-    composites: Sequence[_Moving]  # by link: at its joint, in the axes on the parent's side of the turn
-    rows: Sequence[Sequence[_Row]]  # by link: rows of the freedoms beyond it
+    composites: Sequence[_Moving]  # by link: at the joint, in the axes on the parent's side of the turn
+    rows: Sequence[Sequence[_Row]]  # by link: rows of the freedoms beyond the link
 
 
 def is_supported(tree: Tree) -> bool:
-    """Return whether these derivatives cover a tree: all links are rigid, free bodies are on the ground."""
+    """Return whether these derivatives apply to a tree: all links rigid, free bodies only on the ground."""
     return all(
         link.modes is None and link.step != "flexed" and not (link.step == "drift" and link.parent >= 0)
         for link in tree.links
@@ -311,9 +312,7 @@ def _spin(Pi: Matrix, i: int, j: int) -> Scalar:
 
 
 def _origin_velocity(link: Link, parent: Motion) -> Triple:
-    """Return the velocity of a link's origin relative to its parent's, doubled: 2 (ω × r + v), in the
-    parent's axes.
-    """
+    """2 (ω × r + v): twice the velocity of a link's origin relative to its parent's, in the parent's axes."""
     v = cross_triples(parent.w, link.offset)
     if link.step == "slide":
         (d,) = link.freedoms
@@ -323,7 +322,7 @@ def _origin_velocity(link: Link, parent: Motion) -> Triple:
 
 
 def _add_child(parent: _Moving, child: _Moving, link: Link, drift: Triple) -> _Moving:
-    """Add a child's composite, given in the parent's axes about the child's origin, to its parent's."""
+    """Add a child's composite, in the parent's axes about the child's origin, to the parent's composite."""
     r, h = link.offset, child.body.first
     beta = named(add(child.beta, scaled(drift, child.body.mass)), f"bo_{link.name}")
     moved = matrix_sum(child.Pi, _outer(beta, r), _outer(drift, h))
@@ -373,7 +372,7 @@ def effort_derivatives(
 ) -> tuple[Columns, Columns]:
     """∂τ by displacements and by speeds along all freedoms; motion and wrenches are at known accelerations.
 
-    ``turning`` are the freedoms that change rotations and offsets of their links; rotors' axes do not turn.
+    ``turning`` are the freedoms that change rotations or offsets of links; those of rotors do not.
     """
     by_displacement: Columns = {}
     for i, link in enumerate(tree.links):
@@ -438,7 +437,7 @@ def _change_column(
     f_own: Triple,
     kind: str,
 ) -> dict[int, Scalar]:
-    """Return the changes of all efforts: at the joint itself, nearer to the ground, and beyond the joint."""
+    """Return the changes of efforts at the joint itself, at joints nearer to the ground and beyond it."""
     link, body, label = tree.links[index], found.composites[index], f"{kind}{d.index + 1}"
     n, f = _response(body, change)
     efforts = {other.index: component_along(other, n, f) for other in unknown_freedoms(link)}

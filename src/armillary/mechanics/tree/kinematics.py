@@ -2,9 +2,9 @@
 
 Loads are wrenches on links, or direct contributions to generalised forces. A balanced load between two bodies
 does no work on the motion that both share, so it contributes only to the generalised forces of the joints on
-the path between them: a torque motor costs one addition, however deep in the tree. Loads from the ground, and
-forces whose reaction is off their line of action, are added to the wrenches of links, which the recursions
-carry to the ground anyway.
+the path between them: a torque motor costs one addition at any depth of the tree. Loads from the ground, and
+forces whose reaction is not on the same line of action, are added to the wrenches of links, which the
+recursions carry to the ground anyway.
 """
 
 from __future__ import annotations
@@ -77,9 +77,7 @@ def applied_loads(
     whole: bool = False,
     loads: Iterable[Load] | None = None,
 ) -> AppliedLoads:
-    """Return all loads of a system, or ``loads`` in their place, on its tree; if ``whole``, as wrenches on
-    every body that they touch.
-    """
+    """Return all loads of a system, or only ``loads``, on its tree; if ``whole``, as wrenches on links."""
     plain = plain or Undimensioned()
     found = loads_on_tree(all_loads(system) if loads is None else loads, tree, plain, whole=whole)
     for speed, value in field_forces(system).items():
@@ -135,7 +133,7 @@ def _load_end(load: Load, body: Body, tree: Tree, sign: int, plain: Undimensione
 
 
 def own_point(load: Load, body: Body, sign: int) -> Point | None:
-    """Return the point of a body at which one end of a force acts; None if it is not a point of this body."""
+    """Return the point at which one end of a force acts if it is a point of this body, else None."""
     point = load.at if sign > 0 else load.reaction_at
     return point if point is not None and point.body is body else None
 
@@ -190,7 +188,7 @@ def components_along_modes(tree: Tree, index: int, wrench: Wrench) -> dict[int, 
 
 
 def wrench_at_parent(tree: Tree, index: int, n: Triple, f: Triple) -> Wrench:
-    """Return a wrench on a link as one on its parent, about the parent's origin and in its axes."""
+    """Move a wrench on a link to its parent: about the parent's origin and in the parent's axes."""
     link = tree.links[index]
     f = named(link.rotation.to_parent(f), f"f_{link.name}")
     n = add(link.rotation.to_parent(n), cross_triples(link.offset, f))
@@ -222,8 +220,8 @@ def accumulated_wrenches(
 #
 # The acceleration of any link is Σ (partial velocity)·u̇ plus a remainder that depends on coordinates and
 # speeds (Sayers 1990, eq. 6.3.6). Remainders are propagated with gravity as an upward acceleration of the
-# ground, so weight needs no further terms. For a free body on the ground they are relative to free fall:
-# its six unknowns include the fall.
+# ground, so weight needs no further terms. Remainders of a free body on the ground are relative to free fall,
+# since its six unknown accelerations include gravity.
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,17 +246,17 @@ class Motion:
         return joined(joined(self.element(i, j) for j in range(3)) for i in range(3))
 
     def times_U(self, r: Triple) -> Triple:
-        """U r; elements of U for zeros of r are not made."""
+        """U r; elements of U that multiply known zeros of r are not computed."""
         there = [j for j in range(3) if not is_zero(r[j])]
         return joined(sum_of_products([(self.element(i, j), r[j]) for j in there]) for i in range(3))
 
     def product(self, i: int, j: int) -> Scalar:
-        """ω_i ω_j, made when it is used first."""
+        """ω_i ω_j, made at its first use."""
         i, j = min(i, j), max(i, j)
         return self._name_component("ww", i, j, lambda: times(self.w[i], self.w[j]))
 
     def element(self, i: int, j: int) -> Scalar:
-        """U_ij, made when it is used first."""
+        """U_ij, made at its first use."""
         return self._name_component("U", i, j, lambda: self._element(i, j))
 
     def _element(self, i: int, j: int) -> Scalar:
@@ -292,7 +290,8 @@ def _motion(link: Link, parent: Motion, tree: Tree) -> Motion:
     relative = _speeds(link, range(3))
     carried = named(link.rotation.to_child(parent.w), f"wp_{link.name}")
     w = named(add(carried, relative), f"w_{link.name}")
-    # ω × relative = ω_parent × relative; with one freedom, only components enter that are equal in both
+    # ω × relative = ω_parent × relative. With one freedom, w can be used: its components across the axis are
+    # those of ω_parent.
     gyric = cross_triples(carried if len(link.freedoms) > 1 else w, relative)
     known = _rates(link, range(3))
     alpha = named(add(link.rotation.to_child(parent.alpha), gyric, known), f"alpha_{link.name}")
@@ -342,7 +341,7 @@ def _flexible_motion(link: Link, parent: Motion, tree: Tree) -> Motion:
 
 
 def _speeds(link: Link, directions: range) -> Triple:
-    """Return the speeds of the link along its own axes."""
+    """Return the components of the link's relative velocity, angular or linear, in its own axes."""
     out: list[Scalar] = [0, 0, 0]
     for d in link.freedoms:
         if d.direction in directions:
@@ -351,7 +350,7 @@ def _speeds(link: Link, directions: range) -> Triple:
 
 
 def _rates(link: Link, directions: range) -> Triple:
-    """Return known rates of prescribed speeds and known parts of dependent ones, along the link's axes."""
+    """Return the rates of prescribed speeds and the known parts of dependent ones, along the link's axes."""
     out: list[Scalar] = [0, 0, 0]
     for d in link.freedoms:
         if d.direction in directions and d.rate is not None:
@@ -360,8 +359,9 @@ def _rates(link: Link, directions: range) -> Triple:
 
 
 def drift_correction(link: Link, relative: Triple, tree: Tree) -> Triple:
-    """Return the known part of the rates of a drift's linear speeds: −ω × v in body axes, free fall on the
-    ground.
+    """Return the known part of the rates of a drift's linear speeds.
+
+    It consists of −ω × v for speeds in body axes and of gravity for a body on the ground.
     """
     v = _speeds(link, range(LINEAR, LINEAR + 3))
     turning = cross_triples(relative, v) if link.velocity == "body" else ZEROS
@@ -373,8 +373,8 @@ def _drift(link: Link, parent: Motion, relative: Triple, carried: Triple, tree: 
     """Return the acceleration remainder of a drifting link's origin.
 
     Along free directions of a body on the ground it is zero (relative to free fall); along directions without
-    a free speed the whole acceleration is known. The correction is subtracted from known rates, but not for
-    dependent speeds, whose rates exclude it already.
+    a free speed the complete acceleration is known. ``drift_correction`` is subtracted from the rates of
+    prescribed speeds; the rates of dependent speeds already exclude it.
     """
     v = _speeds(link, range(LINEAR, LINEAR + 3))
     if link.parent >= 0:
@@ -399,7 +399,7 @@ def relative_spin(link: Link) -> Triple:
 
 
 def corrections(tree: Tree) -> dict[int, Scalar]:
-    """Return the known parts of the rates of speeds, by index; only drifts in body axes have them."""
+    """Return the known parts of the rates of unknown speeds, by index; only drifts in body axes have them."""
     found: dict[int, Scalar] = {}
     for link in tree.links:
         if link.step == "drift" and link.velocity == "body":
@@ -416,7 +416,7 @@ def corrections(tree: Tree) -> dict[int, Scalar]:
 #
 #     f = m a + U h            n = J α + ω × J ω + h × a
 #
-# Sources: Sayers 1990, eqs. 6.2.7 and 6.2.8, about the joint's point in place of the mass centre.
+# Source: Sayers 1990, eqs. 6.2.7 and 6.2.8, here about the joint's point instead of the mass centre.
 
 
 def net_wrenches(tree: Tree, applied: AppliedLoads) -> list[Wrench]:
@@ -461,7 +461,7 @@ def inertia_force(link: Link, motion: Motion) -> Wrench:
 
 
 def _rotational(link: Link, motion: Motion) -> Triple:
-    """J α + ω × J ω, each element of J multiplied once.
+    """J α + ω × J ω, in a form that multiplies each element of J once.
 
     About x, with (y, z) following cyclically and U = α̃ + ω̃ω̃:
 

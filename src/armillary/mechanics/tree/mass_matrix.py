@@ -47,10 +47,10 @@ from armillary.mechanics.tree.tree import (
     point_mass_inertia,
 )
 
-# The equations of a flexible link's modes, with all that hangs on its nodes.
+# The equations of a flexible link's modes, with the bodies attached to its nodes.
 #
-# A node moves by the twists φ_p = (θ_p, ψ_p) of its carrier's modes. The body that hangs there has an inertia
-# I (acceleration to wrench) and a wrench w at zero acceleration. It adds to the modes' equations
+# A node moves by the twists φ_p = (θ_p, ψ_p) of its carrier's modes. A body attached to the node has an
+# inertia I (acceleration to wrench) and a wrench w at zero acceleration. It adds to the modes' equations
 #
 #     M_pq += φ_q·I φ_p        W_p += I φ_p, carried to the flexible link        f_p −= φ_p·w
 #
@@ -61,7 +61,7 @@ Inertia = Callable[[Triple, Triple], Wrench]  # the wrench for an acceleration (
 
 
 class ModalEquations:
-    """Modal equations Σ M_pq ξ̇_q + W_p·(α, a) = f_p of one flexible link, with the terms so far."""
+    """Modal equations Σ M_pq ξ̇_q + W_p·(α, a) = f_p of one flexible link, to which terms are added."""
 
     def __init__(
         self,
@@ -128,13 +128,13 @@ def couple_to_modes(
 # A partial velocity is the same for all bodies beyond its joint, so the sums over those bodies are made once,
 # leaves first: composite mass, first moment and inertia, about each joint's point. A column of M is the
 # momentum (J k, k × h) of the composite body beyond a joint for a unit speed, carried towards the ground; its
-# component at each joint on the way is an element. For a turn the column is taken from the composite in the
-# parent's axes, whose elements exist already: k is the same in both axes.
+# component at each joint on the way is an element. For a turn the column is computed from the composite in
+# the parent's axes, which is needed anyway: k is the same in both axes.
 #
-# If the column is a moment about the axis alone, (J_kk k, 0), as for a wheel, a rotor or a balanced last link
-# of a wrist, and nothing else is unknown beyond the joint, its speed is eliminated at once. The moment about
-# k equals the joint's effort whatever the accelerations are, so for other joints J is without J_kk; with
-# c_r = k·ω_r
+# A speed is eliminated at once if its column is a moment about the axis alone, (J_kk k, 0), as for a wheel, a
+# rotor or a balanced last link of a wrist, and no other speed beyond the joint is unknown. The moment about k
+# equals the joint's effort for all accelerations, so J without J_kk enters the equations of other joints.
+# With c_r = k·ω_r
 #
 #     u̇_d = f_d / J_kk − Σ_r c_r u̇_r
 #
@@ -206,10 +206,9 @@ def mass_matrix(tree: Tree) -> dict[tuple[int, int], Scalar]:
 def separated_masses(
     tree: Tree, separable: Collection[int]
 ) -> tuple[dict[tuple[int, int], Scalar], list[SeparateTurn]]:
-    """Return M without the turns that can be eliminated at once, and these turns, nearest to the ground
-    first.
+    """Return M without the turns that can be eliminated at once, and these turns from the ground outwards.
 
-    Only speeds with an index in ``separable`` are considered.
+    Only speeds with an index in ``separable`` are eliminated.
     """
     turns: list[SeparateTurn] = []
     coupled: set[int] = set()  # links with unknown motion beyond them that is not separate
@@ -294,9 +293,7 @@ def _own_block(link: Link, body: Composite, matrix: dict[tuple[int, int], Scalar
 def _modal_block(
     tree: Tree, index: int, block: ModalEquations, matrix: dict[tuple[int, int], Scalar]
 ) -> None:
-    """Set elements of M for a flexible link's modes: with each other, its joint, and joints nearer to the
-    ground.
-    """
+    """Set elements of M between the modes of a link, and with joints from this link to the ground."""
     link = tree.links[index]
     block.name()
     for (p, q), value in block.masses.items():
@@ -343,13 +340,13 @@ def modal_freedoms(tree: Tree, index: int) -> tuple[Freedom, ...]:
 def set_element(
     matrix: dict[tuple[int, int], Scalar], a: Freedom, b: Freedom, value: Scalar, name: str = "M"
 ) -> None:
-    """Add a value to an element of M: modes meet a joint twice, through a node and through the held body."""
+    """Add a value to an element of M. A mode and a joint may add twice: at a node and at the held body."""
     i, j = sorted((a.index, b.index))
     matrix[i, j] = fn.named(plus(matrix.get((i, j), 0), value), f"{name}_{i + 1}_{j + 1}")
 
 
 def composite_with_child(parent: Composite, child: Composite, r: Triple) -> Composite:
-    """Return a parent's composite plus a child's, which is in the parent's axes about a point at r."""
+    """Return the sum of a parent's composite and a child's, given in the parent's axes about its origin r."""
     first = add(parent.first, child.first, scaled(r, child.mass))
     shift = matrix_sum(moment_inertia(child.first, r), point_mass_inertia(child.mass, r))
     return Composite(
@@ -359,9 +356,9 @@ def composite_with_child(parent: Composite, child: Composite, r: Triple) -> Comp
 
 # The solution of M x = f: a sparse LDLᵀ factorisation, written out.
 #
-# The mass matrix is symmetric and positive definite, so every order of pivots is safe; the order determines
-# the fill, and so the cost. A pivot that is known to be zero means a speed that moves no inertia, which is an
-# error in the model.
+# The mass matrix is symmetric and positive definite, so every order of pivots is numerically safe; the order
+# determines the fill-in, and so the cost. A pivot that is known to be zero belongs to a speed that moves no
+# mass, which is an error in the model.
 
 ORDERS = ("leaves first", "fewest neighbours", "root first")
 Order = str | Sequence[int]
@@ -372,7 +369,7 @@ Order = str | Sequence[int]
 class ImplicitEquations:
     """M x = f: a sparse symmetric matrix by (row, column), row ≤ column, and the right side.
 
-    Unknowns are named by speed index. ``separate`` unknowns are not in M: x_k = b_k − Σ c_kj x_j with
+    Unknowns are numbered by speed index. ``separate`` unknowns are not in M: x_k = b_k − Σ c_kj x_j with
     (k, b_k, c_k), each after the unknowns that it needs.
     """
 
@@ -412,7 +409,7 @@ def uncouple(equations: ImplicitEquations, order: Order) -> dict[int, Scalar]:
 
 
 def eliminate(equations: ImplicitEquations, order: Order, keep: Collection[int] = ()) -> Eliminated:
-    """Eliminate all unknowns but those in ``keep``, which have negative numbers, in the given order."""
+    """Eliminate all unknowns except those in ``keep``, which have negative indices, in the given order."""
     rows = _sparse_rows(equations)
     force = dict(equations.force)
     eliminated: list[tuple[int, Scalar, dict[int, Scalar]]] = []
@@ -497,7 +494,7 @@ def _label(i: int) -> str:
 
 
 def speed_rates(tree: Tree, x: dict[int, Scalar]) -> dict[int, Scalar]:
-    """u̇ by speed index, prescribed ones included."""
+    """u̇ by speed index, including prescribed speeds."""
     rates: dict[int, Scalar] = {}
     for link in tree.links:
         for d in link.degrees:

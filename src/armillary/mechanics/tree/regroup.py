@@ -1,4 +1,4 @@
-"""Equivalent trees that cost less: origins of links moved so that offsets vanish, inertia regrouped."""
+"""Equivalent trees that need fewer operations: origins of links are moved, and inertia is regrouped."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ from armillary.mechanics.tree.tree import (
 
 # Origins of links moved so that offsets vanish.
 #
-# Each point on the axis of a turning link may be its origin, and any point at all of a sliding link. A shift
-# d of the origin, constant in the link's axes, changes only constants:
+# Any point on its axis may be the origin of a turning link, and any point may be the origin of a sliding
+# link. A shift d of the origin, constant in the link's axes, changes only constants:
 #
 #     offset of the link  + d        of its children, of bodies on it  − d
 #     h' = h − m d        J' = J − 2 (d·h) 1 + (d hᵀ + h dᵀ) + m (d·d 1 − d dᵀ)
 #
-# Each d makes the offset of a child, or a component of it, vanish. It is accepted if fewer components of the
-# offsets around the link are nonzero than before. If the link has one child, an equal number is accepted too:
-# then offsets gather towards the ground, where they have no effect. With several children it is not, so that
-# branches that are alike stay alike. Leaves come first.
+# Each candidate d makes the offset of a child, or components of it, vanish. A shift is accepted if fewer
+# components of the offsets at the link are nonzero than before. If the link has one child, an equal number is
+# accepted too: then offsets move towards the ground, where they have no effect. With several children an
+# equal number is not accepted, so that branches that are alike stay alike. Leaves come first.
 
 
 def slide_origins(tree: Tree) -> Tree:
@@ -69,7 +69,7 @@ def slide_origins(tree: Tree) -> Tree:
 
 
 def _find_shift(link: Link, offsets: Sequence[Triple]) -> Triple | None:
-    """Return the shift of a link's origin that leaves the fewest nonzero offsets; None if none helps."""
+    """Return the shift of a link's origin that leaves the fewest nonzero offsets; None if no shift helps."""
     if link.step not in ("turn", "slide") or link.modes is not None or not offsets:
         return None
     k = link.freedoms[0].direction % LINEAR
@@ -90,7 +90,7 @@ def _find_shift(link: Link, offsets: Sequence[Triple]) -> Triple | None:
 
 
 def _count_nonzero(own: Triple, parent: int, offsets: Sequence[Triple]) -> int:
-    """Count nonzero components of offsets; a link on the ground does not count its own."""
+    """Count nonzero components of offsets; the offset of a link on the ground is not counted."""
     around = offsets if parent < 0 else [own, *offsets]
     return sum(not is_zero(x) for r in around for x in r)
 
@@ -113,8 +113,8 @@ def _without(r: Triple, d: Triple) -> Triple:
 
 # Regrouping of inertial parameters: parts of a child's inertia are moved to its parent.
 #
-# A part of a child's inertia moves to the parent if it has the same effect when it is fixed there, leaves
-# first. With m, h, J about the joint's point and k the axis, these parts are:
+# From the leaves to the ground, those parts of a child's inertia move to the parent that have the same effect
+# when they are fixed to the parent. With m, h, J about the joint's point and k the axis, these parts are:
 #
 #     turn      m,  h_k k,  λ (1 − k kᵀ)  for any λ        the child keeps h ⟂ k and J − λ (1 − k kᵀ)
 #     slide     J                                            the child does not turn in its parent
@@ -122,9 +122,9 @@ def _without(r: Triple, d: Triple) -> Triple:
 #     fixed     all of it
 #
 # λ is free: J_aa or J_bb make a diagonal element vanish; (J_aa + J_bb − J_kk)/2, the second moment along the
-# axis, leaves the inertia of a flat plate at right angles to it. Parts that reach the ground vanish. All this
-# happens on constants, before anything is derived; it subsumes AUTOSIM's rotors, fixed masses and composite
-# bodies (Sayers 1990, section 8.2).
+# axis, leaves the inertia of a flat plate at right angles to it. Parts that reach the ground vanish.
+# Regrouping changes only constants, before equations are derived; AUTOSIM's rotors, fixed masses and
+# composite bodies (Sayers 1990, section 8.2) are special cases.
 
 CHOICES = ("sparsest", "first", "second", "flat")
 
@@ -137,8 +137,8 @@ def simplify_tree(tree: Tree) -> Tree:
 def regroup(tree: Tree, choice: str = "sparsest") -> Tree:
     """Return the tree with inertia moved towards the ground as far as its joints allow; exact.
 
-    ``choice`` selects λ: J_aa ("first"), J_bb ("second"), the second moment along the axis ("flat"), or for
-    each turn that one of the three which leaves the fewest elements ("sparsest").
+    ``choice`` selects λ: J_aa ("first"), J_bb ("second"), the second moment along the axis ("flat"), or, for
+    each turn separately, whichever of these leaves the fewest elements ("sparsest").
     """
     links = list(tree.links)
     for i in reversed(range(len(links))):
@@ -153,10 +153,10 @@ def regroup(tree: Tree, choice: str = "sparsest") -> Tree:
 
 
 def _stop_rotor_axes(tree: Tree) -> Tree:
-    """Return the tree with axes that do not turn with the link for each rotor; exact.
+    """Return the tree with non-rotating axes for each rotor; exact.
 
     A rotor has no children, and its only remaining inertia is the moment about its axis. Its equations are
-    the same in axes that do not turn with it, which need no sine or cosine.
+    the same in axes that do not rotate with it, which need no sine or cosine.
     """
     links, placements = list(tree.links), dict(tree.placements)
     carrying_others = {link.parent for link in links}
@@ -231,6 +231,6 @@ def _add_to_parent(parent: Link, child: Link, mass: Scalar, first: Triple, inert
     h = constant.to_parent(first)
     J = constant.symmetric_to_parent(inertia, "")
     if child.step == "slide":
-        return with_inertia(parent, 0, ZEROS, J)  # without mass and first moment, J is the same at any point
+        return with_inertia(parent, 0, ZEROS, J)  # J alone, without mass, is the same about any point
     shifted = matrix_sum(point_mass_inertia(mass, r), moment_inertia(h, r))
     return with_inertia(parent, mass, add(h, scaled(r, mass)), matrix_sum(J, shifted))

@@ -1,22 +1,22 @@
 """The tree of links that formalisms work on; ``build.py`` makes it from a description.
 
-A link is a rigid part that moves by one step: a turn, a slide, a tumble or a drift. Joints of several steps
-have massless links in between; fixed bodies belong to their parent's link. The axes of a link are chosen so
-that its joint's axis is a coordinate axis: a body's axes differ from its link's by a constant rotation, which
-costs nothing in a run.
+A link is a rigid part that moves by one step: a turn, a slide, a tumble (three rotations) or a drift (all six
+motions). Joints of several steps have massless links in between; fixed bodies belong to their parent's link.
+The axes of a link are chosen so that its joint's axis is a coordinate axis: a body's axes differ from its
+link's by a constant rotation, which costs nothing in a run.
 
 Rotations between a link and its parent have the convention v_parent = R v_child. A turn about a coordinate
-axis is never multiplied out as a 3×3 matrix: with j, k the other two axes, a symmetric 2×2 block [a h; h b]
-turns by
+axis is never multiplied out as a 3×3 matrix. With j, k the other two axes, c and s the cosine and sine, a
+symmetric 2×2 block [a h; h b] is rotated by
 
     y = s (a − b) + 2c h        a' = a − s y        b' = b + s y        h' = c y − h
 
-in 4 products and 5 sums (2c is shared), a general one [p q; r t] by
+in 4 products and 5 sums (2c is shared), a general block [p q; r t] by
 
     y = s (p − t) + c (q + r)   p' = p − s y        t' = t + s y        q' = c y − r       r' = c y − q
 
-These are the identities of the double angle, arranged without squares. Most of the operations that the
-recursions save are saved here.
+These are the double-angle identities without squares. They save most of the operations that the recursions
+save.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from armillary.mechanics.tree.kinematics import Motion
 
 
-# Second moments of mass: of mass points, and of first moments whose point of reference moves.
+# Inertia: of mass points, and the change of inertia when the point of reference moves.
 
 
 def point_mass_inertia(mass: Scalar, r: Triple) -> Matrix:
@@ -72,7 +72,7 @@ def point_mass_inertia(mass: Scalar, r: Triple) -> Matrix:
 
 
 def moment_inertia(h: Triple, r: Triple) -> Matrix:
-    """2 (r·h) 1 − (r hᵀ + h rᵀ): the change of inertia when the point of a first moment h moves by r."""
+    """2 (r·h) 1 − (r hᵀ + h rᵀ): the change of inertia of a body with first moment h that is shifted by r."""
     rows = []
     for i in range(3):
         row = []
@@ -86,7 +86,7 @@ def moment_inertia(h: Triple, r: Triple) -> Matrix:
     return joined(rows)
 
 
-# The modes of a flexible link: their part of its inertia wrench, and their own equations.
+# The modes of a flexible link: their part of the link's inertia wrench, and the equations of the modes.
 #
 # With the kinetic energy of ``model/flexible/part.py`` in the link's axes, Boltzmann and Hamel's equations
 # are
@@ -115,7 +115,7 @@ class LinkModes(Deformation):
 
     @property
     def known_rates(self) -> list[Scalar]:
-        """Rates of modal speeds that are given, and known parts of dependent ones."""
+        """The rates of given modal speeds, the known parts of rates of dependent ones, 0 for the others."""
         return [0 if d.rate is None else d.rate for d in self.freedoms]
 
 
@@ -141,7 +141,7 @@ def deformation_wrench(shape: Deformation, xi: Sequence[Scalar], w: Triple, name
 
 
 def modal_remainder(modes: LinkModes, motion: Motion, p: int) -> Scalar:
-    """Return the terms of mode p's equation without unknown accelerations and applied forces."""
+    """Return the part of mode p's equation that holds neither unknown accelerations nor applied forces."""
     ww, S = motion.products, modes.slopes[p]
     diagonal = sum_of_products((S[i][i], ww[i][i]) for i in range(3))
     rest = sum_of_products((S[i][j], ww[i][j]) for i in range(3) for j in range(i + 1, 3))
@@ -256,7 +256,7 @@ class MatrixRotation:
 
 @dataclass(frozen=True, eq=False)
 class RotationChain:
-    """A constant rotation on the parent's side, and a turn after it: for axes that are not the parent's."""
+    """A constant rotation from the parent, then a turn, for an axis that is not one of the parent's axes."""
 
     first: AxisRotation | MatrixRotation | RotationChain
     second: AxisRotation
@@ -292,7 +292,7 @@ def _triple_with(i: int, j: int, k: int, x: Scalar, y: Scalar, z: Scalar) -> Tri
 
 SAME = NoRotation()
 ANGULAR, LINEAR = 0, 3  # directions 0 to 2 turn about, 3 to 5 move along the link's x, y, z
-MODAL = 6  # not a direction: a mode of a flexible link
+MODAL = 6  # the "direction" of modes of flexible links
 
 
 @dataclass(frozen=True, eq=False)
@@ -310,7 +310,7 @@ class Freedom:
     speed: Scalar
     index: int  # index among the system's speeds
     rate: Scalar | None = None
-    dependent: bool = False  # on other speeds, through constraints
+    dependent: bool = False  # whether the speed follows from other speeds by constraints
     armature: Scalar = 0
 
     @property
@@ -331,12 +331,12 @@ class Freedom:
 
 @dataclass(frozen=True, eq=False)
 class Link:
-    """A rigid part and the step by which it moves on its parent link (−1: the ground).
+    """A rigid part and the step by which it moves relative to its parent link (−1: the ground).
 
-    ``offset`` leads from the parent's origin to this one in the parent's axes. Mass m, first moment h and
-    inertia J are about this link's origin, in its axes; for a flexible link they exclude deformation, which
-    ``modes`` adds. A "flexed" link is moved by the modes of its ``carrier``, a flexible link: its parent, or
-    itself if it is held at one of its nodes.
+    ``offset`` is the vector from the parent's origin to this link's origin, in the parent's axes. Mass m,
+    first moment h and inertia J are about this link's origin, in its axes; for a flexible link they exclude
+    deformation, which ``modes`` adds. A "flexed" link is moved by the modes of a flexible link, its
+    ``carrier``: the parent, or the link itself if it is held at one of its nodes.
     """
 
     name: str
@@ -348,8 +348,8 @@ class Link:
     mass: Scalar = 0
     first: Triple = ZEROS
     inertia: Matrix = (ZEROS, ZEROS, ZEROS)
-    velocity: str = ""  # of a drift: "body" or "parent", in whose axes its linear speeds are
-    velocity_axes: Rotation = SAME  # of a drift in the parent's axes: from these to the parent link's axes
+    velocity: str = ""  # for a drift: "body" or "parent", in whose axes the linear speeds are
+    velocity_axes: Rotation = SAME  # for a drift with "parent": from the parent body's to its link's axes
     modes: LinkModes | None = None
     carrier: int = -1
     columns: tuple[tuple[Triple, Triple], ...] = ()  # (θ, ψ): motion per unit of the carrier's modal speeds
@@ -362,8 +362,9 @@ class Link:
 
     @property
     def constant_rotation(self) -> Rotation:
-        """The constant rotation to the parent's axes, for vectors that the step does not turn: for a slide or
-        a weld all vectors, for a turn vectors along its axis.
+        """The constant rotation to the parent's axes, for vectors that the step does not rotate.
+
+        These are all vectors for a slide or a weld, and vectors along the axis for a turn.
         """
         if self.step in ("slide", "fixed"):
             return self.rotation
@@ -406,11 +407,11 @@ class Placement:
     origin: Triple
 
     def point(self, coordinates: Triple) -> Triple:
-        """Return a point of the body in the link's axes, from the link's origin."""
+        """Return the vector from the link's origin to a point of the body, in the link's axes."""
         return add(self.origin, matrix_vector(self.rotation, coordinates))
 
     def turned_inertia(self, inertia: Matrix) -> Matrix:
-        """Return an inertia, given in the body's axes, in the link's axes."""
+        """Convert an inertia from the body's axes to the link's axes."""
         return (
             inertia
             if self.rotation == IDENTITY
@@ -427,7 +428,7 @@ class Tree:
     placements: dict[str, Placement]
 
     def path_to_ground(self, index: int) -> list[int]:
-        """Return a link, its parent and so on to the last link before the ground."""
+        """Return the indices of a link, its parent and so on to the last link before the ground."""
         found = []
         while index >= 0:
             found.append(index)
@@ -439,7 +440,7 @@ class Tree:
         return replace(self, links=tuple(link.with_degrees(change) for link in self.links))
 
     def with_dependent_rates(self, rates: Mapping[int, Scalar]) -> Tree:
-        """Return the tree with some speeds dependent; ``rates``: known parts of their rates by index."""
+        """Return the tree with dependent speeds; ``rates`` has the known parts of their rates by index."""
 
         def dependent(d: Freedom) -> Freedom:
             return replace(d, rate=rates[d.index], dependent=True) if d.index in rates else d

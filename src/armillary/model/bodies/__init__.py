@@ -1,4 +1,4 @@
 """Bodies and points of a description, their frames, shapes, and motion as vectors.
 
-In: the arguments of verbs. Out: entries of a description, and vectors. Read `body.py` first.
+In: arguments of verbs. Out: entries of a description, and vectors. Read `body.py` first.
 """

@@ -129,8 +129,8 @@ class _Part:
 
     def __reduce__(self) -> NoReturn:
         raise ModelError(
-            f"{self!r} cannot be pickled: it belongs to its system in this process; send the system and "
-            f"take it from there, {self._from_system()}"
+            f"{self!r} cannot be pickled: it belongs to its system in this process; pickle the system "
+            f"instead, and take it from the copy, {self._from_system()}"
         )
 
 

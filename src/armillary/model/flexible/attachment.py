@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Nodal(JointType):
-    """The joint between a node and its body: the modes alone."""
+    """The joint between a node and its body: only the modes move the node."""
 
     def __init__(self, body: str, node: str) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class Nodal(JointType):
 def make_flexible(
     system: Description, body: Body, source: object, held: str | None, options: DataTable
 ) -> FlexiblePart:
-    """Give a body modes; see ``Body.flexible``."""
+    """Add modes to a body; see ``Body.flexible``."""
 
     where = f"body '{body.name}'"
     if body.parent is None:
@@ -87,7 +87,7 @@ def _modal_symbol(system: Description, body: Body, letter: str, mode: int) -> Ex
 
 
 def _insert_modes(system: Description, body: Body, eta: tuple[Expr, ...], xi: tuple[Expr, ...]) -> None:
-    """Insert the modes behind the states of the body's joint, before the states of bodies added since."""
+    """Insert the modes after the states of the body's joint, before the states of bodies added later."""
     before = list(system.bodies.values())[: list(system.bodies).index(body.name) + 1]
     q, u = sum(len(b.coordinates) for b in before), sum(len(b.speeds) for b in before)
     system.coordinates[q:q] = eta
@@ -99,7 +99,7 @@ def _insert_modes(system: Description, body: Body, eta: tuple[Expr, ...], xi: tu
 
 
 def _remove_default_masses(system: Description, body: Body) -> None:
-    """Remove the parameters of a mass and inertia that were left out: the part has its own."""
+    """Remove the default parameters for mass and inertia: the flexible part has mass and inertia."""
     mass = f"{body.name}.mass"
     moments = [f"{body.name}.I{i}{i}" for i in (1, 2, 3)]
     if system.parameters.get(mass) is body.mass:
@@ -117,8 +117,8 @@ def _remove_parameters(system: Description, names: list[str], body: Body) -> Non
     expressions += [given[0] for given in system.definitions.values() if isinstance(given[0], Expr)]
     if used := gone & set(symbols(*expressions)):
         raise ModelError(
-            f"body '{body.name}': '{used.pop()}' was left out and has been used already; a flexible "
-            "body has its part's mass: make it flexible right after it is made, or give its mass"
+            f"body '{body.name}': its default parameter '{used.pop()}' has been used already; a flexible "
+            "body has the mass of its part: make it flexible right after it is made, or give its mass"
         )
     for name in names:
         del system.parameters[name]
@@ -128,7 +128,7 @@ def _check_unused(system: Description, body: Body) -> None:
     points = [p for p in body.points if p not in ("origin", "com")]
     if points or system.extent() > body.made_at:
         raise ModelError(
-            f"body '{body.name}': held= moves its origin, and it may have been used since it was made; "
+            f"body '{body.name}': held= moves its origin, which may have been used already; "
             "make it flexible right after it is made, before anything else is added"
         )
 
@@ -151,7 +151,7 @@ def node_body(system: Description, body: Body, name: object) -> Body:
 
 
 def deflection(system: Description, body: Body, name: object) -> Vector:
-    """Return the displacement of a node from its undeformed place; see ``Body.deflection``."""
+    """Return the displacement of a node from its undeformed position; see ``Body.deflection``."""
     node = node_body(system, body, name)
     assert body.flex is not None
     place = body.flex.places[node.name]
@@ -164,8 +164,8 @@ def _make_node(system: Description, body: Body, flex: Flexible, place: FlexibleN
     name = f"{body.name}_{label}"
     if name in system.bodies or name in system.parameters or name in system.loads:
         raise ModelError(
-            f"the node '{label}' of body '{body.name}' would be body '{name}', a name that is taken "
-            "already; rename the other"
+            f"the node '{label}' of body '{body.name}' would be body '{name}', a name that is in use; "
+            "rename the other object"
         )
     step = node_step(body.name, place, flex.coordinates, flex.speeds)
     assembly = Assembly((step,), ())
@@ -181,17 +181,17 @@ _ZERO = (ZERO, ZERO, ZERO)
 
 
 def _set(body: Body, **values: object) -> None:
-    """Set attributes of a body before anything has used them."""
+    """Set attributes of a frozen body; allowed only before other objects have used them."""
     for name, value in values.items():
         object.__setattr__(body, name, value)
 
 
 def _mass_centre(body: Body) -> tuple[float, ...]:
-    """Return the mass centre as numbers, about which coupling coefficients are taken."""
+    """Return the mass centre as numbers: the default reference point of coupling coefficients."""
     for value in body.com_coordinates:
         if value.kind != "number":
             raise ModelError(
-                f"body '{body.name}': coupling= is taken about the mass centre where about= is left out, but "
-                f"com holds {value}; give about= in numbers, from the body's origin"
+                f"body '{body.name}': without about=, coupling= refers to the mass centre, but com holds "
+                f"{value}; give about= in numbers, from the body's origin"
             )
     return tuple(float(c.data) for c in body.com_coordinates)

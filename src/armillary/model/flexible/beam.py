@@ -1,8 +1,8 @@
-"""Ready beams: uniform, straight, after Euler and Bernoulli; their cross-sections and exact modes.
+"""Uniform straight beams after Euler and Bernoulli, with cross-sections and exact modes.
 
-The modes are standing waves of bending, stretching and twisting. Bending solves w'''' = k⁴ w. Instead of the
-usual sinh and cosh, whose difference is lost in rounding from about the tenth mode on, shapes are written
-with functions that stay within ±1,
+The modes are standing waves of bending, stretching and twisting. Bending solves w'''' = k⁴ w. The usual sinh
+and cosh lose their difference in rounding from about the tenth mode on, so shapes are written with functions
+that are within ±1,
 
     w = a cos kx + b sin kx + c e^(−kx) + d e^(−k(L−x))
 
@@ -62,7 +62,7 @@ from armillary.untyped import Given
 
 @dataclass(frozen=True)
 class Section:
-    """A cross-section in its local y and z: area, second moments about y and z, and torsion constant."""
+    """A cross-section in local y and z: area, second moments of area about y and z, torsion constant."""
 
     area: Number
     Iy: Number
@@ -77,7 +77,7 @@ class Section:
 
     @classmethod
     def circle(cls, radius: Number) -> Section:
-        """Return a full circle."""
+        """Return a solid circle."""
         return cls.tube(radius, radius)
 
     @classmethod
@@ -95,7 +95,7 @@ class Section:
 
     @classmethod
     def rectangle(cls, y: Number, z: Number) -> Section:
-        """Return a full rectangle of sides ``y`` and ``z``.
+        """Return a solid rectangle with sides ``y`` and ``z``.
 
         J = a b³ (1/3 − 64/π⁵ (b/a) Σ tanh(nπa/2b)/n⁵), n odd, b the shorter side (Timoshenko and Goodier,
         art. 109).
@@ -118,7 +118,7 @@ SECTIONS = (
 SECTION = OneOf(SECTIONS)
 
 
-# A step of the search for roots kL; they are π apart, closer only with heavy tips.
+# Step of the search for roots kL, which are about π apart; with heavy tips they may be closer.
 _STEP = 0.01
 
 
@@ -151,20 +151,20 @@ def _beam_functions(phase: Array, full: Array | float, order: int) -> Array:
 def bending_waves(
     length: float, root: str, tip: str, count: int, mass: float = 0.0, inertia: float = 0.0
 ) -> list[Wave]:
-    """Return the first elastic waves of bending; ``mass`` = m/μL and ``inertia`` = I/μL³ of a body on a free
-    tip.
-    """
+    """Return the first elastic waves of bending; a free tip may carry ``mass`` m/μL, ``inertia`` I/μL³."""
     return [Wave(length, full / length, shape) for full, shape in _bending(root, tip, count, mass, inertia)]
 
 
 @lru_cache(maxsize=256)
 def _bending(root: str, tip: str, count: int, mass: float, inertia: float) -> list[tuple[float, Array]]:
-    """Return kL and the coefficients of the first waves. They are kept, since they are the same in both
-    planes of a beam and for any length, and the search takes some 15 ms.
+    """Return kL and the coefficients of the first waves.
+
+    Results are cached: they are the same in both planes of a beam and for any length, and the search takes
+    some 15 ms.
     """
 
     def conditions(full: Array) -> Array:
-        """Return the conditions of the ends on the four coefficients, … × 4 × 4, rows of unit size."""
+        """Return the conditions of the ends on the four coefficients, … × 4 × 4, with rows scaled to 1."""
 
         def row(at_tip: bool, order: int) -> Array:
             return np.moveaxis(_beam_functions(full * at_tip, full, order), 0, -1)
@@ -181,7 +181,7 @@ def _bending(root: str, tip: str, count: int, mass: float, inertia: float) -> li
         found: Array = matrix / np.max(np.abs(matrix), axis=-1, keepdims=True)
         return found
 
-    # Towards k = 0 the functions become alike; rigid motions, all at k = 0, must not be found by rounding.
+    # Near k = 0 the functions are nearly dependent; rounding must not give roots for rigid motions, k = 0.
     starts = {"clamped": 0.03, "pinned": 0.06, "free": 0.5}
     start = starts[root] if tip == "free" else max(starts[root], starts[tip])
     waves = []
@@ -191,8 +191,9 @@ def _bending(root: str, tip: str, count: int, mass: float, inertia: float) -> li
 
 
 def line_waves(length: float, root: str, tip: str, count: int, load: float = 0.0) -> list[Wave]:
-    """Return the first elastic waves of stretching or twisting; ``load`` is the mass, or moment of inertia,
-    of the tip relative to the beam's.
+    """Return the first elastic waves of stretching or twisting.
+
+    ``load`` is the mass or moment of inertia of the tip relative to that of the beam.
     """
     held = root != "free"
 
@@ -213,7 +214,7 @@ def roots(function: Callable[[Array], Array], count: int, start: float) -> list[
     while len(found) < count:
         grid = np.arange(low, low + 10 * np.pi, _STEP)
         values = function(grid)
-        crossed = np.flatnonzero(np.diff(values > 0))  # also if a point of the grid is a root
+        crossed = np.flatnonzero(np.diff(values > 0))  # this also finds roots at points of the grid
         left, right, sign = grid[crossed], grid[crossed + 1], np.sign(values[crossed])
         for _ in range(60):
             middle = 0.5 * (left + right)
@@ -226,7 +227,7 @@ def roots(function: Callable[[Array], Array], count: int, start: float) -> list[
 
 ENDS = ("clamped", "pinned", "free")
 MOTIONS = ("y", "z", "axial", "torsion")
-# A tip that outweighs its beam by more is a rigid body on a spring; such small k would be lost in rounding.
+# Largest ratio of tip to beam: a heavier tip is a rigid body on a spring, with k too small to be computed.
 _HEAVY = 1e5
 
 
@@ -248,22 +249,24 @@ class Beam:
 
         EI w'''' + μ ẅ = 0 in the local x-y and x-z planes,   EA u'' = μ ü,   GJ φ'' = ι φ̈
 
-    Local x is ``along``, local y ``across`` (its part at right angles to x), local z = x × y. Without
+    Local x is ``along``, local y ``across`` (its part perpendicular to x), local z = x × y. Without
     ``across``, local y is the first of the body's y, z, x that is not nearly along local x: (x, y, z) for
     along x, (y, z, x) for y, (z, y, −x) for z. Motion "y" is bending along local y, "z" along local z: a beam
     along y that bends along the body's z alone is ``along="y", across="x", motions="z"``.
 
     Rigidities: ``EI`` (one, or about local y and z: EI about z resists motion along y), ``EA``, ``GJ``; with
-    ``mass_per_length`` μ and, for torsion, ``polar`` ι, the moment of inertia per length about the axis. Or
-    from ``E``, ``G`` (or ``nu``), ``density`` and a ``section``. Motions without a rigidity are left out.
+    ``mass_per_length`` μ and, for torsion, ``polar`` ι, the moment of inertia per length about the axis.
+    Alternatively give ``E``, ``G`` (or ``nu``), ``density`` and a ``section``. Motions without a rigidity are
+    left out.
 
-    ``root`` and ``tip`` are "clamped", "pinned" (held in place and against twist, free to turn in bending) or
-    "free"; rigid motions are the body's own and no modes. ``tip_mass`` and ``tip_inertia`` (moments about
-    local x, y, z) are a small body on a free tip. ``stations`` names further nodes by their distance from the
-    root; "root" and "tip" are always there. Rotary inertia of bending is neglected, as in the theory.
+    ``root`` and ``tip`` are "clamped", "pinned" (position and twist held, free to rotate in bending) or
+    "free"; rigid motions belong to the body and are not modes. ``tip_mass`` and ``tip_inertia`` (moments
+    about local x, y, z) describe a small body on a free tip. ``stations`` names further nodes by their
+    distance from the root; nodes "root" and "tip" always exist. Rotary inertia of bending is neglected, as in
+    the theory.
 
     Spin *softens* such a beam, and fast spin makes it diverge, unless ``flexible(…, stiffening=True)`` lets
-    it shorten as it bends.
+    the beam shorten as it bends.
     """
 
     def __init__(
@@ -374,8 +377,9 @@ class Beam:
         return found
 
     def _waves(self, motion: str, count: int) -> list[_Mode]:
-        """Return the first modes of one motion, of unit modal mass and positive at the tip, or at the root or
-        the middle if the tip hardly moves.
+        """Return the first modes of one motion, with unit modal mass.
+
+        They are positive at the tip, or at the root or the middle if the tip hardly moves.
         """
         own = self.mass_per_length * self.length
         if motion in ("y", "z"):
@@ -399,7 +403,7 @@ class Beam:
             modal = density * float(weights @ wave.values(places) ** 2)
             end = np.array([self.length])
             modal += float(loads[0] * wave.values(end)[0] ** 2 + loads[1] * wave.values(end, 1)[0] ** 2)
-            # the tip, the root or the middle; in the second mode between pins all three stand still
+            # the tip, the root or the middle; in the second mode between pins none of these moves
             size = wave.values(np.array([self.length, 0.0, self.length / 2]))
             everywhere = wave.values(places)
             if np.max(np.abs(size)) < 0.1 * np.max(np.abs(everywhere)):
@@ -444,8 +448,8 @@ class Beam:
             shares.append(self.tip_inertia[0] / (self.polar * self.length))
         if max(shares) > _HEAVY:
             raise ModelError(
-                f"{where}: the body on the tip outweighs the beam {max(shares):.3g} times; make it a body of "
-                "its own at the node 'tip'"
+                f"{where}: the body on the tip is {max(shares):.3g} times as heavy as the beam; make it a "
+                "separate body at the node 'tip'"
             )
 
     def flexible_part(
@@ -459,7 +463,7 @@ class Beam:
         second_order: bool = True,
         stiffening: bool = False,
     ) -> FlexiblePart:
-        """Return the lowest modes of all motions as a part of a body."""
+        """Return the lowest modes of all motions as a flexible part."""
         self._check_tip(where)
         if stiffening and self.tip != "free":
             raise ModelError(
@@ -521,7 +525,7 @@ class Beam:
     def _shortening(self, modes: list[_Mode], s: Array, places: Array, masses: Array) -> Array:
         """Return the foreshortening G_pq(s) = −x̂ ∫₀ˢ (w_p' w_q' of both planes), n × 3 × N × N.
 
-        A beam whose root floats keeps the centre of its ``masses`` at ``places`` instead of its root.
+        If the root is free, the centre of the ``masses`` at ``places`` is not displaced, instead of the root.
         """
         drawn = self._slope_products(modes, s)
         if self.root == "free":

@@ -1,27 +1,27 @@
 """Motion, present shape and energy of a flexible part as functions of its modes.
 
-A node's small rotation b = Θη is taken as the vector of a finite rotation, so that its axes stay orthonormal
-and energy is conserved however large the modes grow. With x = b·b
+A node's small rotation b = Θη is taken as the vector of a finite rotation, so that its axes remain
+orthonormal and energy is conserved for modes of any amplitude. With x = b·b, and ω in the axes before the
+rotation,
 
-    Exp(b) = 1 + A b̃ + B b̃b̃        Jl(b) = 1 + B b̃ + C b̃b̃        ω = Jl(b) ḃ   (in the axes before the
-    rotation)
+    Exp(b) = 1 + A b̃ + B b̃b̃        Jl(b) = 1 + B b̃ + C b̃b̃        ω = Jl(b) ḃ
 
     A = sin √x/√x        B = (1 − cos √x)/x        C = (√x − sin √x)/(x √x)
 
-Their derivatives by x need two further functions of the same family, from which A, B and C follow without
-cancellation:
+The derivatives of A, B and C by x need two further functions of the same family, from which A, B and C follow
+without cancellation:
 
     D = (½ − B)/x        E = (⅙ − C)/x        C = ⅙ − xE        B = ½ − xD        A = 1 − xC
     dB/dx = D − C/2      dC/dx = (3E − D)/2
 
-D and E are power series in x up to 1 rad, without a singularity at zero, and sines and cosines beyond, so
-that a rotation by any angle is exact to rounding. Source: corrected statement of momentum-state dynamics
-(Stoneking 2010), joints at flexible nodes.
+D and E are power series in x up to 1 rad, without a singularity at zero, and closed forms with sines and
+cosines beyond, so that rotations by all angles are exact to rounding. Source: corrected statement of
+momentum-state dynamics (Stoneking 2010), joints at flexible nodes.
 
 First moment, inertia, couplings, energy and momentum of a part in its present shape are functions of its
-modes. Symbols are defined in ``part.py``; ∂J/∂η_p = J1_p + Σ η_q J2_pq. With A and B the parts of ∂H_p/∂η_q
-that do and do not change sign when p and q are exchanged, 2 Σ ξ_q A_qp makes Coriolis forces on the modes,
-and Σ ξ_p ξ_q B_qp is Ḣξ.
+modes. Symbols are defined in ``part.py``; ∂J/∂η_p = J1_p + Σ η_q J2_pq. Let A be the part of ∂H_p/∂η_q that
+changes sign if p and q are exchanged, and B the other part. Then 2 Σ ξ_q A_qp gives Coriolis forces on the
+modes, and Σ ξ_p ξ_q B_qp is Ḣξ.
 """
 
 from __future__ import annotations
@@ -68,12 +68,12 @@ from armillary.model.flexible.part import FlexibleNode, FlexiblePart
 from armillary.model.joints.base import Flexed, principal_rotation
 from armillary.untyped import DataTable
 
-# Terms of D and E that reach rounding at 1 rad: the first ones left out are 1/20! and 1/19!.
+# Numbers of terms of D and E, exact to rounding up to 1 rad: the first terms left out are 1/20! and 1/19!.
 _TERMS = {4: 8, 5: 7}
 
 
 def node_step(body: str, node: FlexibleNode, eta: Sequence[Expr], xi: Sequence[Expr]) -> Flexed:
-    """Return the motion of a node's axes in its body's."""
+    """Return the motion of a node's axes relative to its body's axes."""
     label = f"{body}_{node.name}"
     place, shapes, quick = _displace_node(node, eta, xi, label)
     turning = _Turning(_column_triples(node.rotation), eta, xi, label)
@@ -95,9 +95,7 @@ def node_step(body: str, node: FlexibleNode, eta: Sequence[Expr], xi: Sequence[E
 
 
 def held_step(body: str, node: FlexibleNode, eta: Sequence[Expr], xi: Sequence[Expr]) -> Flexed:
-    """Return the motion of a body's axes in the axes of the node that holds it: the inverse of the node's
-    motion.
-    """
+    """Return the motion of a body's axes relative to the node that holds it: the inverse of ``node_step``."""
     label = f"{body}_{node.name}"
     displaced, shapes, quick = _displace_node(node, eta, xi, label)
     turning = _Turning(_column_triples(node.rotation), eta, xi, label)
@@ -109,7 +107,7 @@ def held_step(body: str, node: FlexibleNode, eta: Sequence[Expr], xi: Sequence[E
         named(add(cross_triples(displaced, turn), negative(shape)), f"held_psi_{body}")
         for turn, shape in zip(columns, shapes, strict=True)
     )
-    # v = −ω × x − Ψξ in the body's axes, and its rate as seen from the node's
+    # v = −ω × x − Ψξ in the body's axes, and the rate of v relative to the node's axes
     spin, drift = combined(columns, xi), combined(shapes, xi)
     v = combined(moving, xi)
     moved = add(
@@ -136,8 +134,9 @@ def held_step(body: str, node: FlexibleNode, eta: Sequence[Expr], xi: Sequence[E
 def _displace_node(
     node: FlexibleNode, eta: Sequence[Expr], xi: Sequence[Expr], label: str
 ) -> tuple[Triple, list[Triple], Triple]:
-    """Return (place, shapes, acceleration by the change of the shapes) on the node's path of second order,
-    x = r + Ψη + ½ Σ η_p η_q G_pq.
+    """Return (position, shapes, acceleration by the change of shapes) of a node.
+
+    The position is x = r + Ψη + ½ Σ η_p η_q G_pq.
     """
     straight = _column_triples(node.shape)
     if node.shortening is None:
@@ -180,7 +179,7 @@ class _Turning:
         elif self.axis is not None:
             self.matrix = principal_rotation(self.axis, fn.cos(self.angle), fn.sin(self.angle))
         else:
-            # a plain number, whatever the modes are measured in: judged small, it lies below 1
+            # a dimensionless number, for all units of the modes: if declared small, it is below 1
             self.x = with_stated_dimension(
                 sum_of_products(zip(self.b, self.b, strict=True)), ONE, f"bb_{label}"
             )
@@ -227,7 +226,7 @@ class _Turning:
 
 
 def _remainders(x: Expr, label: str) -> tuple[Expr, Expr]:
-    """D = Σ (−x)^k/(2k + 4)! and E = Σ (−x)^k/(2k + 5)!, by these series up to x = 1, in closed form beyond.
+    """D = Σ (−x)^k/(2k + 4)! and E = Σ (−x)^k/(2k + 5)!: series up to x = 1, closed forms beyond.
 
     The closed forms are evaluated at max(x, 1), so that they are finite where the series are used.
     """
@@ -305,7 +304,7 @@ class Deformation:
 
 
 def deformation(name: str, part: FlexiblePart, eta: Sequence[Expr], xi: Sequence[Expr]) -> Deformation:
-    """Return the present shape of a part."""
+    """Return the properties of a part in its present shape."""
     shortening = None if part.g is None else np.transpose(part.g, (0, 2, 1))
     P = _add_change(part.P, shortening, eta, f"P_{name}")
     odd, even = _odd_and_even(part.H1)
@@ -420,8 +419,9 @@ def first_moment(body: Body) -> Triple:
 
 @dataclass(frozen=True, eq=False)
 class Central:
-    """A flexible part about its present mass centre, in body axes: the centre's position from the body's
-    origin, the inertia, and the derivatives of both by the modes.
+    """A flexible part about its present mass centre, in body axes.
+
+    ``centre`` is the position of the mass centre from the body's origin.
     """
 
     mass: Expr
@@ -483,7 +483,7 @@ def flexible_strain_energy(body: Body) -> Expr:
 
 
 def flexible_kinetic_energy(body: Body, w: Triple, v: Triple) -> Expr:
-    """T of a body's flexible part: ½ (v·p + ω·L + ξ·π), half the speeds times their momenta."""
+    """T = ½ (v·p + ω·L + ξ·π) of a body's flexible part: half of the speeds times their momenta."""
     flex = body.flex
     assert flex is not None
     shape, xi = _deformation_of(body), flex.speeds

@@ -1,17 +1,18 @@
 """Flexible parts from modal data of other programs: integrals, couplings and complex modes.
 
 Modal integrals are Stoneking's, or JPL's coupling; complex modes are JPL's ER, EI, SR and WF. `flexible_part`
-chooses between these ways and the ways of `structures.py`.
+calls these readers or those of `structures.py`.
 
 With shapes Ψ + iΓ, frequencies σ, and the normalisation φ* K' φ + σ² φ* M' φ = 1 of ``ComplexModes``, the
-vectors (φ, iσφ) and their conjugates are orthonormal in diag(K', M'), so that in the real shapes which they
-span
+vectors (φ, iσφ) and their conjugates are orthonormal in diag(K', M'). So in the space of the real shapes that
+they span
 
     K'⁻¹ = 2 Σ (Ψ Ψᵀ + Γ Γᵀ)        M'⁻¹ = 2 Σ σ² (Ψ Ψᵀ + Γ Γᵀ)
 
-The first gives the stiffness without spin, for every formalism; the second is compared with the masses. Both
-hold if N modes span N real shapes. If some modes were left out, the others span more: then only the formalism
-MBDYFR takes the part, and expressions of the description use the N real shapes that carry most of the motion.
+The first equation gives the stiffness without spin, for every formalism; the second is compared with the
+masses. Both hold if N modes span N real shapes. If some modes were left out, the others span more real
+shapes. Then only the formalism MBDYFR accepts the part, and expressions of the description use the N real
+shapes with most of the motion.
 
 Source: Fleischer and Likins (1975), section III.B (the data) and eqs. 20 to 26 (orthogonality).
 
@@ -25,9 +26,9 @@ Mn the mass matrix of the nodes, S the sum of translations over nodes and M the 
     G' = 2 Mn ((SΩ)~ − S [Ω] Sᵀ Mn / M) + Mn (TΩ)~ + (TΩ)~ Mn − (Mn TΩ)~
     K' = K + (TΩ)~ Mn (TΩ)~ + Mn ((SΩ)~(SΩ)~ − S [Ω][Ω] Sᵀ Mn / M) − (TΩ)~ (Mn TΩ)~
 
-where T sums rotations and ( )~ puts cross-product matrices on the diagonal. K holds the geometric stiffness
-of the preload by spin, if there is any. The last term of K' is the report's separate matrix A'; it is
-symmetric where Ω is a principal direction of every node.
+where T sums rotations and ( )~ is the block-diagonal matrix of cross-product matrices. K includes the
+geometric stiffness of a preload by spin, if there is one. The last term of K' is the report's separate matrix
+A'; it is symmetric if Ω is a principal direction of every node.
 
 Source: Fleischer and Likins (1975), eqs. 16 to 26.
 """
@@ -146,12 +147,12 @@ def from_coupling(
     shapes: object = None,
     rotations: object = None,
 ) -> FlexiblePart:
-    """Return an appendage known by its rigid-elastic coupling alone: JPL TR 32-1598, eqs. 62-63.
+    """Return an appendage that is given by its rigid-elastic coupling alone: JPL TR 32-1598, eqs. 62-63.
 
     ``coupling`` = (P, Δᵀ), both 3 × N: linear momentum and angular momentum about ``about`` per unit of each
-    modal rate. The appendage's mass is in the rigid body already, so the part adds none, and inertia does not
-    change with the deformation. Modes have unit modal mass φᵀMφ = 1; with ``total_mass`` m they have
-    JPL's reduced modal mass φᵀ(M − MΣΣᵀM/m)φ = 1 instead, so that M = 1 + PᵀP/m here.
+    modal rate. The rigid body includes the appendage's mass, so the part adds no mass, and inertia does not
+    change with the deformation. Modes have unit modal mass φᵀMφ = 1; with ``total_mass`` m, JPL's reduced
+    modal mass φᵀ(M − MΣΣᵀM/m)φ is 1 instead, so that M = 1 + PᵀP/m.
     """
     if not isinstance(coupling, list | tuple) or len(coupling) != 2:
         raise ModelError(f"{where}: coupling is the pair (P, Delta), each 3 × N for N modes")
@@ -172,7 +173,7 @@ def from_coupling(
         H=delta + np.cross(read_array(about, where, "about", (3,)), P, axisb=0, axisc=0),
         M=M,
         K=K,
-        # ratios belong to the reduced modal mass, which is 1
+        # damping ratios refer to the reduced modal mass, which is 1
         C=modal_damping(unit, K, where, damping=damping, damping_matrix=damping_matrix),
         J1=np.zeros((count, 3, 3)),
         nodes=_nodes(nodes, shapes, rotations, count, where),
@@ -266,16 +267,17 @@ def spinning_matrices(
 
 
 def real_modes(mass: Array, stiffness: Array, where: str) -> tuple[Array, Array]:
-    """Return (σ, φ) of K φ = σ² M φ, lowest first, with φᵀ M φ = 1 and the largest displacement of each
-    positive.
+    """Return (σ, φ) of K φ = σ² M φ, lowest first.
+
+    φᵀ M φ = 1, and the largest displacement of each mode is positive.
     """
     factor = _cholesky(mass, f"{where}: its mass matrix is not positive: every displacement needs mass")
     inverse = np.linalg.inv(factor)
     squares, vectors = np.linalg.eigh(inverse @ _symmetric_part(stiffness) @ inverse.T)
     if squares[0] <= 0:
         raise ModelError(
-            f"{where}: its stiffness is not positive (σ² = {squares[0]:.3g} of its lowest mode); hold it to "
-            "its body by more springs"
+            f"{where}: its stiffness is not positive (σ² = {squares[0]:.3g} of its lowest mode); connect it "
+            "to its body by more springs"
         )
     shapes = inverse.T @ vectors
     largest = np.argmax(np.abs(shapes), axis=0)
@@ -295,15 +297,15 @@ def complex_modes(matrices: SpinningMatrices, where: str) -> ComplexModes:
     if np.abs(K - K.T).max() > 1e-9 * scale:
         raise ModelError(
             f"{where}: its spin is not along a principal axis of the inertia of all its nodes, so that there "
-            "is no steady state to vibrate about; turn the spin or the nodes"
+            "is no steady state to vibrate about; rotate the spin or the nodes"
         )
-    if not G.any():  # then real modes, also where frequencies coincide
+    if not G.any():  # the modes are real, also for equal frequencies
         frequencies, shapes = real_modes(M, K, where)
         return ComplexModes(frequencies, shapes / (frequencies * np.sqrt(2)), np.zeros_like(shapes))
     L = _cholesky(M, f"{where}: its mass matrix is not positive: every displacement needs mass")
     U = _cholesky(
         _symmetric_part(K),
-        f"{where}: the nominal spin takes all its stiffness; it has no steady state to vibrate about",
+        f"{where}: at the nominal spin its stiffness is not positive; it has no state to vibrate about",
     )
     coupling = U.T @ np.linalg.inv(L).T
     zero = np.zeros_like(M)
@@ -363,7 +365,7 @@ def from_complex_modes(
     spin: object = None,
     second_order: bool = True,
 ) -> FlexiblePart:
-    """Return a part of separate masses known by its complex modes about a nominal spin.
+    """Return a part of separate masses that is given by its complex modes about a nominal spin.
 
     ``complex_shapes`` = (Ψ, Γ), each like the shapes of nodes; ``frequencies`` σ in rad/s; ``damping`` ratios
     per mode; ``total_mass`` of the whole vehicle for which the modes were computed.
@@ -419,7 +421,7 @@ def _sum_products(real: Array, imaginary: Array, weights: Array) -> Array:
 
 
 def _real_shapes(halves: Array, Mn: Array, count: int, where: str) -> tuple[Array, bool]:
-    """Return (real shapes, orthonormal in Mn, with most of the motion; whether they have all of it)."""
+    """Return real shapes, orthonormal in Mn, with most of the motion, and whether they have all of it."""
     values, vectors = np.linalg.eigh(Mn)
     root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
     _, sizes, mix = np.linalg.svd(root @ halves, full_matrices=False)
@@ -427,7 +429,7 @@ def _real_shapes(halves: Array, Mn: Array, count: int, where: str) -> tuple[Arra
     if rank < count:
         raise ModelError(
             f"{where}: {count} complex modes move the masses in {rank} independent shapes only; leave out "
-            "those that repeat others"
+            "modes that repeat others"
         )
     return halves @ mix[:count].T / sizes[:count], rank == count
 
@@ -442,9 +444,9 @@ def _check_normalised(product: Array, where: str) -> None:
         )
 
 
-# Ways to describe a part: the option that identifies the way (the first one given decides), the name of the
-# way, and its reader, whose keywords are the options of that way.
-WAYS: dict[str, tuple[str, Callable[..., FlexiblePart]]] = {
+# Readers of parts: the option that selects the reader (the first of these options that is given decides), the
+# name of this description of a part in errors, and the reader, whose keywords are the allowed options.
+READERS: dict[str, tuple[str, Callable[..., FlexiblePart]]] = {
     "coupling": ("rigid-elastic coupling", from_coupling),
     "P": ("modal integrals", from_integrals),
     "mass_matrix": ("matrices", from_matrices),
@@ -457,7 +459,7 @@ WAYS: dict[str, tuple[str, Callable[..., FlexiblePart]]] = {
 def flexible_part(where: str, source: object = None, **options: object) -> FlexiblePart:
     """Return a flexible part from a ``Beam``, a ``Plate`` or another part, or from options.
 
-    ``where`` starts every message. ``spin`` (rad/s, body axes) may be given with every way: the steady
+    ``where`` starts every message. ``spin`` (rad/s, body axes) is allowed with every description: the steady
     rotation about which the modes are defined.
     """
     spin = options.pop("spin", None)
@@ -471,9 +473,7 @@ def flexible_part(where: str, source: object = None, **options: object) -> Flexi
     if isinstance(source, FlexiblePart):
         part = source
         for name in options:
-            raise ModelError(
-                f"{where}: {name}= does not go with a ready part, which has all but spin= and held="
-            )
+            raise ModelError(f"{where}: {name}= does not go with a FlexiblePart; only spin= and held= do")
     elif source is not None:
         if not hasattr(source, "flexible_part"):  # as a Beam and a Plate have
             raise ModelError(
@@ -481,14 +481,14 @@ def flexible_part(where: str, source: object = None, **options: object) -> Flexi
             )
         part = _call(source.flexible_part, f"a {type(source).__name__}", where, options)
     else:
-        mark = next((mark for mark in WAYS if mark in options), None)
+        mark = next((mark for mark in READERS if mark in options), None)
         if mark is None:
-            marks = ", ".join(f"{m}= ({kind})" for m, (kind, _) in WAYS.items())
+            marks = ", ".join(f"{m}= ({kind})" for m, (kind, _) in READERS.items())
             _check_known(where, options)
             raise ModelError(
                 f"{where}: the flexible part is not described; give a Beam or Plate, or one of: {marks}"
             )
-        kind, reader = WAYS[mark]
+        kind, reader = READERS[mark]
         if spin is not None and "spin" in inspect.signature(reader).parameters:
             options = options | {"spin": spin}
         part = _call(reader, kind, where, options)
@@ -496,13 +496,13 @@ def flexible_part(where: str, source: object = None, **options: object) -> Flexi
 
 
 def _call(reader: Callable[..., FlexiblePart], kind: str, where: str, options: DataTable) -> FlexiblePart:
-    """Call a reader, after checking that it has all given options and gets all that it needs."""
+    """Call a reader, after checking that it accepts all given options and that none is missing."""
     wanted = inspect.signature(reader).parameters
     for name in options:
         if name not in wanted:
             _check_known(where, [name], *wanted)
             remedy = "describe the part in one way only"
-            if name not in WAYS:
+            if name not in READERS:
                 takes = [f"{p.name}=" for p in wanted.values() if p.kind is p.KEYWORD_ONLY]
                 remedy = f"possible are {', '.join(takes)}"
             raise ModelError(f"{where}: {name}= does not go with {kind}; {remedy}")
@@ -515,7 +515,7 @@ def _call(reader: Callable[..., FlexiblePart], kind: str, where: str, options: D
 
 def _check_known(where: str, given: Given, *more: str) -> None:
     names = {"spin", "held", *more}
-    for _, reader in WAYS.values():
+    for _, reader in READERS.values():
         names.update(p.name for p in inspect.signature(reader).parameters.values() if p.name != "where")
     for name in given:
         if name not in names:

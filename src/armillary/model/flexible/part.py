@@ -1,4 +1,4 @@
-"""The numbers of a flexible part: everything that the equations of motion need of its modes.
+"""The numbers of a flexible part: all properties of its modes that the equations of motion need.
 
 About the origin of the part's body, in its axes, with v and ω the origin's velocity and the body's angular
 velocity, η and ξ the modal coordinates and their rates, the kinetic energy is
@@ -8,32 +8,32 @@ velocity, η and ξ the modal coordinates and their rates, the kinetic energy is
     c(η) = c + Pη + ½ Σ η_p η_q g_pq              P_p(η) = P_p + Σ η_q g_pq
     J(η) = J + Σ η_p J1_p + ½ Σ η_p η_q J2_pq      H_p(η) = H_p + Σ η_q H1_qp
 
-which is exact to second order in the deformation, and energy is conserved whether the second-order terms g,
-J2 and H1 are kept or dropped. With r a particle's undeformed place and ψ_p its shapes, P = ∫ψ, H = ∫r×ψ, M =
-∫ψ·ψ, J1 = ∫(2 r·ψ 1 − rψᵀ − ψrᵀ) and so on (Stoneking 2010; corrected there by the second-order terms).
+which is exact to second order in the deformation. Energy is conserved with or without the second-order terms
+g, J2 and H1. With r a particle's undeformed position and ψ_p its shapes, P = ∫ψ, H = ∫r×ψ, M = ∫ψ·ψ,
+J1 = ∫(2 r·ψ 1 − rψᵀ − ψrᵀ) and so on (Stoneking 2010, to which the second-order terms are added).
 
 The modal integrals of computed modes are elements of one Gram matrix of rigid and deforming motions.
-Every node s has six displacements, translation and rotation. In axes that turn with the node, the body's
-motion v, ω and the modal rates ξ move it with
+Every node s has six displacements, translation and rotation. In axes that rotate with the node, the body's
+motion v, ω and the modal rates ξ give the node the velocities
 
     translation   v + ω × (r + ψη + ½ηGη) + (ψ + Gη)ξ
     rotation      Rᵀω + J_r θξ,      Rᵀ = 1 − b̃ + ½ b̃b̃,   J_r = 1 − ½ b̃,   b = θη
 
-with ψ, θ the node's shapes and G its foreshortening. Half the square of this motion in the mass matrix is the
-kinetic energy above; every array of `FlexiblePart` is a coefficient of it. For lumped nodes (m 1, I) these
-are the sums over particles and small bodies of Stoneking (2010), with the inertia of each node turned by
-RIRᵀ. For a consistent mass matrix they are exact wherever its interpolation carries ω × u(x) as it carries
-u(x): always with m ⊗ 1₃ (solids), and for bending of beam elements; otherwise second-order terms are as
-accurate as the mesh.
+with ψ, θ the node's shapes and G its foreshortening. Half the square of these velocities in the mass matrix
+is the kinetic energy above; each array of `FlexiblePart` is a coefficient of this energy. For lumped nodes
+(m 1, I) the arrays are the sums over particles and small bodies of Stoneking (2010), with the inertia of each
+node rotated by RIRᵀ. For a consistent mass matrix they are exact if its interpolation represents ω × u(x) as
+it represents u(x): always with m ⊗ 1₃ (solids), and for bending of beam elements; otherwise second-order
+terms are as accurate as the mesh.
 
-The rounding of computed modes is removed: numbers that are zero, one or equal in exact arithmetic become so.
-Integrals and shapes of computed modes carry rounding errors that differ between processors and libraries of
-linear algebra. A coupling of 1e-17 in place of 0 costs a multiplication and an addition, and two moments that
-differ in their last bit cannot share a product; so the generated program, and its count of operations, would
-differ too. The rule, for every coefficient x with its natural size s:
+The rounding errors of computed modes are removed: numbers that are zero, one or equal in exact arithmetic are
+made so. Rounding errors of integrals and shapes differ between processors and libraries of linear algebra. A
+coupling of 1e-17 instead of 0 costs a multiplication and an addition, and two moments that differ in the last
+bit cannot share a product; so the generated program, and its count of operations, would differ. The rule, for
+every coefficient x with its natural size s:
 
     |x| ≤ 1e-9 s              becomes 0
-    ||x| − |y|| ≤ 1e-12 s     in one array, in H and J1, or in M, ½ J2 and H1: both get the same size
+    ||x| − |y|| ≤ 1e-12 s     in one array, in H and J1, or in M, ½ J2 and H1: both get the same magnitude
     ||x| − 1| ≤ 1e-12 s       becomes ±1
 
 The natural size is the bound of Cauchy and Schwarz for the integral, with m the mass, J_s = ½ tr J = ∫r·r and
@@ -43,7 +43,7 @@ a_p = √M_pp:
     M, K, C: √(A_pp A_qq)    displacements of nodes: a_p/√m    rotations of nodes: a_p/√J_s
 
 With foreshortening G, b_pq² = ∫G_pq·G_pq (at least b_pp b_qq) adds √J_s b_pq to J2 and H1, and g has √m b_pq.
-Numbers that the user gives (modal integrals, coupling, shapes) are not changed.
+Numbers of the user (modal integrals, coupling, shapes) are not changed.
 """
 
 from __future__ import annotations
@@ -61,16 +61,16 @@ from armillary.untyped import DataTable, Given
 Array = np.ndarray
 MatrixLike: TypeAlias = Any  # an array or a sparse matrix of SciPy, which has no types
 
-# Modes that are less coherent than this in M and K are orthogonal except for rounding.
+# Modes with a smaller coherence in M and K are orthogonal except for rounding errors.
 ORTHOGONAL = 1e-9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FlexibleNode:
-    """A place of a flexible part: its undeformed position, and how the modes move and turn it.
+    """A node of a flexible part: its undeformed position r, its displacement and rotation by the modes.
 
-    It moves to r + Ψη + ½ Σ η_p η_q G_pq; the last term, the foreshortening, is zero unless stiffening was
-    requested.
+    The node moves to r + Ψη + ½ Σ η_p η_q G_pq; the last term, the foreshortening, is zero unless stiffening
+    was requested.
     """
 
     name: str
@@ -82,14 +82,14 @@ class FlexibleNode:
 
     @property
     def key(self) -> Given:
-        """The key of `FlexiblePart.node`: its place where it has one, else its name."""
+        """The argument of `FlexiblePart.node`: the place of the node if it has one, else its name."""
         return self.name if self.place is None else self.place
 
     def __repr__(self) -> str:
         return f"Node('{self.name}' at ({', '.join(f'{x:g}' for x in self.position)}))"
 
     def truncated(self, modes: int) -> FlexibleNode:
-        """Return the same place moved by the first modes only."""
+        """Return the node with its first modes only."""
         return replace(
             self,
             shape=self.shape[:, :modes],
@@ -102,9 +102,9 @@ class FlexibleNode:
 class Lumps:
     """The masses of a part that was made from separate masses or a lumped mass matrix, node by node.
 
-    ``stiffness`` couples the six displacements of each node (three translations, three rotations, node after
-    node), and ``shapes`` are the modes in them. A part from matrices has no fixed nodes here (their
-    mass is in the part's mass); a part from separate masses has every node, whether the modes move it or not.
+    ``stiffness`` couples the six displacements of each node (three translations, three rotations, node by
+    node), and ``shapes`` are the modes as such displacements. For a part from matrices, fixed nodes are left
+    out (their mass is in the part's mass); for a part from separate masses, all nodes are included.
     """
 
     masses: Array  # n
@@ -119,10 +119,10 @@ class Lumps:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GivenModes:
-    """Complex modes that were given as data, about the part's spin on a free vehicle of its total mass.
+    """Complex modes given as data, for a spin of the part and for the total mass of a free vehicle.
 
-    Shapes Ψ + iΓ are in the six displacements of each node. ``whole`` states that they span no more real
-    shapes than there are modes, so that the stiffness follows from them.
+    Shapes Ψ + iΓ are in the six displacements of each node. ``whole`` states that the modes span no more real
+    shapes than there are modes, so that the stiffness follows from the modes.
     """
 
     frequencies: Array  # N, rad/s
@@ -175,8 +175,8 @@ class FlexiblePart:
     def frequencies(self) -> Array:
         """Angular frequencies in rad/s with the body held: √(K_pp / M_pp) mode by mode.
 
-        Where the part's modes are coupled through M or K, frequencies, damping and effective masses refer to
-        the uncoupled modes Φ, K Φ = M Φ ω², lowest first.
+        If the part's modes are coupled by M or K, frequencies, damping and effective masses refer to the
+        uncoupled modes Φ, K Φ = M Φ ω², lowest first.
         """
         return self._uncoupled[0]
 
@@ -192,22 +192,19 @@ class FlexiblePart:
     def effective_masses(self) -> Array:
         """Mass that each of these modes moves along x, y, z when the body is shaken: (Pφ)², N × 3.
 
-        Over all modes of a clamped part they add up to its mass, so the missing mass is lost by truncation.
+        The sum over all modes of a clamped part is its mass, so the missing mass is lost by truncation.
         """
         found: Array = ((self.P @ self._uncoupled[1]) ** 2).T
         return found
 
     def check_orthogonal(self) -> float:
-        """Return the largest |A_pq| / √(A_pp A_qq) of two different modes, in M or in K: 0
-        when orthogonal.
-        """
+        """Return the largest |A_pq| / √(A_pp A_qq) of two different modes in M or K; 0 if orthogonal."""
         return max(coherence(self.M)[0], coherence(self.K)[0])
 
     def node(self, where: object) -> FlexibleNode:
-        """Return a node: a text is its name; on beams and plates anything else is a place, a station s or (x,
-        y).
+        """Return a node by name, or on beams and plates by place: a station s or (x, y).
 
-        On other parts a whole number n is the name "n" of a node that was given without a name.
+        On other parts a whole number n means the name "n" of a node that was given without a name.
         """
         if self.anywhere is not None and not isinstance(where, str):
             return self.anywhere(where)
@@ -220,13 +217,13 @@ class FlexiblePart:
         return self.nodes[name]
 
     def truncated(self, modes: int) -> FlexiblePart:
-        """Return the same part with its first modes only."""
+        """Return the part with its first modes only."""
         if not isinstance(modes, int | np.integer) or not 1 <= modes <= self.modes:
             raise ModelError(
                 f"{modes} modes requested, but there are {self.modes}; request 1 to {self.modes}"
             )
         if self.complex_modes is not None and modes < self.modes:
-            raise ModelError("complex modes that were given as data are not cut off here; give fewer")
+            raise ModelError("complex modes given as data cannot be truncated; give fewer modes")
         few = slice(modes)
         lumps, anywhere = self.lumps, self.anywhere
         return replace(
@@ -249,7 +246,7 @@ class FlexiblePart:
         """Return the modes as text: frequency, damping ratio, and effective mass along x, y, z."""
         lines = ["mode   frequency [Hz]   damping   effective mass x, y, z"]
         rows = zip(self.frequencies / (2 * np.pi), self.damping, self.effective_masses, strict=True)
-        least = 1e-9 * max(self.mass, float(self.effective_masses.max(initial=0.0)))  # below it is rounding
+        least = 1e-9 * max(self.mass, float(self.effective_masses.max(initial=0.0)))  # below: rounding errors
         for i, (hertz, ratio, masses) in enumerate(rows, 1):
             masses = np.where(masses > least, masses, 0.0)
             lines.append(f"{i:4d} {hertz:16.6g} {ratio:9.4g}   " + " ".join(f"{m:10.4g}" for m in masses))
@@ -257,8 +254,9 @@ class FlexiblePart:
 
 
 def uncouple_modes(M: Array, K: Array) -> tuple[Array, Array]:
-    """Return (ω, Φ) of K Φ = M Φ ω² with ΦᵀMΦ = 1: orthogonal modes unchanged, others uncoupled, lowest
-    first.
+    """Return (ω, Φ) of K Φ = M Φ ω² with ΦᵀMΦ = 1.
+
+    Orthogonal modes are only scaled; coupled modes are replaced by uncoupled ones, lowest first.
     """
     scale = 1 / np.sqrt(np.diag(M))
     if max(coherence(M)[0], coherence(K)[0]) < ORTHOGONAL:
@@ -269,7 +267,7 @@ def uncouple_modes(M: Array, K: Array) -> tuple[Array, Array]:
 
 
 def coherence(matrix: Array) -> tuple[float, int, int]:
-    """Return the largest |A_pq| / √(A_pp A_qq) off the diagonal of a symmetric matrix, with its p and q."""
+    """Return the largest |A_pq| / √(A_pp A_qq) off the diagonal of a symmetric matrix, with p and q."""
     if len(matrix) < 2:
         return 0.0, 0, 0
     diagonal = np.abs(np.diag(matrix))
@@ -320,17 +318,16 @@ def modal_integrals(
     second_order: bool = True,
     shortening: Array | None = None,
 ) -> DataTable:
-    """Return the fields mass, first, inertia, P, H, M, J1 (and J2, H1, g where requested) of a
-    `FlexiblePart`.
+    """Return the fields mass, first, inertia, P, H, M, J1 (if requested, J2, H1, g) of a `FlexiblePart`.
 
-    ``positions`` n × 3, ``shapes`` n × 6 × N, ``shortening`` n × 3 × N × N.
+    ``positions`` are n × 3, ``shapes`` n × 6 × N, ``shortening`` n × 3 × N × N.
     """
     rigid = rigid_motions(positions)
     momentum = apply(rigid)
     gram = np.tensordot(rigid, momentum, ([0, 1], [0, 1]))
     coupling = np.tensordot(momentum, shapes, ([0, 1], [0, 1]))
     modal = np.tensordot(shapes, apply(shapes), ([0, 1], [0, 1]))
-    turning = momentum[:, :, 3:]  # momenta of a rotation of the whole
+    turning = momentum[:, :, 3:]  # momenta of rotations of the part
     found: DataTable = {
         "mass": float(np.trace(gram[:3, :3]) / 3),
         "first": 0.5 * np.einsum("abc,bc->a", _PERMUTATION, gram[:3, 3:]),  # the block is −c̃
@@ -357,7 +354,7 @@ def _twin(matrices: Array) -> Array:
 
 
 def _momentum_of_turned_shapes(momentum: Array, shapes: Array) -> Array:
-    """Σ momentumᵀ S_p, N × 3 × 3, where S_p = (−ψ̃_p, −θ̃_p) is the motion of the deflection p when turned."""
+    """Σ momentumᵀ S_p, N × 3 × 3, where S_p = (−ψ̃_p, −θ̃_p) is the change of shape p by rotations."""
     halves = ((momentum[:, half], shapes[:, half]) for half in (slice(3), slice(3, 6)))
     moved = sum(np.tensordot(p, psi, ([0], [0])) for p, psi in halves)
     found: Array = np.einsum("aibp,acb->pic", moved, _PERMUTATION)
@@ -391,12 +388,12 @@ EQUAL = 1e-12
 
 
 def round_values(values: Array, size: Array | float) -> Array:
-    """Return an array without rounding, by the rule above; its elements have these natural sizes."""
+    """Return an array without rounding errors, by the rule above; ``size`` are the natural sizes."""
     return rounded_together((values, size))[0]
 
 
 def rounded_together(*arrays: tuple[Array, Array | float]) -> list[Array]:
-    """Return arrays without rounding, by the rule applied to all elements together."""
+    """Return arrays without rounding errors, by the rule above applied to all elements together."""
     sizes = [np.broadcast_to(np.asarray(size, dtype=float), values.shape) for values, size in arrays]
     whole = np.concatenate([values.ravel() for values, _ in arrays])
     size = np.concatenate([each.ravel() for each in sizes])
@@ -424,9 +421,9 @@ def _common(magnitudes: Array, size: Array) -> Array:
 
 
 def settle(part: FlexiblePart, shortening: Array | None = None, *, given: bool = False) -> FlexiblePart:
-    """Return a part without rounding in its arrays and nodes; ``shortening`` is b_pq.
+    """Remove the rounding errors from the arrays and nodes of a part; ``shortening`` is b_pq.
 
-    ``given``: the modes are the user's and stay unchanged, so only their integrals are rounded.
+    ``given``: the modes are data of the user and are not changed; only their integrals are.
     """
     mass, polar = part.mass, 0.5 * float(np.trace(part.inertia))
     mode_sizes = np.sqrt(np.diag(part.M))

@@ -1,8 +1,8 @@
-"""Input of flexible parts, read into arrays and checked; errors have the user's names.
+"""Readers of the input of flexible parts as checked arrays; errors use the user's names.
 
 Matrices are arrays, sparse matrices or files: .npy, sparse .npz and Matrix Market .mtx. The axes of a beam or
-plate in its body follow from a direction along it and one across. Modal mass, stiffness and damping come from
-frequencies and ratios, or from matrices.
+plate in its body follow from a direction along it and a direction across it. Modal mass, stiffness and
+damping are given by frequencies and ratios, or by matrices.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from armillary.untyped import DataTable, Given
 
 AXES = ("x", "y", "z", "rx", "ry", "rz")
 
-# Matrices from finite-element programs carry five to seven digits; a wrong file is off by far more.
+# Matrices from finite-element programs have five to seven digits; a wrong file has a far larger asymmetry.
 _ASYMMETRY = 1e-6
 
 
 def read_array(value: object, where: str, what: str, shape: tuple[int, ...] | None = None) -> Array:
-    """Return a copy of finite numbers as an array, of the shape requested."""
+    """Return finite numbers as a new array; raise an error if its shape is not ``shape``."""
     if value is None:
         raise ModelError(f"{where}: {what} is missing; give a value")
     try:
@@ -57,11 +57,11 @@ def read_array(value: object, where: str, what: str, shape: tuple[int, ...] | No
 
 
 def no_imaginary(values: Array, where: str, what: str) -> None:
-    """Raise an error for nonzero imaginary parts: without them the flexible body would be another one."""
+    """Raise an error for nonzero imaginary parts, which must not be dropped silently."""
     if np.iscomplexobj(values) and np.any(values.imag != 0):
         raise ModelError(
-            f"{where}: {what} holds complex numbers; only real ones are read: give structural damping with "
-            "damping= or damping_matrix=, and take real modes"
+            f"{where}: {what} holds complex numbers, but must be real: give structural damping with "
+            "damping= or damping_matrix=, and use real modes"
         )
 
 
@@ -79,7 +79,7 @@ def read_positive(value: object, where: str, what: str, *, zero: bool = False) -
 
 
 def one_or_more(value: object, count: int, where: str, what: str) -> Array:
-    """Return ``count`` numbers; a single one stands for all."""
+    """Return ``count`` numbers; a single number is used for all."""
     found = read_array(value, where, what)
     if found.shape not in ((), (count,)):
         raise ModelError(f"{where}: {what} must be one number or {count}, not {shape_text(found.shape)}")
@@ -95,7 +95,7 @@ def poisson(value: object, where: str) -> float:
 
 
 def how_many(modes: object, where: str, least: int = 1) -> int:
-    """Return a number of modes."""
+    """Return a checked number of modes."""
     if isinstance(modes, bool) or not isinstance(modes, int | np.integer) or modes < least:
         raise ModelError(f"{where}: modes={modes!r} must be a whole number, {least} or more")
     return int(modes)
@@ -116,14 +116,15 @@ def station_names(stations: object, taken: Iterable[str], where: str) -> DataTab
 
 
 def place_name(*coordinates: float) -> str:
-    """Return the name of a place, an identifier that no other place has: "at_0_5", "at_0_3_m0_1"."""
+    """Return an identifier that is unique to a place: "at_0_5", "at_0_3_m0_1"."""
     texts = [repr(float(x)).replace(".", "_").replace("-", "m").replace("+", "") for x in coordinates]
     return "_".join(["at", *texts])
 
 
 def check_symmetric(matrix: Array, where: str, what: str, names: Sequence[str]) -> Array:
-    """Return the symmetric part of a matrix; if it differs by more than rounding, raise an error that names
-    the worst pair of elements.
+    """Return the symmetric part of a matrix.
+
+    If the matrix differs from it by more than rounding, raise an error that names the worst pair of elements.
     """
     difference = np.abs(matrix - matrix.T)
     limit = _ASYMMETRY * max(float(np.max(np.abs(matrix), initial=0.0)), np.finfo(float).tiny)
@@ -138,7 +139,7 @@ def check_symmetric(matrix: Array, where: str, what: str, names: Sequence[str]) 
 
 
 def semidefinite(matrix: Array, where: str, what: str, names: Sequence[str]) -> None:
-    """Raise an error if a symmetric matrix has a negative eigenvalue; name the largest part of its vector."""
+    """Raise an error if a symmetric matrix has a negative eigenvalue; name its vector's largest component."""
     values, vectors = np.linalg.eigh(matrix)
     if values[0] < -1e-9 * max(abs(values[-1]), abs(values[0])):
         worst = int(np.argmax(np.abs(vectors[:, 0])))
@@ -154,7 +155,7 @@ def mode_names(count: int) -> list[str]:
 
 
 def node_places(value: object, where: str, what: str = "nodes") -> tuple[list[str], Array]:
-    """Return the names and positions (n × 3) of nodes: a mapping by name, or a sequence named '1', '2', …"""
+    """Return the names and positions (n × 3) of nodes, from a mapping or a sequence (names '1', '2', …)."""
     if isinstance(value, Mapping):
         names = [str(name) for name in value]
         for name, place in value.items():
@@ -177,7 +178,7 @@ def per_node(value: object, names: Sequence[str], where: str, what: str) -> Give
     found = _of_nodes(value, names, where, what)
     missing = [name for name in names if name not in found]
     if missing:
-        raise ModelError(f"{where}: {what} has nothing for node '{missing[0]}'; give one for every node")
+        raise ModelError(f"{where}: {what} has no value for node '{missing[0]}'; give one for every node")
     return [found[name] for name in names]
 
 
@@ -218,7 +219,7 @@ def mode_shapes(value: object, rotations: object, names: Sequence[str], where: s
     if rotations is None:
         turned = np.zeros((count, 3, found.shape[2])) if found.shape[1] == 3 else found[:, 3:]
     elif found.shape[1] == 6:
-        raise ModelError(f"{where}: shapes hold rotations already (6 per node); leave out rotations=")
+        raise ModelError(f"{where}: shapes include rotations already (6 per node); leave out rotations=")
     else:
         turned = read_array(per_node(rotations, names, where, "rotations"), where, "rotations")
         if turned.ndim == 2 and turned.shape[0] == 3 * count:
@@ -261,7 +262,7 @@ def _from_file(path: Path, where: str, what: str) -> MatrixLike:
     import scipy.io
     import scipy.sparse
 
-    # pickles in a file could run any code, so they are refused
+    # A pickle in a file could run any code, so pickles are refused.
     readers = {
         ".npy": lambda: np.load(path, allow_pickle=False),
         ".npz": lambda: scipy.sparse.load_npz(path),
@@ -276,7 +277,7 @@ def _from_file(path: Path, where: str, what: str) -> MatrixLike:
         raise ModelError(f"{where}: {what}: there is no file '{path}'; check its name and folder")
     try:
         with warnings.catch_warnings():
-            # SciPy 1.18 announces sparse arrays in place of matrices; either is converted by the caller.
+            # SciPy 1.18 warns that it will return sparse arrays; the caller converts arrays and matrices.
             warnings.simplefilter("ignore", DeprecationWarning)
             return readers[path.suffix]()
     except Exception as error:  # each reader raises its own kinds of exception
@@ -303,9 +304,9 @@ def read_direction(value: object, where: str, what: str) -> Array:
 
 
 def local_axes(along: object, across: object, where: str) -> Array:
-    """Return axes as columns: x ``along``, y the part of ``across`` at right angles to it, z = x × y.
+    """Return axes as columns: x ``along``, y the part of ``across`` perpendicular to x, z = x × y.
 
-    Without ``across``, y comes from the first of the body's y, z and x that is not nearly along x.
+    Without ``across``, the first of the body's y, z and x that is not nearly along x takes its place.
     """
     first = read_direction(along, where, "along")
     if across is None:
@@ -321,17 +322,17 @@ def local_axes(along: object, across: object, where: str) -> Array:
 
 
 def turn_shapes(axes: Array, shapes: Array) -> Array:
-    """Turn shapes n × 6 × N (or displacements n × 3 × …) from local to body axes."""
+    """Convert shapes n × 6 × N (or displacements n × 3 × …) from local to body axes."""
     whole = [np.tensordot(shapes[:, half], axes, ([1], [1])) for half in (slice(3), slice(3, 6))]
     return np.concatenate([np.moveaxis(part, -1, 1) for part in whole if part.size], axis=1)
 
 
-# Shapes printed with three digits are orthogonal to about this; a wrong mass model is off by more.
+# Coherence of modes that are printed with three digits; with a wrong mass model it is larger.
 _THREE_DIGITS = 1e-2
 
 
 def modal_mass(M: Array, where: str) -> Array:
-    """Return a modal mass matrix; raise an error with the mode at fault if it is not positive definite."""
+    """Return a modal mass matrix; raise an error that names a mode if it is not positive definite."""
     for p, own in enumerate(np.diag(M)):
         if own <= 0:
             raise ModelError(
@@ -350,7 +351,7 @@ def modal_mass(M: Array, where: str) -> Array:
 
 
 def reduced_mass(M: Array, P: Array, total_mass: object, where: str) -> Array:
-    """M − PᵀP/m, in which the modes of a whole free vehicle of mass m are orthogonal.
+    """M − PᵀP/m, in which the modes of a free vehicle of total mass m are orthogonal.
 
     Without ``total_mass`` the modes belong to the part on a fixed body, and the result is M. Source: JPL
     TR 32-1598, sect. II.
@@ -362,8 +363,8 @@ def reduced_mass(M: Array, P: Array, total_mass: object, where: str) -> Array:
     p = int(np.argmin(np.diag(reduced) / np.diag(M)))
     if reduced[p, p] <= 1e-12 * M[p, p]:
         raise ModelError(
-            f"{where}: total_mass = {mass:g} is too small: of the modal mass {M[p, p]:.6g} of mode {p + 1} "
-            f"its momentum would take away {P[:, p] @ P[:, p] / mass:.6g}; give the mass of the whole "
+            f"{where}: total_mass = {mass:g} is too small: mode {p + 1} has the modal mass {M[p, p]:.6g}, "
+            f"but its momentum would reduce it by {P[:, p] @ P[:, p] / mass:.6g}; give the mass of the whole "
             "vehicle, this part included"
         )
     return reduced
@@ -404,8 +405,8 @@ def modal_stiffness(M: Array, where: str, *, frequencies: object, stiffness: obj
 def modal_damping(M: Array, K: Array, where: str, *, damping: object, damping_matrix: object) -> Array:
     """Return C from damping ratios ζ (C_pp = 2 ζ_p ω_p M_pp; one for all, or one per mode) or as a matrix.
 
-    Coupled modes with one ratio get C = M Φ 2ζω Φᵀ M with their own modes Φ. Ratios per mode need orthogonal
-    modes, as frequencies do.
+    For coupled modes with one ratio, C = M Φ 2ζω Φᵀ M with the uncoupled modes Φ. Ratios per mode need
+    orthogonal modes, as frequencies do.
     """
     count = len(M)
     if damping is not None and damping_matrix is not None:
@@ -430,7 +431,7 @@ def modal_damping(M: Array, K: Array, where: str, *, damping: object, damping_ma
     if differ and worst > _THREE_DIGITS:
         raise ModelError(
             f"{where}: modes {p + 1} and {q + 1} are coupled (coherence {worst:.3g} in mass or stiffness), "
-            "so ratios per mode mean nothing; give one ratio for all, or damping_matrix="
+            "so ratios per mode have no meaning; give one ratio for all, or damping_matrix="
         )
     if differ or worst < ORTHOGONAL:
         return np.diag(2 * ratios * np.sqrt(np.diag(K) * np.diag(M)))

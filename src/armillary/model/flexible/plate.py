@@ -1,4 +1,4 @@
-"""Ready plates: thin, rectangular, of one thickness, after Kirchhoff, with modes by Ritz's method."""
+"""Thin rectangular plates of uniform thickness after Kirchhoff, with modes by Ritz's method."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from armillary.model.flexible.part_input import (
 from armillary.model.flexible.reduction import lowest_pairs
 from armillary.model.reading.kinds import NUMBERS, Either, Number, TableOf, Words
 
-# Power of x that holds the edge x = 0, and the number of rigid motions (lift, two tilts) that remain free.
+# Power of x that satisfies the conditions at the edge x = 0, and the number of free rigid motions (of three).
 EDGES = {"clamped": (2, 0), "pinned": (1, 1), "free": (0, 3)}
-# Polynomials per direction: more gain nothing in double precision.
+# Most polynomials per direction: more do not increase accuracy in double precision.
 _MOST = 24
 
 
@@ -46,18 +46,18 @@ class Plate:
 
         ½ ∫ D [(w_xx + w_yy)² − 2(1−ν)(w_xx w_yy − w_xy²)] = ½ ω² ∫ ρh w²,     D = Eh³ / 12(1−ν²)
 
-    made stationary over w = Σ x^h P_i(x) P_j(y) with Legendre polynomials P, so that frequencies are bounds
-    from above (Leissa 1969, sect. 1.1 and 4). Beam functions in place of polynomials would meet the free
-    edges worse: for a square cantilever 36 of their products give 3.492 where the limit is 3.471.
+    is stationary over w = Σ x^h P_i(x) P_j(y) with Legendre polynomials P, so that frequencies are upper
+    bounds (Leissa 1969, sect. 1.1 and 4). Products of beam functions would satisfy the conditions at free
+    edges less well: for a square cantilever 36 of them give 3.492, while the limit is 3.471.
 
-    Local x is ``along``, local y ``across`` (its part at right angles to x), the normal z = x × y. Without
+    Local x is ``along``, local y ``across`` (its part perpendicular to x), the normal z = x × y. Without
     ``across``, local y is the first of the body's y, z, x that is not nearly along local x, so that a plate
-    along y has the normal x; ``across="x"`` gives it −z.
+    along y has the normal x; with ``across="x"`` its normal is −z.
 
     ``origin`` is the middle of the edge x = 0, which is ``root`` = "clamped", "pinned" or "free"; the other
-    edges are free. In-plane motion and rotary inertia are neglected.
-    ``stations`` names nodes at (x, y), y counted from the middle; "root", "tip" (middles of the edges at
-    x = 0 and x = a) and "corner1" to "corner4" (from (0, −b/2) around) are always there.
+    edges are free. In-plane motion and rotary inertia are neglected. ``stations`` names nodes at (x, y), with
+    y from the middle; nodes "root", "tip" (middles of the edges at x = 0 and x = a) and "corner1" to
+    "corner4" (from (0, −b/2) around) always exist.
     """
 
     def __init__(
@@ -156,12 +156,12 @@ class Plate:
         damping_matrix: object = None,
         second_order: bool = True,
     ) -> FlexiblePart:
-        """Return the lowest modes of bending as a part of a body."""
+        """Return the lowest modes of bending as a flexible part."""
         modes = how_many(modes, where)
         if modes > _MOST**2 // 6:
             raise ModelError(
-                f"{where}: {modes} modes requested, but {_MOST} polynomials per direction carry "
-                f"{_MOST**2 // 6} well; use matrices of finite elements for more"
+                f"{where}: {modes} modes requested, but {_MOST} polynomials per direction represent only "
+                f"{_MOST**2 // 6} accurately; use finite-element matrices for more"
             )
         count, squares, coefficients = self._ritz(modes)
         (x, weights_x), (y, weights_y) = self._gauss(count + 3)
@@ -216,16 +216,14 @@ class Plate:
 
 
 def _powers(x: Array, power: int) -> list[Array]:
-    """x to a power and its first two derivatives, as columns."""
+    """Return x to a power and its first two derivatives, as columns."""
     first = power * x ** max(power - 1, 0)
     second = power * (power - 1) * x ** max(power - 2, 0)
     return [each[:, None] for each in (x**power, first, second)]
 
 
 def _legendre(z: Array, count: int) -> list[Array]:
-    """Return the first Legendre polynomials of z and their first two derivatives by z/2, places ×
-    count each.
-    """
+    """Return the first Legendre polynomials of z and two derivatives by z/2, each as places × count."""
     values = np.polynomial.legendre.legvander(z, count - 1)
     return [values, *(2.0**n * values[:, : len(d)] @ d for n, d in enumerate(_derivatives(count), 1))]
 
@@ -234,6 +232,6 @@ def _legendre(z: Array, count: int) -> list[Array]:
 def _derivatives(count: int) -> list[Array]:
     """Return coefficients of the first two derivatives of the first Legendre polynomials.
 
-    They are kept: they would take half of the time of a node.
+    They are cached, since computing them takes half of the time of a node.
     """
     return [np.polynomial.legendre.legder(np.eye(count), order) for order in (1, 2)]

@@ -1,13 +1,12 @@
-"""Reduction of structures to modes, and its linear algebra: lowest eigenpairs and static solutions, on dense
-or sparse matrices.
+"""Reduction of structures to modes: lowest eigenpairs and static solutions of dense or sparse matrices.
 
 The bases are
 
-free           elastic modes of the part as it floats; its rigid motions are the body's and are left out
+free           elastic modes of the floating part; its rigid motions belong to the body and are left out
 fixed          modes with some freedoms clamped to the body (a cantilever)
-craig-bampton  static modes of an interface, each with one of its freedoms moved by one unit and the others
-               held, and normal modes with the whole interface held; then made orthogonal among themselves
-               (Craig and Bampton 1968). Parts attached at the interface see the exact static flexibility.
+craig-bampton  static modes, in each of which one freedom of the interface moves by one unit and the others
+               are held, and normal modes with all of the interface held; then all are made orthogonal (Craig
+               and Bampton 1968). Parts attached at the interface feel the exact static flexibility.
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ from armillary.errors import ModelError, shown
 from armillary.model.flexible.part import Array, MatrixLike, rigid_motions
 from armillary.model.flexible.part_input import AXES, how_many, known_node
 
-# Below this many freedoms LAPACK on full matrices is faster.
+# With fewer freedoms LAPACK on full matrices is faster.
 _SMALL = 400
-# A pivot of a matrix scaled to a unit diagonal below this is rounding.
+# A smaller pivot of a matrix scaled to a unit diagonal is a rounding error.
 _PIVOT = 1e-13
 # Eigenvalues that differ by a smaller share count as equal.
 _SAME = 1e-9
-# Entries equal up to rounding, as in symmetric structures: the first that exceeds this share of the largest
-# decides, on every machine.
+# Symmetric structures have entries that are equal except for rounding: the first entry above this share of
+# the largest decides, so that the result is the same on every machine.
 _NEARLY = 0.999
-# Modal mass below this share of its value without cancellation is rounding.
+# Modal mass below this share of its value without cancellation is a rounding error.
 _EMPTY = 1e-13
 
 
@@ -56,12 +55,11 @@ class MasslessMotion(Exception):
 def lowest_pairs(
     mass: MatrixLike, stiffness: MatrixLike, count: int, limit: float | None = None
 ) -> tuple[Array, Array]:
-    """Return (ω², φ) of K φ = ω² M φ, lowest first: ``count`` of them, φᵀMφ = 1, the largest entry of φ
-    positive.
+    """Return the ``count`` lowest (ω², φ) of K φ = ω² M φ; φᵀMφ = 1, and the largest entry of φ is positive.
 
-    It is solved shifted and inverted, M φ = μ (K + s M) φ with ω² = 1/μ − s: rigid motions (K singular) and
-    massless freedoms (M singular) do no harm, and low frequencies come out sharpest. With ``limit`` a sparse
-    problem is solved only as far as that angular frequency.
+    The solved problem is M φ = μ (K + s M) φ with ω² = 1/μ − s: rigid motions (K singular) and massless
+    freedoms (M singular) are allowed, and low frequencies are the most accurate. With ``limit`` a sparse
+    problem is solved only up to this angular frequency.
     """
     weights = mass.diagonal()
     ratios = stiffness.diagonal()[weights > 0] / weights[weights > 0]
@@ -81,7 +79,7 @@ def lowest_pairs(
 
 
 def ritz(mass: MatrixLike, stiffness: object, vectors: Array) -> tuple[Array, Array]:
-    """Return the best eigenpairs in the span of some vectors, exactly orthogonal (Rayleigh-Ritz)."""
+    """Return the best eigenpairs in the span of some vectors, orthogonal to rounding (Rayleigh-Ritz)."""
     import scipy.linalg
 
     own, size = np.sum(vectors * (mass @ vectors), axis=0), np.abs(vectors)
@@ -109,11 +107,11 @@ def _alike(squares: Array) -> list[tuple[int, int]]:
 
 
 def _separate_vectors(vectors: Array) -> Array:
-    """Turn the vectors of one eigenvalue among themselves: any combination of them is an eigenvector too.
+    """Return a definite basis of the eigenvectors of one eigenvalue, all combinations of which are possible.
 
-    The first moves the row in which they are largest, and the others are zero there; the second moves the
-    row in which the others are largest, and so on. So the two bending modes of a round beam are one along y
-    and one along z on every machine, not an arbitrary pair at right angles.
+    The first vector has all of the motion of the row in which the vectors are largest; the second that of the
+    row in which the remaining vectors are largest, and so on. So the two bending modes of a round beam are
+    one along y and one along z on every machine, not an arbitrary perpendicular pair.
     """
     left, found = vectors, []
     while left.shape[1] > 1:
@@ -131,13 +129,13 @@ def _full(matrix: MatrixLike) -> Array:
 
 
 def _dense_pairs(mass: MatrixLike, stiffness: object, shift: float, count: int) -> tuple[Array, Array]:
-    """Return the lowest pairs; two more are solved for, so that ``count`` does not part equal frequencies."""
+    """Return the lowest pairs; two more are computed, so that equal frequencies are not separated."""
     for more in (2, 0):
         if count + more > mass.shape[0]:
             continue
         try:
             squares, vectors = ritz(mass, stiffness, _dense_vectors(mass, stiffness, shift, count + more))
-        except MasslessMotion:  # there may be none beyond those requested
+        except MasslessMotion:  # the two further modes may not exist
             if not more:
                 raise
             continue
@@ -166,10 +164,10 @@ def _sparse_vectors(mass: MatrixLike, stiffness: object, shift: float, solve: ob
 
 
 def negative_row(matrix: MatrixLike, least: float) -> int | None:
-    """Return a row in which a symmetric matrix shows an eigenvalue below −``least``; `None` if there is none.
+    """Return a row that is responsible for an eigenvalue below −``least``; `None` if there is none.
 
-    A full matrix: the largest component of the eigenvector. A sparse one: the lowest pivot of A + least 1,
-    which is negative exactly then (Sylvester's law of inertia).
+    For a full matrix it is the largest component of the eigenvector; for a sparse matrix the lowest pivot of
+    A + least 1, which is negative exactly if there is such an eigenvalue (Sylvester's law of inertia).
     """
     if isinstance(matrix, np.ndarray):
         values, vectors = np.linalg.eigh(matrix)
@@ -185,7 +183,7 @@ def negative_row(matrix: MatrixLike, least: float) -> int | None:
 
 
 def _factors(matrix: MatrixLike) -> MatrixLike:
-    """Return the sparse factors of a symmetric matrix with its own diagonal as pivots."""
+    """Return the sparse factors of a symmetric matrix with pivots on its diagonal."""
     from scipy.sparse.linalg import splu
 
     return splu(
@@ -202,7 +200,7 @@ def solve_static(stiffness: object, loads: object) -> Array:
 
 
 def _factorize(matrix: MatrixLike) -> MatrixLike:
-    """x ↦ A⁻¹x of a symmetric positive matrix; raise `SingularMatrix` with the row if it is not positive."""
+    """Return the function x ↦ A⁻¹x of a symmetric matrix; raise `SingularMatrix` if it is not positive."""
     diagonal = matrix.diagonal()
     if np.any(diagonal <= 0):
         raise SingularMatrix(int(np.argmin(diagonal)))
@@ -228,7 +226,7 @@ def _factorize(matrix: MatrixLike) -> MatrixLike:
     outer = scipy.sparse.diags(scale)
     try:
         factors = _factors(outer @ matrix @ outer)
-    except RuntimeError:  # SuperLU's "exactly singular" does not say where
+    except RuntimeError:  # SuperLU's "exactly singular" does not name the row
         raise SingularMatrix(int(np.argmin(diagonal))) from None
     pivots = np.abs(factors.U.diagonal())
     if np.min(pivots) < _PIVOT:
@@ -236,9 +234,9 @@ def _factorize(matrix: MatrixLike) -> MatrixLike:
     return lambda x: (scale * factors.solve((scale * x.T).T).T).T
 
 
-# Strain energy of a rigid motion is rounding: at most this share of its value without cancellation.
+# Largest strain energy of a rigid motion, a rounding error, as a share of its value without cancellation.
 _RIGID = 1e-11
-# Positions and stiffness printed with six digits still fit each other to this.
+# The same for positions and stiffness that are printed with six digits.
 _TIED = 1e-7
 
 BASES = ("free", "fixed", "craig-bampton")
@@ -246,7 +244,7 @@ BASES = ("free", "fixed", "craig-bampton")
 
 @dataclass(frozen=True)
 class Structure:
-    """Nodes with three or six freedoms each, and the matrices between all of them, dense or sparse."""
+    """Nodes with three or six freedoms each, and the dense or sparse matrices of all freedoms."""
 
     where: str
     names: list[str]
@@ -265,11 +263,11 @@ class Structure:
         return rigid_motions(self.positions)[:, : self.freedoms].reshape(-1, 6)
 
     def label(self, freedom: int) -> str:
-        """Return a freedom in the user's names."""
+        """Return the name of a freedom for errors."""
         return f"node '{self.names[freedom // self.freedoms]}' {AXES[freedom % self.freedoms]}"
 
     def select_freedoms(self, entries: object, what: str) -> Array:
-        """Return the freedoms by number from nodes ("root") and single freedoms of nodes ("root.rz")."""
+        """Return the indices of freedoms, from names of nodes ("root") and single freedoms ("root.rz")."""
         axes = AXES[: self.freedoms]
         found: set[int] = set()
         if entries is None:
@@ -292,7 +290,7 @@ class Structure:
 
 @dataclass(frozen=True)
 class Kept:
-    """The freedoms of a structure that may move, and the rigid motions that nothing holds."""
+    """The freedoms of a structure that may move, and the rigid motions that are not held."""
 
     structure: Structure
     freedoms: Array
@@ -303,11 +301,11 @@ class Kept:
         return self.structure.mass[rows][:, columns], self.structure.stiffness[rows][:, columns]
 
     def singular(self, freedom: int) -> ModelError:
-        """Return the error about a freedom that has no resistance."""
+        """Return the error about a freedom without stiffness or mass."""
         return ModelError(
             f"{self.structure.where}: the reduction is singular at {self.structure.label(freedom)}: nothing "
             "holds it (neither stiffness nor mass, a mechanism, or a stiffness that is not positive); fix it "
-            "with fixed=, or complete the matrices there"
+            "with fixed=, or complete its rows of the matrices"
         )
 
 
@@ -320,11 +318,11 @@ def reduce_structure(
     modes: int | None = None,
     frequency_limit: float | None = None,
 ) -> tuple[Array, Array]:
-    """Return the squares of the angular frequencies (N), and shapes n × 6 × N of unit modal mass, lowest
-    first.
+    """Return squares of angular frequencies (N) and shapes n × 6 × N of unit modal mass, lowest first.
 
-    ``modes`` is their number, ``frequency_limit`` (rad/s) the highest frequency; without both, all modes.
-    For a Craig-Bampton basis they count the normal modes; every freedom of the interface adds one.
+    ``modes`` is the number of modes, ``frequency_limit`` (rad/s) the highest frequency; without both, all
+    modes are returned. For a Craig-Bampton basis both concern the normal modes; every freedom of the
+    interface adds one mode.
     """
     where = structure.where
     one_of(basis, BASES, f"{where}: there is no basis ", ModelError)
@@ -356,7 +354,7 @@ def reduce_structure(
 def _rigid(structure: Structure, basis: str) -> Array:
     """Return the rigid motions as independent columns: six, five for points on a line, three for one point.
 
-    No column in a Craig-Bampton basis of a part that its own stiffness ties to the body.
+    There are none in a Craig-Bampton basis of a part whose stiffness connects it to the body.
     """
     vectors, values, _ = np.linalg.svd(structure.rigid, full_matrices=False)
     rigid = vectors[:, values > 1e-10 * values[0]]
@@ -368,7 +366,7 @@ def _rigid(structure: Structure, basis: str) -> Array:
         at = int(np.argmax(np.abs(structure.stiffness @ rigid[:, worst])))
         raise ModelError(
             f"{structure.where}: the stiffness resists rigid motion, most at {structure.label(at)}; "
-            "a free basis needs a part tied to nothing: use basis='fixed', or check positions="
+            "a free basis needs a part that nothing holds: use basis='fixed', or check positions="
         )
     return rigid
 
@@ -415,7 +413,7 @@ def _elastic(kept: Kept, modes: int | None, limit: float | None) -> tuple[Array,
         raise ModelError(
             f"{where}: mode {loose[-1] + 1 - away} has zero frequency and moves {at} most; {remedy}"
         )
-    if away:  # the solver mixes a little rigid motion in
+    if away:  # remove small rigid motions in the solver's results
         momentum = mass @ rigid
         mixed = np.linalg.lstsq(rigid.T @ momentum, momentum.T @ vectors[:, away:], rcond=None)[0]
         squares, vectors = ritz(mass, stiffness, vectors[:, away:] - rigid @ mixed)
@@ -441,9 +439,7 @@ def _no_negative(kept: Kept, squares: Array, share: Array, vectors: Array) -> No
 
 
 def _craig_bampton(kept: Kept, ends: Array, modes: int | None, limit: float | None) -> tuple[Array, Array]:
-    """Return the static modes of the interface and normal modes with the interface held, orthogonal to each
-    other.
-    """
+    """Return static modes of the interface and normal modes with the interface held, made orthogonal."""
     structure, size = kept.structure, len(kept.freedoms)
     inner = np.setdiff1d(kept.freedoms, ends)
     at_ends, at_inner = np.searchsorted(kept.freedoms, ends), np.searchsorted(kept.freedoms, inner)
@@ -480,7 +476,7 @@ def _craig_bampton(kept: Kept, ends: Array, modes: int | None, limit: float | No
 
 
 def _check_independent(kept: Kept, ends: Array, mass: Array) -> None:
-    """Raise an error with the freedom at fault if static and normal modes move the masses dependently."""
+    """Raise an error that names a redundant freedom if static and normal modes are dependent."""
     own = np.diag(mass)
     if np.min(own) > 0:
         scale = 1 / np.sqrt(own)

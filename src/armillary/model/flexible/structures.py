@@ -1,6 +1,4 @@
-"""Flexible parts from nodes, with mode shapes or a stiffness between them, or from the mass and stiffness
-matrices of a finite-element program.
-"""
+"""Flexible parts from nodes with mode shapes or a stiffness, or from finite-element matrices."""
 
 from __future__ import annotations
 
@@ -60,15 +58,15 @@ def from_nodes(
     second_order: bool = True,
     stiffening: bool = False,
 ) -> FlexiblePart:
-    """Return a part of separate masses, n nodes moved by N modes.
+    """Return a part of separate masses: n nodes that N modes move.
 
     ``nodes``: positions by name, or in order (then named "1", "2", …). ``masses``: one per node, or one for
     all. ``inertias``: per node three moments, six elements (11, 22, 33, 12, 13, 23) or 3 × 3, about the node
-    in body axes. ``shapes``: n × 3 × N, n × 6 × N with rotations, or the same stacked node after node (3n ×
-    N, 6n × N); ``rotations``: n × 3 × N. ``frequencies`` in rad/s, or ``stiffness``: modal (N × N) or between
-    the nodes (6n × 6n, or 3n × 3n). Without shapes the modes are computed from that; ``modes`` is their
-    number. ``total_mass``: frequencies and ratios belong to a free vehicle of that mass. ``shortening``: n ×
-    3 × N × N, second-order displacements ½ η_p η_q G_pq, needed for ``stiffening``.
+    in body axes. ``shapes``: n × 3 × N, n × 6 × N with rotations, or the same stacked node by node (3n × N,
+    6n × N); ``rotations``: n × 3 × N. ``frequencies`` in rad/s, or ``stiffness``: modal (N × N) or between
+    the nodes (6n × 6n, or 3n × 3n). Without shapes, ``modes`` modes are computed from the stiffness between
+    the nodes. ``total_mass``: frequencies and ratios belong to a free vehicle of this mass. ``shortening``:
+    n × 3 × N × N, second-order displacements ½ η_p η_q G_pq, needed for ``stiffening``.
     """
     names, positions = node_places(nodes, where)
     modes = None if modes is None else how_many(modes, where)
@@ -180,7 +178,7 @@ def _compute_modes(
     basis: str,
     modes: int | None,
 ) -> tuple[Array, Array, Array]:
-    """ω² and shapes of masses between which a stiffness acts, and that stiffness (6n × 6n)."""
+    """Return ω² and shapes of masses with a stiffness between them, and this stiffness as 6n × 6n."""
     count = len(names)
     if stiffness is None:
         raise ModelError(f"{where}: shapes are missing; give shapes=, or the stiffness= between the nodes")
@@ -205,7 +203,7 @@ def _compute_modes(
 
 
 def _modal(stiffness: object, shapes: Array, names: list[str], where: str) -> tuple[Array, Array | None]:
-    """Return the modal stiffness, and the stiffness between the nodes if that was given."""
+    """Return the modal stiffness, and the stiffness between the nodes if it was given."""
     modes, flat = shapes.shape[2], shapes.reshape(-1, shapes.shape[2])
     found = read_array(stiffness, where, "stiffness")
     whole = _full(found, len(names), where)
@@ -234,7 +232,7 @@ def _shortening(value: object, asked: bool, names: list[str], modes: int, where:
         if asked:
             raise ModelError(
                 f"{where}: stiffening needs shortening=, the second-order displacement of every node "
-                f"({len(names)} × 3 × {modes} × {modes}): how the part shortens does "
+                f"({len(names)} × 3 × {modes} × {modes}): the shortening of the part does "
                 "not follow from masses and shapes"
             )
         return None
@@ -246,7 +244,7 @@ def _shortening(value: object, asked: bool, names: list[str], modes: int, where:
     return result
 
 
-# Nodal stiffness is kept beside the modes up to this many freedoms, as a full matrix.
+# Most freedoms for which the nodal stiffness is kept with the modes, as a full matrix.
 _KEPT = 1200
 
 
@@ -265,16 +263,16 @@ def from_matrices(
     damping_matrix: object = None,
     second_order: bool = True,
 ) -> FlexiblePart:
-    """Return a part from matrices over n nodes with three freedoms each (x, y, z) or six (rx, ry, rz after
-    them).
+    """Return a part from matrices over n nodes with three freedoms each (x, y, z) or six (then rx, ry, rz).
 
     Matrices are dense, SciPy sparse, or files (.npy, sparse .npz, Matrix Market .mtx). ``positions`` are the
-    places of the nodes, by name or in order (then named "1", "2", …). ``fixed`` lists nodes ("root") or
-    freedoms of nodes ("root.rz") that the body holds; ``interface`` those whose static modes a Craig-Bampton
-    basis keeps. ``modes`` and ``frequency_limit`` (rad/s) limit the modes; see `reduction.reduce_structure`.
+    positions of the nodes, by name or in order (then named "1", "2", …). ``fixed`` lists nodes ("root") or
+    freedoms of nodes ("root.rz") that the body holds; ``interface`` lists those for which a Craig-Bampton
+    basis has static modes. ``modes`` and ``frequency_limit`` (rad/s) limit the modes; see
+    `reduction.reduce_structure`.
 
-    The mass matrix may be consistent: mass, centre, inertia and coupling of the modes come from it exactly;
-    see `part` about second-order terms. Freedoms that are fixed still carry their mass.
+    The mass matrix may be consistent: mass, centre, inertia and coupling of the modes follow from it exactly;
+    see `part` about second-order terms. The mass of fixed freedoms is included.
     """
     names, places = node_places(positions, where, "positions")
     mass = read_matrix(mass_matrix, where, "mass_matrix")
@@ -321,7 +319,7 @@ def _mass_times(structure: Structure) -> MassTimes:
 
 
 def _alike(mass: object, stiffness: object) -> tuple[MatrixLike, MatrixLike]:
-    """Return both matrices sparse if one of them is."""
+    """Return both matrices as sparse matrices if one of them is sparse."""
     from scipy import sparse
 
     if sparse.issparse(mass) == sparse.issparse(stiffness):
@@ -330,8 +328,9 @@ def _alike(mass: object, stiffness: object) -> tuple[MatrixLike, MatrixLike]:
 
 
 def _check_structure(structure: Structure) -> Structure:
-    """Return the structure with symmetric matrices, no negative diagonal, and one mass for all three
-    directions.
+    """Return the structure with symmetrised matrices.
+
+    Raise an error for a negative diagonal, or if the masses in the three directions differ.
     """
     where, clean = structure.where, {}
     for what in ("mass", "stiffness"):
@@ -356,9 +355,9 @@ def _check_structure(structure: Structure) -> Structure:
     if np.ptp(masses) > 1e-6 * np.max(masses):
         raise ModelError(
             f"{where}: mass_matrix moves {masses[0]:.6g}, {masses[1]:.6g}, {masses[2]:.6g} of mass along x, "
-            "y, z, but a body has one mass; check that its rows go node after node as positions= does, with "
-            "x, y, z (and rx, ry, rz) of each, and that the rows of clamped nodes are there too (fixed= "
-            "takes them out)"
+            "y, z, but a body has one mass; check that its rows have the order of positions=, with x, y, z "
+            "(and rx, ry, rz) of each node, and that the rows of clamped nodes are included (fixed= removes "
+            "them)"
         )
     return structure
 
@@ -373,14 +372,14 @@ def _check_symmetric_matrix(structure: Structure, matrix: MatrixLike, what: str)
         i, j = int(difference.row[worst]), int(difference.col[worst])
         raise ModelError(
             f"{structure.where}: {what}_matrix is not symmetric: ({structure.label(i)}, "
-            f"{structure.label(j)}) is {matrix[i, j]:.6g}, but the other way round {matrix[j, i]:.6g}; a "
+            f"{structure.label(j)}) is {matrix[i, j]:.6g}, but the transposed element {matrix[j, i]:.6g}; a "
             "file with one triangle only must be marked (Matrix Market 'symmetric'), else add the other"
         )
     return (0.5 * (matrix + matrix.T)).tocsr()
 
 
 def _positive_mass(structure: Structure) -> None:
-    """Raise an error with the entry or freedom at fault if a motion has negative kinetic energy."""
+    """Raise an error that names an element or freedom if a motion has negative kinetic energy."""
     mass, scale = structure.mass, np.sqrt(structure.mass.diagonal())
     if isinstance(mass, np.ndarray):
         rows, columns = np.nonzero(mass)
@@ -407,8 +406,9 @@ def _positive_mass(structure: Structure) -> None:
 
 
 def _lumps(structure: Structure, fixed: Array, shapes: Array) -> Lumps | None:
-    """Return the moving nodes as separate masses; `None` if there are too many, if the mass matrix is not
-    lumped, or if a node is held only in part.
+    """Return the moving nodes as separate masses.
+
+    Return `None` if there are too many, if the mass matrix is not lumped, or if a node is partly held.
     """
     count, freedoms = len(structure.names), structure.freedoms
     held = np.isin(np.arange(count * freedoms), fixed).reshape(count, freedoms)

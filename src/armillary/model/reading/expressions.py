@@ -1,5 +1,6 @@
-"""Names, numbers, texts and expressions as users write them, read and checked; mass and inertia of bodies;
-functions that texts may call besides the mathematical ones.
+"""Readers of the user's names, numbers, texts and expressions, and of the mass and inertia of bodies.
+
+Texts may call mathematical functions and ``MODEL_FUNCTIONS``.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ Maker = Callable[[str, Given, str], Expr]
 
 
 def read_mass(value: object, body: str, read: Reader, make: Maker) -> Expr:
-    """Return the mass; if it is left out, a parameter named after the body."""
+    """Return the mass; if it is not given, a parameter named after the body."""
     if value is None:
         return make(f"{body}.mass", MASS, f"mass of {body}")
     mass = read(value, MASS)
@@ -52,7 +53,11 @@ def read_mass(value: object, body: str, read: Reader, make: Maker) -> Expr:
 
 
 def read_inertia(value: Given, body: str, read: Reader, make: Maker, *, check: bool) -> ExprMatrix:
-    """Return the inertia about the mass centre in body axes: 0, three moments, six elements or a 3×3."""
+    """Return the inertia matrix about the mass centre, in body axes.
+
+    ``value`` is 0, three moments, six elements or a 3×3 matrix; if it is not given, three moments are
+    parameters named after the body.
+    """
     if value is None:
         moments = [
             make(f"{body}.I{i}{i}", INERTIA, f"moment of inertia of {body} about its own {a}")
@@ -100,7 +105,7 @@ def _symmetric_matrix(six: list[Expr]) -> ExprMatrix:
 
 
 def _check_symmetric(matrix: list[list[Expr]], body: str) -> None:
-    """Check that elements are equal; numbers may differ by rounding, as in a tensor that was turned."""
+    """Check that a matrix is symmetric; numbers may differ by rounding, as in a tensor that was rotated."""
     rounding = 1e-12 * max([abs(e.data) for row in matrix for e in row if e.kind == "number"], default=0)
     for i in range(3):
         for j in range(i):
@@ -158,7 +163,7 @@ def finite_number(value: object, what: str) -> float:
 
 
 def with_dimension(value: float, dimension: Given) -> Expr:
-    """Return a number of the model's data with its dimension; zero stays plain zero, so that it vanishes."""
+    """Return a number of the model's data with its dimension; zero is ZERO, so that its terms vanish."""
     return number(value, dimension) if value else ZERO
 
 
@@ -183,8 +188,9 @@ MODEL_FUNCTIONS: dict[str, tuple[AnyFunction, Given]] = {
 
 
 def giving_nodes(function: Callable[..., object]) -> AnyFunction:
-    """Return the function with its plain numbers turned into expressions, such as the dot product 0 or 1 of
-    two axes of one body.
+    """Return the function with numbers in its results converted to expressions.
+
+    Such a number is the dot product 0 or 1 of two axes of one body.
     """
 
     def call_with_nodes(*arguments: object) -> Given:
@@ -211,7 +217,7 @@ def count_arguments(function: Callable[..., object]) -> Given:
 
 
 def stated_arguments(function: Callable[..., object], arity: object, name: str) -> Given:
-    """Return the number of arguments that a user states, else the number that is found."""
+    """Return the number of arguments that a user states, else the number in the function's signature."""
     if arity is None:
         return count_arguments(function)
     if isinstance(arity, bool) or not isinstance(arity, int) or not 0 <= arity <= _MOST_ARGUMENTS:
@@ -229,7 +235,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
 
 
 def check_new_name(system: Description, name: str, kind: str) -> None:
-    """Raise an error if a name is no identifier, reserved or taken."""
+    """Raise an error if a name is not an identifier, or is reserved or in use."""
     if not isinstance(name, str) or not _NAME.match(name):
         near = re.sub(r"\W+", "_", name.strip(), flags=re.ASCII).strip("_") if isinstance(name, str) else ""
         hint = f"; write '{near}'" if _NAME.match(near) else ""
@@ -260,7 +266,7 @@ def check_new_name(system: Description, name: str, kind: str) -> None:
 def parameter(
     system: Description, name: str, default: float | None = None, *, units: str | None = None, about: str = ""
 ) -> Expr:
-    """Add a constant that each run may set. ``default`` is in ``units`` (a Pint quantity brings its own)."""
+    """Add a constant that each run may set. ``default`` is in ``units``, unless it is a Pint quantity."""
     check_new_name(system, name, "parameter")
     text(about, f"the description of parameter '{name}'", ModelError)
     dimension = parse_unit(units).dimension if units is not None else None
@@ -284,7 +290,7 @@ def declare_parameter(
     default: float | None = None,
     units: str | None = None,
 ) -> Expr:
-    """Return a new parameter; its dimension is None if none is stated."""
+    """Add a parameter; its dimension is None if none is stated."""
     node = symbol(
         name,
         "parameter",
@@ -300,7 +306,7 @@ def declare_parameter(
 
 
 def make_parameter(system: Description, name: str, dimension: Dimension, about: str) -> Expr:
-    """Return a new parameter in the units of the model."""
+    """Add a parameter in the units of the model."""
     return declare_parameter(system, name, dimension, about, units=system.units.unit_text(dimension))
 
 
@@ -308,9 +314,10 @@ def make_parameter(system: Description, name: str, dimension: Dimension, about: 
 def function(
     system: Description, name: str, function: Callable[..., object], arity: int | None = None
 ) -> AnyFunction:
-    """Name a function for use in texts: a Python function of expressions (traced, so that it becomes part
-    of the program), a lookup table or a foreign compiled function. Return it unchanged, for use in
-    Python.
+    """Name a function for use in texts; return it unchanged, for use in Python.
+
+    It is a Python function of expressions (traced, so that it becomes part of the program), a lookup table or
+    a foreign compiled function.
     """
     check_new_name(system, name, "function")
     if not callable(function):
@@ -330,12 +337,12 @@ def expression(
     dimension: Dimension | None = None,
     local: Mapping[str, Expr] | None = None,
 ) -> Expr:
-    """Return a scalar from text, a number or an expression; checked for its dimension where one is given."""
+    """Return a scalar expression from text, a number or an expression; check a given dimension."""
     known = len(system.parameters)
     try:
         return _read_scalar(system, value, where, dimension, local or {})
     except BaseException:
-        while len(system.parameters) > known:  # parameters made by the refused text
+        while len(system.parameters) > known:  # remove parameters that the faulty text has declared
             system.parameters.popitem()
         raise
 
@@ -398,7 +405,7 @@ def check_dimension(system: Description, node: Expr, dimension: Dimension | None
 
 
 def _slopes_of_tables(system: Description, text: str) -> dict[str, tuple[AnyFunction, Given]]:
-    """Return functions NAME_dx and NAME_dy for derivatives of tables that a text names."""
+    """Return, by name, the derivatives of tables that occur in a text, NAME_dx and NAME_dy."""
     if "_d" not in text:
         return {}
 
@@ -412,8 +419,9 @@ def _slopes_of_tables(system: Description, text: str) -> dict[str, tuple[AnyFunc
 def parse_text(
     system: Description, text: str, where: str, local: Mapping[str, Expr], *, checked: bool = True
 ) -> Given:
-    """Return the value of a text: a scalar, a vector, a body or a point; ``local`` names go before the
-    model's.
+    """Return the value of a text: a scalar, a vector, a body or a point.
+
+    Names in ``local`` take precedence over those of the model.
     """
     own = {**MODEL_FUNCTIONS, **quantities_of(system), **_slopes_of_tables(system, text), **system.functions}
     table = {
@@ -424,7 +432,7 @@ def parse_text(
     def is_known(name: str) -> Given:
         try:
             return local[name] if name in local else lookup(system, name)
-        except ModelError as error:  # as an ExpressionError it gets the place in the text
+        except ModelError as error:  # an ExpressionError gets the column in the text
             raise ExpressionError(str(error)) from None
 
     try:
@@ -440,7 +448,7 @@ def parse_text(
 
 
 def lookup(system: Description, name: str) -> Given:
-    """Return the value of a name in a text; an undeclared plain one becomes a parameter without a default."""
+    """Return the value of a name in a text; an unknown name without dots becomes a new parameter."""
     if not _PLAIN.match(name):
         return _find_quoted(system, name)
     head, _, tail = name.partition(".")
@@ -462,7 +470,7 @@ def lookup(system: Description, name: str) -> Given:
             return number(math.pi)
         if name in ("ground", "world"):
             return system.ground
-        owner = name.removesuffix("_mode")  # in older texts floor_mode is the memory of the contact floor
+        owner = name.removesuffix("_mode")  # older texts call the memory of a contact "floor" floor_mode
         touches = owner != name and (owner in system.loads or owner in system.contacts)
         if touches and f"{owner}_status" in system.memories:
             return system.memories[f"{owner}_status"].symbol
@@ -481,7 +489,7 @@ def lookup(system: Description, name: str) -> Given:
 
 
 def _find_quoted(system: Description, name: str) -> Given:
-    """Return a variable by a name that texts quote: a rate such as A.u1', the force of a constraint."""
+    """Return a variable with a name in back quotes: a rate such as A.u1', the force of a constraint."""
     if name == "mass centre":  # a point about which energy and momentum may be taken
         return name
     known = {s.data.name: s for s in variables(system)}
@@ -493,9 +501,11 @@ def _find_quoted(system: Description, name: str) -> Given:
 def define(
     system: Description, name: str, value: object, *, label: str = "", units: str | None = None
 ) -> None:
-    """Name an expression or vector for texts; it is read when a text first uses it. Text models need it; in
-    Python a variable does the same. ``label`` keeps the value whole in the equations, under that name;
-    ``units`` are the units of an expression whose plain numbers lack them, "" if unknown.
+    """Name an expression or vector for use in texts; it is read at its first use.
+
+    Text models need this; in Python a variable does the same. With a ``label`` the value is an intermediate
+    value of this name in the equations. ``units`` are the units of an expression with numbers of unstated
+    units, "" if they are not known.
     """
     check_new_name(system, name, "expression")
     if not isinstance(value, str | Expr | Vector | Dyadic | Body | Point):
@@ -515,7 +525,7 @@ def _find_definition(system: Description, name: str) -> Given:
     try:
         where = f"expression '{name}'"
         read = value
-        if isinstance(value, str):  # if units are stated, plain numbers lack them, and sums cannot be checked
+        if isinstance(value, str):  # with stated units, numbers have none, so sums cannot be checked
             read = parse_text(system, value, where, {}, checked=checked)
         made = (
             _intermediate(read_expression(system, read, where), label, dimension)
@@ -538,7 +548,7 @@ def _intermediate(node: Expr, label: str, dimension: Dimension | None) -> Expr:
 
 
 def refuse_equation(expression: object, where: str, remedy: str) -> None:
-    """Raise an error for a text with an equals sign: only an expression, with its zero, is meant here."""
+    """Raise an error for a text with an equals sign where an expression that becomes zero is needed."""
     if isinstance(expression, str) and _EQUALS.search(expression):
         left, right = _EQUALS.split(expression, maxsplit=1)
         raise ModelError(

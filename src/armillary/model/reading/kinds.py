@@ -1,11 +1,11 @@
-"""Kinds of values in a text model, and the types of arguments that have them.
+"""Kinds of values in a text model, and the types of arguments with such values.
 
 A kind states which values are allowed, in words for errors and as JSON schema for editors. Texts of some
 kinds contain names of the model, which change when a subsystem is included under a prefix.
 
-The types at the end of this file join what Python accepts as an argument of a verb or object and the kind of
+The types at the end of this file combine the Python type of an argument of a verb or object with the kind of
 its value in a text model. Readers and writers of text models find the kind in the annotation
-(``argument_kinds``), so that a signature is the one list of the arguments. An argument of another kind is
+(``argument_kinds``), so that the signature is the only list of arguments. An argument of another kind is
 annotated ``Annotated[type, KIND]``.
 """
 
@@ -15,7 +15,7 @@ import builtins
 import inspect
 import sys
 from collections import ChainMap, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import SimpleNamespace
 from typing import Annotated, SupportsFloat, TypeAlias, get_args, get_type_hints
@@ -37,9 +37,7 @@ class Kind:
     words: str
 
     def fits(self, value: object) -> bool:
-        """Return whether a value is of this kind; the meaning of its texts is checked by the reader of the
-        value.
-        """
+        """Return whether a value is of this kind; the reader of the value checks the meaning of its texts."""
         raise NotImplementedError
 
     def schema(self) -> Schema:
@@ -51,12 +49,12 @@ class Kind:
         return value
 
     def python(self, value: object) -> Given:
-        """Return the Python value of a value in a file."""
+        """Convert a value in a file to a Python value."""
         return tuples(value)
 
 
 class Plain(Kind):
-    """A number, a flag, or a text in the user's own words: nothing in it is a name of the model."""
+    """A number, a flag, or a text in the user's own words, which contains no names of the model."""
 
     def __init__(self, words: str, types: tuple[type, ...], choices: tuple[str, ...] = ()) -> None:
         self.words, self.types, self.choices = words, types, choices
@@ -88,62 +86,33 @@ class Described(Kind):
         return {**self.of.schema(), "description": self.about, **examples, **self.bounds}
 
 
-class TableKind(Kind):
-    """A table with any keys and values."""
+class Tested(Kind):
+    """Values that pass a test, with its words and its JSON schema."""
 
-    words = "a table"
-
-    def fits(self, value: object) -> bool:
-        return isinstance(value, Mapping)
-
-    def schema(self) -> Schema:
-        return {"type": "object"}
-
-
-class FileName(Kind):
-    """The name of a file or folder, not empty."""
-
-    def __init__(self, words: str) -> None:
-        self.words = words
+    def __init__(self, words: str, fits: Callable[[Given], bool], schema: Schema) -> None:
+        self.words, self._fits, self._schema = words, fits, schema
 
     def fits(self, value: object) -> bool:
-        return isinstance(value, str) and bool(value.strip()) and "\0" not in value
+        return self._fits(value)
 
     def schema(self) -> Schema:
-        return {"type": "string"}
+        return dict(self._schema)
 
 
-class PositiveNumber(Kind):
-    """A number above zero."""
+def whole_number(least: int) -> Tested:
+    """Return the kind of whole numbers with a lower bound."""
 
-    def __init__(self, words: str) -> None:
-        self.words = words
+    def fits(value: object) -> bool:
+        return isinstance(value, int) and not isinstance(value, bool) and value >= least
 
-    def fits(self, value: object) -> bool:
-        return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
-
-    def schema(self) -> Schema:
-        return {"type": "number", "exclusiveMinimum": 0}
-
-
-class WholeNumber(Kind):
-    """A whole number with a lower bound."""
-
-    def __init__(self, least: int) -> None:
-        self.least, self.words = least, f"a whole number, at least {least}"
-
-    def fits(self, value: object) -> bool:
-        return isinstance(value, int) and not isinstance(value, bool) and value >= self.least
-
-    def schema(self) -> Schema:
-        return {"type": "integer", "minimum": self.least}
+    return Tested(f"a whole number, at least {least}", fits, {"type": "integer", "minimum": least})
 
 
 class Written(Kind):
-    """A text in the model's names, or a number where ``number`` allows one.
+    """A text with names of the model, or a number if ``number`` allows one.
 
-    ``variables`` are the names that only this text has, such as the variables of a law, with their
-    dimensions. In Python a function of them may stand in place of the text.
+    ``variables`` are names that have a meaning only in this text, such as the variables of a law, with their
+    dimensions. In Python a function of these variables may replace the text.
     """
 
     def __init__(self, words: str, *, number: bool = True, **variables: Dimension) -> None:
@@ -168,7 +137,7 @@ class ListOf(Kind):
         self.of, self.count = of, count
 
     @property
-    # mypy: a property in place of the attribute of other kinds.
+    # mypy: a property overrides the attribute of other kinds.
     def words(self) -> str:  # type: ignore[override]
         return f"a list of {self.count or 'values, each'} {'× ' if self.count else ''}{self.of.words}"
 
@@ -185,7 +154,7 @@ class ListOf(Kind):
 
 
 class Turned(Kind):
-    """A sequence of axes and its angles, ["zx", 0.1, "tilt"]: the axes are not a name of the model."""
+    """A sequence of axes with its angles, ["zx", 0.1, "tilt"]; the text of the axes is not a name."""
 
     words = 'axes and their angles such as ["zx", 0.1, "tilt"]'
 
@@ -213,7 +182,7 @@ class Turned(Kind):
 
 
 class TableOf(Kind):
-    """Values of one kind by name; ``keys``: the names are the model's own."""
+    """Values of one kind by name; ``keys`` states whether these are names of the model."""
 
     def __init__(self, of: Kind, keys: bool = True) -> None:
         self.of, self.keys = of, keys
@@ -301,7 +270,7 @@ class KeyedTable(Kind):
 def argument_kinds(function: AnyFunction) -> dict[str, Kind]:
     """Return the kinds in the annotations of a function or class, by argument."""
     own = getattr(inspect.unwrap(function), "__globals__", None) or vars(sys.modules[function.__module__])
-    # Names that are imported only for type checkers have no kind.
+    # Names that are imported only for type checkers are unknown here; they count as ``Given``, with no kind.
     names = ChainMap(own, vars(builtins), defaultdict(lambda: Given))
     found: dict[str, Kind] = {}
     given = {p.name: p.annotation for p in inspect.signature(function).parameters.values()}
@@ -314,12 +283,14 @@ def argument_kinds(function: AnyFunction) -> dict[str, Kind]:
 
 
 class ObjectForm:
-    """The form of an object as a table: the key that identifies it, and the ``argument`` of ``make`` whose
-    value the key has. The other keys are the other arguments of ``make``, of the kinds in its annotations.
+    """The form of an object as a table.
+
+    The key ``key`` identifies the object, and its value is the ``argument`` of ``make``. The other keys are
+    the other arguments of ``make``, with the kinds in its annotations.
 
     ``argument`` None: the argument has the name of the key. "": ``make`` has no arguments (``fixed = true``).
-    ``spread``: the key has a list of all arguments without a default, in order. Arguments in ``without`` are
-    no keys.
+    ``spread``: the value of the key is a list of all arguments without a default, in order. Arguments in
+    ``without`` are not keys.
     """
 
     def __init__(
@@ -335,7 +306,7 @@ class ObjectForm:
 
     @cached_property
     def fields(self) -> dict[str, Kind]:
-        """The kinds of values by key."""
+        """The kind of value of each key."""
         if self.argument == "":
             return {self.key: FLAG}
         kinds = {name: kind for name, kind in argument_kinds(self.make).items() if name not in self.without}
@@ -354,10 +325,9 @@ class ObjectForm:
         """Return the keys of arguments that have no default."""
         if self.argument is not None or self.spread:
             return []
-        places = inspect.signature(self.make).parameters.values()
-        return [
-            p.name for p in places if p.default is p.empty and p.name in self.fields and p.name != self.key
-        ]
+        parameters = inspect.signature(self.make).parameters.values()
+        needed = [p.name for p in parameters if p.default is p.empty]
+        return [name for name in needed if name in self.fields and name != self.key]
 
     def arguments(self, table: DataMapping) -> tuple[list[Given], DataTable]:
         """Return the arguments of ``make`` from a table."""
@@ -383,7 +353,7 @@ class OneOf(Either):
         self.called = f"a table with one of the keys {', '.join(form.key for form in forms)}"
 
     @cached_property
-    # mypy: a property in place of the attribute.
+    # mypy: a property overrides the attribute.
     def kinds(self) -> tuple[Kind, ...]:  # type: ignore[override]
         return tuple(form.table for form in self.forms)
 
@@ -414,6 +384,7 @@ def tuples(value: object) -> Given:
 NUMBER = Plain("a number", (int, float))
 QUANTITY = Plain('a number, or a text with units such as "25 mm"', (int, float, str))
 COUNT = Plain("a whole number", (int,))
+ANY_TABLE = Tested("a table", lambda value: isinstance(value, Mapping), {"type": "object"})
 FLAG = Plain("true or false", (bool,))
 WORDS = Plain("a text", (str,))
 UNITS = Plain('units such as "N*m/rad"', (str,))
@@ -447,7 +418,7 @@ Count = Annotated[int, COUNT]
 Flag = Annotated[bool, FLAG]
 Words = Annotated[str, WORDS]
 UnitText = Annotated[str, UNITS]
-# A text, or the value that it stands for. Quantities of Pint have ``__float__``, too.
+# A text, or the value that the text means. Quantities of Pint have ``__float__``, too.
 GivenScalar: TypeAlias = Expr | SupportsFloat | str
 GivenTriple: TypeAlias = Sequence[GivenScalar] | np.ndarray
 GivenMatrix: TypeAlias = Sequence[GivenTriple] | np.ndarray

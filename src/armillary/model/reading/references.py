@@ -1,6 +1,6 @@
-"""References of users to bodies, points, directions, speeds and constants, as objects or texts, each checked.
+"""Readers of references to bodies, points, directions, speeds and constants, given as objects or texts.
 
-A fixed orientation is a matrix, or a sequence of turns about body-fixed axes.
+A constant orientation is a matrix, or a sequence of turns about body-fixed axes.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def find_body(system: Description, body: object, where: str) -> Body:
 
 
 def find_point(system: Description, point: object, where: str) -> Point:
-    """Return a point of a body of the system; a body stands for its origin."""
+    """Return a point of a body of the system; a body means its origin."""
     found = parse_text(system, point, where, {}) if isinstance(point, str) else point
     if isinstance(found, Body):
         found = found.origin
@@ -74,7 +74,7 @@ def unit_direction(system: Description, value: object, where: str) -> Vector:
         )
     if not vector.terms:
         raise ModelError(f"{where}: its direction is the zero vector")
-    # Numbers of a text are numbers of Python here, so that both give the same unit vector.
+    # Numbers in texts become Python numbers, so that texts and objects give the same unit vector.
     vector = vector.map(lambda c: c.data if isinstance(c, Expr) and c.kind == "number" else c)
     for (frame, _), size in vector.terms.items():
         if system.ground.frame not in vec.ancestors(frame):
@@ -137,12 +137,12 @@ def find_speed(system: Description, thing: object, where: str) -> Expr:
 
 
 def find_speeds(system: Description, things: object, where: str) -> tuple[Expr, ...]:
-    """Return the speeds that one value or a list of values names."""
+    """Return the speeds that a value, or each value of a list, names."""
     return tuple(find_speed(system, thing, where) for thing in several(things))
 
 
 def several(things: object) -> list[Given]:
-    """Return a list, from a list, one item or `None`."""
+    """Return a list: of the items of a list or tuple, of one item, or empty for `None`."""
     if things is None:
         return []
     return list(things) if isinstance(things, list | tuple) else [things]
@@ -158,14 +158,14 @@ def known_value(node: Expr) -> float | None:
 def bounded_constant(
     system: Description, value: object, where: str, dimension: Dimension, *, positive: bool = False
 ) -> Expr:
-    """Return a constant that is not negative, or is positive, as far as that is known here."""
+    """Return a constant; raise an error if its value is known to be negative, or zero with ``positive``."""
     node = constant_reader(system, where, dimension)(value)
     check_sign(node, where, positive=positive)
     return node
 
 
 def check_sign(node: Expr, where: str, *, positive: bool = False) -> None:
-    """Raise an error for a value that is known here and is negative, or zero if it must be positive."""
+    """Raise an error if a value is known to be negative, or zero with ``positive``."""
     size = known_value(node)
     if size is not None and (size < 0 or (positive and size == 0)):
         raise ModelError(f"the {where} is {size:g}; give a {'positive number' if positive else 'number ≥ 0'}")
@@ -181,7 +181,7 @@ def function_of_time(system: Description, value: object, where: str, dimension: 
 
 
 def ground_place(system: Description, value: Given, where: str, dimension: Dimension = LENGTH) -> ExprTriple:
-    """Return three functions of time and parameters in the ground's axes, from three values or a vector."""
+    """Return components in the ground's axes, functions of time and parameters, of a triple or a vector."""
     if isinstance(value, Vector):
         frames = {frame for frame, _ in value.terms}
         if frames - {system.ground.frame}:

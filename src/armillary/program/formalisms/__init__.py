@@ -4,7 +4,7 @@ Enters: a ``Derivation`` (formalism.py). Leaves: ``DerivedEquations``. Read ``fo
 ``tree_formalisms.py`` and ``recursive.py``.
 
     recursive.py, back_substitution.py (hubs.py)           accelerations of a tree of links
-    tree_formalisms.py                                     Kane's equations; the programs of all three
+    tree_formalisms.py                                     Kane's equations; programs of all these formalisms
     momentum.py (momentum_states.py)                       momenta as states
     redundant.py (redundant_equations.py, absolute_*.py)   bodies by their positions, joints as constraints
     jpl.py (jpl_*.py)                                      JPL's MBDYFR, MBDYFN and MBDYFL

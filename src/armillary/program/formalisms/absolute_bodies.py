@@ -1,4 +1,4 @@
-"""Bodies in absolute coordinates, each by itself: position of the origin, Euler parameters and modes."""
+"""Bodies in absolute coordinates, independent of each other: origin, Euler parameters and modes."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ from armillary.model.joints.free import quaternion_rates, quaternion_rotation
 
 # Modes of flexible parts in absolute coordinates, and the frames of their nodes.
 #
-# Park and Chiou's equation of motion has an internal force S(u) of flexible members (1987, eq. 2.1). Here the
-# deformation of a part is in modes: amplitudes η and rates ξ are added to the position, Euler parameters and
-# speeds of the part, with the kinetic energy of model/flexible/part.py
+# Park and Chiou's equation of motion has an internal force S(u) of flexible members (1987, eq. 2.1). Here
+# modes describe the deformation of a part: amplitudes η and rates ξ are added to the position, Euler
+# parameters and speeds of the part, with the kinetic energy of model/flexible/part.py
 #
 #     T = ½ m v·v + v·R(w × h) + ½ w·Jw + v·R Pξ + w·Hξ + ½ ξ·Mξ          S(u) = Kη + Cξ
 #
-# A node adds no unknowns. Its frame follows from its part's and the modes,
+# A node adds no unknowns. Its frame follows from the frame of its part and the modes,
 #
 #     R_N = R Exp(b)        p_N = p + R x        w_N = Expᵀ w + Θξ        v_N = v + R(w × x) + R_N Ψξ
 #
@@ -60,7 +60,7 @@ from armillary.model.joints.free import quaternion_rates, quaternion_rotation
 
 @dataclass(frozen=True, eq=False)
 class AbsoluteModes:
-    """Amplitudes η and rates ξ of a part's modes, the description's symbols for both, and the deformation."""
+    """Amplitudes η and rates ξ of a part's modes, the description's symbols for both, the deformation."""
 
     eta: tuple[Expr, ...]
     xi: tuple[Expr, ...]
@@ -70,9 +70,7 @@ class AbsoluteModes:
 
 @dataclass(frozen=True, eq=False)
 class NodeFrame:
-    """A node in absolute terms: rotation R to ground axes, origin and velocity in ground axes, spin in its
-    own axes.
-    """
+    """The absolute motion of a node: R, origin and velocity in ground axes, spin in the node's axes."""
 
     part: int
     step: Flexed
@@ -150,8 +148,10 @@ def modal_mass(part: AbsoluteBody, rows: Sequence[Triple]) -> dict[tuple[Expr, E
 
 
 def modal_remainders(part: AbsoluteBody) -> tuple[Triple, Triple, list[Scalar]]:
-    """Return (force, moment, remainders): inertia force and moment of modal speeds in body axes, and the
-    terms 2 w·Σ ξ A − ½ w·(∂J/∂η) w + Kη + Cξ of each mode's own equation.
+    """Return (force, moment, remainders) of modal speeds.
+
+    Force and moment are inertia forces in body axes; the remainder of each mode's equation consists of
+    2 w·Σ ξ A − ½ w·(∂J/∂η) w + Kη + Cξ.
     """
     assert part.modes is not None
     w, shape = part.w, part.modes.shape
@@ -163,24 +163,25 @@ def modal_remainders(part: AbsoluteBody) -> tuple[Triple, Triple, list[Scalar]]:
     return force, moment, own
 
 
-# Bodies in absolute coordinates: position of the origin and Euler parameters, each body by itself.
+# Bodies in absolute coordinates: position of the origin and Euler parameters of each body.
 #
 # Coordinates of a body are the position d of its origin in ground axes and its Euler parameters e; speeds are
 # the velocity v of the origin in ground axes and the angular velocity w in body axes (Park & Chiou 1987,
 # sections 2 and 5). If a body's joint is on the ground, d has only the distances along the joint's slides:
-# directions in which the origin cannot move are no coordinates and need no constraints. The origin is used,
-# not the mass centre, because joints hold the origin: their constraints then have constant coefficients of v,
-# and a body that is pinned to the ground has no translations at all.
+# directions in which the origin cannot move have no coordinates and need no constraints. The reference point
+# is the origin, not the mass centre, because joints hold the origin: the coefficients of v in their
+# constraints are then constant, and a body that is pinned to the ground has no translations.
 #
-# A part is a body with all bodies fixed to it. A flexible body is a part with the amplitudes and rates of its
-# modes among its coordinates and speeds; a body that is fixed to a node is another part. Nodes have indices
+# A part is a body with all bodies fixed to it. A flexible body is a part whose coordinates and speeds include
+# the amplitudes and rates of its modes; a body that is fixed to a node is another part. Nodes have indices
 # below GROUND.
 
 
 @dataclass(frozen=True, eq=False)
 class JointSteps:
-    """A joint's steps by kind: slides, turns, or one step that turns freely; axes as the description has
-    them.
+    """A joint's steps by kind: slides, turns, or one step that rotates freely (``whole``).
+
+    Axes are those of the description.
     """
 
     slides: tuple[Slide, ...]
@@ -196,7 +197,7 @@ class JointSteps:
 
     @property
     def axes(self) -> list[Triple] | None:
-        """Axes about which the child turns, each in the axes after earlier turns; None if it turns freely."""
+        """Axes about which the child turns, each after the earlier turns; None if it rotates freely."""
         if isinstance(self.whole, Tumble) or (isinstance(self.whole, Drift) and len(self.whole.angular) == 3):
             return None
         return [IDENTITY[i] for i in self.whole.angular] if self.whole else [t.axis for t in self.turns]
@@ -216,7 +217,7 @@ class AbsoluteBody(RigidGroup):
     origin: Triple
     velocity: Triple
     modes: AbsoluteModes | None = None
-    end: NodeFrame | None = None  # the node at which its joint holds it; None: at its origin
+    end: NodeFrame | None = None  # the node at which the joint holds the part; None: at its origin
 
     @property
     def linear(self) -> tuple[Expr, ...]:
@@ -237,12 +238,12 @@ class AbsoluteBody(RigidGroup):
 
     @property
     def deformed_first(self) -> Triple:
-        """h with the present deformation."""
+        """First moment h with the present deformation."""
         return self.first if self.modes is None else add(self.first, self.modes.shape.first)
 
     @property
     def deformed_inertia(self) -> Matrix:
-        """J with the present deformation."""
+        """Inertia J with the present deformation."""
         return self.inertia if self.modes is None else matrix_sum(self.inertia, self.modes.shape.inertia)
 
     def rates(self) -> dict[Expr, Scalar]:
@@ -293,9 +294,7 @@ class AbsoluteBodies:
         return add(own, matrix_vector(transposed(self.rotation(index)), named(ground, "in_ground")))
 
     def _home(self, frame: Frame) -> tuple[int, Matrix]:
-        """Return (part, rotation into its axes) for a frame; a frame inside a joint belongs to the
-        body before it.
-        """
+        """Return (part, rotation to its axes) of a frame; a frame inside a joint belongs to the parent."""
         known: Frame = frame
         while known not in self.frames:
             assert known.parent is not None
@@ -333,7 +332,7 @@ def _part(system: Description, group: RigidGroup, index: int, plain: Undimension
         return tuple(symbol(f"{name}.{letter}{i}", role, owner=system.identity, about=about) for i in numbers)
 
     along = range(1, len(basis) + 1)
-    d = symbols("d", "coordinate", along, f"place of {name}'s origin in the ground")
+    d = symbols("d", "coordinate", along, f"position of {name}'s origin in the ground")
     e = symbols("e", "coordinate", range(4), f"Euler parameter of {name} in the ground")
     v = symbols("v", "speed", along, f"velocity of {name}'s origin in the ground")
     w = symbols("w", "speed", range(1, 4), f"angular velocity of {name} in its own axes")
@@ -425,8 +424,10 @@ def mass_block(part: AbsoluteBody) -> dict[tuple[Expr, Expr], Scalar]:
 
 
 def inertia_remainder(part: AbsoluteBody) -> tuple[Triple, Triple, list[Scalar]]:
-    """Return (force, moment, modal): R (w × (w × h)) in ground axes, w × J w about the origin in body axes,
-    both with the parts of modal speeds; and the remainders of the modes' equations.
+    """Return (force, moment, modal): the inertia forces of a part for steady speeds.
+
+    They are R (w × (w × h)) in ground axes and w × J w about the origin in body axes, both with the parts of
+    modal speeds, and the remainders of the modes' equations.
     """
     h = part.deformed_first
     centrifugal = cross_triples(part.w, named(cross_triples(part.w, h), f"wh_{part.name}"))

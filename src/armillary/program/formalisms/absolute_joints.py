@@ -1,4 +1,4 @@
-"""Joints between parts in absolute coordinates: their constraints, and their own speeds.
+"""Joints between parts in absolute coordinates: their constraints, and the joints' speeds.
 
 For a joint between a parent P and a child C, with S = R_PᵀR_C, ρ = R_Pᵀ(p_C − p_P) and w the relative angular
 velocity, both in the parent's axes,
@@ -9,10 +9,10 @@ velocity, both in the parent's axes,
 with a the joint's place in the parent. The constraints set these speeds to zero: for translations n·Ḋ along
 the normals n of the slides (without slides, all of v_C − v_P − R_P(w_P × a) in ground axes), for rotations
 
-    no turn        w_C − Oᵀw_P          the orientation O stays
-    one turn       b₁·w, b₂·w           b₁ and b₂ across the axis
-    two turns      (S a₂ × a₁)·w        a₁·S a₂ stays
-    three, free    nothing
+    no turn        w_C − Oᵀw_P          the orientation O is constant
+    one turn       b₁·w, b₂·w           b₁ and b₂ are perpendicular to the axis
+    two turns      (S a₂ × a₁)·w        a₁·S a₂ is constant
+    three, free    no constraint
 
 Conversely the joint's speeds u are linear in Ḋ and w. The same linear map turns a small difference between
 the absolute position and the position by the joint's coordinates q into a correction of q. So q follows the
@@ -60,19 +60,19 @@ from armillary.program.formalisms.absolute_bodies import AbsoluteBodies, Absolut
 
 @dataclass(frozen=True, eq=False)
 class AbsoluteConstraint:
-    """One constraint: ``speed`` and, if given, ``position`` stay zero; ``speed`` is the position's rate."""
+    """One constraint: ``speed`` and, if given, ``position`` remain zero; ``speed`` is the position's rate."""
 
     name: str
     speed: Expr
     position: Expr | None
-    owner: int | None = None  # the part whose joint it is; None: the user's constraint
+    owner: int | None = None  # the part whose joint has the constraint; None: the user's constraint
 
 
 @dataclass(frozen=True, eq=False)
 class _Joint:
     """The vectors of a joint for its constraints, in the parent part's axes unless stated.
 
-    ``child`` is the part, if the joint holds its origin, or else the node of the part that the joint holds.
+    ``child`` is the part if the joint holds its origin, else the node of the part that the joint holds.
     """
 
     part: AbsoluteBody
@@ -124,7 +124,8 @@ def _joint_of_part(parts: AbsoluteBodies, index: int) -> _Joint:
 def joint_rows(parts: AbsoluteBodies, index: int) -> list[AbsoluteConstraint]:
     """Return the constraints of the joint that carries a part."""
     joint = _joint_of_part(parts, index)
-    bound = joint.part.parent != GROUND or joint.part.end is not None  # else d has only the joint's slides
+    # A part on the ground needs no constraints of translation: its d has only the joint's slides.
+    bound = joint.part.parent != GROUND or joint.part.end is not None
     found = _translation_rows(parts, joint) if bound else []
     found += _rotation_rows(joint)
     return [
@@ -172,7 +173,7 @@ def rotation_vector(small: Matrix) -> Triple:
 
 
 def _normals(axes: Sequence[Triple]) -> list[Triple]:
-    """Return directions perpendicular to one or two axes; coordinate axes if they are perpendicular."""
+    """Return directions perpendicular to one or two axes; coordinate axes if these are perpendicular."""
     if len(axes) == 2:
         return [cross_triples(axes[0], axes[1])]
     if len(axes) == 3:
@@ -184,7 +185,7 @@ def _normals(axes: Sequence[Triple]) -> list[Triple]:
 
 
 def joint_speeds(parts: AbsoluteBodies, index: int) -> dict[Expr, Expr]:
-    """Return the joint's own speeds and the speeds of the part's modes, from absolute ones."""
+    """Return the speeds of a joint and of the part's modes as functions of the absolute motion."""
     joint = _joint_of_part(parts, index)
     found = _speeds(joint, joint.rate, joint.spin, joint.own_spin)
     modes = joint.part.modes
@@ -257,7 +258,7 @@ def _is_triad(axes: list[Triple]) -> bool:
 def aligned_coordinates(parts: AbsoluteBodies, index: int, rates: dict[Expr, Expr]) -> dict[Expr, Expr]:
     """Return the joint's coordinates after one step of Newton's method towards the absolute coordinates.
 
-    ``rates`` are q̇ = N(q) u in terms of the joint's speeds. Modal amplitudes equal the absolute ones.
+    ``rates`` are q̇ = N(q) u as functions of the joint's speeds. Modal amplitudes equal the absolute ones.
     """
     joint = _joint_of_part(parts, index)
     part = joint.part
@@ -280,7 +281,7 @@ def aligned_coordinates(parts: AbsoluteBodies, index: int, rates: dict[Expr, Exp
     return {q: q + substitute(rate, step) for q, rate in rates.items()} | modal
 
 
-# Absolute coordinates and speeds from joint coordinates and speeds, at the start of a run and after events.
+# Absolute coordinates and speeds from those of joints, at the start of a run and after events.
 
 
 def absolute_states(system: Description, parts: AbsoluteBodies, plain: Undimensioned) -> dict[Expr, Expr]:

@@ -1,10 +1,10 @@
-"""Back substitution: every branch of the tree eliminated onto its hub as a block, hubs solved from the root.
+"""Back substitution: each branch of the tree is eliminated as a block, then hubs are solved from the root.
 
-With x the unknowns of a branch, and (a, α) the acceleration of its hub beyond the remainders, in hub axes,
+With x the unknowns of a branch, and (a, α) the acceleration of its hub without the remainders, in hub axes,
 
     M_bb x + F a + G α = f_b
 
-so that a branch, with E = M_bb⁻¹, leaves its hub
+so that a branch, with E = M_bb⁻¹, contributes to the equations of its hub
 
     A_c = −Fᵀ E F     B_c = −Fᵀ E G     C_c = B_cᵀ     D_c = −Gᵀ E G
     v_trans_c = −f − Fᵀ E f_b           v_rot_c = −n − Gᵀ E f_b
@@ -14,16 +14,16 @@ its branches as one rigid body, the hub's equations have
 
     A = m 1 + Σ A_c     B = −h̃ + Σ B_c     C = h̃ + Σ C_c     D = J + Σ D_c
 
-and a free body on the ground gets α = (D − C A⁻¹ B)⁻¹ (v_rot − C A⁻¹ v_trans), then a, then every branch its
-x. A hub within a branch passes its contributions on as a general 6×6 inertia, so branches may be nested. The
-modes of a flexible link are a separate branch. M_bb of a chain is full, so the cost grows with the cube
+For a free body on the ground, α = (D − C A⁻¹ B)⁻¹ (v_rot − C A⁻¹ v_trans), then a follows, then x of every
+branch. A hub within a branch passes its contributions on as a general 6×6 inertia, so branches may be nested.
+The modes of a flexible link are a separate branch. M_bb of a chain is full, so the cost grows with the cube
 of a branch's length; the recursion is better for long chains.
 
-Source: Allard (2018), whose branches are chains of equal panels. Three things differ. There a row
-is the difference of the rows of a panel and the next one, so that M_bb is not symmetric; E F and E G are the
-same. There v_trans and v_rot lack the terms in ω of the vehicle as a rigid body and contain gravity; here
-accelerations are relative to free fall. Here the six rows of a hub are eliminated in the cheapest order, a
-first or not.
+Source: Allard (2018), whose branches are chains of equal panels. Three things differ. In his equations a row
+is the difference of the rows of two adjacent panels, so that M_bb is not symmetric; E F and E G are the same.
+His v_trans and v_rot lack the terms in ω of the vehicle as a rigid body and contain gravity; here
+accelerations are relative to free fall. He solves for α before a; here the six rows of a hub are eliminated
+in the cheapest order.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def accelerations(tree: Tree, applied: AppliedLoads, *, at_rest: bool = False) -
 
 
 def eliminate_branches(tree: Tree, applied: AppliedLoads, *, at_rest: bool = False) -> list[EliminatedBranch]:
-    """Return all eliminated branches, branches on the ground first, modes after the branch of their link."""
+    """Eliminate all branches; return them from the ground outwards, modes after the branch of their link."""
     inward = _Inward(tree, applied, at_rest)
     for branch in reversed(branches(tree)):
         inward.eliminate(branch)
@@ -194,7 +194,7 @@ class _Inward:
         wrench: Wrench,
         matrix: dict[tuple[int, int], Scalar],
     ) -> None:
-        """Set the elements of a column on its way to the hub, and its six couplings at the hub."""
+        """Set the elements of a column along its path to the hub, and the six couplings at the hub."""
         arrived = carry_column(self.tree, index, wrench, d, matrix, branch.hub)
         if arrived is not None:
             n, f = arrived
@@ -230,7 +230,7 @@ def _with(wrench: Wrench, more: Wrench, d: Freedom) -> Wrench:
 
 
 def _outward(tree: Tree, found: list[EliminatedBranch]) -> dict[int, Scalar]:
-    """Return x of every branch, ground first, from the acceleration of its hub."""
+    """Return x of all branches, computed from the ground outwards from the accelerations of hubs."""
     x: dict[int, Scalar] = {}
     hubs = {block.branch.hub for block in found}
     reached: dict[int, tuple[Triple, Triple]] = {}
@@ -238,7 +238,7 @@ def _outward(tree: Tree, found: list[EliminatedBranch]) -> dict[int, Scalar]:
         hub, links = block.branch.hub, block.branch.links
         alpha, a = reached[hub] if hub >= 0 else (ZEROS, ZEROS)
         x |= block.eliminated.solution(dict(zip(HUB, (*a, *alpha), strict=True)))
-        if not links and tree.links[hub].carrier == hub:  # a body held at its own node: add the modes' part
+        if not links and tree.links[hub].carrier == hub:  # a body held at its own node: its modes move it
             reached[hub] = flexed_acceleration(tree, hub, alpha, a, x)
         if links and links[-1] in hubs:
             for i in links:
@@ -249,7 +249,7 @@ def _outward(tree: Tree, found: list[EliminatedBranch]) -> dict[int, Scalar]:
 def _link_acceleration(
     tree: Tree, i: int, reached: Mapping[int, tuple[Triple, Triple]], x: Mapping[int, Scalar]
 ) -> tuple[Triple, Triple]:
-    """Return (α, a) of a link with the accelerations along its own degrees of freedom."""
+    """Return (α, a) of a link, including the accelerations along its own degrees of freedom."""
     link = tree.links[i]
     alpha, a = acceleration_from_parent(link, reached)
     if link.carrier not in (-1, i):
@@ -261,7 +261,7 @@ def _link_acceleration(
     return joined(values[:3]), joined(values[3:])
 
 
-# Contributions of branches to their hubs, read off equations by back substitution.
+# Contributions of branches to their hubs, for users who inspect equations by back substitution.
 
 
 def contributions(equations: DerivedEquations) -> dict[str, Contribution]:
@@ -273,7 +273,7 @@ def contributions(equations: DerivedEquations) -> dict[str, Contribution]:
     if equations.formalism != "back_substitution":
         raise ModelError(
             f"equations by '{equations.formalism}' have no contributions of branches to hubs; "
-            'derive(formalism="back_substitution") has'
+            'use derive(formalism="back_substitution")'
         )
     reduction = equations.reduction
     rule = reduction.plain.truncation

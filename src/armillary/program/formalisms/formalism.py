@@ -22,29 +22,29 @@ from armillary.program.sections import program_of
 from armillary.program.targets.targets import Targets
 from armillary.untyped import DataTable
 
-# A formalism as one object: its name, its theory, what it accepts, how it derives, which states it has.
+# A formalism as one object: its name, its theory, the systems that it accepts, its derivation, its states.
 
 
 @dataclass(frozen=True, eq=False)
 class Formalism:
     """A way to derive equations of motion.
 
-    ``kind`` is the class of its equations. It decides the uses that they refuse, the family of their
-    integration methods and, by the runtime's table ``MODELS``, the class of their model.
+    ``kind`` is the class of the derived equations. This class determines the uses that are refused, the
+    family of integration methods and, by the runtime's table ``MODELS``, the class of the model.
     """
 
     name: str
     theory: str  # name of its page in docs/theory
     derive: Callable[[Derivation], DerivedEquations]
     kind: type[DerivedEquations] = DerivedEquations
-    judgement: str = ""  # reason why it refuses quantities declared small or large; "" if it takes them
-    axes: bool = False  # whether derive(axes=) applies to its angular momenta
-    contacts: bool = False  # whether it takes contacts without compliance and brakes that lock
-    elimination: bool = False  # whether u̇ is found from M u̇ = f by an elimination of the mass matrix M
-    partial_modes: bool = False  # whether it takes complex modes with more real shapes than modes
+    judgement: str = ""  # reason for refusing quantities declared small or large; "" if they are accepted
+    axes: bool = False  # whether it has angular momenta to which derive(axes=) applies
+    contacts: bool = False  # whether it accepts contacts without compliance and brakes that lock
+    elimination: bool = False  # whether it computes u̇ from M u̇ = f by elimination of the mass matrix M
+    partial_modes: bool = False  # whether it accepts complex modes with more real shapes than modes
 
     def check_system(self, system: Description) -> None:
-        """Raise an error for a system that this formalism does not take."""
+        """Raise an error for a system that this formalism does not accept."""
         if not system.speeds:
             raise ModelError(
                 f"system '{system.name}' has no degree of freedom: give a body a joint such as Revolute('z')"
@@ -59,12 +59,12 @@ class Formalism:
             if given is not None and not given.whole and not self.partial_modes:
                 raise ModelError(
                     f"body '{name}' has {flex.part.modes} complex modes that move in more real shapes than "
-                    f"that, from which formalism '{self.name}' has no stiffness; use formalism='mbdyfr', or "
+                    f"that, so formalism '{self.name}' cannot find a stiffness; use formalism='mbdyfr', or "
                     "give all modes or the stiffness= between the nodes"
                 )
 
     def check_options(self, declared: Mapping[Expr, int], axes: str) -> None:
-        """Raise an error for options that this formalism does not take."""
+        """Raise an error for options that this formalism does not accept."""
         if axes != "ground" and not self.axes:
             raise ModelError(f"axes={axes!r} is for formalism='momentum', not for '{self.name}'")
         if declared and self.judgement:
@@ -123,8 +123,8 @@ class Derivation:
         ``name`` and ``kind`` replace the formalism's own.
         """
         if self.effort == "high" and not corresponding(self.system, (*wanted.integrated, *wanted.carried)):
-            # Not for systems with branches that are alike: a gain in one branch would make it differ from the
-            # others, with which it is computed in vectors.
+            # Systems with similar branches are not searched: a gain in one branch would make it differ from
+            # the other branches, with which it is computed as a vector.
             from armillary.program.sections import fewest_operations
 
             rates, gained = fewest_operations(wanted.rates, self.system.parameters)
@@ -148,9 +148,9 @@ class Derivation:
         )
 
 
-_MANY = 500_000  # objects moved to the old generation, after which a full collection is made
+_MANY = 500_000  # after moving so many objects to the old generation, a full collection is made
 _put_aside = 0
-_frozen_by_others = False  # kept once seen: counting frozen objects takes up to a tenth of a second
+_frozen_by_others = False  # not checked again once True: counting frozen objects takes up to 0.1 s
 
 
 @contextmanager
@@ -196,12 +196,12 @@ def _put_among_old_objects() -> None:
         gc.unfreeze()
 
 
-# Equations whose states are not the speeds: momenta, or states that a formalism chose.
+# Equations whose states are not the speeds: momenta, or velocities that a formalism chose.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DerivedConvertedEquations(DerivedEquations):
-    """Equations of motion in coordinates and quantities converted from speeds; runs start from the speeds.
+    """Equations of motion whose states are coordinates and functions of the speeds, such as momenta.
 
     ``converted_targets`` makes the targets.
     """
@@ -209,16 +209,16 @@ class DerivedConvertedEquations(DerivedEquations):
     solved: tuple[Expr, ...] = ()  # speeds that are functions of the state
     described_states: ClassVar[bool] = False
     refusals: ClassVar[Mapping[Use, str]] = {
-        "FMU with locks": "has other states than speeds, and events that lock or unlock joints; FMUs take "
-        "speeds there: derive it with another formalism, such as 'kane'",
+        "FMU with locks": "has other states than speeds, and events that lock or unlock joints; for these "
+        "FMUs need speeds: derive it with another formalism, such as 'kane'",
     }
 
     @property
     def conversion(self) -> tuple[Expr, ...]:
-        """The state after the coordinates, in terms of coordinates and the speeds in ``targets.inputs``."""
+        """The states after the coordinates, as functions of coordinates and the speeds ``targets.inputs``."""
         return next(s.results for s in self.targets.stepping if s.name == "momenta")
 
     @property
     def speeds(self) -> tuple[str, ...]:
-        """Names of the speeds that are solved for; a run starts from their values."""
+        """Names of the speeds that the states determine; a run starts from values of these speeds."""
         return tuple(u.data.name for u in self.solved)

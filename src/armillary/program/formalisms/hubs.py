@@ -1,7 +1,7 @@
 """Hubs and branches of a tree, and the contributions of branches to the equations of their hub.
 
-An articulated inertia is a general symmetric 6×6 matrix: about a link's origin, in its own axes, with (α, a)
-the angular and linear acceleration without the remainders,
+An articulated inertia is a general symmetric 6×6 matrix about a link's origin, in the link's axes. With the
+angular and linear acceleration (α, a) without the remainders,
 
     n = J α + H a + p_n        f = Hᵀ α + M a + p_f
 
@@ -46,7 +46,7 @@ from armillary.mechanics.tree.tree import LINEAR, Freedom, Link, Tree, moment_in
 class Articulated:
     """Articulated inertia at a link's origin, and the wrench p at zero acceleration.
 
-    ``rigid`` is (m, h) for a rigid body, whose H = h̃ and M = m 1 cost less to move.
+    ``rigid`` is (m, h) for a rigid body; its H = h̃ and M = m 1 take fewer operations to move to the parent.
     """
 
     J: Matrix
@@ -130,7 +130,7 @@ def inertia_sum(a: Articulated, b: Articulated) -> Articulated:
 def acceleration_from_parent(
     link: Link, reached: Sequence[Wrench] | Mapping[int, Wrench]
 ) -> tuple[Triple, Triple]:
-    """Return (α, a) of a link from its parent's acceleration alone, without the motion of its joint."""
+    """Return (α, a) of a link that moves with its parent, without the motion of its joint."""
     if link.parent < 0:
         return ZEROS, ZEROS
     alpha, a = reached[link.parent]
@@ -151,20 +151,20 @@ def _minus_times_tilde(a: Matrix, r: Triple) -> Matrix:
 
 
 def upper(a: Matrix) -> Matrix:
-    """Return a symmetric matrix from its upper half; equal elements below may be other expressions."""
+    """Return a symmetric matrix from its upper half, so that equal elements are the same expressions."""
     return joined(joined(a[min(i, j)][max(i, j)] for j in range(3)) for i in range(3))
 
 
 # Hubs and branches: the tree as chains of links between hubs.
 #
-# Hubs are the ground, links that turn freely (a drift or a tumble), flexible links and their nodes, and links
-# that carry several others. A branch is the chain of links after one hub up to the next hub, which is its
-# last link, or up to a leaf.
+# Hubs are the ground, links that rotate freely (a drift or a tumble), flexible links and their nodes, and
+# links that carry several other links. A branch is the chain of links beyond one hub, up to and including the
+# next hub or a leaf.
 
 
 @dataclass(frozen=True)
 class TreeBranch:
-    """A chain of links on a hub, which is the parent of the first; the last may be a hub itself.
+    """A chain of links on a hub, the parent of the first link; the last link may be a hub itself.
 
     The modes of a flexible link are a branch without links.
     """
@@ -213,7 +213,7 @@ NOTHING = Articulated((ZEROS, ZEROS, ZEROS), (ZEROS, ZEROS, ZEROS), (ZEROS, ZERO
 
 @dataclass(frozen=True, eq=False)
 class Contribution:
-    """Terms of a branch in the equations of its hub, without the branch's inertia as a rigid part of it."""
+    """Terms of a branch in the equations of its hub, without the inertia of the branch if it were rigid."""
 
     branch: str
     hub: str
@@ -225,7 +225,7 @@ class Contribution:
 
     @property
     def C(self) -> Matrix:
-        """Moments for linear accelerations: the transpose of B."""
+        """Moments per linear acceleration: the transpose of B."""
         return transposed(self.B)
 
     @property

@@ -1,11 +1,11 @@
 """The program of a system by one of JPL's formulations, MBDYFR, MBDYFN or MBDYFL.
 
 In MBDYFR the values of a flexible body's coordinates and speeds are the states δ and η of its complex modes:
-runs start from these and show them. In expressions of the description, such as the motion of a node, the
-symbols keep their meaning: amplitudes of the body's own shapes, and their rates.
+runs start from these states and show them. In expressions of the description, such as the motion of a node,
+the symbols keep their meaning: amplitudes of the body's real shapes, and their rates.
 
 The formulations give ẇ_0 of the reference body and the accelerations of hinges, rotors and modes. They leave
-out translation, which follows from F/M and the motion of o_0 about the system's mass centre.
+out translation, which follows from F/M and the motion of o_0 relative to the system's mass centre.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ MBDYFN, MBDYFL = map(_formulation, ("mbdyfn", "mbdyfl"))
 def appendage_targets(
     system: Description, configuration: Configuration, formalism: str
 ) -> tuple[Targets, Reduction]:
-    """Return the root expressions of all sections, and the reduction that they were made with."""
+    """Return the root expressions of all sections, and the reduction from which they were made."""
 
     reduction = reduce_system(system, Undimensioned(), configuration)
     appendages = appendage_rates(system, reduction, formalism)
@@ -139,7 +139,7 @@ def _check_events(system: Description, found: AppendageRates, formalism: str) ->
 
 
 def _state_after_event(state: Expr, value: Expr, found: AppendageRates, reduction: Reduction) -> Expr:
-    """Return a state after an event: complex modes stay unchanged."""
+    """Return a state after an event, which does not change complex modes."""
     return reduction.plain(state) if state in found.states else value
 
 
@@ -164,12 +164,12 @@ def _vehicle_columns(system: Description, found: AppendageRates) -> list[OutputC
 
 @dataclass(frozen=True, eq=False)
 class AppendageRates:
-    """The rates of a system; ``speeds`` has them by index among the system's speeds.
+    """The rates of a system; ``speeds`` has the rates of speeds by index among the system's speeds.
 
     In MBDYFR ``states`` has the rates of δ and η, by the modal coordinates and speeds of the description,
-    while ``speeds`` has the second rates of the amplitudes; ``reduction`` converts expressions accordingly.
-    ``momentum`` is the angular momentum about the mass centre in the ground's axes. ``torques`` are the
-    torques at prescribed hinges by speed.
+    while ``speeds`` has the second derivatives of the amplitudes; ``reduction`` converts expressions
+    accordingly. ``momentum`` is the angular momentum about the mass centre in the ground's axes. ``torques``
+    are the torques at prescribed hinges by speed.
     """
 
     speeds: dict[int, Scalar]
@@ -198,7 +198,7 @@ def appendage_rates(system: Description, reduction: Reduction, name: str) -> App
     for g in order:
         for step, torque in zip(mechanism.groups[g].steps, _own(vehicle, solution, order, g), strict=True):
             speeds[index[step.speed]] = next(hinges)
-            if step.speed in system.prescriptions:  # no locked speeds: a run's columns must not change
+            if step.speed in system.prescriptions:  # not for locked speeds: columns must not change in a run
                 torques[step.speed] = torque
     for g in order:
         for r in mechanism.groups[g].rotors:
@@ -215,13 +215,13 @@ def _check_given(system: Description, reduction: Reduction, found: HingedGroups,
         if u in reduction.given and u not in hinged:
             raise ModelError(
                 f"formalism '{formulation}': the speed '{u}' is given, but only speeds of hinges and "
-                "rotors can be; formalism='kane' or 'recursive' takes it"
+                "rotors can be given; use formalism='kane' or 'recursive'"
             )
     for u in system.armatures:
         if u not in hinged:
             raise ModelError(
                 f"formalism '{formulation}': the speed '{u}' has an armature, but only speeds of hinges can "
-                "have one; formalism='kane' or 'recursive' takes it"
+                "have one; use formalism='kane' or 'recursive'"
             )
 
 
@@ -355,7 +355,7 @@ def _modal_rates(
     speeds: dict[int, Scalar],
     index: dict[Expr, int],
 ) -> dict[Expr, Scalar]:
-    """Return rates of modal states for complex modes; add the rates of modal speeds to ``speeds``."""
+    """Return the rates of the states of complex modes; add the rates of modal speeds to ``speeds``."""
     bodies = [body for g in order for body in found.groups[g].flexible]
     states: dict[Expr, Scalar] = {}
     for body, gained in zip(bodies, solution.modes, strict=True):

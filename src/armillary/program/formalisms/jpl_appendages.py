@@ -46,7 +46,7 @@ from armillary.program.formalisms.jpl_vehicle import Appendage, NodeLoad, Partic
 
 Pairs = Mapping[str, tuple[Triple, Triple]]  # force and torque on nodes by their keys, in group axes
 
-# Elements of a reduced mass matrix below this share of its diagonal are rounding of M − PᵀP/M_total.
+# Elements of a reduced mass matrix below this share of the diagonal are rounding errors of M − PᵀP/M_total.
 _ROUNDING = 1e-13
 
 
@@ -103,19 +103,19 @@ def _plain(matrix: np.ndarray) -> list[list[Scalar]]:
 
 # Appendages of MBDYFR from the flexible parts of a description: complex modes about a nominal spin.
 #
-# Complex modes may be given as data. Otherwise one is computed for each real mode of the part, from the
-# masses and inertias of its nodes, the spin and the stiffness between the nodes. If a part has only shapes
-# and a modal stiffness, its complex modes are in the span of the shapes. Each gets the damping ratio of the
-# real mode of the same number, counted from the lowest frequency.
+# Complex modes may be given as data. Otherwise one complex mode is computed for each real mode of the part,
+# from the masses and inertias of its nodes, the spin and the stiffness between the nodes. If a part has only
+# shapes and a modal stiffness, its complex modes are in the span of the shapes. Each complex mode gets the
+# damping ratio of the real mode of the same number, counted from the lowest frequency.
 #
-# The values of the part's coordinates and speeds are then the states δ and η. In expressions of the
-# description the symbols mean amplitudes and rates of the part's own shapes φ,
+# Then the values of the part's coordinates and speeds are the states δ and η. In expressions of the
+# description the symbols mean amplitudes and rates of the part's real shapes φ,
 #
 #     y = W q        ẏ = W q̇        W = (φᵀ Mn φ)⁻¹ φᵀ Mn
 #
-# which is exact if these shapes span the complex ones: always, unless some were left out.
+# which is exact if these shapes span the complex modes: always, unless some shapes were left out.
 
-_APART = 1e-9  # coherence of damping between two modes that counts as rounding
+_APART = 1e-9  # largest coherence of damping between two modes that counts as a rounding error
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +134,7 @@ class ComplexAppendage:
         )
 
     def rate(self, delta: list[Scalar], eta: list[Scalar]) -> list[Scalar]:
-        """ẏ = −2 W (Γ σ δ + Ψ σ η); for arguments δ̇ and η̇ it is ÿ."""
+        """ẏ = −2 W (Γ σ δ + Ψ σ η); with the arguments δ̇ and η̇ the result is ÿ."""
         shapes = np.hstack([self.modes.gamma, self.modes.psi]) * np.tile(self.modes.frequencies, 2)
         return _apply_matrix(-2 * self.amplitudes @ shapes, [*delta, *eta])
 
@@ -206,9 +206,9 @@ def _ratios(part: FlexiblePart, where: str) -> Array:
     worst, p, q = coherence(damping)
     if worst > _APART:
         raise ModelError(
-            f"{where}: formalism 'mbdyfr' has one damping ratio per mode, but the damping matrix ties modes "
-            f"{p + 1} and {q + 1} (coherence {worst:.3g}); give damping= ratios, or use formalism='kane', "
-            "'recursive' or 'mbdyfn'"
+            f"{where}: formalism 'mbdyfr' has one damping ratio per mode, but the damping matrix couples "
+            f"modes {p + 1} and {q + 1} (coherence {worst:.3g}); give damping= ratios, or use "
+            "formalism='kane', 'recursive' or 'mbdyfn'"
         )
     ratios = np.divide(np.diag(damping), 2 * rates, out=np.zeros(part.modes), where=rates > 0)
     found: Array = ratios[np.argsort(rates, kind="stable")]
@@ -218,7 +218,7 @@ def _ratios(part: FlexiblePart, where: str) -> Array:
 def _basis(part: FlexiblePart, lumps: Lumps, Mn: Array, where: str) -> tuple[Array, Array]:
     """Return (columns that span all possible displacements, the stiffness in terms of these columns).
 
-    Displacements without mass follow the others statically; they stay zero if they have no stiffness.
+    Displacements without mass follow the others statically; they remain zero if they have no stiffness.
     """
     if lumps.stiffness is None:
         return lumps.shapes, part.K
@@ -229,7 +229,7 @@ def _basis(part: FlexiblePart, lumps: Lumps, Mn: Array, where: str) -> tuple[Arr
         inner = lumps.stiffness[np.ix_(light, light)]
         if np.linalg.matrix_rank(inner) < len(inner):
             raise ModelError(
-                f"{where}: displacements without mass have no stiffness that holds them; give them one"
+                f"{where}: some displacements have neither mass nor enough stiffness; give them a stiffness"
             )
         basis[light] = -np.linalg.solve(inner, lumps.stiffness[np.ix_(light, heavy)])
     return basis, basis.T @ lumps.stiffness @ basis

@@ -1,4 +1,4 @@
-"""The system matrix of MBDYFR, MBDYFN and MBDYFL: its blocks, modal rows and columns, and solution."""
+"""The system matrix of MBDYFR, MBDYFN and MBDYFL: blocks, modal rows and columns, and the solution."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ from armillary.program.formalisms.jpl_vehicle import (
 #
 #     A_00 = Σ_k Σ_r X_kr      A_0h = Σ_k Σ_r e(h,r) X_kr g_h      A_hj = g_h·Σ_k Σ_r e(h,k) e(j,r) X_kr g_j
 #
-# in the reference body's axes. jpl_vehicle.py explains D, K and J; g_h is the axis of hinge h; c_k leads from
-# the true mass centre of substructure k to o_k; e(h,k) is 1 where hinge h lies between the reference body and
-# k. The report's Def. 39 has stray rotations in Φ_kr.
+# in the reference body's axes. jpl_vehicle.py explains D, K and J; g_h is the axis of hinge h; c_k is the
+# vector from the true mass centre of substructure k to o_k; e(h,k) is 1 if hinge h lies between the reference
+# body and k, else 0. The report's Def. 39 has superfluous rotations in Φ_kr.
 #
 # Source: Fleischer and Likins (1975), eqs. 42, 64 and 69.
 
@@ -108,7 +108,7 @@ class Blocks:
 
     @cached_property
     def sums(self) -> list[list[Matrix]]:
-        """Σ X_kr, as [a][b], over all k beyond connection a and all r beyond b; 0 means all substructures."""
+        """Σ X_kr as [a][b], over all k beyond connection a and r beyond connection b; 0: no restriction."""
         reach = [[r for r in range(self.count) if self.vehicle.beyond(k, r)] for k in range(self.count)]
         found: list[list[Matrix]] = [[ZERO_MATRIX] * self.count for _ in range(self.count)]
         for a in range(self.count):
@@ -119,9 +119,7 @@ class Blocks:
         return found
 
     def matrix(self) -> dict[tuple[int, int], Scalar]:
-        """Return A for the reference body (0 to 2) and the hinges (from 3), by (row, column),
-        row ≤ column.
-        """
+        """Return A for the reference body (0 to 2) and hinges (from 3), by (row, column), row ≤ column."""
         found = {(i, j): self.sums[0][0][i][j] for i in range(3) for j in range(i, 3)}
         hinges = self.vehicle.hinges
         for j, (b, hinge) in enumerate(hinges):
@@ -171,9 +169,9 @@ def reference_loads(
 
         T_k = torque + Σ t_s + Σ (r_s + u_s) × f_s + c_k × F_k
 
-    In the report's text the torque is about the true mass centre; in its programs about o and then shifted,
-    as here. Cross products are made in the body's axes, since the first-order attitudes of MBDYFL do not
-    preserve them.
+    In the report's text the torque is about the true mass centre; in its programs, as here, the torque is
+    about o and is then shifted. Cross products are made in the body's axes, since the first-order attitudes
+    of MBDYFL do not preserve them.
     """
     forces, moments = [], []
     for k, part in enumerate(blocks.vehicle.substructures):
@@ -199,15 +197,16 @@ def load_moment(blocks: Blocks, loads: ReferenceLoads, k: int) -> Triple:
 
 # The assembled equations of a formulation: solution, momentum and hinge torques.
 #
-# The unknowns are ẇ_0 (0 to 2), the hinge accelerations, then the modal accelerations, appendage after
-# appendage. The row of a prescribed hinge is dropped, and its column times γ̈ moves to the right side of every
-# other row, also of the modes' rows (where the original programs exchanged two subscripts).
+# The unknowns are ẇ_0 (0 to 2), the hinge accelerations, then the modal accelerations by appendage. The row
+# of a prescribed hinge is dropped, and its column times γ̈ moves to the right side of all other rows, also of
+# modal rows (where the original programs exchanged two subscripts).
 
 
 @dataclass(frozen=True, eq=False)
 class Assembled:
-    """A x = b with the rows of all hinges. ``motion`` has the speeds whose rates are x: rows 0 to 2 of A
-    times these speeds are the angular momentum.
+    """A x = b with the rows of all hinges.
+
+    ``motion`` has the speeds whose rates are x: rows 0 to 2 of A times these speeds are the angular momentum.
     """
 
     matrix: dict[tuple[int, int], Scalar]
@@ -241,8 +240,10 @@ class Assembled:
         return [self.given[i] if i in self.given else x[i] for i in range(len(self.motion))]
 
     def hinge_torques(self, x: list[Scalar], applied: list[Scalar]) -> list[Scalar]:
-        """Return the torques at the hinges: the applied torque, and for a prescribed hinge also the torque
-        that its motion needs, from its dropped row.
+        """Return the torques at the hinges.
+
+        To the applied torque of a prescribed hinge, the torque that its motion needs is added, from the
+        dropped row.
         """
         found = []
         for h, torque in enumerate(applied, start=3):
@@ -253,14 +254,14 @@ class Assembled:
 
 # The rows and columns of modes in the system matrix, which all three formulations share.
 #
-# A modal unknown gives its substructure k a momentum p and an angular momentum h about o_k. Its effect
-# on the bodies beyond hinge j, on all bodies for j = 0, is Y_j = e(j,k) h + [Σ_r e(j,r) D_rk] p, and
+# A modal unknown gives its substructure k a momentum p and an angular momentum h about o_k. The effect
+# on the bodies beyond hinge j (for j = 0 on all bodies) is Y_j = e(j,k) h + [Σ_r e(j,r) D_rk] p, and
 #
 #     A_0m = Y_0        A_jm = g_j·Y_j        A_ml = −p_m·p_l / M   for another appendage,
 #
 # since the vehicle is free in space: appendages are coupled through the motion of the mass centre.
 #
-# Source: Fleischer and Likins (1975), eqs. 42 and 69; e(j,k) is corrected, see `connection_carries`.
+# Source: Fleischer and Likins (1975), eqs. 42 and 69, with e(j,k) corrected as `connection_carries` says.
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,7 +283,7 @@ def connection_carries(
 ) -> list[bool]:
     """Return e(j,k): whether each connection lies between the reference body and an appendage's body k.
 
-    The report's listings have the appendage's number in place of k, which makes its Fig. 9 wrong.
+    The report's listings have the number of the appendage instead of k, which makes its Fig. 9 wrong.
     """
     return [vehicle.beyond(a, appendages[number].k) for a in ends]
 
@@ -335,8 +336,8 @@ def assemble_equations(
 #
 #     p = Σ m φ        h = Σ (m r × φ + I θ)        J' = Σ (m (2 r·φ 1 − r φᵀ − φ rᵀ) + [θ] I − I [θ])
 #
-# are constants. The equations need only these, whatever the number of nodes: J' is the change of inertia by
-# the shape, and ½ w·J' w is the work on the shape of the inertia forces −m w × (w × r) and −w × I w.
+# are constants, and the equations need no other data of the nodes. J' is the change of inertia by the shape,
+# and ½ w·J' w is the work on the shape of the inertia forces −m w × (w × r) and −w × I w.
 
 
 @dataclass(frozen=True, eq=False)
@@ -410,7 +411,7 @@ def appendage_deformation(part: SpinningAppendage, columns: ModalColumns, name: 
 
 
 def inertia_work(slope: Matrix, squares: Sequence[Scalar], nominal: Triple) -> Scalar:
-    """½ (w·J' w − Ω·J' Ω): the work of the inertia forces less the work of the nominal ones, at the spin Ω.
+    """½ (w·J' w − Ω·J' Ω): the work of the inertia forces less their work at the nominal spin Ω.
 
     ``squares`` are ``squares_of(w)``.
     """

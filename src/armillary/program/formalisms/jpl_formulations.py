@@ -1,4 +1,4 @@
-"""The three formulations MBDYFR, MBDYFN and MBDYFL: right sides and modal columns, and their solution."""
+"""The formulations MBDYFR, MBDYFN and MBDYFL: right sides, modal columns, and the solution of equations."""
 
 from __future__ import annotations
 
@@ -68,10 +68,11 @@ from armillary.program.formalisms.jpl_vehicle import (
 #     A_0m = Y_0m      A_hm = g_h·Y_hm      A_mm = modal mass      A_ml = −P_mᵀ P_l / M
 #     Q_m = −C η̇ − K η + φᵀλ − P_mᵀ (F/M + Σ_{r∉F} w_r × (w_r × D_rk)) − Σ_h Y_hmᵀ s_h
 #
-# The report differs, and an independent nonlinear model confirms the equations here: the report has M_k in
-# place of the total mass M before D × (w × (w × D)), keeps the gyroscopic term for k in F, includes r = k in
-# the sum, and its listings mix the signs of [D] P. In the coupling of hinges and modes its programs use the
-# appendage's number in place of its body's. Source: Fleischer and Likins (1975), eqs. 64 to 70.
+# The report differs, and an independent nonlinear model confirms the equations here. The report has M_k
+# instead of the total mass M before D × (w × (w × D)), keeps the gyroscopic term for k in F, includes r = k
+# in the sum, and its listings have inconsistent signs of [D] P. In the coupling of hinges and modes its
+# programs use the number of the appendage instead of the number of the body. Source: Fleischer and Likins
+# (1975), eqs. 64 to 70.
 
 
 def assemble_mbdyfn(vehicle: Vehicle) -> Assembled:
@@ -111,7 +112,7 @@ def deflections(vehicle: Vehicle) -> list[list[tuple[NodeLoad, Triple]]]:
 
 
 def modal_force(part: Appendage, pull: Triple) -> list[Scalar]:
-    """−C η̇ − K η + φᵀλ − Pᵀ pull, with the pull in the body's axes."""
+    """−C η̇ − K η + φᵀλ − Pᵀ ``pull``, with ``pull`` an acceleration in the body's axes."""
     found = []
     for n in range(len(part.P)):
         resisting = plus(inner(part.damping[n], part.rates), inner(part.stiffness[n], part.coordinates))
@@ -151,8 +152,8 @@ def _swinging(blocks: Blocks, k: int) -> Triple:
 
 # MBDYFL: the vehicle of MBDYFN with all motions small.
 #
-# The matrix of MBDYFN is taken with all angles and deflections zero, so it is constant and factorised once.
-# The right side has no products of rates; its attitudes are products of 1 + γ_h [g_h], so a few second-order
+# The matrix is that of MBDYFN for zero angles and deflections, so it is constant and factorised once. The
+# right side has no products of rates; its attitudes are products of 1 + γ_h [g_h], so a few second-order
 # terms remain.
 #
 #     E_k = T_k + Σ_r D_kr × F_r + c_k × (M_k/M F − F_k)        Q_m = −C η̇ − K η + φᵀλ − P_mᵀ F/M
@@ -193,12 +194,13 @@ def assemble_mbdyfl(vehicle: Vehicle) -> Assembled:
 #     V = F/M + Σ_r w_r × (w_r × D_rk) + (1/M) Σ_{r≠k} a_r − Ω × (Ω × D_kk)
 #     X = f_s − m_s (w × (w × r_s) − Ω × (Ω × r_s)),  t_s − w × I_s w + Ω × I_s Ω
 #
-# Damping takes −ξσ on δ and η, so that λ = −ξσ ± iσ: with it q̇ is not quite the rate of q (for Ω = 0 it is
-# dq/dt + ξσq). Terms (w_k − Ω) q and ẇ_k q are dropped in the modal rows.
+# Damping adds −ξσ δ and −ξσ η to the rates, so that λ = −ξσ ± iσ. With damping q̇ is not exactly the rate of
+# q (for Ω = 0 it is dq/dt + ξσq). Terms (w_k − Ω) q and ẇ_k q are dropped in the modal rows.
 #
-# The report's eqs. 28, 29 and 42 have M_k for M; its listing has a minus before σ in the imaginary rows (the
-# modes would diverge) and D_k0 for D_kk; its programs use the appendage's number in place of its body's,
-# which makes the report's Fig. 9 wrong. Source: Fleischer and Likins (1975), eqs. 26 to 63.
+# The report's eqs. 28, 29 and 42 have M_k instead of M; its listing has a minus before σ in the imaginary
+# rows (with which the modes diverge) and D_k0 instead of D_kk; its programs use the number of the appendage
+# instead of the number of the body, which makes the report's Fig. 9 wrong. Source: Fleischer and Likins
+# (1975), eqs. 26 to 63.
 
 
 def assemble_mbdyfr(vehicle: Vehicle) -> Assembled:
@@ -324,7 +326,7 @@ class Formulation:
 
     assembled: Callable[[Vehicle], Assembled]
     complex_modes: bool = False  # whether its modal states are δ and η of complex modes
-    rate_products: bool = True  # whether it has products of rates, and finite turns
+    rate_products: bool = True  # whether it has products of rates, and finite rotations
 
 
 FORMULATIONS = {
@@ -338,9 +340,9 @@ FORMULATIONS = {
 class VehicleSolution:
     """The results of a formulation at a state.
 
-    ``modes`` has for each appendage η̈, or δ̇ then η̇ in MBDYFR. ``momentum`` is about the system's mass
-    centre, in the reference axes, rotors included. ``origin`` is the acceleration of the reference body's o,
-    in its axes.
+    ``modes`` has for each appendage η̈, or in MBDYFR δ̇ then η̇. ``momentum`` is the angular momentum about
+    the system's mass centre, with rotors, in the reference axes. ``origin`` is the acceleration of the
+    reference body's o, in its axes.
     """
 
     spin: Triple
@@ -403,9 +405,9 @@ def _origin(
     formulation: Formulation,
 ) -> Triple:
     """Return the acceleration of o_0.
-    The system's mass centre has the acceleration F/M, and Σ_r D_r0 + Σ_r (M_r/M) c_r leads from it to o_0.
 
-    JPL's programs leave translation to their caller; this is the kinematics with all terms.
+    The system's mass centre has the acceleration F/M, and Σ_r D_r0 + Σ_r (M_r/M) c_r is the vector from it to
+    o_0. JPL's programs leave translation to their caller; here the kinematics has all terms.
     """
     M = vehicle.mass
     terms: list[Triple] = []
@@ -425,7 +427,7 @@ def _origin(
 def _shift(
     vehicle: Vehicle, k: int, modes: list[list[Scalar]], formulation: Formulation
 ) -> tuple[Triple, Triple, Triple]:
-    """Return M_k c_k and its first and second rates in the body, in its axes."""
+    """Return M_k c_k and its first and second derivatives relative to the body, in the body's axes."""
     found: list[tuple[Triple, Triple, Triple]] = []
     for (body, part), gained in zip(vehicle.appendages, modes, strict=True):
         if body != k:

@@ -1,4 +1,4 @@
-"""The substructures and loads of a description, as JPL's programs take them."""
+"""The substructures and loads of a description, in the form of JPL's programs."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ from armillary.program.formalisms.jpl_vehicle import along
 
 # The substructures of a description: groups of bodies on hinges, and rotors.
 #
-# Bodies fixed to each other are one group, in the axes of its first body. A group on the ground must be free
-# in space; the others hang on hinges, one to three through a point. A group may be an imaginary body
-# without mass (Fleischer and Likins, section II.A) as long as a group beyond it has mass. A balanced
-# axisymmetric group on a single hinge with nothing beyond it is a rotor of the group that carries it: its
-# mass and transverse inertia go there.
+# Bodies fixed to each other are one group, in the axes of the first of them. The group on the ground must be
+# free in space; each other group is connected by one to three hinges through a point. A group may be an
+# imaginary body without mass (Fleischer and Likins, section II.A) if a group beyond it has mass. A balanced
+# axisymmetric group on a single hinge that carries no other group is a rotor of the group that carries it;
+# the mass and transverse inertia of the rotor are added to the carrier.
 #
-# Systems that JPL's programs could not describe raise an error here; ``kane`` and ``recursive`` take them.
+# Systems that JPL's programs could not describe raise an error here; ``kane`` and ``recursive`` accept them.
 
 
 def reader(plain: Undimensioned) -> Reader:
-    """Return a reader that gives Python numbers for constants, so that they are folded at once."""
+    """Return a converter that gives Python numbers for numbers, so that they are folded at once."""
 
     def read(x: Scalar) -> Scalar:
         found = plain(x)
@@ -67,12 +67,12 @@ def reader(plain: Undimensioned) -> Reader:
 
 @dataclass(frozen=True, eq=False)
 class HingedGroup(RigidGroup):
-    """Bodies that move as one on hinges; ``axes`` are expressed in the inboard group's axes."""
+    """Bodies that move as one on hinges; ``axes`` have components in the inboard group's axes."""
 
     axes: tuple[Triple, ...] = ()
     turned: Matrix = IDENTITY
     rotors: tuple[int, ...] = ()  # groups that are its rotors
-    axial: Scalar | None = None  # of a rotor: its inertia about its axis
+    axial: Scalar | None = None  # for a rotor: the inertia about its axis
 
     @property
     def steps(self) -> tuple[Turn, ...]:
@@ -123,7 +123,7 @@ def hinged_groups(system: Description, read: Reader, formulation: str) -> Hinged
             f"formalism '{formulation}': there is no body that is free in space; give one joint=Free()"
         )
     _find_rotors(groups, system.armatures)
-    for group in groups:  # the shift of a mass centre by modes is not defined without mass
+    for group in groups:  # without mass, the shift of a mass centre by modes is not defined
         if group.flexible and is_zero(group.mass):
             raise _formulation_error(
                 formulation, f"body '{group.name}' has modes and no mass", "give it some"
@@ -132,7 +132,7 @@ def hinged_groups(system: Description, read: Reader, formulation: str) -> Hinged
 
 
 def _formulation_error(formulation: str, what: str, remedy: str = "") -> ModelError:
-    advice = "; ".join(t for t in (remedy, "formalism='kane' or 'recursive' takes it") if t)
+    advice = (f"{remedy}, or " if remedy else "") + "use formalism='kane' or 'recursive'"
     return ModelError(f"formalism '{formulation}': {what}; {advice}")
 
 
@@ -194,7 +194,7 @@ def _find_rotors(groups: list[HingedGroup], armatures: Collection[Expr]) -> None
     """Mark balanced axisymmetric groups as rotors, and add their mass to the groups that carry them.
 
     A rotor's acceleration is eliminated by τ = J (u̇ + ẇ·g), which does not hold with an armature: a group
-    with one stays on a hinge.
+    with an armature keeps its hinge.
     """
     carriers = {group.parent for group in groups}
     for i, group in enumerate(groups):
@@ -228,17 +228,17 @@ def _vanishes(x: Scalar, scale: float) -> bool:
     return is_zero(x) or (not isinstance(x, Expr) and abs(x) <= 1e-12 * scale)
 
 
-# Loads of a description as JPL's programs take them: torques of hinges and rotors, forces and torques on
+# Loads of a description in the form of JPL's programs: torques of hinges and rotors, forces and torques on
 # bodies and nodes.
 #
-# A moment between two bodies does work in the hinges between them alone, and is given to these as their
-# torques. All else acts on groups about their mass centres o, or on nodes. Of a load on a rotor the torque
-# about its axis acts on the rotor, the rest on its carrier.
+# A moment between two bodies does work only in the hinges between them, so it becomes torques of these
+# hinges. All other loads act on groups about their mass centres o, or on nodes. A load on a rotor is split:
+# its torque about the rotor's axis acts on the rotor, the rest on the carrier of the rotor.
 
 
 @dataclass(eq=False)
 class VehicleLoads:
-    """Torques by (group, hinge); forces and torques about o by group; both by flexible body and node."""
+    """Torques by (group, hinge); torques about o and forces by group; forces and torques by body and node."""
 
     hinges: dict[tuple[int, int], Scalar] = field(default_factory=dict)
     torques: dict[int, Triple] = field(default_factory=dict)
@@ -338,13 +338,11 @@ def _force_point(load: Load, body: Body, sign: int, found: HingedGroups, head: B
 
 
 def _from_node(load: Load, body: Body, sign: int, place: Placement, read: Reader) -> Triple:
-    """Return the point where a force acts, from a node of its body, without the node's rotation (second
-    order).
-    """
+    """Return the vector from a node to the point where a force acts, without the small node rotation."""
     point = own_point(load, body, sign)
     if point is None:
         raise ModelError(
-            f"load '{load.name}' acts on '{body.name}', a node of a flexible body, along a line from "
-            "elsewhere, which JPL's formulations cannot follow; give the point, reaction=node.origin"
+            f"load '{load.name}' acts on '{body.name}', a node of a flexible body, at a point of another "
+            "body, which JPL's formulations cannot represent; give the point, reaction=node.origin"
         )
     return matrix_vector(place.rotation, [read(x) for x in point.coordinates])

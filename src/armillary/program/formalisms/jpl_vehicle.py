@@ -1,9 +1,10 @@
 """JPL's trees of rigid bodies with flexible appendages: the vehicle, its attitudes and barycentres.
 
-A ``Vehicle`` (here) is made from a System by jpl_substructures.py and jpl_appendages.py. Its barycentres and
-attitude give the blocks of one symmetric matrix (jpl_blocks.py). Each formulation (jpl_formulations.py) adds
-modal columns and its right side, and finds accelerations, momentum and torques; jpl.py converts these to the
-rates of the system's own speeds. Complex modes come from model/flexible/modal_data.py.
+jpl_substructures.py and jpl_appendages.py make the ``Vehicle`` of this file from a System. The barycentres
+and the attitude of the vehicle give the blocks of one symmetric matrix (jpl_blocks.py). Each formulation
+(jpl_formulations.py) adds modal columns and its right side, and finds accelerations, momentum and torques;
+jpl.py converts these to the rates of the system's own speeds. Complex modes are computed in
+model/flexible/modal_data.py.
 
 Source: Fleischer and Likins (1975), JPL TR 32-1598; each correction of its errors is stated at the formula.
 """
@@ -48,7 +49,7 @@ from armillary.model.joints.base import principal_rotation
 # Every scalar may be a number or an expression. Substructure 0 is the reference body, free in space; every
 # other substructure is connected to an earlier one by one to three hinges through a common point. A
 # substructure is a rigid body with its appendages and the transverse inertia of its rotors; o is its mass
-# centre while undeformed. Its vectors are in its own axes.
+# centre in the undeformed state. Vectors of a substructure are in its own axes.
 #
 # Source: Fleischer and Likins (1975), JPL TR 32-1598, sections II.A and III.B.
 
@@ -60,7 +61,7 @@ VehicleAppendage: TypeAlias = Any
 
 @dataclass(frozen=True, eq=False)
 class Hinge:
-    """A turn by ``angle`` about a unit axis, in the axes before (and after) it.
+    """A turn by ``angle`` about a unit axis, which has the same components before and after the turn.
 
     ``torque`` acts on the outboard side along the axis; ``acceleration`` is `None` if it is unknown.
     ``armature`` is the reflected inertia of the drive, which JPL's programs do not have.
@@ -77,9 +78,9 @@ class Hinge:
 
 @dataclass(frozen=True, eq=False)
 class Rotor:
-    """A balanced axisymmetric rotor about an axis of its body, by its axial inertia.
+    """A balanced axisymmetric rotor about an axis of its body, with its axial ``inertia``.
 
-    ``torque`` is the total along its axis; it is ignored if the relative ``acceleration`` is given.
+    ``torque`` is the total torque along the axis; it is ignored if the relative ``acceleration`` is given.
     """
 
     axis: Triple
@@ -93,7 +94,7 @@ class Rotor:
 class NodeLoad:
     """A force and a torque at a node of an appendage, at ``place`` r from o.
 
-    The modes displace the node by ``shape`` and turn it by ``rotation``. In MBDYFR these are 2 (Ψ, −Γ):
+    The modes displace the node by ``shape`` and rotate it by ``rotation``. In MBDYFR both are 2 (Ψ, −Γ), with
     columns for δ, then for η.
     """
 
@@ -124,7 +125,7 @@ class Appendage:
 
 @dataclass(frozen=True, eq=False)
 class Particle:
-    """A nodal body: mass, inertia, place from o as deformed by the nominal spin, and complex modes Ψ + iΓ.
+    """A nodal body: mass, inertia, position from o under the nominal spin, and complex modes Ψ + iΓ.
 
     ``psi`` and ``gamma`` are displacements, ``psi_turn`` and ``gamma_turn`` rotations.
     """
@@ -155,10 +156,10 @@ class SpinningAppendage:
 class Substructure:
     """A rigid body with its appendages and rotors.
 
-    ``outward`` leads from the inboard body's o to the hinge point, in inboard axes; ``inward`` from this
-    body's o to the hinge point. ``turned`` is a constant rotation after the hinges. ``torque`` is about o,
-    and ``force`` acts at o; both exclude loads on nodes. ``mass`` and ``inertia`` (about o) include
-    appendages, undeformed, and rotors without their axial inertia.
+    ``outward`` is the vector from the inboard body's o to the hinge point, in inboard axes; ``inward`` from
+    this body's o to the hinge point. ``turned`` is a constant rotation after the hinges. ``torque`` is about
+    o, and ``force`` acts at o; both exclude loads on nodes. ``mass`` and ``inertia`` (about o) include
+    undeformed appendages, and rotors without their axial inertia.
     """
 
     name: str
@@ -224,19 +225,19 @@ class Attitude:
     S: list[Triple]
 
     def into(self, k: int, v: Triple) -> Triple:
-        """Return a vector of body k in the reference axes."""
+        """Convert a vector from the axes of body k to the reference axes."""
         return matrix_vector(self.R[k], v)
 
     def back(self, k: int, v: Triple) -> Triple:
-        """Return a vector of the reference axes in body k."""
+        """Convert a vector from the reference axes to the axes of body k."""
         return matrix_vector(transposed(self.R[k]), v)
 
 
 def attitude(vehicle: Vehicle, turning: str = "finite") -> Attitude:
     """Return the attitude and rates of a vehicle.
 
-    ``turning`` is "finite", "first" (each turn as 1 + γ [g], whose products keep some second-order terms; no
-    rate products) or "none" (all angles zero, no rate products).
+    ``turning`` is "finite"; or "first" (each turn is 1 + γ [g], whose products contain some second-order
+    terms; no products of rates); or "none" (all angles zero, no products of rates).
     """
     R: list[Matrix] = []
     w: list[Triple] = []
@@ -284,12 +285,12 @@ def _hinge_rotation(hinge: Hinge, turning: str) -> Matrix:
 
 # Barycentric vectors of a tree: constants, each in the axes of its body.
 #
-#     L_kk = 0        L_kj leads from o_k to the hinge point towards j
+#     L_kk = 0        L_kj: from o_k to the hinge point on the path to j
 #     D_kk = −(1/M) Σ M_j L_kj        D_kj = D_kk + L_kj
 #     K_k = Σ_j M_j (D_kj·D_kj 1 − D_kj D_kjᵀ)
 #
-# so that Σ_r D_rk leads from the system's mass centre to o_k, and K_k + J_k is the inertia of the augmented
-# body: body k with the masses of the others at its hinges.
+# so that Σ_r D_rk is the vector from the system's mass centre to o_k, and K_k + J_k is the inertia of the
+# augmented body: body k with the masses of the other bodies at its hinges.
 #
 # Source: Fleischer and Likins (1975), section II.A; after Hooker and Margulies (1965).
 
@@ -303,7 +304,7 @@ class Barycentres:
 
 
 def barycentres(vehicle: Vehicle) -> Barycentres:
-    """Return the constants of a vehicle."""
+    """Return the barycentric vectors and augmented inertias of a vehicle."""
     parts, M = vehicle.substructures, vehicle.mass
     D, augmented = [], []
     for k, part in enumerate(parts):
@@ -337,14 +338,14 @@ def _towards(vehicle: Vehicle, k: int, j: int) -> Triple:
 #     −a τ − w_k × a G (a·w_k + ψ̇)
 #
 # If ψ̈ is known, the body's inertia includes the rotor's axial inertia, and the torque is −a G ψ̈ − w_k × a G
-# ψ̇. (The report has the first torque with the second inertia, which is 7 per cent wrong in a test against
-# explicit rotor bodies.) Both enter the equations as torques, so no formulation drops terms of them.
+# ψ̇. (The report combines the first torque with the second inertia, which is 7 per cent wrong in a test
+# against explicit rotor bodies.) Both effects are torques in the equations, so no formulation drops terms.
 #
 # Source: Fleischer and Likins (1975), sections III.A and III.B.
 
 
 def with_rotors(vehicle: Vehicle, turned: Attitude) -> Vehicle:
-    """Return the vehicle with its rotors' effects in the inertias and torques of its bodies."""
+    """Return the vehicle with the effects of rotors included in the inertias and torques of its bodies."""
     parts = []
     for k, part in enumerate(vehicle.substructures):
         own = named(turned.back(k, turned.w[k]), f"w_own_{part.name}")

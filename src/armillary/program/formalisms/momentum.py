@@ -1,10 +1,10 @@
 """The program of a system whose states are coordinates and momenta.
 
-The speeds are functions of the states, solved for in every evaluation, and replace the speeds of the
-description. The runtime uses two more sections than other programs have:
+The speeds are functions of the states: each evaluation solves for them, and they replace the speeds of the
+description. Two sections of the program are additional to those of other programs:
 
     momenta         the momenta from coordinates and speeds; the speeds are inputs that follow the state
-    accelerations   u̇, the derivative of the speeds along the rates of the state: exact
+    accelerations   u̇, the exact derivative of the speeds along the rates of the state
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from armillary.model.description import Description
 from armillary.program.equations import DerivedEquations, Use
 from armillary.program.formalisms.formalism import Derivation, DerivedConvertedEquations, Formalism
 from armillary.program.formalisms.momentum_states import (
-    WAYS,
+    SOLUTIONS,
     FreeRoot,
     Weight,
     column_rates,
@@ -47,9 +47,9 @@ from armillary.program.passes import Constants, Graph, hoist
 from armillary.program.targets.targets import OutputColumn, Targets, converted_targets, targets
 from armillary.untyped import DataTable
 
-# Most speeds for which solving by a matrix is tried besides the recursion. The Stanford arm (6 speeds) takes
-# 173 + and 237 × with a matrix, 200 + and 271 × by recursion; hub and panels (12 speeds) 561 + and 727 × with
-# a matrix, 429 + and 547 × by recursion.
+# Most speeds for which both solutions, with a matrix and by recursion, are tried. The Stanford arm (6 speeds)
+# takes 173 + and 237 × with a matrix, 200 + and 271 × by recursion; hub and panels (12 speeds) 561 + and
+# 727 × with a matrix, 429 + and 547 × by recursion.
 _FEW = 12
 
 
@@ -61,8 +61,8 @@ class DerivedMomentumEquations(DerivedConvertedEquations):
         "States are momenta. They follow from the speeds that a run has at its start.",
     )
     refusals: ClassVar[Mapping[Use, str]] = {
-        "FMU with locks": "has momenta as states and events that lock or unlock joints; FMUs take speeds "
-        "there: derive it with another formalism, such as 'kane'",
+        "FMU with locks": "has momenta as states and events that lock or unlock joints; for these FMUs need "
+        "speeds: derive it with another formalism, such as 'kane'",
     }
     conjugate: tuple[Expr, ...] = ()  # momenta conjugate to the free speeds, from coordinates and speeds
 
@@ -75,8 +75,8 @@ class DerivedMomentumEquations(DerivedConvertedEquations):
     def momentum_matrix(self) -> tuple[tuple[Expr, ...], ...]:
         """A, with p = A u + b for the momenta p conjugate to the free speeds u: ∂p/∂u, row by row.
 
-        It is the mass matrix, found from momenta alone. Its symmetry is not imposed: it is a check that the
-        momenta are conjugate.
+        A is the mass matrix, computed from momenta alone. Its symmetry is not imposed, so it confirms that
+        the momenta are conjugate to the speeds.
         """
         return tuple(tuple(gradient(p, self.solved)) for p in self.conjugate)
 
@@ -107,7 +107,7 @@ MOMENTUM = Formalism(
     "momentum",
     derive_momentum,
     DerivedMomentumEquations,
-    judgement="momenta as states keep all terms: a momentum is not as small as its speed; use "
+    judgement="with momenta as states no terms are dropped: a momentum is not as small as its speed; use "
     "formalism='kane' or 'recursive', or derive(small=False)",
     axes=True,
 )
@@ -143,10 +143,11 @@ def momentum_targets(
 ) -> tuple[Targets, DataTable]:
     """Return the root expressions of all sections, and the other fields of the equations.
 
-    ``axes``, "ground" or "body", express the angular momenta of bodies that turn freely on the ground.
+    ``axes``, "ground" or "body", are the axes of the angular momenta of bodies that rotate freely on the
+    ground.
     """
-    ways = WAYS if len(reduction.independent(system)) <= _FEW else ("recursion",)
-    forms = [_form(system, reduction, configuration, regrouped, way, axes) for way in ways]
+    methods = SOLUTIONS if len(reduction.independent(system)) <= _FEW else ("recursion",)
+    forms = [_form(system, reduction, configuration, regrouped, method, axes) for method in methods]
     form = min(forms, key=lambda f: f.cost) if len(forms) > 1 else forms[0]
     accelerations = _all_accelerations(system, form)
     wanted = targets(system, accelerations, form.reduction)
@@ -172,7 +173,7 @@ def _form(
     reduction: Reduction,
     configuration: Configuration,
     regrouped: bool,
-    way: str,
+    method: str,
     axes: str,
 ) -> _Form:
     def plant_tree(plain: Undimensioned) -> Tree:
@@ -197,7 +198,7 @@ def _form(
         P, H = root.vectors(tree, p)
         projected |= root.conjugate(tree, H)
         drifts |= root.drifting(tree, masses, P)
-    seen = solved_speeds(tree, projected, way)  # from the mass centre
+    seen = solved_speeds(tree, projected, method)  # relative to the mass centre
     u = {i: as_expr(plus(value, drifts.get(i, 0))) for i, value in seen.items()}
     plain = reduction.plain.with_values({system.speeds[i]: value for i, value in u.items()})
 
@@ -217,7 +218,7 @@ def _form(
     weighed = weights(tree, falls)
     rates = conjugate_rates(relative, motions, wrenches, weighed, external, loads, turning) | of_roots
 
-    # Columns must be the same in every configuration, so that legs of a run fit together: they have the names
+    # Columns must be the same in every configuration, since legs of a run are joined: their names are those
     # of the system without locks.
     unlocked = free_roots(tree, masses, configuration.locked) if axes == "ground" else []
     now = conjugate_momenta(relative, motions, wrenches)
@@ -264,7 +265,7 @@ def _of_roots(
 
 
 def _names(system: Description, tree: Tree, roots: Sequence[FreeRoot]) -> dict[int, str]:
-    """Return names of momenta: "p(A.u1)", and "momentum x" and "angular momentum x" of a root's bodies."""
+    """Return names of momenta: "p(A.u1)", or "momentum x" and "angular momentum x" for a root."""
     names = {i: f"p({u.data.name})" for i, u in enumerate(system.speeds)}
     alone = sum(link.parent < 0 for link in tree.links) == 1
     for root in roots:

@@ -1,4 +1,4 @@
-"""Momenta as states: conjugate to joints' speeds, of modes, and of free bodies in ground axes."""
+"""Momenta as states: conjugate to the speeds of joints and modes, or of free bodies in ground axes."""
 
 from __future__ import annotations
 
@@ -52,18 +52,18 @@ from armillary.program.formalisms import recursive
 #     p_d' = s_d·( N − ω × n − v × f,  F − ω × f ) + τ_d
 #
 # N, F are the external loads on the links beyond the joint, about the same origin, and τ_d is the generalised
-# force along the freedom. Constraint forces have no component along s_d. Modes have momenta too, see below.
+# force along the freedom. Constraint forces have no component along s_d. Momenta of modes are given below.
 #
 # The momenta are linear in the speeds, p = A u + b, with A the symmetric mass matrix and b from the
-# prescribed speeds. u is solved for, so A is never differentiated. Either A is written out and factorised;
-# or, since A is also the matrix of the equations of motion, u is found joint by joint, like accelerations at
-# rest under the forces p − b.
+# prescribed speeds. These equations are solved for u, so A is never differentiated. Either A is written out
+# and factorised; or u is found joint by joint, like accelerations at rest under the forces p − b, since A is
+# also the matrix of the equations of motion.
 #
-# Source: Stoneking (2010), momentum state dynamics (slides); added here are the rotation of the composite's
-# axes and the rates of the axes, which the slides leave out. All joint reactions drop out, and A is
-# symmetric, because p is conjugate to u.
+# Source: Stoneking (2010), momentum state dynamics (slides). The rotation of the composite's axes and the
+# rates of the axes, which the slides leave out, are added here. Joint reactions do not occur and A is
+# symmetric because p is conjugate to u.
 
-WAYS = ("matrix", "recursion")  # of solving for the speeds
+SOLUTIONS = ("matrix", "recursion")  # two methods of solving for the speeds
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,10 +115,10 @@ def composite_momenta(tree: Tree, motions: Sequence[Velocity]) -> list[Wrench]:
 
 
 def weights(tree: Tree, falls_of: Mapping[int, Triple] | None = None) -> list[Weight]:
-    """Return the composite mass and first moment of every link, named as in the mass matrix.
+    """Return the composite mass and first moment of every link, named as in the mass matrix, and free fall.
 
-    Free fall is the tree's gravity, unless ``falls_of`` gives it for a link on the ground and all links
-    beyond it.
+    Free fall is the tree's gravity, unless ``falls_of`` has another value for a link on the ground, which
+    then also applies to all links beyond this link.
     """
     given = falls_of or {}
     masses = [link.mass for link in tree.links]
@@ -147,7 +147,7 @@ def external_loads(tree: Tree, applied: AppliedLoads) -> list[Wrench]:
 def conjugate_momenta(
     tree: Tree, motions: Sequence[Velocity], momenta: Sequence[Wrench]
 ) -> dict[int, Scalar]:
-    """Return p by speed index, prescribed speeds included."""
+    """Return p by speed index, also for prescribed speeds."""
     found = {
         d.index: plus(component_along(d, *momenta[i]), times(d.armature, d.speed))
         for i, link in enumerate(tree.links)
@@ -185,8 +185,8 @@ def _balance(motion: Velocity, momentum: Wrench, weight: Weight, external: Wrenc
     return couple, force
 
 
-def solved_speeds(tree: Tree, momenta: Mapping[int, Scalar], way: str) -> dict[int, Scalar]:
-    """Return u by speed index from conjugate momenta, A u = p − b; ``way`` is one of WAYS."""
+def solved_speeds(tree: Tree, momenta: Mapping[int, Scalar], method: str) -> dict[int, Scalar]:
+    """Return u by speed index from conjugate momenta, A u = p − b; ``method`` is one of SOLUTIONS."""
     unknown = sorted(
         (d for link in tree.links for d in link.degrees if not d.prescribed), key=lambda d: d.index
     )
@@ -194,7 +194,7 @@ def solved_speeds(tree: Tree, momenta: Mapping[int, Scalar], way: str) -> dict[i
     motions = velocities(known)
     b = conjugate_momenta(known, motions, composite_momenta(known, motions))
     right = {d.index: fn.named(minus(momenta[d.index], b[d.index]), f"p_{d.index + 1}") for d in unknown}
-    if way == "recursion":
+    if method == "recursion":
         return recursive.accelerations(tree, AppliedLoads({}, right), at_rest=True)
     names = {d.index: d.name for d in unknown}
     return uncouple(ImplicitEquations(mass_matrix(tree), right, names), "fewest neighbours")
@@ -210,8 +210,8 @@ def solved_speeds(tree: Tree, momenta: Mapping[int, Scalar], way: str) -> dict[i
 #     π_p' = ½ ω·(∂J/∂η_p) ω + v·(ω × P_p) + ω·(∂H/∂η_p) ξ + v·(∂P/∂η_p) ξ + P_p·g − (Kη + Cξ)_p + applied
 #            + Σ_k [ φ̇_p·(n, f)_k + φ_p·(N − ω × n − v × f, F − ω × f)_k ]
 #
-# (n, f)_k is the composite momentum from link k outwards. The slides leave its part in π_p out; then the rate
-# would contain the reactions at all joints of the body.
+# (n, f)_k is the composite momentum from link k outwards. The slides leave the sum over k out of π_p; then
+# the rate would contain the reactions at all joints of the body.
 #
 # Source: Stoneking (2010), momentum state dynamics; second-order terms, rotations by modes and the conjugate
 # momenta are added here.
@@ -228,7 +228,7 @@ class Velocity:
 
 
 def flexed_velocity(tree: Tree, link: Link) -> Velocity:
-    """Return a link's velocity relative to its parent by the modes that move it; zero without such modes."""
+    """Return a link's velocity relative to its parent due to modes; zero if no modes move the link."""
     modes = tree.links[link.carrier].modes if link.columns else None
     if modes is None:
         return Velocity(ZEROS, ZEROS)
@@ -269,7 +269,7 @@ def modal_rates(
     applied: AppliedLoads,
     column_rates: Mapping[int, Columns],
 ) -> dict[int, Scalar]:
-    """Return π' by speed index; ``balances`` are loads less ω × n + v × f and ω × f, link by link."""
+    """Return π' by speed index; ``balances`` are the results of ``_balance`` for all links."""
     by_speed: dict[int, Scalar] = {}
     for link, motion, fall in zip(tree.links, motions, falls, strict=True):
         modes = link.modes
@@ -309,16 +309,16 @@ def _join(found: dict[int, Scalar], more: Mapping[int, Scalar]) -> None:
         found[index] = plus(found[index], value)
 
 
-# Bodies that are free, or held at one point, on the ground: momenta of all their bodies, in ground axes.
+# Bodies on the ground that are free, or held at one point: total momenta in ground axes.
 #
-# For a body that turns freely on the ground the states are not the projections on its axes, but
+# For a body that rotates freely on the ground the states are not the projections on its axes, but
 #
 #     P        the momentum of the body and all bodies on it, if it is free to move
 #     H        their angular momentum about the common mass centre, or about the point that is held
 #
-# both in the ground's axes. Their rates are the external force and torque alone: without these, P and H stay
-# constant to the last bit, for every method and step. With R the body's rotation, n its composite angular
-# momentum about its origin, in its axes, and c from its origin to the mass centre,
+# both in the ground's axes. Their rates are the external force and torque alone: without external loads, P
+# and H are constant to the last bit, for every method and step. With R the body's rotation, n its composite
+# angular momentum about its origin, in its axes, and c from its origin to the mass centre,
 #
 #     H = R n − c × P
 #
@@ -326,17 +326,18 @@ def _join(found: dict[int, Scalar], more: Mapping[int, Scalar]) -> None:
 #
 # All other momenta on a body that is free to move are relative to the mass centre: the velocity P/m of the
 # mass centre is subtracted from all velocities, so the total momentum is zero, and A u = p has zeros for the
-# body's three linear speeds and Rᵀ H for its three angular ones. Otherwise, on an orbit, a hinge's momentum
-# would be the small difference of terms that contain 7 km/s. Relative to the mass centre, which falls with
-# g + F/m, gravity is −F/m (F: applied force).
+# body's three linear speeds and Rᵀ H for its three angular speeds. Otherwise, on an orbit, a hinge's momentum
+# would be a small difference of terms that contain 7 km/s. Relative to the mass centre, whose acceleration is
+# g + F/m with the applied force F, gravity is −F/m.
 
 Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, eq=False)
 class FreeRoot:
-    """A body that turns freely on the ground: its link, and the links of the slides that carry it; ``held``
-    if its origin does not move.
+    """A body that rotates freely on the ground: its link, and the links of the slides that carry it.
+
+    ``held`` is true if the origin of the body does not move.
     """
 
     name: str
@@ -387,7 +388,7 @@ class FreeRoot:
         }
 
     def fall(self, tree: Tree, masses: Sequence[Weight], force: Triple) -> dict[int, Triple]:
-        """Return gravity relative to the mass centre, by the link on the ground; ``force`` is P'."""
+        """Return {link on the ground: gravity relative to the mass centre}; ``force`` is P'."""
         if self.held:
             return {}
         mass = masses[self.base].mass
@@ -411,7 +412,7 @@ class FreeRoot:
 
     @property
     def base(self) -> int:
-        """The link that carries the whole mass: regrouping moves mass to the last slide, no further."""
+        """The link with the total mass: regrouping moves mass to the last slide at most."""
         return self.slides[-1] if self.slides else self.link
 
     def _centre(self, tree: Tree, masses: Sequence[Weight]) -> Triple:
@@ -421,7 +422,7 @@ class FreeRoot:
 
 
 def free_roots(tree: Tree, masses: Sequence[Weight], locked: Collection[str] = ()) -> list[FreeRoot]:
-    """Return the bodies that turn freely on the ground, or would if the named speeds were not locked."""
+    """Return the bodies that rotate freely on the ground, or would if the ``locked`` speeds were free."""
 
     def unknown(i: int) -> bool:
         return all(
@@ -450,7 +451,7 @@ def _slides_below(tree: Tree, index: int) -> tuple[int, ...] | None:
 
 
 def _orthogonal(tree: Tree, slides: Sequence[int]) -> bool:
-    """Return whether the slides' axes are numbers and at right angles."""
+    """Return whether the axes of the slides are numbers and perpendicular to each other."""
     axes = [to_ground(tree, i, unit(tree.links[i].freedoms[0].direction % 3)) for i in slides]
     products = [sum_of_products(zip(axes[i], axes[j], strict=True)) for i, j in ((0, 1), (0, 2), (1, 2))]
     if any(isinstance(x, Expr) and x.kind != "number" for x in products):

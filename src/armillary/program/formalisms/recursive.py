@@ -1,4 +1,4 @@
-"""Articulated bodies: the equations uncoupled joint by joint, at a cost linear in the number of links."""
+"""Articulated bodies: elimination joint by joint, at a cost linear in the number of links."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ from armillary.program.formalisms.hubs import (
     upper,
 )
 
-# Elimination of the modes of a flexible link, like the elimination of joints in the recursion.
+# Elimination of the modes of a flexible link, in the same manner as the joints in the recursion.
 #
 # A mode's row Σ M_pq ξ̇_q + W_p·(α, a) = f_p gives ξ̇_p; substituted in the link's equations it leaves
 #
@@ -70,9 +70,7 @@ from armillary.program.formalisms.hubs import (
 
 @dataclass(frozen=True, eq=False)
 class ModalAcceleration:
-    """A mode's acceleration: value − gain·(α, a) of its link − Σ others_q ξ̇_q of modes that
-    are found first.
-    """
+    """A mode's acceleration: value − gain·(α, a) of the link − Σ others_q ξ̇_q of modes found earlier."""
 
     freedom: Freedom
     value: Scalar
@@ -87,7 +85,7 @@ class ModalAcceleration:
 
 
 def eliminate_modes(body: Articulated, block: ModalEquations) -> tuple[Articulated, list[ModalAcceleration]]:
-    """Eliminate a flexible link's modes, last first; return its articulated inertia and the modes' rates."""
+    """Eliminate the modes of a link, last first; return its articulated inertia and the modes' rates."""
     block.name()
     left = list(block.active)
     accelerations: list[ModalAcceleration] = []
@@ -151,7 +149,7 @@ def _less_modes(
 def flexed_acceleration(
     tree: Tree, index: int, alpha: Triple, a: Triple, x: Mapping[int, Scalar]
 ) -> tuple[Triple, Triple]:
-    """Return a flexed link's acceleration with the part of its modes; ``x`` is by speed index."""
+    """Add the accelerations of modes, ``x`` by speed index, to the acceleration of a flexed link."""
     link = tree.links[index]
     modes = tree.links[link.carrier].modes
     assert modes is not None
@@ -168,10 +166,10 @@ def flexed_acceleration(
 #
 #     M x + Wᵀ (α, a) = f      W = Σ_d k_d U_d      M_rs = Σ_d k_dr s_d·(own_s + below_s) + k_ds s_d·below_r
 #
-# U_d is the column of the articulated inertia beyond joint d for a unit acceleration along it, carried to the
-# hub; own_s is the wrench on a link from its own joints per unit of unknown s, and below_s the wrench from
-# links beyond it. Links beyond the group are eliminated already. Eliminating x leaves I − W M⁻¹ Wᵀ and
-# p + W M⁻¹ f on the hub, as for a single degree of freedom below.
+# U_d is the column of the articulated inertia beyond joint d for a unit acceleration along the joint, carried
+# to the hub; own_s is the wrench on a link from its own joints per unit of unknown s, and below_s the wrench
+# from links beyond it. Links beyond the group have been eliminated before. Eliminating x leaves
+# I − W M⁻¹ Wᵀ and p + W M⁻¹ f on the hub, as for a single degree of freedom below.
 #
 # Source: Jain (2012), constraint embedding, with Kane's remainders separated beforehand.
 
@@ -179,7 +177,7 @@ _NOTHING: Wrench = (ZEROS, ZEROS)
 
 
 class GearGroup:
-    """A group under elimination: link by link from the leaves, then as a whole."""
+    """A group that is being eliminated: its links are gathered from the leaves, then all are eliminated."""
 
     def __init__(
         self, tree: Tree, cluster: Cluster, gears: Gears, forces: Mapping[int, Scalar], at_rest: bool
@@ -207,7 +205,7 @@ class GearGroup:
         self._carry(index, own, below)
 
     def shares(self, d: Freedom) -> Mapping[int, Scalar]:
-        """Return the factors of a joint's acceleration in terms of the unknowns."""
+        """Return the factors of the unknowns in a joint's acceleration."""
         return self.gears.factors.get(d.index, {d.index: 1})
 
     def _add_rows(self, d: Freedom, own: Mapping[int, Wrench], below: Mapping[int, Wrench]) -> None:
@@ -253,7 +251,7 @@ class GearGroup:
         return left_at_hub(self.eliminated)
 
     def solve(self, alpha: Triple, a: Triple) -> dict[int, Scalar]:
-        """Return x (accelerations less known parts) of the joints by index, from the hub's acceleration."""
+        """Return x (accelerations less known parts) of joints by index, from the acceleration of the hub."""
         assert self.eliminated is not None
         hub = dict(zip(HUB, (*a, *alpha), strict=True)) if self.cluster.hub >= 0 else {}
         x = self.eliminated.solution(hub)
@@ -271,9 +269,9 @@ def _scale_wrench(a: Wrench, k: Scalar) -> Wrench:
     return scaled(a[0], k), scaled(a[1], k)
 
 
-# Articulated bodies: the equations uncoupled joint by joint, at a cost linear in the number of links.
+# Articulated bodies: elimination joint by joint, at a cost linear in the number of links.
 #
-# For a link about its origin, in its own axes, with (α, a) its angular and linear acceleration without the
+# About a link's origin, in the link's axes, with (α, a) its angular and linear acceleration without the
 # remainders:
 #
 #     n = J α + H a + p_n        f = Hᵀ α + M a + p_f
@@ -284,19 +282,19 @@ def _scale_wrench(a: Wrench, k: Scalar) -> Wrench:
 #
 #     I − U Uᵀ/D,   p + U (τ − p_d)/D
 #
-# whose d-th row and column are zero. The rest is carried to the parent. With an armature A of the joint, D is
-# U_d + A, the d-th row and column become A Uᵀ/D, and p_d becomes τ − A (τ − p_d)/D.
+# whose d-th row and column are zero. The other elements are carried to the parent. With an armature A of the
+# joint, D is U_d + A, the d-th row and column become A Uᵀ/D, and p_d becomes τ − A (τ − p_d)/D.
 #
-# Source: Featherstone (1983), but with all acceleration remainders separated beforehand (Kane): no
-# articulated inertia is ever multiplied with a bias acceleration, and remainders multiply only the regrouped
-# rigid inertias, which are sparse.
+# Source: Featherstone (1983), but with all acceleration remainders separated beforehand (Kane): articulated
+# inertias are never multiplied by bias accelerations, and remainders multiply only the regrouped rigid
+# inertias, which are sparse.
 
 _NO_GEARS = Gears()
 
 
 @dataclass(frozen=True, eq=False)
 class JointAcceleration:
-    """Acceleration along one direction, value − gain·(α, a); x is this less the component of (α, a).
+    """Acceleration along one direction, value − gain·(α, a); x is this value less the component of (α, a).
 
     The gain of the direction itself is −A/D, with the armature A.
     """
@@ -479,9 +477,7 @@ def _moved_together(
     arrived: tuple[Triple, Triple],
     x: dict[int, Scalar],
 ) -> tuple[Triple, Triple]:
-    """Return (α, a) of a link of a group; at the group's first link, solve for all accelerations of the
-    group.
-    """
+    """Return (α, a) of a link of a group; at the first link, solve for all accelerations of the group."""
     if i == group.cluster.links[0]:
         x |= group.solve(*(reached[group.cluster.hub] if group.cluster.hub >= 0 else (ZEROS, ZEROS)))
     moved = [*arrived[0], *arrived[1]]

@@ -1,16 +1,16 @@
 """The program of a system in redundant coordinates.
 
-State: absolute coordinates, the joints' coordinates, absolute speeds, the user's own states, and then values
-that a step passes to the next: accelerations, multipliers and rates of the user's own states. Besides the
-sections of every program there are three that integrators call:
+The state consists of absolute coordinates, the joints' coordinates, absolute speeds, the user's own states,
+and values that each step passes to the next: accelerations, multipliers and rates of the user's own states.
+In addition to the sections of every program there are three that integrators call:
 
     solve       v̇ and λ of the bordered equations, for given λ₀, targets, weight and softness; then the rates
                 of the user's own states
-    residuals   the constraints' positions, then their speeds: zero if they hold
+    residuals   the positions of the constraints, then their speeds, which are zero if the constraints hold
     place       absolute coordinates and speeds from joint coordinates and speeds
 
-Their other inputs follow the state in one work vector: the joints' speeds, λ₀, ρ, the weight of the motion,
-and σ of constraints with and without a position form.
+The other inputs of these sections follow the state in one work vector: the joints' speeds, λ₀, ρ, the weight
+of the motion, and σ of constraints with and without a position form.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from armillary.program.targets.targets import (
 if TYPE_CHECKING:
     from armillary.program.formalisms.redundant_equations import Redundant
 
-# σ of the exact equations, in units of 1/(total mass): far above rounding, so that redundant constraints
-# share their force in a definite way, and far below any effect on results.
+# σ of the exact equations, in units of 1/(total mass): far above rounding errors, so that the forces of
+# redundant constraints are determined, and too small to affect results.
 EXACT = 1e-12
 
 
@@ -58,13 +58,13 @@ class DerivedRedundantEquations(DerivedEquations):
         "formalism='kane', 'recursive' or 'momentum'",
         "linear model": "was derived in redundant coordinates, in which it has no independent states; derive "
         "it with formalism='kane' or 'recursive' to linearise it",
-        "sensitivities": "was derived in redundant coordinates, whose steps carry no derivatives; derive it "
-        "with formalism='kane' or 'recursive'",
+        "sensitivities": "was derived in redundant coordinates, whose steps do not integrate derivatives; "
+        "derive it with formalism='kane' or 'recursive'",
     }
 
     @property
     def start_names(self) -> tuple[str, ...]:
-        """Names of the values of a whole initial state: values of the joints and of the user's own states."""
+        """Names of the values in a complete initial state, of joints and of the user's own states."""
         return tuple(s.data.name for s in self.system.moving())
 
     @property
@@ -132,7 +132,7 @@ def redundant_targets(system: Description, plain: Undimensioned) -> tuple[Target
             )
     own_rates = resolve_expressions(
         list(user_rates.values())
-    )  # in terms of v̇ and λ, for which each section has its own expressions
+    )  # functions of the symbols v̇ and λ, for which each section has other expressions
     rates = [
         *(r.rates[c] for c in coordinates),
         *exact[: len(r.speeds)],
@@ -179,13 +179,13 @@ def redundant_targets(system: Description, plain: Undimensioned) -> tuple[Target
         carried=carried,
         inputs=(*(plain(u) for u in system.speeds), *r.inputs.all),
         stepping=_stepping(system, r, plain, dict(zip(user_rates, own_rates, strict=True))),
-        search=False,  # it would save one to three per cent, for half of the derivation's time
+        search=False,  # a search would save 1 to 3 % of operations and take half of the derivation's time
     )
     return wanted, r
 
 
 def _forces(system: Description, r: Redundant, plain: Undimensioned) -> dict[Expr, Expr]:
-    """Return the multipliers λ of constraints and given speeds, for the symbols that outputs may hold."""
+    """Return the multipliers λ of constraints and given speeds, by the symbols of forces in outputs."""
     by_name = {row.name: -m for row, m in zip(r.rows, r.multipliers, strict=True)}
     found = {plain(c.force): by_name[c.name] for c in system.constraints.values()}
     for speed, effort in system.efforts.items():
@@ -232,7 +232,7 @@ def _stepping(
 
 
 def _after(changes: dict[Expr, Expr], r: Redundant, state: tuple[Expr, ...]) -> list[Expr]:
-    """Return the state after an event; if it sets joint coordinates or speeds, all parts are placed again."""
+    """Return the state after an event; if the event sets coordinates or speeds of joints, parts are moved."""
     moved = [s for s in changes if s in r.joint_speeds or s in r.joints]
     if not moved:
         return [changes.get(s, s) for s in state]
@@ -269,7 +269,7 @@ def _own_columns(r: Redundant) -> list[OutputColumn]:
             as_expr(sum((absolute(x) for x in lengths), ZERO)),
         ),
     ]
-    # The equations carry −λ: λ is the force of the constraint, as for every other formalism.
+    # The multipliers of the equations are −λ, where λ is the force of the constraint as in other formalisms.
     about = "λ, force or moment of the constraint along its rate"
     own_columns += [OutputColumn(m.data.name, "", f"{about}: {m.data.name}", -m) for m in r.multipliers]
     return own_columns

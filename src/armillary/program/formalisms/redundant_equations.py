@@ -1,4 +1,4 @@
-"""Equations of motion in redundant coordinates, with multipliers: bordered, and factorised along the tree."""
+"""Equations of motion in redundant coordinates with multipliers, as bordered equations along the tree."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ from armillary.program.formalisms.absolute_joints import (
     joint_speeds,
 )
 
-# Forces on parts in absolute coordinates: gravity and loads, less the inertia terms of speeds.
+# Forces on parts in absolute coordinates: gravity and loads less the inertia forces due to speeds.
 
 
 def forces(
@@ -122,10 +122,10 @@ def _wrench(
 #     [ M  Bᵀ ] [ v̇ ]   [ φ f             ]
 #     [ B  −σ ] [ λ ] = [ ρ − φ γ − σ λ₀  ]
 #
-# with the inputs λ₀, ρ, φ and σ of `Inputs`. The matrix is eliminated leaves first, each part followed by the
-# constraints of its joint: the cost is linear in the number of parts, and only the user's own constraints,
-# eliminated last, are coupled to each other. No pivot vanishes: M is positive definite, and a joint's
-# constraints are independent in the speeds of the part that the joint carries.
+# with the inputs λ₀, ρ, φ and σ of `Inputs`. Elimination goes from the leaves to the ground, each part
+# followed by the constraints of its joint. So the cost is linear in the number of parts, and only the user's
+# own constraints, eliminated last, are coupled to each other. No pivot vanishes: M is positive definite, and
+# a joint's constraints are independent in the speeds of the part that the joint carries.
 #
 # A part without mass or inertia makes M singular although the motion is determined. Then α BᵀB is added to M,
 # and α Bᵀ(ρ − φ γ) to f, for its constraints, with α the mass or inertia of the system: this changes nothing
@@ -139,7 +139,7 @@ Form = dict[Expr, Scalar]  # coefficients of a constraint by absolute speed
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """Inputs of the solution besides the state."""
+    """Inputs of the solution in addition to the state."""
 
     multipliers: tuple[Expr, ...]  # λ₀
     targets: tuple[Expr, ...]  # ρ
@@ -166,7 +166,7 @@ class Bordered:
         self.matrix: dict[tuple[Expr, Expr], Scalar] = {}
         for part in parts.parts:
             self.matrix |= mass_block(part)
-        # Right sides of the constraints, for B v̇ (or, in projections, for B v or the gap's rate).
+        # Right sides of the constraints, for B v̇; in projections for B v or the rate of a gap.
         self.goals = [
             fn.named(minus(rho, times(inputs.weight, gamma)), "goal")
             for rho, gamma in zip(inputs.targets, gammas, strict=True)
@@ -191,7 +191,7 @@ class Bordered:
                     self.matrix[a, b] = plus(self.matrix.get((a, b), 0), times(pushed, y))
 
     def _turns(self, form: Form) -> bool:
-        """Return whether a constraint is on rotations alone, so that its multiplier is a moment."""
+        """Return whether a constraint concerns rotations alone, so that its multiplier is a moment."""
         return self.turning.issuperset(form)
 
     def support(self, values: dict[Expr, float]) -> None:
@@ -237,7 +237,7 @@ class Bordered:
             order += self.parts.parts[i].speeds
             order += by_owner.get(i, [])
         order += by_owner.get(None, [])
-        # "Leaves first" begins with the last index.
+        # The order "leaves first" eliminates the highest index first.
         index = {unknown: len(order) - 1 - i for i, unknown in enumerate(order)}
         matrix: dict[tuple[int, int], Scalar] = {}
         names: dict[int, str] = {}
@@ -306,21 +306,23 @@ def _matrix_numbers(
 #     B v̇ − σ λ = −γ − σ λ₀      constraints B v + b(t) = 0, differentiated: γ = Ḃ v + ḃ
 #
 # (Park & Chiou 1987, eqs. 2.1 and 4.5, in bordered form, with one sign of Bᵀλ throughout. Their λ is minus
-# the force that the constraint exerts; outputs and the theory pages have that force.) The number σ selects
-# the system that an integrator needs:
+# the force that the constraint exerts; outputs and the theory pages use the force.) The number σ selects the
+# equations that an integrator needs:
 #
 #     σ = 0      λ keeps the constraints exactly
 #     σ = ε/δ    the staggered equation (ε + δ B M⁻¹Bᵀ) λ = δ r + ε λ₀
 #     σ → ∞      λ = λ₀ is given, and v̇ follows from the motion equation
 #
-# and with another right side, (0, ρ), it projects positions and speeds. For constraints of rotations alone σ
-# is divided by the square of a length of the system, since their multipliers are moments.
+# With the right side (0, ρ) the solution projects positions and speeds onto the constraints. For constraints
+# of rotations alone σ is divided by the square of a length of the system: their multipliers are moments.
 
 
 @dataclass(frozen=True, eq=False)
 class Redundant:
-    """A system in redundant coordinates, as expressions of absolute coordinates and speeds and of the joints'
-    coordinates; ``joint_speeds`` and ``joint_accelerations`` replace the description's u and u̇.
+    """A system in redundant coordinates.
+
+    Expressions depend on absolute coordinates and speeds and on the joints' coordinates; ``joint_speeds`` and
+    ``joint_accelerations`` replace the description's u and u̇.
     """
 
     parts: AbsoluteBodies
@@ -350,7 +352,7 @@ class Redundant:
 
 
 def redundant_equations(system: Description, plain: Undimensioned) -> Redundant:
-    """Return the bordered equations of a system and all that their integration needs."""
+    """Return the bordered equations of a system and all expressions that their integration needs."""
     parts = absolute_bodies(system, plain)
     if not parts.parts:
         raise ModelError(f"system '{system.name}' has no moving body")
@@ -455,7 +457,7 @@ def _form(speed: Expr, speeds: Iterable[Expr]) -> Form:
 def _sample(
     system: Description, parts: AbsoluteBodies, place: dict[Expr, Expr], plain: Undimensioned
 ) -> dict[Expr, float]:
-    """Return defaults of parameters (1 if none), and absolute coordinates for random joint positions."""
+    """Return defaults of parameters (1 without one), and absolute coordinates for random joint positions."""
     rng = np.random.default_rng(0)
     values: dict[Expr, float] = {plain(s): float(rng.uniform(0.3, 0.9)) for s in system.coordinates}
     values |= {plain(s): 0.0 for flex in system.flexibles.values() for s in flex.coordinates}

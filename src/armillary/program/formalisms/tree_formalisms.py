@@ -1,30 +1,30 @@
 """Equations in the description's own coordinates and speeds: Kane's, recursive, and by back substitution.
 
-"auto" derives the promising ones and keeps the one with the shortest estimated time.
+"auto" derives the equations by the promising formalisms and keeps those with the shortest estimated time.
 
 Kane's equations nest the sums over bodies along the tree:
 
     Σ_s M_rs u̇_s = f_r      M_rs = Σ_b ( m v_r·v_s + ω_r·I·ω_s )      f_r = active − inertia forces
 
 (Sayers 1990, eqs. 6.2.1 to 6.3.9.) A partial velocity is the same for all bodies beyond its joint, so the
-sums over those bodies are taken once, leaves first: composite mass, first moment and inertia, about each
-joint's point. A unit speed gives the composite body beyond its joint a momentum (J k, k × h). This is carried
-towards the ground, and its component along each joint on the way is an element of a column of M. For a turn
-about k the column is taken from the composite already rotated to the parent's axes: k is the same in both.
+sums over those bodies are made once, leaves first: composite mass, first moment and inertia, about each
+joint's point. A unit speed gives the composite body beyond its joint a momentum (J k, k × h). The momentum is
+carried towards the ground; its component along each joint on the way is an element of a column of M. For a
+turn about k the column is computed from the composite in the parent's axes: k is the same in both axes.
 
 The linear speeds of free bodies may be replaced by other states if these make the equations cheaper. The
 description's speeds u of a body with ``Free(velocity="auto")`` are the velocity of its origin in the
 ground's axes. The program may integrate another velocity s, of the origin or of the composite mass centre c
-(of the body with the mass that regrouping adds to it), in the ground's axes or in its own:
+(of the body with the mass that regrouping adds to it), in the ground's axes or in the body's axes:
 
     u = s − R (ω × c)        s = u + R (ω × c)         ground's axes
     u = R (s − ω × c)        s = Rᵀ u + ω × c          body's axes
 
 About its mass centre a body's equations of translation and rotation are uncoupled. Velocities in body axes
-need no rotation for loads that depend on their components in the body. The cheapest choice depends on the
-system, so all are derived and counted. Users give and see only u; runs convert it, as for momenta as states.
+need no rotation for loads that depend on components in the body. The cheapest choice depends on the system,
+so all are derived and their operations are counted. Users give and see only u; runs convert u to s.
 
-Source: Sayers (1990), section 8.1, where the program introduces such speeds itself.
+Source: Sayers (1990), section 8.1, where the program introduces such speeds automatically.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def implicit_equations(
 ) -> ImplicitEquations:
     """Return the mass matrix and force array of a tree under loads.
 
-    Turns that can be eliminated at once, among the ``separable`` speeds, are not in M but in ``separate``.
+    Turns of ``separable`` speeds that can be eliminated at once are in the field ``separate``, not in M.
     """
     matrix, turns = separated_masses(tree, separable)
     force = force_array(tree, applied, {turn.freedom.index for turn in turns})
@@ -138,7 +138,7 @@ def separable_speeds(tree: Tree, factors: Mapping[int, Mapping[int, Scalar]]) ->
 def force_array(tree: Tree, applied: AppliedLoads, separate: Collection[int] = ()) -> dict[int, Scalar]:
     """Return f_r: applied generalised forces less the inertia forces of the acceleration remainders.
 
-    Joints of ``separate`` speeds transmit their applied force in place of the accumulated component.
+    Joints of ``separate`` speeds transmit the applied force instead of the accumulated component.
     """
     own = net_wrenches(tree, applied)
     efforts = {k: applied.forces.get(k, 0) for k in separate}
@@ -158,10 +158,10 @@ def force_array(tree: Tree, applied: AppliedLoads, separate: Collection[int] = (
     return {k: fn.named(force[k], f"f_{k + 1}") for k in unknown}
 
 
-# Mean depth of the tree beyond which the recursion is always cheaper: the cost of a mass matrix grows with
+# Mean depth of the tree above which the recursion is always cheaper: the cost of a mass matrix grows with
 # (number of speeds) × (mean depth).
 _DEEP = 5.0
-TRIED = 2  # formalisms that "auto" tries at most
+TRIED = 2  # most formalisms that "auto" tries
 _CHAIN = 0.35  # share of the longest chain of dependent operations in the time of an evaluation
 
 
@@ -176,7 +176,7 @@ def _kanes_equations(reduction: Reduction, loads: AppliedLoads) -> ImplicitEquat
 
 
 def _by_tree(accelerations: TreeFormalism) -> Callable[[Reduction, AppliedLoads], dict[int, Scalar]]:
-    """Return a solver that uses a formalism for trees and adds the constraints by multipliers."""
+    """Return a function that solves a tree by a formalism and adds the constraints by multipliers."""
 
     def solve_tree(reduction: Reduction, loads: AppliedLoads) -> dict[int, Scalar]:
         tree, kept = reduction.free_tree or reduction.tree, reduction.elimination.kept
@@ -187,16 +187,16 @@ def _by_tree(accelerations: TreeFormalism) -> Callable[[Reduction, AppliedLoads]
 
 
 def _with_dependent_rates(reduction: Reduction, x: dict[int, Scalar]) -> dict[int, Scalar]:
-    """Return the accelerations, with dependent ones computed from the independent ones.
+    """Return the accelerations, with dependent accelerations computed from the independent ones.
 
     With multipliers a dependent acceleration is the unconstrained one less the effect of the constraint
-    forces. Near a dead centre this difference is nearly zero, and mostly rounding of its two large terms.
+    forces. Near a dead centre this difference of two large terms is nearly zero, mostly a rounding error.
     """
     return dependent_rates(reduction.tree, x, reduction.elimination.factors)
 
 
 def _recursive(reduction: Reduction, loads: AppliedLoads) -> dict[int, Scalar]:
-    """Return the accelerations by the recursion, which includes gears; multipliers add other constraints."""
+    """Return the accelerations by the recursion with gears; multipliers add the other constraints."""
     found = geared_tree(reduction)
     accelerations = partial(recursive.accelerations, gears=found.gears)
     x = constrained_accelerations(accelerations, found.tree, loads, found.rows, found.remainders)
@@ -214,7 +214,7 @@ def _back_substitution(tree: Tree, applied: AppliedLoads, *, at_rest: bool = Fal
 
 
 def derive_tree(d: Derivation) -> DerivedEquations:
-    """Return the equations by one of these formalisms, or by the cheapest one for "auto"."""
+    """Derive equations by one of these formalisms; for "auto" by the cheapest."""
     system, clock = d.system, d.clock
     plain = reader(d.declared, d.keep)
     with truncate_new_nodes(plain.truncation):
@@ -341,10 +341,10 @@ def _truncation_record(declared: dict[Expr, int], plain: Undimensioned, best: _C
 def _candidate_cost(candidate: _Candidate) -> Considered:
     """Return a candidate's cost, roughly in cycles.
 
-    It is the time of all operations on a current core, plus a share of the time of the longest chain of
-    dependent operations, during whose waits a core has too few other operations to do. The share was fitted
-    to the times of 22 models by two formalisms: in all but one the choice is the faster one, or within a
-    tenth of it.
+    The cost is the time of all operations on a current core, plus a share of the time of the longest chain of
+    dependent operations, in which a core has to wait for results. The share was fitted to the times of 22
+    models by two formalisms: with one exception the chosen formalism is the faster one or within a tenth of
+    it.
     """
     graph = hoist(Graph(candidate.targets.rates), Constants())
     operations = graph.operations
@@ -363,7 +363,7 @@ def _worth_trying(
         if held and not formalism.massless and (multipliers or not formalism.gears):
             raise ModelError(
                 f"{held[0].line()} except for the constraints, and formalism '{formalism.name}' first solves "
-                "for the motion without these; use formalism='kane'"
+                "for the motion without constraints; use formalism='kane'"
             )
         return [formalism]
     if held and multipliers:
@@ -376,10 +376,10 @@ def _worth_trying(
     mean = sum(depths) / max(len(depths), 1)
     speeds = sum(len(link.degrees) for link in reduction.tree.links)
     if 2 * multipliers > speeds:
-        return [KANE]  # few speeds are left: their equations are the shortest
+        return [KANE]  # few independent speeds: their equations are the shortest
     # Back substitution is not tried: on free hubs with 2 to 4 chains of 2 to 8 links it takes as many
-    # operations as a mass matrix, 7 to 60 % more than the recursion, and no less time than the better of the
-    # two.
+    # operations as Kane's equations, 7 to 60 % more than the recursion, and no less time than the better of
+    # these two.
     if mean > _DEEP:
         return [RECURSIVE]
     return [KANE] if contacts else [KANE, RECURSIVE]
@@ -408,7 +408,7 @@ class Chosen:
 
 
 def choices(system: Description, reduction: Reduction, *, regrouped: bool) -> list[Chosen]:
-    """Return the other states that are worth a trial; none with constraints or small variables."""
+    """Return the alternatives for the states of free bodies; none with constraints or small variables."""
     if system.constraints or reduction.plain.truncation is not None:
         return []
     bodies = [body for body in system.bodies.values() if _is_free(body, reduction.tree)]
@@ -435,7 +435,7 @@ def _is_free(body: Body, tree: Tree) -> bool:
 def _centre(tree: Tree, body: Body) -> Triple:
     """Return the vector from a link's origin to its mass centre, in its axes.
 
-    It is zero for a massless or flexible link, and in trees in which a flexible link carries others.
+    The vector is zero for a massless or flexible link, and in trees in which a flexible link carries others.
     """
     link = tree.links[tree.placements[body.name].link]
     flexible = link.modes is not None or any(other.carrier >= 0 for other in tree.links)
@@ -488,9 +488,7 @@ def _speed_symbol(system: Description, index: int, body: Body, axes: str, c: Tri
 
 
 def _moved_by(link: Link, s: Mapping[int, Expr], axes: str, c: Triple) -> Link:
-    """Return the link with other linear speeds, and with its origin moved by c to its mass centre, if c is
-    not zero.
-    """
+    """Return the link with other linear speeds, and with its origin moved by c to its mass centre."""
     freedoms = tuple(
         replace(d, speed=s[d.direction - LINEAR]) if d.direction >= LINEAR else d for d in link.freedoms
     )
@@ -505,7 +503,7 @@ def _moved_by(link: Link, s: Mapping[int, Expr], axes: str, c: Triple) -> Link:
 
 
 def _with_link(tree: Tree, index: int, link: Link, c: Triple) -> Tree:
-    """Return the tree with a link whose origin moved by c; links and bodies on it stay where they were."""
+    """Return the tree with a link whose origin moved by c; links and bodies on it do not move."""
     back = scaled(c, -1)
     links = [
         replace(other, offset=add(other.offset, back)) if other.parent == index else other
@@ -532,7 +530,7 @@ def chosen_targets(system: Description, rates: Mapping[int, Scalar], chosen: Cho
     wanted = targets(system, accelerations, reduction)
     own = speed_symbols(system, chosen)
     back = [chosen.by_speeds.get(i, own[i]) for i in free]
-    # Inputs of the conversion: symbols named like the speeds, but distinct from the symbols of states.
+    # Inputs of the conversion: symbols with the names of speeds, distinct from the symbols of states.
     given = {own[i]: symbol(own[i].data.name, "variable", owner=system.identity) for i in free}
     return converted_targets(
         wanted,

@@ -2,8 +2,8 @@
 
 Enters: a ``Graph`` of root expressions whose ``let`` nodes are the intermediate values. Leaves: a graph that
 computes the same roots with fewer operations. Equal expressions need no pass: they are the same node. Read
-``graph.py`` first, then ``rewrites.py``. `improve` lists the passes in their order; it undoes a pass that
-does not reduce the count, except those on which later passes build.
+``graph.py`` first, then ``rewrites.py``. `improve` lists the passes in their order; it undoes each pass that
+does not reduce the operations, except passes on which later passes build.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ __all__ = [
 
 
 # In graphs with more nodes, factors and pairs are not searched for. On a chain of 64 links (25,000 nodes) the
-# search saves 1.6 % of the operations and takes longer than the derivation. With 0, only the first two passes
-# run.
+# search saves 1.6 % of the operations and takes longer than the derivation. With the value 0, only the first
+# two passes run.
 SEARCHED = 8000
 # In graphs with more nodes, ``expand`` is not tried: it makes (results) × (values) products, which takes
 # longer than the derivation unless the system is small.
@@ -63,7 +63,7 @@ def improve(
     The first ``inline`` and each ``hoist`` are always kept, since later passes build on them; other passes
     are undone if they save nothing. Without ``search``, or in large graphs, factors and pairs are not
     searched for. The last ``hoist`` names constants that other passes have brought together. ``check`` is
-    called with the name and the result of each pass, also if it is undone.
+    called with the name and the result of each pass, also if the pass is undone.
     """
     gains: list[Gain] = []
     graph = Graph(roots)

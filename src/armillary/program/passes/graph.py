@@ -1,4 +1,4 @@
-"""A graph that passes transform: roots, the order of the nodes below them, uses and exact operation counts.
+"""The graph that passes transform: roots, their nodes in order, numbers of uses, exact operation counts.
 
 Each binary + or − is an addition; each × a multiplication; each ÷ and each square root a division; a whole
 power counts as its squarings; unary minus is free; functions (sin, select, a power like x^0.3, …) are counted
@@ -46,8 +46,8 @@ class Operations:
     def weight(self) -> float:
         """A measure of time: an addition or multiplication 1, a division or root 4, a function 12.
 
-        From latencies and throughputs of current 64-bit cores; used to choose between formalisms, never
-        reported.
+        The weights follow from latencies and throughputs of current 64-bit cores. They are used to choose
+        between alternatives and are never reported.
         """
         return self.additions + self.multiplications + 4 * self.divisions + 12 * self.functions
 
@@ -104,12 +104,12 @@ def count(roots: Iterable[Expr]) -> Operations:
 
 
 def count_nodes(nodes: Iterable[Expr]) -> Operations:
-    """Return the operations of these nodes without constants and without other operands."""
+    """Return the operations of those of these nodes that are not constant."""
     return sum_operations([node for node in nodes if not node.constant])
 
 
 def sum_operations(nodes: Iterable[Expr]) -> Operations:
-    """Return the operations of these nodes with constants, without other operands."""
+    """Return the operations of exactly these nodes, including constant ones."""
     additions = multiplications = divisions = functions = 0
     for node in nodes:
         data = node.data
@@ -149,7 +149,7 @@ class Graph:
 
     @cached_property
     def special(self) -> list[Expr]:
-        """Sums and products other than a + b, a − b and a·b, the most frequent ones, in order."""
+        """Sums and products in order, without the most frequent forms a + b, a − b and a·b."""
         return [
             n
             for n in self.order
@@ -164,13 +164,13 @@ class Graph:
         """Operations of the variable nodes."""
         return count_nodes(self.order)
 
-    def remade(self, make: Callable[[Expr, list[Expr]], Expr | None], among: Container[Expr]) -> Graph:
-        """Return the graph with every node made again by ``make(node, new operands)``, operands first.
+    def rebuild_nodes(self, make: Callable[[Expr, list[Expr]], Expr | None], among: Container[Expr]) -> Graph:
+        """Return the graph with every node rebuilt by ``make(node, new operands)``, operands first.
 
         If ``make`` returns None, the node is the same operation on the new operands. Nodes not in ``among``
-        are kept as long as their operands are. A pass changes few nodes; their users change only in the names
-        of intermediate values. The operands of these are sorted again without simplification, which requires
-        that different nodes have different new names.
+        are kept if their operands are unchanged. A pass changes few nodes; in their users only the names of
+        intermediate values change. Operands of such users are sorted again without simplification, which
+        requires that different nodes have different new names.
         """
         new: dict[Expr, Expr] = {}
         apart: set[Expr] = set()  # nodes that changed in more than names and signs
@@ -222,5 +222,5 @@ def same_or_rebuilt(node: Expr, args: list[Expr]) -> Expr:
 
 
 def lone_number(node: Expr) -> bool:
-    """Return whether a sum has a number as a term, or a product one as a factor."""
+    """Return whether a sum has a number as a term, or a product a number as a factor."""
     return node.data[0] != 0 if node.kind == "sum" else node.data[0] not in (1, -1)

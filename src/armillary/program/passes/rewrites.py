@@ -17,7 +17,7 @@ from armillary.program.passes.graph import Graph, lone_number, numbers_before, s
 class Constants:
     """Names for expressions of parameters alone, each computed once per parameter set.
 
-    Definitions hold parameters only, never other named constants. ``taken`` are names already in use.
+    Definitions hold parameters only, never other named constants. ``taken`` are names in use elsewhere.
     """
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
@@ -25,12 +25,12 @@ class Constants:
         self._names: dict[Expr, Expr] = {}  # by value; also by values that contain names of constants
         self._taken = set(taken)
         self._count = 0
-        self._owner = object()  # not this table, which its own symbols would keep alive
+        self._owner = object()  # not this table itself: its symbols would keep the table alive
         self.finished: set[Expr] = set()  # nodes whose constants all have names
 
     @classmethod
     def of(cls, definitions: Mapping[Expr, Expr]) -> Constants:
-        """Return a table that knows the constants of a program and their definitions."""
+        """Return a table of the constants of a program, with their definitions."""
         found = cls(name.data.name for name in definitions)
         named = {name: value for name, value in definitions.items() if value.kind not in ("number", "symbol")}
         found.definitions = named
@@ -65,9 +65,9 @@ class Constants:
 
 
 def hoist(graph: Graph, constants: Constants) -> Graph:
-    """Gather constant terms and factors and replace them by one named operand.
+    """Replace the constant terms of each sum, and the constant factors of each product, by one named operand.
 
-    Sums that merge into others when they are rebuilt bring more constants together, so this is repeated.
+    Rebuilt sums may merge with others and bring more constants together, so this is repeated.
     """
     while not graph.hoisted:
         met = [n for n in graph.order if n not in constants.finished]
@@ -87,7 +87,7 @@ def is_unnamed(node: Expr) -> bool:
 
 
 def holds_unnamed(node: Expr) -> bool:
-    """Return whether a variable node holds constants that one name could replace."""
+    """Return whether a variable node has constant operands that one name could replace."""
     if node.constant:
         return False
     fixed = last = 0
@@ -107,20 +107,20 @@ def _hoist_constants(graph: Graph, constants: Constants, holding: set[Expr]) -> 
         if node.constant:
             return node  # its variable users name it
         if node.kind == "sum":
-            return _hoisted_sum(node, args, constants)
+            return _hoist_sum(node, args, constants)
         if node.kind == "product":
-            return hoisted_product(node, args, constants)
+            return hoist_product(node, args, constants)
         if not any([is_unnamed(a) for a in args]):
             return None
         return rebuild(node, [constants.whole(a) if a.constant else a for a in args])
 
-    changed = graph.remade(make, holding)
+    changed = graph.rebuild_nodes(make, holding)
     if any(r.constant for r in changed.roots):
         return Graph([constants.whole(r) if r.constant else r for r in changed.roots])
     return changed
 
 
-def _hoisted_sum(node: Expr, args: list[Expr], constants: Constants) -> Expr | None:
+def _hoist_sum(node: Expr, args: list[Expr], constants: Constants) -> Expr | None:
     if not any([a.constant for a in args]):
         return None
     offset, coefficients = node.data
@@ -132,8 +132,8 @@ def _hoisted_sum(node: Expr, args: list[Expr], constants: Constants) -> Expr | N
     return total([*moving, (1, constant)])
 
 
-def hoisted_product(node: Expr, args: list[Expr], constants: Constants) -> Expr | None:
-    """Return the product with its constants in one name; `None` if it has none, or one name already."""
+def hoist_product(node: Expr, args: list[Expr], constants: Constants) -> Expr | None:
+    """Replace the constants of a product by one name; return `None` if it has none, or only one name."""
     if not any([a.constant for a in args]):
         return None
     coefficient, exponents = node.data
@@ -150,7 +150,7 @@ def hoisted_product(node: Expr, args: list[Expr], constants: Constants) -> Expr 
 
 
 def _is_name(base: Expr, exponent: float) -> bool:
-    """Return whether a constant is a named operand already."""
+    """Return whether a constant factor is only a name."""
     return base.kind == "symbol" and exponent == 1
 
 
@@ -164,14 +164,14 @@ Pair = tuple[str, Expr, Expr, float]  # kind of node, two operands, ratio of coe
 def share(graph: Graph, pairs: dict[Expr, list[Pair]] | None = None) -> Graph:
     """Name pairs of operands that several sums or products share: each further use saves an operation.
 
-    ``pairs`` holds the pairs of nodes met so far; most of them stay from round to round.
+    ``pairs`` keeps the pairs of each node, since most nodes are the same in the next round.
     """
     pairs = {} if pairs is None else pairs
     for _ in range(_ROUNDS):
         chosen = _common_pairs(graph, pairs)
         if not chosen:
             break
-        changed = graph.remade(partial(_with_pairs, chosen), chosen)
+        changed = graph.rebuild_nodes(partial(_with_pairs, chosen), chosen)
         if changed is graph:
             break
         graph = changed
@@ -189,14 +189,14 @@ def _operand_pairs(node: Expr) -> list[Pair]:
 
 
 def _operand_count(node: Expr) -> int:
-    """Return the number of operands of a sum or product, with its number."""
+    """Return the number of operands of a sum or product, including its number."""
     return len(node.args) + lone_number(node)
 
 
 def _common_pairs(graph: Graph, known: dict[Expr, list[Pair]]) -> dict[Expr, list[Pair]]:
-    """Return the pairs to name in this round, by node; no operand of a node is in two of them.
+    """Return the pairs to name in this round, by node; each operand of a node is in one pair at most.
 
-    A node with just the two operands of a pair counts too: it becomes the named value itself.
+    A node that has only the two operands of a pair counts, too: it becomes the named value.
     """
     holders: dict[Pair, list[Expr]] = {}
     short: list[Expr] = []
@@ -292,7 +292,7 @@ def reciprocals(graph: Graph) -> Graph:
         return result
 
     dividing = {n for n in graph.special if n.kind == "product" and min(n.data[1]) < 0}
-    return graph.remade(make, dividing)
+    return graph.rebuild_nodes(make, dividing)
 
 
 def _divisors(node: Expr) -> list[tuple[Expr, float]]:
@@ -319,8 +319,8 @@ _PLAIN = frozenset((1, -1))  # exponents of products and divisions
 def inline(graph: Graph) -> Graph:
     """Replace intermediate values with a single use by their definitions, so that sums and products merge.
 
-    Squared products stay, since (a b)² takes two multiplications and a² b² three; so do values with a
-    KeptName.
+    Squared products are kept, since (a b)² takes two multiplications and a² b² three; values with a KeptName
+    are kept, too.
     """
     counted = graph.uses
     squared: set[Expr] = set()
@@ -338,20 +338,20 @@ def inline(graph: Graph) -> Graph:
     }
     if not dissolved:
         return graph
-    return graph.remade(lambda node, args: args[0] if node in dissolved else None, dissolved)
+    return graph.rebuild_nodes(lambda node, args: args[0] if node in dissolved else None, dissolved)
 
 
-# Expanding: results that are linear in the same values, written out over them.
+# Expanding: results that are linear in the same values, written as linear combinations of these.
 
 Form = dict[Expr, Expr]  # constant factors by variable value; the factor of UNIT is the constant term
 
-LONG = 24  # most terms of a form; a longer one is kept as one value
+LONG = 24  # most terms of a form; a longer sum is kept as one value
 
 
 def expand(graph: Graph, constants: Constants) -> Graph:
-    """Write every sum as Σ kᵢ xᵢ + k₀ with constant k over values that are not sums themselves.
+    """Write every sum as Σ kᵢ xᵢ + k₀ with constant k and values x that are not sums.
 
-    A result that is linear in a few values then costs one product per value. This saves operations in small
+    Then a result that is linear in a few values takes one product per value. This saves operations in small
     linear systems only; the caller compares the counts.
     """
     forms: dict[Expr, Form] = {}
@@ -376,7 +376,7 @@ def expand(graph: Graph, constants: Constants) -> Graph:
 
 
 def _linear(node: Expr, forms: dict[Expr, Form]) -> Form | None:
-    """Return the form of a sum, a constant multiple, or an intermediate value of these; None for others."""
+    """Return the linear form of a sum, a constant multiple or an intermediate value; None for other nodes."""
     if node.constant:
         return None
     if node.kind == "let":
@@ -405,9 +405,10 @@ def _linear(node: Expr, forms: dict[Expr, Form]) -> Form | None:
 
 
 def factor(graph: Graph) -> Graph:
-    """a x + b x + c = (a + b) x + c within sums, most frequent factor first: saves a multiplication per term.
+    """a x + b x + c = (a + b) x + c within sums, the most frequent factor first.
 
-    Terms with other users are left out, since they are computed anyway.
+    Each term but one saves a multiplication. Terms with other users are not changed, since they are computed
+    anyway.
     """
     counted = graph.uses
 
@@ -420,7 +421,7 @@ def factor(graph: Graph) -> Graph:
         return None if grouped is None else total([*grouped, (1, number(offset))])
 
     long = {n for n in graph.order if n.kind == "sum" and len(n.args) > 1}
-    return graph.remade(make, long)
+    return graph.rebuild_nodes(make, long)
 
 
 def _take_out_factors(terms: list[tuple[float, Expr, bool]]) -> list[tuple[float, Expr]] | None:
@@ -453,7 +454,7 @@ def _single_factors(term: Expr) -> list[Expr]:
 def fold(graph: Graph, constants: Constants) -> Graph:
     """Multiply coefficients of a sum's terms into a constant factor of the term: 2·(c₁ x) = c₂ x.
 
-    This comes after ``share``, since terms with the same constant may have a pair to share.
+    This pass comes after ``share``, since terms with the same constant may have a pair to share.
     """
     scaled_sums = [node for node in graph.special if node.kind == "sum" and not _plain(node)]
     folding = [a for node in scaled_sums for c, a in _terms(node) if _folds(c, a)]
@@ -471,13 +472,13 @@ def fold(graph: Graph, constants: Constants) -> Graph:
         for c, old, term in zip(node.data[1], node.args, args, strict=True):
             if _folds(c, term) and counted[old] == 1:
                 scaled = scale(term, abs(c))
-                named = hoisted_product(scaled, list(scaled.args), constants)
+                named = hoist_product(scaled, list(scaled.args), constants)
                 c, term = (1 if c > 0 else -1), scaled if named is None else named
                 changed = True
             terms.append((c, term))
         return total(terms) if changed else None
 
-    return graph.remade(make, set(scaled_sums))
+    return graph.rebuild_nodes(make, set(scaled_sums))
 
 
 def _terms(node: Expr) -> Iterable[tuple[float, Expr]]:
@@ -500,7 +501,7 @@ def _plain(node: Expr) -> bool:
 def spread(graph: Graph) -> Graph:
     """x + k (a + b y) = x + k a + k b y for constants k, a, b, whose products are precomputed.
 
-    This alone saves nothing; but x + k a may occur in other sums too, and ``share`` then saves operations.
+    This pass alone saves nothing. But x + k a may occur in other sums, too; then ``share`` saves operations.
     """
     counted = graph.uses
 
@@ -516,7 +517,7 @@ def spread(graph: Graph) -> Graph:
             terms += [(c, new)] if opened is None else [(c * k, t) for k, t in opened]
         return total(terms) if changed else None
 
-    return graph.remade(make, {n for n in graph.order if n.kind == "sum"})
+    return graph.rebuild_nodes(make, {n for n in graph.order if n.kind == "sum"})
 
 
 def _open_product(term: Expr) -> list[tuple[float, Expr]] | None:
@@ -554,7 +555,7 @@ def narrow(graph: Graph) -> Graph:
             made = _with_parts(made)
         return made
 
-    return graph.remade(make, set(graph.order))
+    return graph.rebuild_nodes(make, set(graph.order))
 
 
 def _with_parts(node: Expr) -> Expr:

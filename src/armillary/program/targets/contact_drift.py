@@ -1,6 +1,6 @@
-"""The drift of closed contacts, removed after each step as in closed loops.
+"""The removal of the drift of closed contacts after each step, as in closed loops.
 
-With gaps Φ and velocities γ of the rows that hold, q += N D λ with A λ = −Φ, and u += D λ with A λ = −γ.
+With gaps Φ and velocities γ of the rows that hold: q += N D λ with A λ = −Φ, and u += D λ with A λ = −γ.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from armillary.model.description import (
     Description,
 )
 
-FARTHER = 100.0  # times the shift that removes drift alone: a longer shift is not made
+FARTHER = 100.0  # longest shift that protects other contacts, in lengths of the shift that only removes drift
 
 
 def remove_drift(
@@ -41,8 +41,8 @@ def remove_drift(
     gaps: list[Scalar] = [0] * len(velocities)
     on_gap: list[Scalar] = [0] * len(velocities)
     on_speed: list[Scalar] = [0] * len(velocities)
-    far: Scalar = 0  # whether a gap, or a velocity, has drifted by more than rounding
-    fast: Scalar = 0
+    far: Scalar = 0  # whether a gap has drifted by more than rounding errors
+    fast: Scalar = 0  # whether a velocity has
     for state in states:
         if state.normal is not None:
             far = fn.or_(far, fn.and_(state.closed, fn.absolute(state.gap) > times(DRIFT, state.length)))
@@ -85,9 +85,9 @@ def _keep_others_above(
 ) -> Loads:
     """Return a shift of closed contacts onto their surfaces that moves no open contact below its surface.
 
-    A contact closes up to TOUCH above its surface; levers may turn this into ten times as much elsewhere. An
-    open contact that is below already has moved there and is about to close. The shift is zero if nearly
-    dependent rows would make it more than FARTHER times as long.
+    A contact closes up to TOUCH above its surface; levers may magnify this tenfold at other contacts. An open
+    contact that is already below its surface is about to close and is not protected. If nearly dependent rows
+    would make the shift more than FARTHER times as long, it is zero.
     """
     ways = row_changes(rows, shift.changes)
     with_others = list(held)

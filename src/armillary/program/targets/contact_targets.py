@@ -1,13 +1,13 @@
-"""Contacts without compliance in the equations: one set of equations for all of their statuses.
+"""Contacts without compliance: one set of equations of motion for all their statuses.
 
 Loads contain the forces λ of contacts as symbols, so the derived accelerations are u̇(λ) = u̇₀ + D λ, with
-D = ∂u̇/∂λ = M⁻¹ Jᵀ in every formalism and under constraints too. The contacts' relative accelerations are
+D = ∂u̇/∂λ = M⁻¹ Jᵀ in every formalism, also under constraints. The relative accelerations at contacts are
 
     z = A λ + b        A = J D        b = J u̇₀ + J̇ u
 
-λ follows from A, b and the statuses, which are memories of the run (``mechanics/contact``). So there is no
-derivation for each combination of statuses. A is not written out: the solver of contacts takes J and D, for
-any number of contacts.
+λ follows from A, b and the statuses, which are memories of the run (``mechanics/contact``). So one derivation
+serves all combinations of statuses. A is not written out: the solver of contacts takes J and D, for any
+number of contacts.
 
 ``contact_drift`` removes the drift of closed contacts after each step.
 """
@@ -77,8 +77,10 @@ class ContactGeometry:
 
 @dataclass(frozen=True, eq=False)
 class ContactTargets:
-    """Rates of all speeds, forces by their symbols, events with their functions, changes of memories and
-    speeds by events, and the coordinates and speeds after the removal of drift (``corrected``).
+    """The targets of contacts.
+
+    Rates of all speeds; forces by their symbols; events with their functions; changes of memories and speeds
+    by events; and the coordinates and speeds after the removal of drift (``corrected``).
     """
 
     rates: dict[int, Expr]
@@ -106,7 +108,7 @@ class _Row:
 def contact_targets(
     system: Description, rates: Mapping[int, Scalar], reduction: Reduction
 ) -> ContactTargets | None:
-    """Return the contacts of a system whose speeds have these rates; None if it has none."""
+    """Return the targets of contacts in a system whose speeds have these rates; None without contacts."""
     if not system.contacts:
         return None
     plain = reduction.plain
@@ -159,7 +161,7 @@ def contact_targets(
     order = {s: k for k, s in enumerate(moving)}
 
     def change(k: int, loads: Loads) -> Scalar:
-        """Return the change of speed k by loads; the solver gives it for speeds that rows depend on."""
+        """Return the change of speed k by loads; the solver gives this change for speeds in the rows."""
         if k in order:
             return loads.changes[order[k]]
         return total([times(d[k], x) for d, x in zip(D, loads.forces, strict=True)])
@@ -173,7 +175,7 @@ def contact_targets(
         return {u: as_expr(plus(u, change(k, impulses))) for u, k in independent}
 
     def rows_after(impulses: Loads) -> tuple[list[Expr], list[Expr]]:
-        # Named, since otherwise a speed with all impulses would be written out in every row that uses it.
+        # As intermediate values: otherwise each row would repeat the sums of impulses of its speeds.
         new = {u: fn.named(x, "contact_kicked") for u, x in speeds_after(impulses).items() if x is not u}
         after = transform([*b, *velocities], new.get) if new else [*b, *velocities]
         return after[: len(b)], after[len(b) :]
@@ -222,7 +224,7 @@ def contact_targets(
 
 
 def _apart(places: Sequence[tuple[int | None, tuple[int, ...]]]) -> list[tuple[int | None, tuple[int, ...]]]:
-    """Return the rows with all normals, then all slips, as separate contacts."""
+    """Return all normal rows, then all slip rows, each as a separate contact."""
     normals: list[tuple[int | None, tuple[int, ...]]] = [(n, ()) for n, _ in places if n is not None]
     return normals + [(None, slip) for _, slip in places if slip]
 
@@ -265,13 +267,13 @@ def _states(
     driven: Sequence[Scalar],
     pushed: Sequence[Scalar],
 ) -> list[ContactState]:
-    """Return the contacts without dimensions, with their sizes in this run.
+    """Return the states of contacts without dimensions, with thresholds from sizes in this run.
 
     ``rates`` of the ``speeds`` exclude forces of contacts; ``driven`` are rates by forces of brakes alone,
-    ``pushed`` by forces of all contacts. A contact may be loaded by another contact only: then the velocity
-    that it gains in a tick of the time is negligible.
-    Velocities and accelerations of a contact may be small differences of large ones, as for two bodies that
-    fall together: their sizes are sums of magnitudes, Σ |J| |u| and Σ |J| |u̇|.
+    ``pushed`` by forces of all contacts. A contact may be loaded by other contacts only; then a velocity that
+    these forces give it within a tick of the time is negligible. Velocities and accelerations of a contact
+    may be small differences of large terms, as for two bodies that fall together. So sizes are sums of
+    magnitudes, Σ |J| |u| and Σ |J| |u̇|.
     """
     units = unit_sizes(system)
     quick = [fn.named(fn.absolute(plain(u)), "contact_speed") for u in speeds]
@@ -297,7 +299,7 @@ def _states(
             hard = plus(
                 hard, times(capacity, total([times(x, y) for x, y in zip(J[own[0]], D[own[0]], strict=True)]))
             )
-            # A brake has no geometry: its length is its motion by ``hard`` in a tenth of the time of the run.
+            # A brake has no geometry: its length is its motion by ``hard`` in about a tenth of the time.
             length, pace = times(0.01, times(hard, squared)), times(0.1, times(hard, instant))
         else:
             length = _length(c, plain, units, [reach[s] for s in turning])
@@ -335,8 +337,10 @@ SMALLEST = 1e-9  # metres or radians: the least length of a contact
 
 
 def _length(c: RigidContact, plain: Undimensioned, units: Sizes, levers: Sequence[Scalar]) -> Scalar:
-    """Return a contact's length: the sum of the magnitudes of its gap's terms, now or at an earlier event,
-    and of its levers, the velocities of its rows per radian per second.
+    """Return the length by which gaps of a contact are judged.
+
+    It is the sum of the magnitudes of the terms of the gap and of the levers (velocities of the contact's
+    rows per radian per second), now or at an earlier event if larger.
     """
     assert c.gap is not None and c.size is not None
     least = times(SMALLEST, units.get(c.gap.dimension, 1.0))
@@ -345,7 +349,7 @@ def _length(c: RigidContact, plain: Undimensioned, units: Sizes, levers: Sequenc
 
 
 def _held_rows(states: Sequence[ContactState], count: int) -> tuple[list[Scalar], list[Scalar], list[Scalar]]:
-    """Return (held, weight, offset): 1 for rows that hold, the others' weights and offsets (problem.py)."""
+    """Return (held, weight, offset) by row: 1 if the row holds; weights and offsets of sliding rows."""
     held: list[Scalar] = [0] * count
     weight: list[Scalar] = [0] * count
     offset: list[Scalar] = [0] * count
@@ -366,8 +370,9 @@ def _held_rows(states: Sequence[ContactState], count: int) -> tuple[list[Scalar]
 
 @dataclass(frozen=True, eq=False)
 class _Forces:
-    """Forces for given statuses: the loads for the rates, the forces by row with their sizes, and the normal
-    forces above which contacts jam.
+    """Forces for given statuses: loads for the rates, forces by row with their sizes, limits of jamming.
+
+    ``most`` has the normal forces above which contacts jam.
     """
 
     loads: Loads
@@ -377,8 +382,9 @@ class _Forces:
 
 
 def _act_alone(system: Description) -> bool:
-    """Return whether forces of contacts enter only the contacts' own loads, not others that depend on them:
-    then D = M⁻¹ Jᵀ, and J D is symmetric.
+    """Return whether the forces of contacts occur only in the contacts' own loads.
+
+    Then D = M⁻¹ Jᵀ, and J D is symmetric.
     """
     labels = {}
     for c in system.contacts.values():
@@ -405,8 +411,8 @@ def _find_forces(
 ) -> _Forces:
     """Return the forces for the present statuses.
 
-    Rates do not need the shares of redundant rows, which take longer to find. Problems with few rows have
-    formulas, and the solver is called only if these are in doubt.
+    Rates do not need the shares of redundant rows, which take longer to compute. Problems with few rows are
+    solved by formulas, and the solver is called only if these may fail.
     """
     problem: dict[str, Sequence[Scalar]] = {
         **rows.given,
@@ -422,7 +428,7 @@ def _find_forces(
         "natural": [state.natural for state in states],
     }
     shape = rows.forces.shape
-    # Least accelerations, since rounding makes forces in a contact without a load.
+    # Least accelerations by row: rounding errors make forces in a contact without a load.
     least: list[Scalar] = [0] * shape.count
     for state in states:
         for row in (*(() if state.normal is None else (state.normal,)), *state.slip):
@@ -495,7 +501,7 @@ def _events(
             about = f"{state.name} closes or opens"
             guards.append(as_expr(state.normal_guard(push, size, bound)))
             events.append(EventRecord(f"{state.name}_touch", guards[-1], ENDS_STATUS, {}, False, about))
-            # CREEP: at rest velocities are rounding, and every step would search for their changes of sign.
+            # CREEP: at rest velocities are rounding errors; each step would search for their changes of sign.
             rising = plus(state.closing, times(CREEP, state.gentle))
             guards.append(as_expr(fn.select(state.open, rising, 1)))
             about = f"the gap of {state.name} is lowest"

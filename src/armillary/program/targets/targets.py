@@ -1,6 +1,6 @@
 """The targets of a system's program, as expressions of time, state, memory and parameters alone.
 
-``converted_targets`` makes the targets of programs with momenta or other states in place of the speeds.
+``converted_targets`` makes the targets of programs whose states are momenta or others instead of speeds.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class OutputColumn:
 
 @dataclass(frozen=True, repr=False)
 class StepSection:
-    """Another section that integrators call: its name, and its results with their labels."""
+    """A further section that integrators call: its name, and its results with their labels."""
 
     name: str
     labels: tuple[str, ...]
@@ -70,14 +70,14 @@ class Targets:
     forces: Mapping[Expr, Expr] = field(default_factory=dict)  # of contacts, by the symbols in loads
     contacts: tuple[ContactGeometry, ...] = ()  # contacts and brakes as constraints
     states: tuple[Expr, ...] = ()  # the user's own states, after the speeds
-    carried: tuple[Expr, ...] = ()  # further states, without rates, that steps pass on
+    carried: tuple[Expr, ...] = ()  # further states without rates, which each step passes to the next
     inputs: tuple[Expr, ...] = ()  # inputs of stepping sections, after the state
     stepping: tuple[StepSection, ...] = ()
     search: bool = True  # whether passes search the rates for common factors and pairs
 
     @property
     def shown_events(self) -> list[EventRecord]:
-        """Events of the user and of contacts: they come first in every configuration; others are internal."""
+        """Events of the user and of contacts, which precede the internal events in every configuration."""
         return [e for e in self.watched if e.name not in INTERNAL_EVENTS]
 
     @property
@@ -108,11 +108,11 @@ def targets(system: Description, speed_rates: Mapping[int, Scalar], reduction: R
     accelerations |= {plain(s): value for s, value in zip(reactions, resolved_reactions, strict=True)}
 
     def resolve_expressions(expressions: list[Expr]) -> list[Expr]:
-        """Return expressions with dimensions, given and dependent speeds, and accelerations replaced."""
+        """Return expressions without dimensions; replace given and dependent speeds and accelerations."""
         return transform([plain(e) for e in expressions], accelerations.get)
 
     def decide_events(expressions: list[Expr]) -> list[Expr]:
-        """Resolve expressions without truncation: events are at their exact zeros."""
+        """Resolve expressions without truncation, so that zeros of event functions are exact."""
         with truncate_new_nodes(None):
             return transform([plain.exact(e) for e in expressions], accelerations.get)
 
@@ -174,7 +174,7 @@ def targets(system: Description, speed_rates: Mapping[int, Scalar], reduction: R
 def _with_contacts(
     contacts: ContactTargets, watched: list[EventRecord], fires: list[tuple[Expr, ...]], before: list[Expr]
 ) -> list[tuple[Expr, ...]]:
-    """Return memory and state after each event, with the contacts decided again if it changes a value."""
+    """Return memory and state after each event; events that set values also decide the contacts again."""
     decided = tuple(contacts.changes.get(s, s) for s in before)
     found = []
     for event, after in zip(watched, fires, strict=True):
@@ -207,21 +207,21 @@ def check_rates(system: Description, rates: Iterable[Scalar], plain: Undimension
     for s in found:
         if s in rates_of_speeds:
             raise ModelError(
-                f"a load depends on '{s}', an acceleration, which is known only once the loads are; use a "
+                f"a load depends on '{s}', an acceleration, which itself depends on the loads; use a "
                 "memory that takes its value at each step, or armature() for inertia that turns with a joint"
             )
         if s in stand_ins:
             raise ModelError(
-                f"a load depends on '{s}', a reaction that is known only once the accelerations are; use a "
+                f"a load depends on '{s}', a reaction, which itself depends on the loads; use a "
                 "memory that takes its value at each step"
             )
 
 
-# Share of a pivot in its row, squared, below which another choice of dependent speeds is made: dependent
-# speeds then have up to four times the error of the independent ones, which methods control.
+# Squared share of a pivot in its row, below which another choice of dependent speeds is made: at this limit
+# the error of dependent speeds is about four times that of independent speeds, which methods control.
 POOR_PIVOT = 0.05
 DEPENDENT_SPEEDS = "dependent speeds"
-# Remainder of a row, squared, below which constraints are about to lose rank with every choice.
+# Squared remainder of a row, below which constraints are about to lose rank with every choice.
 LOST_RANK = 0.25
 CONSTRAINT_RANK = "rank of constraints"
 # The factor of a dependent speed in its row, whose sign changes where the choice is singular.
@@ -293,8 +293,9 @@ def _quaternions(system: Description, coordinates: list[Expr]) -> list[int]:
 def _renewed_states(
     state: list[Expr], quaternions: list[int], corrected: Mapping[Expr, Expr]
 ) -> tuple[tuple[int, ...], tuple[Expr, ...]]:
-    """Return (indices, values) of the states that change at the end of a step: the drift of closed contacts
-    is removed, and Euler parameters get unit length.
+    """Return (indices, values) of the states that change at the end of a step.
+
+    The drift of closed contacts is removed, and Euler parameters get unit length.
     """
     moved = [corrected.get(s, s) for s in state]
     units = [start + i for start in quaternions for i in range(4)]
@@ -304,7 +305,7 @@ def _renewed_states(
 
 
 def normalise_quaternions(state: list[Expr], quaternions: list[int]) -> list[Expr]:
-    """Return Euler parameters divided by their length, group after group."""
+    """Return the Euler parameters of all bodies, divided by their lengths."""
     result: list[Expr] = []
     for start in quaternions:
         e = state[start : start + 4]
@@ -329,7 +330,7 @@ class Judged:
         return bool(self.declared)
 
     def lines(self) -> list[str]:
-        """Return notes for readers of the equations; none if nothing was declared."""
+        """Return notes on the truncation for readers of the equations; none if nothing was declared."""
         if not self.declared:
             return []
         names = {order: [str(e) for e, o in self.declared.items() if o == order] for order in (1, -1)}
@@ -351,8 +352,9 @@ def reader(declared: dict[Expr, int], keep: int) -> Undimensioned:
 def truncated_targets(
     plain: Undimensioned, make: Callable[[], Targets]
 ) -> tuple[Targets, NeglectedTerms | None]:
-    """Return targets made with the converter's truncation, without terms that no result needs, and the
-    neglected terms.
+    """Return targets made with the converter's truncation, and the neglected terms.
+
+    Terms that no result needs are dropped afterwards.
     """
     if plain.truncation is None:
         return make(), None
@@ -369,9 +371,7 @@ def truncated_targets(
 
 
 def check_vanished(judged: Judged, wanted: Targets, full: Callable[[], Targets]) -> None:
-    """Raise an error if the rate of a speed or state is zero in the truncated model but not in
-    the full one.
-    """
+    """Raise an error if the rate of a speed or state vanishes in the truncated model alone."""
     start = len(wanted.coordinates)
     lost = [i for i, rate in enumerate(wanted.rates[start:], start=start) if rate is ZERO]
     if not judged or not lost:
@@ -387,13 +387,13 @@ def check_vanished(judged: Judged, wanted: Targets, full: Callable[[], Targets])
 def _vanishing_message(what: str, judged: Judged) -> str:
     lines = "\n".join(f"  {line}" for line in judged.lines())
     return (
-        f"{what}, once negligible terms are dropped\n{lines}\n"
+        f"{what} if negligible terms are dropped\n{lines}\n"
         f"  remedy: keep more orders, derive(keep={judged.keep + 1}), or do not declare all of these"
     )
 
 
 def explain_singular(error: ModelError, judged: Judged, full: Callable[[], object]) -> ModelError:
-    """Return the error; if the full model has none, an error that names the declarations as the cause."""
+    """Return the error, or, if the full model has no error, one that names the declarations as the cause."""
     if not judged:
         return error
     try:

@@ -80,7 +80,7 @@ class StartDerivatives:
 
     @cached_property
     def _plain(self) -> Undimensioned:
-        return self.equations.reduction.given_reader()
+        return self.equations.reduction.given_converter()
 
     @cached_property
     def centres(self) -> list[tuple[list[str], Along]]:

@@ -6,15 +6,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import armillary as arm
-from armillary.vehicles.tyres.tyre import TINY, Forces, Scalar, SpringTyre, size
+from armillary.vehicles.tyres.tyre import SPRING_UNITS, TINY, Scalar, SpringTyre, size
 
-SPRING_UNITS = {
-    "radius": "m",
-    "vertical_stiffness": "N/m",
-    "vertical_damping": "N*s/m",
-    "relaxation_kappa": "m",
-    "relaxation_alpha": "m",
-}
 LOCK = 1e-6  # lower bound of |1 + κ|, rolled over travelled distance, which is zero for a locked wheel
 
 
@@ -37,40 +30,22 @@ class LinearTyre(SpringTyre):
     camber_stiffness: Scalar = 0.0
     camber_moment: Scalar = 0.0
     trail: Scalar = 0.0
-    rolling_resistance: Scalar = 0.0
     nominal_load: Scalar = 4000.0
     per_load: bool = False
-    radius: Scalar = 0.3
-    vertical_stiffness: Scalar = 2e5
-    vertical_damping: Scalar = 0.0
-    relaxation_kappa: Scalar = 0.3
-    relaxation_alpha: Scalar = 0.5
 
     def sliding_slips(self, fz: Scalar) -> tuple[Scalar, Scalar]:
         """Return slips that are never reached: this tyre does not slide."""
         return 1e6, 1e6
 
-    def forces(
-        self,
-        fz: Scalar,
-        kappa: Scalar,
-        alpha: Scalar,
-        gamma: Scalar = 0.0,
-        pressure: Scalar | None = None,
-        *,
-        speed: Scalar | None = None,
-        rolling: Scalar = 1.0,
-        turn_slip: Scalar | None = None,
-        sliding: Scalar = 0.0,
-    ) -> Forces:
-        """Return Fx, Fy, Mx, My, Mz; see `Tyre.forces`."""
-        load = arm.max(fz, 0.0)
+    def _slip_forces(
+        self, load: Scalar, kappa: Scalar, alpha: Scalar, gamma: Scalar, rolling: Scalar
+    ) -> tuple[Scalar, Scalar, Scalar]:
+        """Return Fx, Fy, Mz; see `SpringTyre._slip_forces`."""
         scale = load / self.nominal_load if self.per_load else 1
         side = self.cornering_stiffness * alpha * scale
         fy = -side - self.camber_stiffness * gamma * scale
         mz = self.trail * side * rolling - self.camber_moment * gamma * scale
-        my = -self.rolling_resistance * self.radius * load * rolling
-        return Forces(self.slip_stiffness * kappa * scale, fy, 0.0 * fy * self.radius, my, mz)
+        return self.slip_stiffness * kappa * scale, fy, mz
 
 
 @dataclass(frozen=True)
@@ -93,12 +68,6 @@ class BrushTyre(SpringTyre):
     friction: Scalar
     half_length: Scalar = 0.06  # at the nominal load
     nominal_load: Scalar = 4000.0
-    rolling_resistance: Scalar = 0.0
-    radius: Scalar = 0.3
-    vertical_stiffness: Scalar = 2e5
-    vertical_damping: Scalar = 0.0
-    relaxation_kappa: Scalar = 0.3
-    relaxation_alpha: Scalar = 0.5
 
     def with_friction(self, scale: Scalar) -> BrushTyre:
         """Return this tyre on a surface that has ``scale`` times the friction."""
@@ -109,21 +78,10 @@ class BrushTyre(SpringTyre):
         slip = 3 * self.friction / self.slip_stiffness
         return slip, slip
 
-    def forces(
-        self,
-        fz: Scalar,
-        kappa: Scalar,
-        alpha: Scalar,
-        gamma: Scalar = 0.0,
-        pressure: Scalar | None = None,
-        *,
-        speed: Scalar | None = None,
-        rolling: Scalar = 1.0,
-        turn_slip: Scalar | None = None,
-        sliding: Scalar = 0.0,
-    ) -> Forces:
-        """Return Fx, Fy, Mx, My, Mz; see `Tyre.forces`."""
-        load = arm.max(fz, 0.0)
+    def _slip_forces(
+        self, load: Scalar, kappa: Scalar, alpha: Scalar, gamma: Scalar, rolling: Scalar
+    ) -> tuple[Scalar, Scalar, Scalar]:
+        """Return Fx, Fy, Mz; see `SpringTyre._slip_forces`."""
         across = arm.tan(alpha)
         slip = arm.sqrt(kappa * kappa + across * across + TINY)
         rolled = arm.sqrt((1 + kappa) * (1 + kappa) + LOCK**2)
@@ -135,8 +93,7 @@ class BrushTyre(SpringTyre):
         rest = 1 - share
         trail = self.half_length * ratio * rest * rest * rest / polynomial
         fy = -grip * across
-        my = -self.rolling_resistance * self.radius * load * rolling
-        return Forces(grip * kappa, fy, 0.0 * fy * self.radius, my, -trail * rolling * fy)
+        return grip * kappa, fy, -trail * rolling * fy
 
 
 @dataclass(frozen=True)
@@ -160,12 +117,6 @@ class FialaTyre(SpringTyre):
     friction: Scalar = 1.0
     sliding_friction: Scalar = 0.8
     width: Scalar = 0.2
-    rolling_resistance: Scalar = 0.0
-    radius: Scalar = 0.3
-    vertical_stiffness: Scalar = 2e5
-    vertical_damping: Scalar = 0.0
-    relaxation_kappa: Scalar = 0.3
-    relaxation_alpha: Scalar = 0.5
 
     def with_friction(self, scale: Scalar) -> FialaTyre:
         """Return this tyre on a surface that has ``scale`` times the friction."""
@@ -176,21 +127,10 @@ class FialaTyre(SpringTyre):
         grip = 3 * self.friction * arm.max(fz, 0.0)
         return arm.max(grip / self.slip_stiffness, 1e-3), arm.max(grip / self.cornering_stiffness, 1e-3)
 
-    def forces(
-        self,
-        fz: Scalar,
-        kappa: Scalar,
-        alpha: Scalar,
-        gamma: Scalar = 0.0,
-        pressure: Scalar | None = None,
-        *,
-        speed: Scalar | None = None,
-        rolling: Scalar = 1.0,
-        turn_slip: Scalar | None = None,
-        sliding: Scalar = 0.0,
-    ) -> Forces:
-        """Return Fx, Fy, Mx, My, Mz; see `Tyre.forces`."""
-        load = arm.max(fz, 0.0)
+    def _slip_forces(
+        self, load: Scalar, kappa: Scalar, alpha: Scalar, gamma: Scalar, rolling: Scalar
+    ) -> tuple[Scalar, Scalar, Scalar]:
+        """Return Fx, Fy, Mz; see `SpringTyre._slip_forces`."""
         across = arm.tan(alpha)
         slip = arm.min(arm.sqrt(kappa * kappa + across * across + TINY), 1.0)
         grip = (self.friction - (self.friction - self.sliding_friction) * slip) * load + 1e-9
@@ -208,8 +148,7 @@ class FialaTyre(SpringTyre):
             self.slip_stiffness * kappa,
             arm.sign(kappa) * (grip - grip * grip / (4 * beyond * self.slip_stiffness)),
         )
-        my = -self.rolling_resistance * self.radius * load * rolling
-        return Forces(fx, fy, 0.0 * fy * self.radius, my, mz)
+        return fx, fy, mz
 
 
 # TMeasy: forces from the initial slope, the maximum and the sliding value of curves at two loads.
@@ -258,32 +197,15 @@ class TMeasyTyre(SpringTyre):
     offset: Scalar = 0.18  # n/L at zero slip; n is the pneumatic trail, L the contact length
     offset_zero: Scalar = 0.2  # lateral slip at which n passes zero
     offset_end: Scalar = 0.35  # lateral slip beyond which n is zero
-    rolling_resistance: Scalar = 0.0
-    radius: Scalar = 0.3
-    vertical_stiffness: Scalar = 2e5
-    vertical_damping: Scalar = 0.0
-    relaxation_kappa: Scalar = 0.3
-    relaxation_alpha: Scalar = 0.5
 
     def sliding_slips(self, fz: Scalar) -> tuple[Scalar, Scalar]:
         """Return the slips of the maxima at the nominal load."""
         return self.along[0].slip_max, self.across[0].slip_max
 
-    def forces(
-        self,
-        fz: Scalar,
-        kappa: Scalar,
-        alpha: Scalar,
-        gamma: Scalar = 0.0,
-        pressure: Scalar | None = None,
-        *,
-        speed: Scalar | None = None,
-        rolling: Scalar = 1.0,
-        turn_slip: Scalar | None = None,
-        sliding: Scalar = 0.0,
-    ) -> Forces:
-        """Return Fx, Fy, Mx, My, Mz; see `Tyre.forces`."""
-        load = arm.max(fz, 0.0)
+    def _slip_forces(
+        self, load: Scalar, kappa: Scalar, alpha: Scalar, gamma: Scalar, rolling: Scalar
+    ) -> tuple[Scalar, Scalar, Scalar]:
+        """Return Fx, Fy, Mz; see `SpringTyre._slip_forces`."""
         q = load / self.nominal_load
         rolled = arm.sqrt((1 + kappa) * (1 + kappa) + LOCK**2)
         sx, sy = kappa / rolled, arm.tan(alpha) / rolled
@@ -310,8 +232,7 @@ class TMeasyTyre(SpringTyre):
         grip = arm.select(slip < top, first, second) * q
         fx, fy = grip * nx, -grip * ny
         offset = self._offset(arm.sqrt(sy * sy + TINY)) * self.length * arm.sqrt(q + 1e-16)
-        my = -self.rolling_resistance * self.radius * load * rolling
-        return Forces(fx, fy, 0.0 * fy * self.radius, my, -offset * rolling * fy)
+        return fx, fy, -offset * rolling * fy
 
     def _offset(self, slip: Scalar) -> Scalar:
         """n/L over the lateral slip."""
@@ -358,40 +279,21 @@ class TableTyre(SpringTyre):
     Source of the combination: Pacejka (2012), section 4.1.1, the similarity method.
     """
 
-    units: ClassVar[dict[str, str]] = dict(SPRING_UNITS)
-
     along: arm.Table2  # Fx0(κ, Fz), κ ≥ 0
     across: arm.Table2  # −Fy0(α, Fz), α ≥ 0
     peak_kappa: float
     peak_alpha: float
     aligning: arm.Table2 | None = None  # Mz0(α, Fz), α ≥ 0
     camber_stiffness: Scalar = 0.0  # per load
-    rolling_resistance: Scalar = 0.0
-    radius: Scalar = 0.3
-    vertical_stiffness: Scalar = 2e5
-    vertical_damping: Scalar = 0.0
-    relaxation_kappa: Scalar = 0.3
-    relaxation_alpha: Scalar = 0.5
 
     def sliding_slips(self, fz: Scalar) -> tuple[Scalar, Scalar]:
         """Return the slips of the maxima."""
         return self.peak_kappa, arm.tan(self.peak_alpha)
 
-    def forces(
-        self,
-        fz: Scalar,
-        kappa: Scalar,
-        alpha: Scalar,
-        gamma: Scalar = 0.0,
-        pressure: Scalar | None = None,
-        *,
-        speed: Scalar | None = None,
-        rolling: Scalar = 1.0,
-        turn_slip: Scalar | None = None,
-        sliding: Scalar = 0.0,
-    ) -> Forces:
-        """Return Fx, Fy, Mx, My, Mz; see `Tyre.forces`."""
-        load = arm.max(fz, 0.0)
+    def _slip_forces(
+        self, load: Scalar, kappa: Scalar, alpha: Scalar, gamma: Scalar, rolling: Scalar
+    ) -> tuple[Scalar, Scalar, Scalar]:
+        """Return Fx, Fy, Mz; see `SpringTyre._slip_forces`."""
         x = kappa / self.peak_kappa
         y = arm.tan(alpha) / arm.tan(self.peak_alpha)
         slip = arm.sqrt(x * x + y * y + TINY)
@@ -399,5 +301,4 @@ class TableTyre(SpringTyre):
         angle = arm.atan(slip * arm.tan(self.peak_alpha))
         fy = -y * self.across(angle, load) / slip - self.camber_stiffness * load * gamma
         mz = 0.0 if self.aligning is None else y * self.aligning(angle, load) / slip * rolling
-        my = -self.rolling_resistance * self.radius * load * rolling
-        return Forces(fx, fy, 0.0 * fy * self.radius, my, mz + 0.0 * fy * self.radius)
+        return fx, fy, mz + 0.0 * fy * self.radius

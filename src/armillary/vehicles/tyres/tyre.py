@@ -198,8 +198,9 @@ class Tyre:
         raise arm.ModelError(f"{type(self).__name__} has no friction to scale; use a tyre that has")
 
     def _numbers(self) -> dict[str, Scalar]:
-        """Return the numbers of the tyre by name."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]  # a dataclass
+        """Return the numbers of the tyre by name, those of its spring last."""
+        known = sorted(fields(self), key=lambda f: bool(f.kw_only))  # type: ignore[arg-type]  # a dataclass
+        values = {f.name: getattr(self, f.name) for f in known}
         return {
             name: x for name, x in values.items() if isinstance(x, int | float) and not isinstance(x, bool)
         }
@@ -208,18 +209,52 @@ class Tyre:
         return replace(self, **made)  # type: ignore[type-var]  # a dataclass
 
 
+SPRING_UNITS = {
+    "radius": "m",
+    "vertical_stiffness": "N/m",
+    "vertical_damping": "N*s/m",
+    "relaxation_kappa": "m",
+    "relaxation_alpha": "m",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
 class SpringTyre(Tyre):
-    """The radius, vertical spring and relaxation lengths of simple tyres.
+    """The radius, vertical spring, relaxation lengths and rolling resistance of simple tyres."""
 
-    Subclasses have the fields radius, vertical_stiffness, vertical_damping, relaxation_kappa and
-    relaxation_alpha.
-    """
+    units: ClassVar[dict[str, str]] = SPRING_UNITS
 
-    radius: Scalar
-    vertical_stiffness: Scalar
-    vertical_damping: Scalar
-    relaxation_kappa: Scalar
-    relaxation_alpha: Scalar
+    rolling_resistance: Scalar = 0.0
+    radius: Scalar = 0.3
+    vertical_stiffness: Scalar = 2e5
+    vertical_damping: Scalar = 0.0
+    relaxation_kappa: Scalar = 0.3
+    relaxation_alpha: Scalar = 0.5
+
+    def _slip_forces(
+        self, load: Scalar, kappa: Scalar, alpha: Scalar, gamma: Scalar, rolling: Scalar
+    ) -> tuple[Scalar, Scalar, Scalar]:
+        """Return Fx, Fy and Mz for a load that is not negative; arguments are as for `Tyre.forces`."""
+        raise NotImplementedError
+
+    def forces(
+        self,
+        fz: Scalar,
+        kappa: Scalar,
+        alpha: Scalar,
+        gamma: Scalar = 0.0,
+        pressure: Scalar | None = None,
+        *,
+        speed: Scalar | None = None,
+        rolling: Scalar = 1.0,
+        turn_slip: Scalar | None = None,
+        sliding: Scalar = 0.0,
+    ) -> Forces:
+        """Return Fx, Fy, Mx, My, Mz; see `Tyre.forces`."""
+        load = arm.max(fz, 0.0)
+        fx, fy, mz = self._slip_forces(load, kappa, alpha, gamma, rolling)
+        my = -self.rolling_resistance * self.radius * load * rolling
+        return Forces(fx, fy, 0.0 * fy * self.radius, my, mz)
 
     @property
     def free_radius(self) -> Scalar:
