@@ -308,6 +308,7 @@ def test_a_search_that_is_interrupted_between_its_meshes_keeps_its_motion(monkey
     [
         ({"cost": "G^2"}, "there is nothing called 'G'"),
         ({"duration": -1}, "duration= must be more than zero"),
+        ({"duration": np.inf}, r"must be finite, not inf; give \(low, high\)"),
         ({"final": {"b.q1": (2, 1)}}, "the lower limit 2 is above the upper one, 1"),
         ({"final": {"b.q1": np.nan}}, "is not a number|must be a number"),
         ({"final": {"b.q1": (1, 2, 3)}}, r"must be a number or limits \(low, high\)"),
@@ -497,7 +498,7 @@ def test_starts_close_loops_whatever_of_them_is_given():
 
 def test_phases_are_all_phases():
     phase = control.Phase(model=slider(), cost="F^2", duration=1.0, inputs=["F"])
-    for wrong in ([], ["swing"], [phase, 3.0]):
+    for wrong in ([], ["swing"], [phase, 3.0], phase):
         with pytest.raises(arm.ParameterError, match=r"takes a list of control\.Phase, at least one"):
             control.optimize_phases(wrong)
 
