@@ -88,7 +88,7 @@ class PackWriter(Writer):
                 self.store_vector(vector, "work", self.crossing[pack.lanes[0]], len(pack.lanes))
 
     def sum(self, node: Expr) -> str:
-        """Emit a sum. If its terms include all lanes of packs, add vectors of packs first, then their lanes."""
+        """Emit a sum. If it has all lanes of packs as terms, add vectors first, then their lanes."""
         coefficients = {strip_lets(t): c for c, t in zip(node.data[1], node.args, strict=True)}
         packs = dict.fromkeys([self.home[t] for t in coefficients if t in self.home])
         whole = [p for p in packs if all([n in coefficients for n in p.lanes])]
