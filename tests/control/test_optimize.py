@@ -412,11 +412,13 @@ def test_a_kink_of_the_cost_and_a_tolerance_below_rounding_are_no_impossible_mot
 
 
 def test_a_parameter_without_limits_begins_at_its_value_and_a_warm_start_at_what_was_found():
-    """∫ F² dt = 12 m² and 100 (m − 2)² are least together at m = 25/14."""
+    """∫ F² dt = 12 m² and 100 (m − 2)² are least together at m = 25/14, with F = m (6 − 12 t). Costs are in
+    the model's units, values and limits in their own.
+    """
     s = arm.System("slider of some mass")
-    mass = s.parameter("m", 1.0, units="kg")
+    mass = s.parameter("m", 1000.0, units="g")
     body = s.body("b", joint=arm.Prismatic("x"), mass=mass, inertia=0)
-    s.input("F", units="N")
+    s.input("F", units="kN")
     s.force("push", "F", s.ground.x, at=body.com)
     model = s.derive().compile()
     how = dict(
@@ -424,10 +426,15 @@ def test_a_parameter_without_limits_begins_at_its_value_and_a_warm_start_at_what
         accuracy=None, final_cost="100*(m - 2)^2",
     )  # fmt: skip
     found = model.optimize("F^2", **how)
-    assert found.solved and found.parameters["m"] == pytest.approx(25 / 14)
+    assert found.solved and found.parameters["m"] == pytest.approx(25000 / 14)
+    assert found.run["F"][0] == pytest.approx(6e-3 * 25 / 14, rel=1e-5)
+    narrow = how | {"free": {"m": (500, 1500)}, "inputs": {"F": (-9.5e-3, 9.5e-3)}}
+    least = model.optimize("F^2", **narrow)
+    assert least.solved and least.parameters["m"] == pytest.approx(1500, rel=1e-6)
+    assert least.run["F"][0] == pytest.approx(9e-3, rel=1e-5)
     first = model.optimize("F^2", **how, iterations=0)
     again = model.optimize("F^2", **how, iterations=0, guess=found)
-    assert first.parameters["m"] == 1.0 and again.parameters["m"] == pytest.approx(25 / 14)
+    assert first.parameters["m"] == 1000.0 and again.parameters["m"] == pytest.approx(25000 / 14)
 
 
 def test_ipopt_returns_its_best_point_when_it_is_interrupted(monkeypatch):
