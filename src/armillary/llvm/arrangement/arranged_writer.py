@@ -155,7 +155,7 @@ class _Section:
         return i if i < before else -1
 
     def groupings(self) -> list[_Grouping]:
-        """Return groupings of lines on the longest chain; no grouping removes a line that another one uses."""
+        """Return groupings of lines on the longest chain; none removes a line that another line uses."""
         if len(self.lines) > WIDEST * self.machine.longest_chain:
             return []
         found: list[_Grouping] = []
