@@ -182,6 +182,8 @@ def test_plates_and_beams_bend_by_morph_targets(bending) -> None:
         targets = np.array([scene.array(t["POSITION"]) for t in primitive["targets"]])
         weights = scene.values(node, "weights").reshape(-1, modes)
         assert np.allclose(weights[:, 0], bending[f"{name}.q1"], atol=1e-6)
+        colour = scene.json["materials"][primitive["material"]]["pbrMetallicRoughness"]["baseColorFactor"]
+        assert colour[3] == 1 and min(colour) >= 0 and max(colour) <= 1  # opaque
         moved = base + np.tensordot(weights[-1], targets, axes=1)
         part = look.named[name].flex.part
         tip = part.nodes["tip"]

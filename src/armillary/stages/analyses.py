@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
+from armillary.algebra.arguments import several
 from armillary.stages.shared import LazyVerb, typed_verb
 from armillary.untyped import DataMapping, Given
 
@@ -252,7 +253,7 @@ class ModelControl:
         from armillary.analysis.linear.linearize import linearize
         from armillary.control.predictive import mpc
 
-        linear = linearize(self._core, at, list(inputs), parameters=parameters).discretize(step)
+        names = several(inputs, "inputs=")
+        linear = linearize(self._core, at, names, parameters=parameters).discretize(step)
         limits = inputs if isinstance(inputs, Mapping) else {}
-        limits = {name: pair for name, pair in limits.items() if pair is not None}
         return mpc(linear, Q, R, horizon, limits, final=final, passes=passes)

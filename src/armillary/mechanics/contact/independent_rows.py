@@ -242,7 +242,8 @@ def combined_size(run: Contacts, row: whole, rank: whole, rubs: truth) -> real:
         k: whole = at(row, N_CONTACT_SPEEDS, b)
         part: real = run.row_parts[k] if rubs else run.lower[k]
         total = total + abs(part) * run.size[run.base[b]]
-    return max(total, run.size[row])
+    size: real = max(total, run.size[row])
+    return size
 
 
 def begin_forces(run: Contacts) -> truth:
