@@ -412,11 +412,13 @@ def test_a_kink_of_the_cost_and_a_tolerance_below_rounding_are_no_impossible_mot
 
 
 def test_a_parameter_without_limits_begins_at_its_value_and_a_warm_start_at_what_was_found():
-    """∫ F² dt = 12 m² and 100 (m − 2)² are least together at m = 25/14."""
+    """∫ F² dt = 12 m² and 100 (m − 2)² are least together at m = 25/14, with F = m (6 − 12 t). Costs are in
+    the model's units, values and limits in their own.
+    """
     s = arm.System("slider of some mass")
-    mass = s.parameter("m", 1.0, units="kg")
+    mass = s.parameter("m", 1000.0, units="g")
     body = s.body("b", joint=arm.Prismatic("x"), mass=mass, inertia=0)
-    s.input("F", units="N")
+    s.input("F", units="kN")
     s.force("push", "F", s.ground.x, at=body.com)
     model = s.derive().compile()
     how = dict(
@@ -424,10 +426,15 @@ def test_a_parameter_without_limits_begins_at_its_value_and_a_warm_start_at_what
         accuracy=None, final_cost="100*(m - 2)^2",
     )  # fmt: skip
     found = model.optimize("F^2", **how)
-    assert found.solved and found.parameters["m"] == pytest.approx(25 / 14)
+    assert found.solved and found.parameters["m"] == pytest.approx(25000 / 14)
+    assert found.run["F"][0] == pytest.approx(6e-3 * 25 / 14, rel=1e-5)
+    narrow = how | {"free": {"m": (500, 1500)}, "inputs": {"F": (-9.5e-3, 9.5e-3)}}
+    least = model.optimize("F^2", **narrow)
+    assert least.solved and least.parameters["m"] == pytest.approx(1500, rel=1e-6)
+    assert least.run["F"][0] == pytest.approx(9e-3, rel=1e-5)
     first = model.optimize("F^2", **how, iterations=0)
     again = model.optimize("F^2", **how, iterations=0, guess=found)
-    assert first.parameters["m"] == 1.0 and again.parameters["m"] == pytest.approx(25 / 14)
+    assert first.parameters["m"] == 1000.0 and again.parameters["m"] == pytest.approx(25000 / 14)
 
 
 def test_ipopt_returns_its_best_point_when_it_is_interrupted(monkeypatch):
@@ -445,6 +452,17 @@ def test_ipopt_returns_its_best_point_when_it_is_interrupted(monkeypatch):
         "F^2", duration=2.0, inputs={"F": (-20, 20)}, final=STAND, intervals=10, accuracy=None, solver="ipopt"
     )
     assert found.status == "interrupted" and np.isfinite(found.cost) and found.iterations > 0
+
+
+@pytest.mark.parametrize("solver", ["embedded", "ipopt"])
+def test_a_cost_that_is_tiny_in_its_units_has_the_same_motion(solver):
+    """58.81 N²s by Pontryagin's conditions (`swing_up_effort`), of which 20 intervals have 99.8 %."""
+    if solver == "ipopt":
+        pytest.importorskip("casadi", reason="CasADi, which has IPOPT, is not installed")
+    found = cart_pole().optimize(
+        "1e-12*F^2", duration=2.0, inputs={"F": (-20, 20)}, final=STAND, accuracy=None, solver=solver
+    )
+    assert found.solved and found.cost == pytest.approx(58.81e-12, rel=5e-3)
 
 
 def test_ipopt_finds_the_same_motion():
